@@ -1,0 +1,40 @@
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow check format clean
+
+help:  ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP)  ## Make the virtual environment .venv with the `lra` command
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] <= (3, 13) else "Python %d.%d found; 3.11 to 3.13 is needed: make PYTHON=python3.12 ..." % sys.version_info[:2])'
+	@$(PYTHON) -m venv $(VENV) || { echo "No virtual environment could be made; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m pip install --disable-pip-version-check --quiet -e '.[dev]'
+	@touch $(STAMP)
+
+demo: setup  ## Make data, train a small Nyströmformer on ListOps, test it (under 10 minutes on 2 cores)
+	$(BIN)/lra train experiment=demo
+
+test: setup  ## Run the tests (under 4 minutes on 2 cores)
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-slow: setup  ## Run the tests that take minutes: speed ratios, kill and resume
+	$(BIN)/python -m pytest -m slow
+
+check: setup  ## Lint, format, types, and the house rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/house
+
+format: setup  ## Rewrite the files in the project's format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## Remove the virtual environment and the caches (never data or runs)
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache dist build

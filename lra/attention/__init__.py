@@ -1,0 +1,1 @@
+"""Attention backends: the contract in base.py, then one file per backend."""

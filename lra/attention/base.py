@@ -1,0 +1,53 @@
+"""The contract of an attention backend.
+
+Letters: B examples, H heads, L positions, E dims per head.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionDims:
+    """What the encoder tells a backend about itself.
+
+    Attributes:
+        num_heads: H.
+        head_dim: E.
+        max_seq_len: the longest L that `forward` will be given.
+    """
+
+    num_heads: int
+    head_dim: int
+    max_seq_len: int
+
+
+class AttentionBackend(nn.Module):
+    """One way to mix values along the sequence.
+
+    A backend owns no projections, no dropout on the residual and no precision switches: the block does, once,
+    for all. Its promises are tested for every file in `conf/attention/`: shape and dtype kept; finite and
+    differentiable also for a row that is all padding; the content of a padded position never reaches a real
+    token; deterministic in eval; outputs and gradients equal to those of its slow twin.
+    """
+
+    def __init__(self, dims: AttentionDims):
+        super().__init__()
+        self.dims = dims
+
+    def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
+        """Mix the values.
+
+        Args:
+            q_BHLE: queries `[B, H, L, E]`, unscaled.
+            k_BHLE: keys, like the queries.
+            v_BHLE: values, like the queries.
+            valid_BL: `[B, L]` bool, True at real tokens (it may have holes); None when every position is real.
+
+        Returns:
+            `[B, H, L, E]`; what stands at padded positions is undefined but finite.
+        """
+        raise AssertionError(f"{type(self).__name__} has no forward")

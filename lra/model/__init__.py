@@ -1,0 +1,1 @@
+"""The shared encoder: embedding, block, pooling, head, classifier."""

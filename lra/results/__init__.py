@@ -1,0 +1,1 @@
+"""Results: one record per run, and what is made from records alone."""

@@ -1,0 +1,1 @@
+"""Training: the LightningModule, its loop, callbacks and loggers."""

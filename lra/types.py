@@ -1,0 +1,55 @@
+"""The words that every floor shares: what a task is, what a batch is, and a user's mistake.
+
+Letters: B examples, N sequences per example, L positions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class UserError(ValueError):
+    """A mistake of the user's: one line with the wrong value, what would be right, and what to type."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskSpec:
+    """What a model must know of a task.
+
+    Attributes:
+        name: the task's name, as in `task=NAME`.
+        vocab_size: rows of the token embedding; ids are `0 .. vocab_size - 1`, 0 is padding.
+        seq_len: positions of one sequence after padding.
+        num_sequences: sequences per example: 1, or 2 for document pairs.
+        num_classes: labels are `0 .. num_classes - 1`.
+    """
+
+    name: str
+    vocab_size: int
+    seq_len: int
+    num_sequences: int
+    num_classes: int
+
+    def __post_init__(self) -> None:
+        """Refuse a spec that no model could be built for."""
+        for field, least in (("vocab_size", 2), ("seq_len", 1), ("num_sequences", 1), ("num_classes", 2)):
+            if getattr(self, field) < least:
+                raise UserError(f"task {self.name}: {field}={getattr(self, field)}, but at least {least} is needed")
+
+
+class Batch(NamedTuple):
+    """One batch of examples.
+
+    Attributes:
+        tokens: `[B, N, L]` int64 token ids, padded with 0 at the end.
+        valid: `[B, N, L]` bool, True at real tokens (it may have holes), or None when every position is real.
+        label: `[B]` int64 class labels.
+    """
+
+    tokens: Tensor
+    valid: Tensor | None
+    label: Tensor
