@@ -1,0 +1,125 @@
+"""The shared encoder with a classifier on top: everything of the model but the attention itself.
+
+Letters: B examples, N sequences per example, L positions, D model width, C classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from lra.attention.base import AttentionBackend, AttentionDims
+from lra.model.block import EncoderBlock
+from lra.model.embedding import TokenPositionEmbedding
+from lra.model.head import ClassifierHead
+from lra.model.pooling import MaskedMean
+from lra.types import TaskSpec
+
+
+class Encoder(nn.Module):
+    """Embedding, pre-LayerNorm blocks, a last LayerNorm."""
+
+    def __init__(
+        self,
+        make_attention: Callable[[AttentionDims], AttentionBackend],
+        *,
+        vocab_size: int,
+        seq_len: int,
+        num_layers: int,
+        width: int,
+        num_heads: int,
+        head_dim: int,
+        feed_forward: int,
+        dropout: float,
+    ):
+        super().__init__()
+        dims = AttentionDims(num_heads=num_heads, head_dim=head_dim, max_seq_len=seq_len)
+        self.embedding = TokenPositionEmbedding(
+            vocab_size=vocab_size, seq_len=seq_len, width=width, dropout=dropout
+        )
+        backends = [make_attention(dims) for _ in range(num_layers)]
+        for later in backends[1:]:
+            later.share_with(backends[0])
+        self.blocks = nn.ModuleList(
+            EncoderBlock(
+                backend,
+                width=width,
+                num_heads=num_heads,
+                head_dim=head_dim,
+                feed_forward=feed_forward,
+                dropout=dropout,
+            )
+            for backend in backends
+        )
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, tokens_BL: Tensor, valid_BL: Tensor | None) -> Tensor:
+        """Encode token ids `[B, L]` to `[B, L, D]`; what stands at padded positions is not to be used."""
+        x_BLD = self.embedding(tokens_BL)
+        for block in self.blocks:
+            x_BLD = block(x_BLD, valid_BL)
+        out_BLD: Tensor = self.norm(x_BLD)
+        return out_BLD
+
+
+class SequenceClassifier(nn.Module):
+    """One encoder for all sequences of an example, pooling, and a head (PROTOCOL: Xiong et al. 2021, released code).
+
+    Args:
+        spec: the task.
+        make_attention: builds one layer's attention backend from the encoder's dims.
+        num_layers: encoder blocks.
+        width: D.
+        num_heads: attention heads.
+        head_dim: dims per head.
+        feed_forward: hidden width of the feed-forward networks.
+        head_hidden: hidden width of the classifier head.
+        dropout: in [0, 1), after the embedding, attention, GELU and feed-forward.
+        pooling: `padded_mean` or `valid_mean`, see `MaskedMean`.
+    """
+
+    def __init__(
+        self,
+        spec: TaskSpec,
+        make_attention: Callable[[AttentionDims], AttentionBackend],
+        *,
+        num_layers: int,
+        width: int,
+        num_heads: int,
+        head_dim: int,
+        feed_forward: int,
+        head_hidden: int,
+        dropout: float,
+        pooling: str,
+    ):
+        super().__init__()
+        self.encoder = Encoder(
+            make_attention,
+            vocab_size=spec.vocab_size,
+            seq_len=spec.seq_len,
+            num_layers=num_layers,
+            width=width,
+            num_heads=num_heads,
+            head_dim=head_dim,
+            feed_forward=feed_forward,
+            dropout=dropout,
+        )
+        self.pooling = MaskedMean(pooling)
+        self.head = ClassifierHead(
+            num_sequences=spec.num_sequences, width=width, hidden=head_hidden, num_classes=spec.num_classes
+        )
+
+    def forward(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> Tensor:
+        """Classify `[B, N, L]` token ids; returns logits `[B, C]`."""
+        batch, num_sequences, length = tokens_BNL.shape
+        tokens = tokens_BNL.reshape(batch * num_sequences, length)
+        valid = None if valid_BNL is None else valid_BNL.reshape(batch * num_sequences, length)
+        pooled = self.pooling(self.encoder(tokens, valid), valid)
+        logits_BC: Tensor = self.head(pooled.view(batch, num_sequences, -1))
+        return logits_BC
+
+
+def count_parameters(model: nn.Module) -> int:
+    """Trainable numbers of a model; one shared by several layers counts once."""
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
