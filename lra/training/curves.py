@@ -1,0 +1,87 @@
+"""The curves of a run in one CSV file that stays right across kills and resumes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+from pytorch_lightning.loggers.logger import Logger
+from pytorch_lightning.utilities import rank_zero_only
+
+COLUMNS = (
+    "step",
+    "train/loss",
+    "train/accuracy",
+    "learning_rate",
+    "steps_per_second",
+    "tokens_per_second",
+    "peak_memory_bytes",
+    "dev/loss",
+    "dev/accuracy",
+    "test/loss",
+    "test/accuracy",
+)
+
+
+class CurveLogger(Logger):
+    """Appends one row per logged point to `metrics.csv`.
+
+    Lightning's CSVLogger deletes what an earlier process of the same run has written; this one keeps it up to the
+    step from which the run goes on, and drops what came after.
+
+    Args:
+        path: the CSV file.
+        resume_step: optimizer steps that the run has behind it.
+    """
+
+    def __init__(self, path: Path, *, resume_step: int):
+        super().__init__()
+        self.path = path
+        kept = [row for row in read_curves(path) if row["step"] <= resume_step]
+        text = io.StringIO()
+        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(kept)
+        unfinished = path.with_suffix(".unfinished")
+        unfinished.write_text(text.getvalue(), newline="")
+        os.replace(unfinished, path)
+
+    @property
+    def name(self) -> str:
+        """Lightning's name for it."""
+        return "curves"
+
+    @property
+    def version(self) -> str:
+        """One file per run, so no versions."""
+        return ""
+
+    @rank_zero_only
+    def log_hyperparams(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing: the configuration lies beside the file."""
+
+    @rank_zero_only
+    def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
+        """Append the known columns of `metrics`."""
+        row = {key: value for key, value in metrics.items() if key in COLUMNS}
+        if row:
+            with self.path.open("a", newline="") as file:
+                csv.DictWriter(file, COLUMNS, lineterminator="\n").writerow({"step": step, **row})
+
+
+def read_curves(path: Path) -> list[dict[str, float]]:
+    """Rows of a `metrics.csv`, without the empty cells; `[]` when there is no file.
+
+    A last line cut short by a kill is left out.
+    """
+    if not path.exists():
+        return []
+    text = path.read_text()
+    whole = text[: text.rfind("\n") + 1]
+    rows = csv.DictReader(io.StringIO(whole))
+    return [
+        {key: int(value) if key == "step" else float(value) for key, value in row.items() if value} for row in rows
+    ]

@@ -1,0 +1,110 @@
+"""The progress of a run: a bar on a terminal, plain lines when piped."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytorch_lightning as pl
+from pytorch_lightning.callbacks import Callback
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from lra.training.telemetry import Telemetry
+
+
+def clock(seconds: float) -> str:
+    """Seconds as `h:mm:ss`."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+
+
+class RunProgress(Callback):
+    """Shows loss, accuracy, speed and the time left, dev passes counted in.
+
+    Args:
+        telemetry: whose latest point is shown.
+        console: where to; a terminal gets a bar, anything else a line every `line_seconds`.
+        steps: optimizer steps of the whole run.
+        line_seconds: seconds between two plain lines.
+    """
+
+    def __init__(self, telemetry: Telemetry, *, console: Console, steps: int, line_seconds: float = 15.0):
+        self.telemetry, self.console, self.steps, self.line_seconds = telemetry, console, steps, line_seconds
+        self._bar: Progress | None = None
+        self._train: TaskID | None = None
+        self._dev: TaskID | None = None
+        self._dev_accuracy: float | None = None
+        self._first_step, self._begun, self._last_line = 0, 0.0, 0.0
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Open the bar at the step from which the run goes on."""
+        self._first_step, self._begun = trainer.global_step, time.monotonic()
+        if self.console.is_terminal:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=20),
+                TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+                TextColumn("{task.fields[note]}"),
+                TimeElapsedColumn(),
+                console=self.console,
+            )
+            self._train = self._bar.add_task("train", total=self.steps, completed=self._first_step, note="")
+            self._bar.start()
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        """Move on, or write a line."""
+        if trainer.fit_loop._should_accumulate():
+            return
+        step = trainer.global_step
+        if self._bar is not None and self._train is not None:
+            self._bar.update(self._train, completed=step, note=self._note(step))
+        elif self.telemetry.latest and (
+            time.monotonic() - self._last_line >= self.line_seconds or step == trainer.max_steps
+        ):
+            self._last_line = time.monotonic()
+            self.console.print(f"step {step}/{self.steps}  {self._note(step)}", highlight=False)
+
+    def _note(self, step: int) -> str:
+        latest = self.telemetry.latest
+        if not latest:
+            return "…"
+        left = (time.monotonic() - self._begun) / max(step - self._first_step, 1) * (self.steps - step)
+        dev = "" if self._dev_accuracy is None else f"  dev {self._dev_accuracy:.1%}"
+        return (
+            f"loss {latest['train/loss']:.3f}  accuracy {latest['train/accuracy']:.1%}{dev}"
+            f"  {latest['steps_per_second']:.2f} steps/s  {clock(left)} left"
+        )
+
+    def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Show the dev pass below the run."""
+        if self._bar is not None:
+            self._dev = self._bar.add_task("dev", total=sum(trainer.num_val_batches), note="")
+
+    def on_validation_batch_end(self, *_: Any) -> None:
+        """Move on in the dev pass."""
+        if self._bar is not None and self._dev is not None:
+            self._bar.advance(self._dev)
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Note the dev accuracy."""
+        self._dev_accuracy = float(trainer.callback_metrics["dev/accuracy"])
+        if self._bar is not None and self._dev is not None:
+            self._bar.remove_task(self._dev)
+            self._dev = None
+        elif self._bar is None:
+            step = trainer.global_step
+            self.console.print(f"step {step}/{self.steps}  dev accuracy {self._dev_accuracy:.1%}", highlight=False)
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Close the bar."""
+        self._close()
+
+    def on_exception(self, *_: Any) -> None:
+        """Close the bar, so that the error stands below it."""
+        self._close()
+
+    def _close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None

@@ -1,0 +1,76 @@
+"""What a run says of itself: points for the loggers every few steps, and the progress bar."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import Callback
+
+from lra.types import Batch
+
+
+def peak_memory_bytes(device: torch.device) -> int:
+    """Most memory held so far: of the GPU's allocator on CUDA, else of this whole process."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+class Telemetry(Callback):
+    """Logs loss, accuracy, rate, speed and memory every `every_steps` optimizer steps; dev passes are not timed.
+
+    Attributes:
+        latest: the last logged point, for a progress display.
+    """
+
+    def __init__(self, *, every_steps: int):
+        self.every_steps = every_steps
+        self.latest: dict[str, float] = {}
+        self._seconds = self._started = 0.0
+        self._steps = self._tokens = 0
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Start the clock."""
+        self._restart()
+
+    def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Stop the clock for a dev pass."""
+        self._seconds += time.monotonic() - self._started
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Start it again."""
+        self._started = time.monotonic()
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: Any, outputs: Any, batch: Batch, batch_idx: int
+    ) -> None:
+        """Count, and log if it is time."""
+        self._tokens += batch.tokens.numel() * trainer.world_size
+        if trainer.fit_loop._should_accumulate():
+            return
+        self._steps += 1
+        step = trainer.global_step
+        if step % self.every_steps and step != trainer.max_steps:
+            return
+        metrics = pl_module.pop_train_metrics()  # reads from the device, so the clock is read after it
+        seconds = self._seconds + time.monotonic() - self._started
+        self.latest = {
+            **metrics,
+            "learning_rate": trainer.optimizers[0].param_groups[0]["lr"],
+            "steps_per_second": self._steps / seconds,
+            "tokens_per_second": self._tokens / seconds,
+            "peak_memory_bytes": peak_memory_bytes(pl_module.device),
+        }
+        for logger in trainer.loggers:
+            logger.log_metrics(self.latest, step=step)
+        self._restart()
+
+    def _restart(self) -> None:
+        self._seconds, self._steps, self._tokens = 0.0, 0, 0
+        self._started = time.monotonic()
