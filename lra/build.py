@@ -1,0 +1,120 @@
+"""The switchboard: from a Hydra configuration to plain typed objects. Below the commands, only this file knows it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+from torch import nn
+
+from lra.attention.base import AttentionBackend, AttentionDims
+from lra.data.datamodule import StoreDataModule
+from lra.paths import conf_dir, data_dir, runs_dir
+from lra.training.module import ClassifierModule
+from lra.types import TaskSpec, UserError
+
+# What moves a number of the result. Everything else (folders, loggers, the seed) may change within one run's settings.
+SETTINGS = ("task", "attention", "protocol", "model", "recipe", "size")
+TRAINER_SETTINGS = ("accelerator", "precision", "accumulate_grad_batches")
+
+for _name, _folder in (("data_dir", data_dir), ("runs_dir", runs_dir)):
+    OmegaConf.register_new_resolver(f"lra.{_name}", lambda folder=_folder: str(folder()), replace=True)
+
+
+def load_config(name: str, overrides: Sequence[str] = ()) -> DictConfig:
+    """The configuration that `lra NAME OVERRIDES` would use."""
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        return compose(name, list(overrides))
+
+
+def build_spec(cfg: DictConfig) -> TaskSpec:
+    """The task's spec."""
+    spec: TaskSpec = instantiate(cfg.task.spec)
+    return spec
+
+
+def build_attention(cfg: DictConfig) -> Callable[[AttentionDims], AttentionBackend]:
+    """What makes one layer's backend."""
+    settings = {key: value for key, value in attention_settings(cfg).items() if key != "name"}
+    make: Callable[[AttentionDims], AttentionBackend] = instantiate(settings)
+    return make
+
+
+def attention_settings(cfg: DictConfig) -> dict[str, Any]:
+    """The attention's name and knobs, interpolations resolved."""
+    return plain(cfg.attention)
+
+
+def build_model(cfg: DictConfig) -> nn.Module:
+    """The classifier of the task, the attention and the protocol."""
+    model: nn.Module = instantiate(cfg.model)(build_spec(cfg), build_attention(cfg))
+    return model
+
+
+def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
+    """The classifier with its optimizer and schedule."""
+    return ClassifierModule(
+        build_model(cfg),
+        num_classes=spec.num_classes,
+        make_optimizer=instantiate(cfg.recipe.optimizer),
+        make_schedule=instantiate(cfg.recipe.schedule),
+        label=f"{cfg.task.name}/{cfg.attention.name}",
+    )
+
+
+def store_dir(cfg: DictConfig) -> Path:
+    """Folder of the task's prepared store."""
+    return Path(cfg.paths.data) / "stores" / cfg.task.name / cfg.size.name
+
+
+def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
+    """The task's data, in batches that accumulation has split."""
+    parts = cfg.trainer.accumulate_grad_batches
+    if cfg.recipe.batch_size % parts:
+        raise UserError(
+            f"trainer.accumulate_grad_batches={parts} does not divide recipe.batch_size={cfg.recipe.batch_size};"
+            f" type trainer.accumulate_grad_batches={math.gcd(parts, cfg.recipe.batch_size)}"
+        )
+    return StoreDataModule(
+        spec=spec,
+        store_dir=store_dir(cfg),
+        mask_zero=cfg.task.mask_zero,
+        batch_size=cfg.recipe.batch_size // parts,
+        num_train_batches=cfg.recipe.steps * parts,
+        seed=cfg.seed,
+    )
+
+
+def plain(cfg: DictConfig) -> dict[str, Any]:
+    """A configuration node as plain containers, interpolations resolved."""
+    container = OmegaConf.to_container(cfg, resolve=True)
+    assert isinstance(container, dict)
+    return {str(key): value for key, value in container.items()}
+
+
+def settings(cfg: DictConfig) -> dict[str, Any]:
+    """What moves a number of the result, but the seed."""
+    chosen = {group: plain(cfg[group]) for group in SETTINGS}
+    chosen["task"].pop("sizes", None)
+    return {**chosen, "trainer": {key: cfg.trainer[key] for key in TRAINER_SETTINGS}}
+
+
+def config_hash(cfg: DictConfig) -> str:
+    """Eight hex digits that two runs share exactly when their settings are the same."""
+    return hashlib.sha256(json.dumps(settings(cfg), sort_keys=True).encode()).hexdigest()[:8]
+
+
+def run_dir(cfg: DictConfig) -> Path:
+    """The run's folder: `runs/<group>/<task>/<attention>/<settings>/seed<k>`.
+
+    It is a function of the settings, so the same command finds what it had begun.
+    """
+    label = f"{cfg.protocol.name}-{cfg.size.name}-{cfg.recipe.steps}steps-{config_hash(cfg)}"
+    return Path(cfg.paths.runs) / cfg.run_group / cfg.task.name / cfg.attention.name / label / f"seed{cfg.seed}"

@@ -1,0 +1,36 @@
+"""Pictures made from records and curves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+
+def learning_curve(
+    curves: list[dict[str, float]], path: Path, *, title: str, majority_rate: float, paper_accuracy: float | None
+) -> Path:
+    """Draw loss and accuracy against the step into a PNG; accuracies and the rate are shares in [0, 1]."""
+    figure, (loss, accuracy) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    for axis, metric in ((loss, "loss"), (accuracy, "accuracy")):
+        scale = 100 if metric == "accuracy" else 1
+        for split, style in (("train", {"alpha": 0.5, "color": "tab:gray"}), ("dev", {"marker": "o", "ms": 3})):
+            points = [(row["step"], scale * row[f"{split}/{metric}"]) for row in curves if f"{split}/{metric}" in row]
+            if points:
+                axis.plot(*zip(*points, strict=True), label=split, **style)
+        axis.set_xlabel("step")
+    loss.set_ylabel("cross-entropy")
+    accuracy.set_ylabel("accuracy (%)")
+    accuracy.axhline(100 * majority_rate, ls=":", color="tab:red", label=f"majority class {100 * majority_rate:.1f}")
+    if paper_accuracy is not None:
+        accuracy.axhline(paper_accuracy, ls="--", color="tab:green", label=f"paper, full run {paper_accuracy:.2f}")
+    for axis in (loss, accuracy):
+        axis.grid(alpha=0.3)
+        axis.legend()
+    figure.suptitle(title)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+    return path

@@ -1,0 +1,84 @@
+"""The record of a run: one `result.json`, from which every table is made."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from lra.types import UserError
+
+SCHEMA_VERSION = 1
+FILE = "result.json"
+SECTIONS = {
+    "identity": ("task", "attention", "attention_settings", "protocol", "size", "seed", "run_group"),
+    "outcome": ("test_accuracy", "test_examples", "best_dev_accuracy", "best_step", "steps", "majority_rate"),
+    "cost": ("parameters", "train_seconds", "steps_per_second", "peak_memory_bytes", "device", "precision"),
+    "provenance": ("config_hash", "data_sha256", "data_origin", "versions", "finished_at"),
+}
+PACKAGES = ("lra", "torch", "pytorch-lightning", "torchmetrics", "hydra-core", "numpy")
+
+
+def write_record(folder: Path, record: dict[str, Any]) -> Path:
+    """Write `folder/result.json` in one step; returns its path."""
+    record = {"schema_version": SCHEMA_VERSION, **record}
+    _validate(record, folder / FILE)
+    path, unfinished = folder / FILE, folder / f"{FILE}.unfinished"
+    unfinished.write_text(json.dumps(record, indent=2) + "\n")
+    os.replace(unfinished, path)
+    return path
+
+
+def read_record(folder: Path) -> dict[str, Any] | None:
+    """The record in a run's folder; None when the run has not finished.
+
+    Raises:
+        UserError: when the file is no record of this version.
+    """
+    path = folder / FILE
+    if not path.exists():
+        return None
+    try:
+        record = json.loads(path.read_text())
+    except ValueError as error:
+        raise UserError(f"{path} is not JSON ({error}); move it away and run again") from error
+    _validate(record, path)
+    return dict(record)
+
+
+def _validate(record: Any, path: Path) -> None:
+    if not isinstance(record, dict) or record.get("schema_version") != SCHEMA_VERSION:
+        raise UserError(f"{path} is not a record of schema version {SCHEMA_VERSION}")
+    for section, keys in SECTIONS.items():
+        missing = [key for key in keys if key not in record.get(section, {})]
+        if missing:
+            raise UserError(f"{path} lacks {section}.{missing[0]}")
+
+
+def versions() -> dict[str, str]:
+    """Versions of what moves a number, Python and platform."""
+    found = {name: importlib.metadata.version(name) for name in PACKAGES if _installed(name)}
+    return {"python": platform.python_version(), "platform": platform.platform(), **found}
+
+
+def _installed(name: str) -> bool:
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def git_commit() -> str | None:
+    """Commit of the source tree, with `-dirty` after it if files differ; None outside a checkout or without git."""
+    here = Path(__file__).resolve().parent
+    command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None

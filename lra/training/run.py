@@ -1,0 +1,154 @@
+"""One run from first step to test: fit, go on after a kill, test the best checkpoint."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.loggers.logger import Logger
+from rich.console import Console
+
+from lra.training.checkpoints import BEST, LAST, AtomicCheckpointIO, ResumePoint, best_checkpoint, saved_step
+from lra.training.module import ClassifierModule
+from lra.training.progress import RunProgress
+from lra.training.telemetry import Telemetry, peak_memory_bytes
+from lra.types import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """Where and how a run computes; the fields are Lightning's Trainer arguments of the same names."""
+
+    accelerator: str
+    devices: int
+    precision: str
+    accumulate_grad_batches: int
+    threads: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came out of a run that trained to its end."""
+
+    test_accuracy: float
+    test_loss: float
+    best_dev_accuracy: float
+    best_step: int
+    train_seconds: float
+    peak_memory_bytes: int
+
+
+def quiet_lightning() -> None:
+    """Keep Lightning's banners and hints out of the user's screen; errors still come through."""
+    logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
+    for text in ("does not have many workers", "You called `self.log", "Checkpoint directory", "isinstance"):
+        warnings.filterwarnings("ignore", message=f".*{text}.*")
+
+
+def make_trainer(machine: Machine, **settings: Any) -> pl.Trainer:
+    """A Lightning Trainer on `machine` that draws nothing and checks nothing by itself."""
+    quiet_lightning()
+    if machine.accelerator == "gpu" and not torch.cuda.is_available():
+        raise UserError("trainer=gpu, but no CUDA device is visible to torch; type trainer=cpu, or see: lra doctor")
+    if machine.threads:
+        torch.set_num_threads(machine.threads)
+    return pl.Trainer(
+        accelerator=machine.accelerator,
+        devices=machine.devices,
+        precision=machine.precision,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+        use_distributed_sampler=False,  # the loaders share batches out themselves
+        plugins=[AtomicCheckpointIO()],
+        **settings,
+    )
+
+
+def fit(
+    module: ClassifierModule,
+    datamodule: pl.LightningDataModule,
+    *,
+    folder: Path,
+    machine: Machine,
+    steps: int,
+    eval_every: int,
+    max_steps: int | None,
+    log_every_steps: int,
+    checkpoint_every_seconds: float,
+    loggers: list[Logger],
+    console: Console,
+    profiler: str | None,
+) -> bool:
+    """Train to `steps`, or to `max_steps` if that is less, from wherever `folder` says the run is.
+
+    Returns:
+        True when the run has reached `steps`.
+
+    Raises:
+        KeyboardInterrupt: on Ctrl-C; the last resume point is kept.
+        NonFiniteLossError: when the loss is no number.
+    """
+    done = saved_step(folder / LAST)
+    stop = min(steps, max_steps or steps)
+    if done >= stop:
+        return done >= steps
+    every = min(eval_every, steps)
+    telemetry = Telemetry(every_steps=log_every_steps)
+    trainer = make_trainer(
+        machine,
+        max_steps=stop,
+        accumulate_grad_batches=machine.accumulate_grad_batches,
+        val_check_interval=every * machine.accumulate_grad_batches,
+        logger=loggers,
+        profiler=profiler,
+        callbacks=[
+            telemetry,
+            RunProgress(telemetry, console=console, steps=steps),
+            best_checkpoint(folder),
+            ResumePoint(folder, every_seconds=checkpoint_every_seconds, eval_every=every, steps=steps),
+        ],
+    )
+    try:
+        trainer.fit(module, datamodule=datamodule, ckpt_path=folder / LAST if done else None, weights_only=True)
+    except SystemExit as stopped:  # Lightning turns Ctrl-C into an exit; the caller has a line to say about it
+        if trainer.interrupted:
+            raise KeyboardInterrupt from stopped
+        raise
+    return trainer.global_step >= steps
+
+
+def test(
+    module: ClassifierModule,
+    datamodule: pl.LightningDataModule,
+    *,
+    checkpoint: Path,
+    machine: Machine,
+    loggers: list[Logger],
+) -> dict[str, float]:
+    """Test the weights in `checkpoint`: `test/accuracy` and `test/loss` over every example."""
+    trainer = make_trainer(machine, logger=loggers)
+    (metrics,) = trainer.test(module, datamodule=datamodule, ckpt_path=checkpoint, weights_only=True, verbose=False)
+    return dict(metrics)
+
+
+def finish(folder: Path, metrics: dict[str, float], device: torch.device) -> Outcome:
+    """Gather a run's outcome from its test metrics and its checkpoints."""
+    last = torch.load(folder / LAST, map_location="cpu", weights_only=True)
+    best = torch.load(folder / BEST, map_location="cpu", weights_only=True)
+    dev_accuracy = next(
+        state["best_model_score"] for key, state in last["callbacks"].items() if key.startswith("ModelCheckpoint")
+    )
+    return Outcome(
+        test_accuracy=metrics["test/accuracy"],
+        test_loss=metrics["test/loss"],
+        best_dev_accuracy=float(dev_accuracy),
+        best_step=int(best["global_step"]),
+        train_seconds=float(last["callbacks"]["ResumePoint"]["train_seconds"]),
+        peak_memory_bytes=peak_memory_bytes(device),
+    )
