@@ -9,15 +9,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
+from pytorch_lightning.loggers.logger import Logger
 from torch import nn
 
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.data.datamodule import StoreDataModule
 from lra.paths import conf_dir, data_dir, runs_dir
 from lra.training.module import ClassifierModule
+from lra.training.run import Machine
 from lra.types import TaskSpec, UserError
 
 # What moves a number of the result. Everything else (folders, loggers, the seed) may change within one run's settings.
@@ -90,6 +93,45 @@ def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
         num_train_batches=cfg.recipe.steps * parts,
         seed=cfg.seed,
     )
+
+
+def build_machine(cfg: DictConfig) -> Machine:
+    """Where and how the run computes."""
+    return Machine(
+        accelerator=cfg.trainer.accelerator,
+        devices=cfg.trainer.devices,
+        precision=cfg.trainer.precision,
+        accumulate_grad_batches=cfg.trainer.accumulate_grad_batches,
+        threads=cfg.trainer.threads,
+    )
+
+
+def device_name(cfg: DictConfig) -> str:
+    """The device for the record: the GPU's name, or `cpu` with its threads."""
+    if cfg.trainer.accelerator == "gpu":
+        return torch.cuda.get_device_name()
+    return f"cpu ({torch.get_num_threads()} threads)"
+
+
+def build_loggers(cfg: DictConfig, folder: Path, curves: Logger) -> list[Logger]:
+    """The curve file, and W&B unless `logger=csv`."""
+    if cfg.logger.wandb is None:
+        return [curves]
+    from lra.training.loggers import wandb_logger
+
+    task, attention = cfg.task.name, cfg.attention.name
+    return [
+        curves,
+        wandb_logger(
+            folder,
+            **plain(cfg.logger.wandb),
+            name=f"{task}/{attention}/{cfg.seed}",
+            group=cfg.run_group,
+            job_type=task,
+            tags=[task, attention, cfg.protocol.name, cfg.size.name],
+            config=plain(cfg),
+        ),
+    ]
 
 
 def plain(cfg: DictConfig) -> dict[str, Any]:

@@ -43,7 +43,11 @@ class FeedForward(nn.Sequential):
 
     def __init__(self, *, width: int, hidden: int, dropout: float):
         super().__init__(
-            nn.Linear(width, hidden), nn.GELU(), nn.Dropout(dropout), nn.Linear(hidden, width), nn.Dropout(dropout)
+            nn.Linear(width, hidden),
+            nn.GELU(),
+            nn.Dropout(dropout),
+            nn.Linear(hidden, width),
+            nn.Dropout(dropout),
         )
 
 
@@ -62,9 +66,7 @@ class EncoderBlock(nn.Module):
     ):
         super().__init__()
         self.attention_norm = nn.LayerNorm(width)
-        self.attention = SelfAttention(
-            backend, width=width, num_heads=num_heads, head_dim=head_dim, dropout=dropout
-        )
+        self.attention = SelfAttention(backend, width=width, num_heads=num_heads, head_dim=head_dim, dropout=dropout)
         self.feed_forward_norm = nn.LayerNorm(width)
         self.feed_forward = FeedForward(width=width, hidden=feed_forward, dropout=dropout)
 

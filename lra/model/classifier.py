@@ -35,9 +35,7 @@ class Encoder(nn.Module):
     ):
         super().__init__()
         dims = AttentionDims(num_heads=num_heads, head_dim=head_dim, max_seq_len=seq_len)
-        self.embedding = TokenPositionEmbedding(
-            vocab_size=vocab_size, seq_len=seq_len, width=width, dropout=dropout
-        )
+        self.embedding = TokenPositionEmbedding(vocab_size=vocab_size, seq_len=seq_len, width=width, dropout=dropout)
         backends = [make_attention(dims) for _ in range(num_layers)]
         for later in backends[1:]:
             later.share_with(backends[0])

@@ -5,6 +5,7 @@ Letters: B sequences, L positions, D model width.
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 
@@ -18,14 +19,14 @@ class TokenPositionEmbedding(nn.Module):
     def __init__(self, *, vocab_size: int, seq_len: int, width: int, dropout: float):
         super().__init__()
         self.token = nn.Embedding(vocab_size, width)
-        self.position = nn.Embedding(seq_len, width)
+        self.position = nn.Parameter(torch.empty(seq_len, width))
         self.dropout = nn.Dropout(dropout)
-        for table in (self.token, self.position):
-            nn.init.normal_(table.weight, std=0.02)
+        for table in (self.token.weight, self.position):
+            nn.init.normal_(table, std=0.02)
 
     def forward(self, tokens_BL: Tensor) -> Tensor:
         """Embed token ids `[B, L]`, L at most `seq_len`; returns `[B, L, D]`."""
         length = tokens_BL.shape[1]
-        assert length <= self.position.num_embeddings, f"length {length} > {self.position.num_embeddings}"
-        x_BLD: Tensor = self.token(tokens_BL) + self.position.weight[:length]
+        assert length <= len(self.position), f"length {length} > {len(self.position)}"
+        x_BLD: Tensor = self.token(tokens_BL) + self.position[:length]
         return self.dropout(x_BLD)

@@ -23,7 +23,9 @@ class MaskedMean(nn.Module):
     def __init__(self, over: str):
         super().__init__()
         if over not in POOLINGS:
-            raise UserError(f"pooling {over!r} is not known; choose one of {', '.join(POOLINGS)}: protocol.pooling=padded_mean")
+            raise UserError(
+                f"pooling {over!r} is not known; choose one of {', '.join(POOLINGS)}: protocol.pooling=padded_mean"
+            )
         self.over = over
 
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:

@@ -11,13 +11,21 @@ import matplotlib.pyplot as plt
 
 
 def learning_curve(
-    curves: list[dict[str, float]], path: Path, *, title: str, majority_rate: float, paper_accuracy: float | None
+    curves: list[dict[str, float]],
+    path: Path,
+    *,
+    title: str,
+    majority_rate: float,
+    paper_accuracy: float | None,
 ) -> Path:
     """Draw loss and accuracy against the step into a PNG; accuracies and the rate are shares in [0, 1]."""
     figure, (loss, accuracy) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     for axis, metric in ((loss, "loss"), (accuracy, "accuracy")):
         scale = 100 if metric == "accuracy" else 1
-        for split, style in (("train", {"alpha": 0.5, "color": "tab:gray"}), ("dev", {"marker": "o", "ms": 3})):
+        for split, style in (
+            ("train", {"alpha": 0.5, "color": "tab:gray"}),
+            ("dev", {"marker": "o", "ms": 3}),
+        ):
             points = [(row["step"], scale * row[f"{split}/{metric}"]) for row in curves if f"{split}/{metric}" in row]
             if points:
                 axis.plot(*zip(*points, strict=True), label=split, **style)

@@ -74,9 +74,11 @@ def _installed(name: str) -> bool:
 
 
 def git_commit() -> str | None:
-    """Commit of the source tree, with `-dirty` after it if files differ; None outside a checkout or without git."""
-    here = Path(__file__).resolve().parent
-    command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    """Commit of the source tree, with `-dirty` after it if files differ; None when installed from a wheel."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -82,6 +82,4 @@ def read_curves(path: Path) -> list[dict[str, float]]:
     text = path.read_text()
     whole = text[: text.rfind("\n") + 1]
     rows = csv.DictReader(io.StringIO(whole))
-    return [
-        {key: int(value) if key == "step" else float(value) for key, value in row.items() if value} for row in rows
-    ]
+    return [{key: int(value) if key == "step" else float(value) for key, value in row.items() if value} for row in rows]

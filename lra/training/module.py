@@ -100,7 +100,10 @@ class ClassifierModule(pl.LightningModule):
         self.eval_accuracy.update(logits, batch.label)
 
     def _log_eval(self, split: str) -> None:
-        metrics = {f"{split}/loss": self.eval_loss.compute(), f"{split}/accuracy": self.eval_accuracy.compute()}
+        metrics = {
+            f"{split}/loss": self.eval_loss.compute(),
+            f"{split}/accuracy": self.eval_accuracy.compute(),
+        }
         self.log_dict(metrics, logger=False)  # Lightning's own step for a logger is one behind here
         for logger in self.loggers:
             logger.log_metrics({key: value.item() for key, value in metrics.items()}, step=self.global_step)

@@ -27,6 +27,4 @@ def one_cycle(optimizer: Optimizer, *, steps: int, warmup_fraction: float) -> On
             f"recipe.warmup_fraction={warmup_fraction} is not between 0 and 1; for ListOps: recipe.warmup_fraction=0.2"
         )
     peak = [group["lr"] for group in optimizer.param_groups]
-    return OneCycleLR(
-        optimizer, max_lr=peak, total_steps=steps, pct_start=warmup_fraction, anneal_strategy="linear"
-    )
+    return OneCycleLR(optimizer, max_lr=peak, total_steps=steps, pct_start=warmup_fraction, anneal_strategy="linear")

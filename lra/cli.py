@@ -1,0 +1,86 @@
+"""The `lra` command: `lra VERB key=value …`. Help needs neither torch nor Hydra."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from lra import __version__
+from lra.paths import conf_dir
+
+VERBS = {
+    "prepare": "make a task's data: download or generate, pack, check",
+    "train": "train one attention on one task, test it, record the result; -m for several",
+    "evaluate": "test a run's best checkpoint again",
+    "show": "look at a model or at data: lra show model, lra show data",
+    "doctor": "say what is installed, where things lie, and what is missing",
+}
+HELP = ("-h", "--help", "help")
+
+
+def usage() -> str:
+    """The text of `lra --help`."""
+    lines = [f"  {verb:<10}{what}" for verb, what in VERBS.items()]
+    return "\n".join(
+        [
+            "lra: a Long Range Arena benchmark harness",
+            "",
+            "usage: lra VERB [key=value …]      lra VERB --help for examples",
+            "",
+            *lines,
+            "",
+            "Settings are Hydra overrides; `lra train --cfg job` prints them all. LRA_DEBUG=1 shows tracebacks.",
+        ]
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb; returns the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words or words[0] in HELP:
+        print(usage())
+        return 0
+    verb, *rest = words
+    if verb == "--version":
+        print(f"lra {__version__}")
+        return 0
+    if verb not in VERBS:
+        near = difflib.get_close_matches(verb, VERBS, n=1, cutoff=0.5)
+        meant = f"did you mean: lra {near[0]}?" if near else f"choose one of {', '.join(VERBS)}"
+        return _fail(f"{verb!r} is not a verb of lra; {meant}")
+    command = importlib.import_module(f"lra.commands.{verb}")
+    if any(word in HELP for word in rest):
+        print((command.__doc__ or "").strip())
+        return 0
+    return _run(command, verb, rest)
+
+
+def _run(command: ModuleType, verb: str, words: list[str]) -> int:
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then lets errors through, and one place below words them
+    import hydra
+
+    from lra.commands.errors import explain
+
+    try:
+        import lra.build  # noqa: F401  registers the resolvers that the configuration uses
+
+        sys.argv = [f"lra {verb}", *command.overrides(words)]
+        hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(command.run)()
+    except KeyboardInterrupt as stopped:
+        return _fail(str(stopped) or "interrupted", code=130)
+    except Exception as error:
+        if os.environ.get("LRA_DEBUG"):
+            raise
+        return _fail(explain(error))
+    return 0
+
+
+def _fail(line: str, code: int = 2) -> int:
+    from rich.console import Console
+
+    Console(stderr=True, soft_wrap=True, highlight=False).print("[bold red]lra:[/]", line.replace("[", r"\["))
+    return code

@@ -1,0 +1,107 @@
+"""lra doctor: say what is installed, where things lie, and what is missing; each line says what to do.
+
+  lra doctor
+
+Folders: LRA_DATA_DIR (prepared data) and LRA_RUNS_DIR (runs) choose others.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lra.commands.console import make_console, size_text
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+NEEDED = ("torch", "pytorch-lightning", "torchmetrics", "hydra-core", "numpy")
+OPTIONAL = {
+    "wandb": "without it type logger=csv, or: pip install wandb",
+    "tensorflow-datasets": "only lra prepare needs it: pip install tensorflow-datasets array_record",
+}
+
+
+def overrides(words: list[str]) -> list[str]:
+    """Hydra overrides as they stand."""
+    return words
+
+
+def run(cfg: DictConfig) -> None:
+    """Print one line per fact; a line that is wrong says what to do."""
+    console = make_console()
+    for good, what, text in _facts(Path(cfg.paths.data), Path(cfg.paths.runs)):
+        console.print(f"[green]ok[/]    {what:<22}" if good else f"[red]wrong[/] {what:<22}", text)
+
+
+def _facts(data: Path, runs: Path) -> list[tuple[bool, str, str]]:
+    lines = [(True, "python", f"{platform.python_version()} on {platform.platform()}")]
+    lines += [(True, name, importlib.metadata.version(name)) for name in NEEDED]
+    lines += [_optional(name, remedy) for name, remedy in OPTIONAL.items()]
+    lines.append(_device())
+    lines += [_folder("data (LRA_DATA_DIR)", data), _folder("runs (LRA_RUNS_DIR)", runs)]
+    lines += _stores(data)
+    lines.append(_wandb())
+    return lines
+
+
+def _optional(name: str, remedy: str) -> tuple[bool, str, str]:
+    try:
+        return True, name, importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False, name, f"not installed; {remedy}"
+
+
+def _device() -> tuple[bool, str, str]:
+    import torch
+
+    if torch.cuda.is_available():
+        return True, "device", f"{torch.cuda.get_device_name()}: type trainer=gpu to use it"
+    return True, "device", f"CPU, {torch.get_num_threads()} threads; no CUDA device is visible to torch"
+
+
+def _folder(what: str, folder: Path) -> tuple[bool, str, str]:
+    there = folder
+    while not there.exists():
+        there = there.parent
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        variable = what[what.index("(") + 1 : -1]
+        return False, what, f"{folder} cannot be written; choose another: export {variable}=/path/to/folder"
+    made = "" if there == folder else ", made when first needed"
+    return True, what, f"{folder} ({size_text(shutil.disk_usage(there).free)} free{made})"
+
+
+def _stores(data: Path) -> list[tuple[bool, str, str]]:
+    from lra.data.store import read_manifest
+    from lra.types import UserError
+
+    folders = sorted(path.parent for path in (data / "stores").glob("*/*/manifest.json"))
+    if not folders:
+        return [(True, "prepared", "nothing yet; lra train prepares what it needs, or: lra prepare task=listops")]
+    lines = []
+    for folder in folders:
+        what = f"prepared {folder.parent.name}"
+        try:
+            manifest = read_manifest(folder)
+        except UserError as error:
+            lines.append((False, what, str(error)))
+            continue
+        counts = " / ".join(f"{split['count']:,}" for split in manifest["splits"].values())
+        lines.append((True, what, f"size={folder.name}  {counts}  {manifest['origin']}"))
+    return lines
+
+
+def _wandb() -> tuple[bool, str, str]:
+    mode = os.environ.get("WANDB_MODE", "offline")
+    if mode == "online":
+        return True, "W&B", "online (WANDB_MODE); without a network each run would wait for it"
+    return (
+        True,
+        "W&B",
+        f"{mode}; later: wandb sync RUN/wandb/offline-run-*, or train with logger.wandb.mode=online",
+    )

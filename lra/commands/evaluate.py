@@ -1,0 +1,56 @@
+"""lra evaluate: test a run's best checkpoint again, in this process.
+
+  lra evaluate run=runs/default/listops/nystrom/paper-full-5000steps-1a2b3c4d/seed0
+
+Prints the accuracy and whether it is the recorded one. The record is left as it is.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+
+def overrides(words: list[str]) -> list[str]:
+    """Hydra overrides as they stand."""
+    return words
+
+
+def run(cfg: DictConfig) -> None:
+    """Test the run in `cfg.run`."""
+    from omegaconf import OmegaConf
+
+    from lra import build
+    from lra.commands.console import make_console
+    from lra.results.record import read_record
+    from lra.training import run as training
+    from lra.training.checkpoints import BEST
+    from lra.types import UserError
+
+    console = make_console()
+    if OmegaConf.is_missing(cfg, "run"):
+        raise UserError("no run is named; type for example: lra evaluate run=runs/default/listops/nystrom/…/seed0")
+    folder = Path(cfg.run).expanduser()
+    for file in ("config.yaml", BEST):
+        if not (folder / file).exists():
+            raise UserError(f"{folder} has no {file}, so it is not the folder of a trained run; lra train makes one")
+    trained = OmegaConf.load(folder / "config.yaml")
+    trained.paths = cfg.paths  # the data may lie elsewhere now
+    spec = build.build_spec(trained)
+    datamodule = build.build_datamodule(trained, spec)
+    module = build.build_module(trained, spec)
+    metrics = training.test(
+        module, datamodule, checkpoint=folder / BEST, machine=build.build_machine(trained), loggers=[]
+    )
+    accuracy = metrics["test/accuracy"]
+    console.print(f"test accuracy {accuracy:.4%} over {datamodule.num_examples('test'):,} examples")
+    record = read_record(folder)
+    if record is None:
+        console.print("the run has no result yet to compare with")
+    elif record["outcome"]["test_accuracy"] == accuracy:
+        console.print("the same as recorded, to the last digit")
+    else:
+        raise UserError(f"the record says {record['outcome']['test_accuracy']:.4%}: other data, machine or code since?")

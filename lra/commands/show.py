@@ -1,0 +1,105 @@
+"""lra show: look at a model or at data.
+
+lra show model task=text attention=nystrom     layer by layer: output shape, parameters
+lra show model attention=full protocol=clean
+lra show data task=listops                     examples drawn readably, lengths, labels
+lra show data task=listops size=demo split=test examples=5
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lra.types import UserError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+    from torch import nn
+
+WHAT = ("model", "data")
+
+
+def overrides(words: list[str]) -> list[str]:
+    """Turn the leading word into `what=WORD`.
+
+    Raises:
+        UserError: when it is missing or unknown.
+    """
+    if not words or "=" in words[0]:
+        raise UserError(f"show what? type one of: {', '.join(f'lra show {what}' for what in WHAT)}")
+    if words[0] not in WHAT:
+        raise UserError(f"{words[0]!r} cannot be shown; type one of: {', '.join(f'lra show {what}' for what in WHAT)}")
+    return [f"what={words[0]}", *words[1:]]
+
+
+def run(cfg: DictConfig) -> None:
+    """Show what `cfg.what` names."""
+    {"model": show_model, "data": show_data}[cfg.what](cfg)
+
+
+def show_model(cfg: DictConfig) -> None:
+    """Print the model of a task and an attention, layer by layer."""
+    from rich.table import Table
+
+    from lra import build
+    from lra.commands.console import make_console
+    from lra.model.classifier import count_parameters
+
+    console = make_console()
+    spec, model = build.build_spec(cfg), build.build_model(cfg)
+    table = Table(title=f"{cfg.task.name} / {cfg.attention.name}, protocol {cfg.protocol.name}; batch of 1")
+    for name in ("layer", "kind", "output", "parameters"):
+        table.add_column(name, justify="right" if name == "parameters" else "left", no_wrap=True)
+    for name, kind, shape, parameters in layers(model, spec.num_sequences, spec.seq_len):
+        table.add_row(name, kind, shape, f"{parameters:,}" if parameters else "")
+    console.print(table)
+    console.print(f"parameters: {count_parameters(model)}")
+
+
+def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str, str, str, int]]:
+    """Name, kind, output shape and own parameters of each layer, in the order of one forward pass."""
+    import torch
+    from torch import Tensor, nn
+
+    from lra.attention.base import AttentionBackend
+
+    rows = []
+
+    def note(name: str) -> Any:
+        def hook(module: nn.Module, inputs: Any, output: Any) -> None:
+            own = sum(p.numel() for p in module.parameters(recurse=False))
+            shape = "×".join(map(str, output.shape)) if isinstance(output, Tensor) else ""
+            rows.append((name, type(module).__name__, shape, own))
+
+        return hook
+
+    for name, module in model.named_modules():
+        leaf = not list(module.children()) and not isinstance(module, nn.Dropout)
+        if leaf or bool(list(module.parameters(recurse=False))) or isinstance(module, AttentionBackend):
+            module.register_forward_hook(note(name))
+    tokens = torch.ones(1, num_sequences, seq_len, dtype=torch.long)
+    with torch.no_grad():
+        model.eval()(tokens, None)
+    return rows
+
+
+def show_data(cfg: DictConfig) -> None:
+    """Print examples of a task and the statistics of its store."""
+    import importlib
+
+    from lra import build
+    from lra.commands.console import make_console
+    from lra.commands.prepare import ensure_store, print_store
+    from lra.data.store import open_store
+
+    console = make_console()
+    ensure_store(cfg, console)
+    folder = build.store_dir(cfg)
+    store = open_store(folder, build.build_spec(cfg))
+    draw = importlib.import_module(f"lra.data.{cfg.task.name}").draw
+    for index in range(min(cfg.examples, store.count(cfg.split))):
+        ids, label = store.example(cfg.split, index)
+        console.print(f"[bold]{cfg.split} {index}[/]  label {label}  {sum(map(len, ids)):,} tokens")
+        for line in draw(ids):
+            console.print(f"  {line}", markup=False)
+    print_store(console, folder)

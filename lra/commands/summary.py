@@ -1,0 +1,59 @@
+"""What a finished run prints: its accuracy beside the paper's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from lra.results.reference import PASS_BAND, paper_accuracy
+from lra.training.progress import clock
+
+
+def print_summary(console: Console, folder: Path, record: dict[str, Any]) -> None:
+    """Print the table of one record, and say what it is worth."""
+    identity, outcome, cost = record["identity"], record["outcome"], record["cost"]
+    paper = paper_accuracy(identity["attention"], identity["task"])
+    measured, majority = 100 * outcome["test_accuracy"], 100 * outcome["majority_rate"]
+    table = Table(title=f"{identity['task']}, protocol {identity['protocol']['name']}, size {identity['size']}")
+    for name in ("attention", "steps", "test accuracy", "paper", "majority class", "training"):
+        table.add_column(name, justify="left" if name == "attention" else "right")
+    table.add_row(
+        identity["attention"],
+        f"{outcome['steps']:,}",
+        f"{measured:.2f} %",
+        "–" if paper is None else f"{paper:.2f} %",
+        f"{majority:.2f} %",
+        f"{cost['train_seconds']:.0f} s ({clock(cost['train_seconds'])})",
+    )
+    console.print(table)
+    console.print(verdict(record))
+    console.print(f"learning curve  {folder / 'curve.png'}\nrecord          {folder / 'result.json'}")
+
+
+def verdict(record: dict[str, Any]) -> str:
+    """One or two sentences: against the majority class, and against the paper if the run may be compared with it."""
+    identity, outcome = record["identity"], record["outcome"]
+    measured, majority, tested = outcome["test_accuracy"], outcome["majority_rate"], outcome["test_examples"]
+    noise = (measured * (1 - measured) / tested) ** 0.5
+    against = "beats" if measured > majority else "does not beat"
+    lines = [
+        f"It {against} the majority class by {100 * abs(measured - majority):.1f} points"
+        f" (one standard error of this test: {100 * noise:.1f} points)."
+        if measured != majority
+        else "It is exactly at the majority class."
+    ]
+    if identity["size"] != "full":
+        lines.append(
+            f"This is size={identity['size']}, not the benchmark: few examples and {outcome['steps']:,} steps."
+            f" The full run: lra train task={identity['task']} attention={identity['attention']}"
+        )
+        return "\n".join(lines)
+    paper, band = paper_accuracy(identity["attention"], identity["task"]), PASS_BAND.get(identity["task"])
+    if paper is not None and band is not None:
+        difference = 100 * measured - paper
+        where = "inside" if abs(difference) <= band else "outside"
+        lines.append(f"Against the paper {difference:+.2f} points, {where} the band of ±{band:g}.")
+    return "\n".join(lines)

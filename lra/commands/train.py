@@ -1,0 +1,238 @@
+"""lra train: train one attention on one task, test the best dev checkpoint, record the result.
+
+  lra train                                          ListOps, Nyström, the paper's 5,000 steps
+  lra train task=listops attention=full seed=1
+  lra train protocol=clean attention.num_landmarks=128
+  lra train -m attention=full,nystrom seed=0,1,2     all six, one after the other
+  lra train size=tiny logger=csv                     seconds, to see that it works
+  lra train trainer=gpu trainer.precision=bf16-mixed
+  lra train experiment=demo                          the README's demo
+
+The result goes to runs/<group>/<task>/<attention>/<settings>/seed<k>/result.json ($LRA_RUNS_DIR for another place).
+Missing data is prepared first. After Ctrl-C or a kill, the same command goes on where the run was.
+
+  task=listops|text|retrieval|image|pathfinder|pathx    attention=nystrom|full    protocol=paper|clean
+  size=full|demo|tiny       recipe.steps=N (run and schedule)      trainer.max_steps=N (stop early, for a look)
+  logger=wandb|csv          logger.wandb.mode=online               force=true (train a finished run again)
+  lra train --cfg job       prints every setting
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+    from rich.console import Console
+
+
+def overrides(words: list[str]) -> list[str]:
+    """Hydra overrides as they stand."""
+    return words
+
+
+def run(cfg: DictConfig) -> None:
+    """Train, test, record; or show what is there."""
+    from hydra.core.hydra_config import HydraConfig
+    from hydra.types import RunMode
+
+    from lra import build
+    from lra.commands.console import make_console
+    from lra.commands.summary import print_summary
+    from lra.results.record import read_record
+    from lra.types import UserError
+
+    console = make_console()
+    folder = build.run_dir(cfg)
+    record = read_record(folder)
+    if record is not None and not cfg.force:
+        sweeping = HydraConfig.get().mode is RunMode.MULTIRUN
+        if not sweeping and cfg.finished != "show":
+            raise UserError(
+                f"this run has a result already: {record['outcome']['test_accuracy']:.2%} in {folder};"
+                " to train it again type force=true (the old folder is kept beside the new one)"
+            )
+        console.print(f"Finished before, nothing to train: {folder}")
+        print_summary(console, folder, record)
+        return
+    if record is not None:
+        folder.rename(folder.with_name(f"{folder.name}.replaced-{datetime.now():%Y%m%d-%H%M%S}"))
+    _train(cfg, folder, console)
+
+
+def _train(cfg: DictConfig, folder: Path, console: Console) -> None:
+    import pytorch_lightning as pl
+    from filelock import FileLock, Timeout
+    from omegaconf import OmegaConf
+
+    from lra import build
+    from lra.commands.prepare import ensure_store
+    from lra.commands.summary import print_summary
+    from lra.model.classifier import count_parameters
+    from lra.training.run import quiet_lightning
+    from lra.types import UserError
+
+    quiet_lightning()
+    spec = build.build_spec(cfg)
+    ensure_store(cfg, console)
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / "lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise UserError(
+            f"another process is training this run: {folder}; wait for it, or choose another seed="
+        ) from error
+    with lock:
+        pl.seed_everything(cfg.seed, workers=True, verbose=False)
+        datamodule = build.build_datamodule(cfg, spec)
+        module = build.build_module(cfg, spec)
+        OmegaConf.save(cfg, folder / "config.yaml", resolve=True)
+        check_same_data(folder, datamodule.data_sha256)
+        parameters = count_parameters(module.model)
+        console.print(
+            f"[bold]{cfg.task.name}/{cfg.attention.name}[/]  protocol {cfg.protocol.name}  seed {cfg.seed}"
+            f"  {parameters:,} parameters  {cfg.recipe.steps:,} steps of {cfg.recipe.batch_size}"
+            f"  on {cfg.trainer.accelerator}\n{folder}"
+        )
+        record = _fit_and_test(cfg, folder, console, module, datamodule, parameters)
+    if record is not None:
+        print_summary(console, folder, record)
+
+
+def _fit_and_test(
+    cfg: DictConfig, folder: Path, console: Console, module: Any, datamodule: Any, parameters: int
+) -> dict[str, Any] | None:
+    from lra import build
+    from lra.training import run as training
+    from lra.training.checkpoints import BEST, LAST, saved_step
+    from lra.training.curves import CurveLogger, read_curves
+
+    behind = saved_step(folder / LAST)
+    if behind:
+        console.print(f"Going on from step {behind:,}.")
+    machine = build.build_machine(cfg)
+    loggers = build.build_loggers(cfg, folder, CurveLogger(folder / "metrics.csv", resume_step=behind))
+    try:
+        complete = training.fit(
+            module,
+            datamodule,
+            folder=folder,
+            machine=machine,
+            steps=cfg.recipe.steps,
+            eval_every=cfg.recipe.eval_every,
+            max_steps=cfg.trainer.max_steps,
+            log_every_steps=cfg.callbacks.log_every_steps,
+            checkpoint_every_seconds=cfg.callbacks.checkpoint_every_seconds,
+            loggers=loggers,
+            console=console,
+            profiler=cfg.debug.profiler,
+        )
+        if not complete:
+            console.print(
+                f"Stopped at step {saved_step(folder / LAST):,} of {cfg.recipe.steps:,}, as trainer.max_steps says;"
+                " no result is written. The same command without it goes on."
+            )
+            return None
+        metrics = training.test(module, datamodule, checkpoint=folder / BEST, machine=machine, loggers=loggers)
+    except KeyboardInterrupt as stopped:
+        raise KeyboardInterrupt(
+            f"interrupted; step {saved_step(folder / LAST):,} of {cfg.recipe.steps:,} is saved in {folder}."
+            " The same command goes on from there."
+        ) from stopped
+    finally:
+        if cfg.logger.wandb is not None:
+            from lra.training.loggers import finish_wandb
+
+            finish_wandb()
+    outcome = training.finish(folder, metrics, module.device)
+    return write_result(cfg, folder, outcome, datamodule, parameters, read_curves(folder / "metrics.csv"))
+
+
+def write_result(
+    cfg: DictConfig,
+    folder: Path,
+    outcome: Any,
+    datamodule: Any,
+    parameters: int,
+    curves: list[dict[str, float]],
+) -> dict[str, Any]:
+    """Write the learning curve and `result.json`; returns the record."""
+    from lra import build
+    from lra.results.plots import learning_curve
+    from lra.results.record import git_commit, read_record, versions, write_record
+    from lra.results.reference import paper_accuracy
+
+    attention = build.attention_settings(cfg)
+    majority = datamodule.majority_rate("test")
+    learning_curve(
+        curves,
+        folder / "curve.png",
+        title=f"{cfg.task.name} / {cfg.attention.name}, {cfg.protocol.name}, {cfg.size.name}, seed {cfg.seed}",
+        majority_rate=majority,
+        paper_accuracy=paper_accuracy(cfg.attention.name, cfg.task.name),
+    )
+    write_record(
+        folder,
+        {
+            "identity": {
+                "task": cfg.task.name,
+                "attention": cfg.attention.name,
+                "attention_settings": {key: value for key, value in attention.items() if not key.startswith("_")},
+                "protocol": build.plain(cfg.protocol),
+                "size": cfg.size.name,
+                "seed": cfg.seed,
+                "run_group": cfg.run_group,
+                "recipe": build.plain(cfg.recipe),
+            },
+            "outcome": {
+                "test_accuracy": outcome.test_accuracy,
+                "test_loss": outcome.test_loss,
+                "test_examples": datamodule.num_examples("test"),
+                "best_dev_accuracy": outcome.best_dev_accuracy,
+                "best_step": outcome.best_step,
+                "steps": cfg.recipe.steps,
+                "majority_rate": majority,
+            },
+            "cost": {
+                "parameters": parameters,
+                "train_seconds": outcome.train_seconds,
+                "steps_per_second": cfg.recipe.steps / outcome.train_seconds,
+                "peak_memory_bytes": outcome.peak_memory_bytes,
+                "device": build.device_name(cfg),
+                "precision": cfg.trainer.precision,
+            },
+            "provenance": {
+                "git_commit": git_commit(),
+                "config_hash": build.config_hash(cfg),
+                "data_sha256": datamodule.data_sha256,
+                "data_origin": datamodule.origin,
+                "versions": versions(),
+                "wandb_id": (folder / "wandb_id").read_text() if (folder / "wandb_id").exists() else None,
+                "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            },
+        },
+    )
+    record = read_record(folder)
+    assert record is not None
+    return record
+
+
+def check_same_data(folder: Path, data_sha256: dict[str, str]) -> None:
+    """Refuse to go on with a run on other data than it began with.
+
+    Raises:
+        UserError: when the store was made anew since.
+    """
+    import json
+
+    from lra.types import UserError
+
+    path = folder / "data.json"
+    if path.exists() and json.loads(path.read_text()) != data_sha256:
+        raise UserError(
+            f"the data changed since {folder} was begun; bring the old store back, or move that folder away to begin anew"
+        )
+    path.write_text(json.dumps(data_sha256, indent=2) + "\n")

@@ -1,0 +1,85 @@
+"""The floors of the house: imports point down only, and heavy packages stay where they belong."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted([*(ROOT / "lra").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py")])
+FLOOR = {
+    "lra.types": 0,
+    "lra.paths": 0,
+    "lra.ops": 1,
+    "lra.attention": 2,
+    "lra.data": 3,
+    "lra.model": 3,
+    "data_prep": 4,
+    "lra.training": 4,
+    "lra.results": 4,
+    "lra.build": 5,
+    "lra.commands": 6,
+    "lra.cli": 7,
+    "lra.__main__": 8,
+}
+
+
+def room(module: str) -> str | None:
+    """The room of a dotted module name; None for foreign packages and for `lra` itself."""
+    parts = module.split(".")
+    if parts[0] == "data_prep":
+        return "data_prep"
+    return ".".join(parts[:2]) if parts[0] == "lra" and len(parts) > 1 else None
+
+
+def imports(path: Path) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_down(path):
+    here = room(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    if here is None:
+        return
+    for name in imports(path):
+        there = room(name)
+        if there is None or there == here:
+            continue
+        assert there in FLOOR, f"{path} imports {name}, a room without a floor"
+        if there == "data_prep":
+            assert path == ROOT / "lra/commands/prepare.py", f"{path} imports {name}: only the prepare command may"
+        assert FLOOR[there] < FLOOR[here], f"{path} imports {name}, which is not below it"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_only_the_switchboard_and_the_commands_know_hydra(path):
+    here = room(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    if here in ("lra.build", "lra.commands", "lra.cli"):
+        return
+    foreign = {name.split(".")[0] for name in imports(path)}
+    assert not foreign & {"hydra", "omegaconf"}, path
+
+
+@pytest.mark.parametrize("verb", ["--help", "train", "prepare", "evaluate", "show", "doctor"])
+def test_help_needs_neither_torch_nor_hydra(verb):
+    words = [verb] if verb == "--help" else [verb, "--help"]
+    code = (
+        "import sys\n"
+        "for name in ('torch', 'hydra', 'omegaconf', 'pytorch_lightning', 'tensorflow_datasets', 'wandb'):\n"
+        "    sys.modules[name] = None\n"
+        f"from lra.cli import main\nsys.exit(main({words}))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"lra {verb}" in done.stdout or verb == "--help"
