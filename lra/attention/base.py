@@ -38,6 +38,9 @@ class AttentionBackend(nn.Module):
         super().__init__()
         self.dims = dims
 
+    def share_with(self, first: AttentionBackend) -> None:
+        """Take over what the protocol lets layers share from the first layer's backend; by default nothing."""
+
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Mix the values.
 

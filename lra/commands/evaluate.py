@@ -21,7 +21,7 @@ def overrides(words: list[str]) -> list[str]:
 
 def run(cfg: DictConfig) -> None:
     """Test the run in `cfg.run`."""
-    from omegaconf import OmegaConf
+    from omegaconf import DictConfig, OmegaConf
 
     from lra import build
     from lra.commands.console import make_console
@@ -38,6 +38,7 @@ def run(cfg: DictConfig) -> None:
         if not (folder / file).exists():
             raise UserError(f"{folder} has no {file}, so it is not the folder of a trained run; lra train makes one")
     trained = OmegaConf.load(folder / "config.yaml")
+    assert isinstance(trained, DictConfig)
     trained.paths = cfg.paths  # the data may lie elsewhere now
     spec = build.build_spec(trained)
     datamodule = build.build_datamodule(trained, spec)

@@ -233,6 +233,6 @@ def check_same_data(folder: Path, data_sha256: dict[str, str]) -> None:
     path = folder / "data.json"
     if path.exists() and json.loads(path.read_text()) != data_sha256:
         raise UserError(
-            f"the data changed since {folder} was begun; bring the old store back, or move that folder away to begin anew"
+            f"the data changed since {folder} was begun; bring the old store back, or move that folder away"
         )
     path.write_text(json.dumps(data_sha256, indent=2) + "\n")

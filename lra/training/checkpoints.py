@@ -116,17 +116,13 @@ def saved_step(path: Path) -> int:
 
 def _random_states() -> dict[str, Any]:
     """Random states of torch, numpy and Python as tensors and plain containers (so `weights_only` can load them)."""
-    name, keys, position, has_gauss, gauss = np.random.get_state()
+    numpy_state: Any = np.random.get_state(legacy=False)
     return {
         "torch": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-        "numpy": [
-            str(name),
-            torch.from_numpy(keys.astype(np.int64)),
-            int(position),
-            int(has_gauss),
-            float(gauss),
-        ],
+        "numpy_key": torch.from_numpy(numpy_state["state"]["key"].astype(np.int64)),
+        "numpy_position": int(numpy_state["state"]["pos"]),
+        "numpy_gauss": [int(numpy_state["has_gauss"]), float(numpy_state["gauss"])],
         "python": list(random.getstate()[1]),
     }
 
@@ -135,6 +131,6 @@ def _restore_random_states(states: dict[str, Any]) -> None:
     torch.set_rng_state(states["torch"])
     if states["cuda"] and torch.cuda.is_available():
         torch.cuda.set_rng_state_all(states["cuda"])
-    name, keys, position, has_gauss, gauss = states["numpy"]
-    np.random.set_state((name, keys.numpy().astype(np.uint32), position, has_gauss, gauss))
+    key = states["numpy_key"].numpy().astype(np.uint32)
+    np.random.set_state(("MT19937", key, states["numpy_position"], *states["numpy_gauss"]))
     random.setstate((3, tuple(states["python"]), None))

@@ -66,4 +66,4 @@ def finish_wandb() -> None:
     """Close the W&B run, so that the next one of this process begins a new one."""
     import wandb
 
-    wandb.finish(quiet=True)
+    wandb.finish()

@@ -60,7 +60,7 @@ def make_trainer(machine: Machine, **settings: Any) -> pl.Trainer:
     return pl.Trainer(
         accelerator=machine.accelerator,
         devices=machine.devices,
-        precision=machine.precision,
+        precision=machine.precision,  # type: ignore[arg-type]  # a Literal there, words of a YAML file here
         enable_progress_bar=False,
         enable_model_summary=False,
         num_sanity_val_steps=0,

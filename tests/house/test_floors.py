@@ -33,7 +33,11 @@ def room(module: str) -> str | None:
     parts = module.split(".")
     if parts[0] == "data_prep":
         return "data_prep"
-    return ".".join(parts[:2]) if parts[0] == "lra" and len(parts) > 1 else None
+    return ".".join(parts[:2]) if parts[0] == "lra" and len(parts) > 1 and name_is_room(parts[1]) else None
+
+
+def name_is_room(name: str) -> bool:
+    return not name.startswith("__") or name == "__main__"
 
 
 def imports(path: Path) -> list[str]:
