@@ -7,21 +7,23 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
-from pytorch_lightning.loggers.logger import Logger
-from torch import nn
 
-from lra.attention.base import AttentionBackend, AttentionDims
-from lra.data.datamodule import StoreDataModule
 from lra.paths import conf_dir, data_dir, runs_dir
-from lra.training.module import ClassifierModule
-from lra.training.run import Machine
 from lra.types import TaskSpec, UserError
+
+if TYPE_CHECKING:  # imported where they are used: `lra prepare` and `lra doctor` answer at once without them
+    from pytorch_lightning.loggers.logger import Logger
+    from torch import nn
+
+    from lra.attention.base import AttentionBackend, AttentionDims
+    from lra.data.datamodule import StoreDataModule
+    from lra.training.module import ClassifierModule
+    from lra.training.run import Machine
 
 # What moves a number of the result. Everything else (folders, loggers, the seed) may change within one run's settings.
 SETTINGS = ("task", "attention", "protocol", "model", "recipe", "size")
@@ -63,6 +65,8 @@ def build_model(cfg: DictConfig) -> nn.Module:
 
 def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
     """The classifier with its optimizer and schedule."""
+    from lra.training.module import ClassifierModule
+
     return ClassifierModule(
         build_model(cfg),
         num_classes=spec.num_classes,
@@ -79,6 +83,8 @@ def store_dir(cfg: DictConfig) -> Path:
 
 def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
     """The task's data, in batches that accumulation has split."""
+    from lra.data.datamodule import StoreDataModule
+
     parts = cfg.trainer.accumulate_grad_batches
     if cfg.recipe.batch_size % parts:
         raise UserError(
@@ -97,6 +103,8 @@ def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
 
 def build_machine(cfg: DictConfig) -> Machine:
     """Where and how the run computes."""
+    from lra.training.run import Machine
+
     return Machine(
         accelerator=cfg.trainer.accelerator,
         devices=cfg.trainer.devices,
@@ -108,6 +116,8 @@ def build_machine(cfg: DictConfig) -> Machine:
 
 def device_name(cfg: DictConfig) -> str:
     """The device for the record: the GPU's name, or `cpu` with its threads."""
+    import torch
+
     if cfg.trainer.accelerator == "gpu":
         return torch.cuda.get_device_name()
     return f"cpu ({torch.get_num_threads()} threads)"

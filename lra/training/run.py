@@ -46,7 +46,13 @@ class Outcome:
 def quiet_lightning() -> None:
     """Keep Lightning's banners and hints out of the user's screen; errors still come through."""
     logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
-    for text in ("does not have many workers", "You called `self.log", "Checkpoint directory", "isinstance"):
+    for text in (
+        "does not have many workers",
+        "You called `self.log",
+        "Checkpoint directory",
+        "logging interval",
+        "is deprecated, use `isinstance",
+    ):
         warnings.filterwarnings("ignore", message=f".*{text}.*")
 
 
@@ -133,8 +139,8 @@ def test(
 ) -> dict[str, float]:
     """Test the weights in `checkpoint`: `test/accuracy` and `test/loss` over every example."""
     trainer = make_trainer(machine, logger=loggers)
-    (metrics,) = trainer.test(module, datamodule=datamodule, ckpt_path=checkpoint, weights_only=True, verbose=False)
-    return dict(metrics)
+    trainer.test(module, datamodule=datamodule, ckpt_path=checkpoint, weights_only=True, verbose=False)
+    return {name: value.item() for name, value in trainer.callback_metrics.items()}
 
 
 def finish(folder: Path, metrics: dict[str, float], device: torch.device) -> Outcome:

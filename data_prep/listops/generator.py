@@ -1,0 +1,135 @@
+"""ListOps expressions drawn from the benchmark's distribution, many at a time.
+
+At depth d < 10 a node is an operator with probability .25, else a uniform digit; 2 to 10 arguments, uniform; root at
+depth 1; a tree is kept when min < length < max, where an operator counts 2 (itself and its bracket) and a digit 1
+(Tay et al. 2021, after Nangia and Bowman 2018). Trees grow level by level as flat arrays; a recursive twin in the
+tests draws one tree at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from lra.data.listops import END, MAX, MED, MIN, SM, ZERO
+
+MAX_DEPTH, MAX_ARGS, OPERATOR_SHARE = 10, 10, 0.25
+ROOTS_PER_DRAW = 2048  # enough to keep numpy busy, few enough to stay in cache
+
+
+@dataclass
+class Level:
+    """All nodes of one depth, in order: children of one parent stand together.
+
+    Attributes:
+        tree: which tree each node belongs to.
+        token: token id, an operator or a digit.
+        args: number of arguments, 0 for a digit.
+    """
+
+    tree: np.ndarray
+    token: np.ndarray
+    args: np.ndarray
+
+
+def generate(seed: int, *, min_length: int, max_length: int) -> Iterator[tuple[np.ndarray, int]]:
+    """Distinct expressions as (token ids uint8, value 0..9), endless, the same for the same arguments."""
+    rng = np.random.default_rng(seed)
+    seen: set[bytes] = set()
+    while True:
+        for ids, value in draw(rng, ROOTS_PER_DRAW, min_length=min_length, max_length=max_length):
+            digest = hashlib.blake2b(ids.tobytes(), digest_size=16).digest()
+            if digest not in seen:
+                seen.add(digest)
+                yield ids, value
+
+
+def draw(rng: np.random.Generator, roots: int, *, min_length: int, max_length: int) -> Iterator[tuple[np.ndarray, int]]:
+    """The kept ones of `roots` trees whose root is an operator (a lone digit is never long enough)."""
+    levels, lengths = _grow(rng, roots, max_length)
+    kept = (lengths > min_length) & (lengths < max_length)
+    levels = _select(levels, kept)
+    values, sizes = _fold(levels)
+    starts = np.cumsum(sizes[0]) - sizes[0]
+    flat = _write(levels, sizes, starts)
+    for start, size, value in zip(starts.tolist(), sizes[0].tolist(), values.tolist(), strict=True):
+        yield flat[start : start + size], value
+
+
+def _grow(rng: np.random.Generator, roots: int, max_length: int) -> tuple[list[Level], np.ndarray]:
+    """Draw level after level; trees that outgrow `max_length` stop growing."""
+    tree, operator = np.arange(roots), np.ones(roots, bool)
+    lengths = np.zeros(roots, np.int64)
+    levels = []
+    for depth in range(1, MAX_DEPTH + 1):
+        if depth > 1:
+            operator = rng.random(len(tree)) < OPERATOR_SHARE if depth < MAX_DEPTH else np.zeros(len(tree), bool)
+        args = np.where(operator, rng.integers(2, MAX_ARGS + 1, len(tree)), 0)
+        token = np.where(operator, rng.integers(MIN, SM + 1, len(tree)), ZERO + rng.integers(0, 10, len(tree)))
+        lengths += np.bincount(tree, weights=1 + operator, minlength=roots).astype(np.int64)
+        args[lengths[tree] >= max_length] = 0  # its arguments are never drawn: the tree is dropped anyway
+        levels.append(Level(tree, token, args))
+        tree = np.repeat(tree, args)
+        if not len(tree):
+            break
+    return levels, lengths
+
+
+def _select(levels: list[Level], kept: np.ndarray) -> list[Level]:
+    """The levels with the nodes of the kept trees alone."""
+    chosen = []
+    for level in levels:
+        mask = kept[level.tree]
+        if not mask.any():
+            break
+        chosen.append(Level(level.tree[mask], level.token[mask], level.args[mask]))
+    return chosen
+
+
+def _fold(levels: list[Level]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """From the deepest level up: the roots' values, and each node's size in tokens."""
+    values = np.zeros(0, np.int64)
+    sizes: list[np.ndarray] = []
+    for level in reversed(levels):
+        inner = level.args > 0
+        own, size = level.token - ZERO, np.ones(len(level.token), np.int64)
+        if inner.any():
+            args = level.args[inner]
+            starts = np.cumsum(args) - args
+            own[inner] = _apply(level.token[inner], values, starts, args)
+            size[inner] = 2 + np.add.reduceat(sizes[0], starts)
+        values, sizes = own, [size, *sizes]
+    return values, sizes
+
+
+def _apply(operators: np.ndarray, values: np.ndarray, starts: np.ndarray, args: np.ndarray) -> np.ndarray:
+    """Value of each operator over its segment of `values`."""
+    segment = np.repeat(np.arange(len(args)), args)
+    ranked = np.sort(segment * 10 + values) % 10  # segments keep their places, values are sorted within each
+    low, high = ranked[starts + (args - 1) // 2], ranked[starts + args // 2]
+    choices = {
+        MIN: np.minimum.reduceat(values, starts),
+        MAX: np.maximum.reduceat(values, starts),
+        MED: (low + high) // 2,
+        SM: np.add.reduceat(values, starts) % 10,
+    }
+    return np.select([operators == operator for operator in choices], list(choices.values()))
+
+
+def _write(levels: list[Level], sizes: list[np.ndarray], positions: np.ndarray) -> np.ndarray:
+    """Every kept tree in reading order, one after the other, from the top down."""
+    flat = np.zeros(int(sizes[0].sum()) if sizes else 0, np.uint8)
+    for depth, level in enumerate(levels):
+        flat[positions] = level.token
+        inner = level.args > 0
+        flat[(positions + sizes[depth])[inner] - 1] = END
+        if depth + 1 == len(levels):
+            break
+        args, below = level.args[inner], sizes[depth + 1]
+        before = np.cumsum(below) - below  # tokens of this level's earlier nodes
+        starts = np.cumsum(args) - args
+        positions = before + np.repeat(positions[inner] + 1 - before[starts], args)
+    return flat

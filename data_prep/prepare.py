@@ -1,0 +1,152 @@
+"""The road of all data: a source, through a TFDS dataset, into a packed store."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.metadata
+import io
+import logging
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from data_prep.source import Source
+from lra.data.store import MANIFEST, SPLITS, read_manifest
+from lra.data.writer import Example, store_lock, write_store
+from lra.types import TaskSpec, UserError
+
+PACKAGES = ("lra", "tensorflow-datasets", "array_record", "numpy")
+
+
+def prepare(
+    spec: TaskSpec,
+    settings: dict[str, Any],
+    folder: Path,
+    *,
+    source: str,
+    force: bool,
+    command: str,
+    console: Console,
+) -> dict[str, Any]:
+    """Make a task's store, unless it is there already.
+
+    Args:
+        spec: the task.
+        settings: the task's `data` settings.
+        folder: the store's folder, `…/stores/<task>/<size>`.
+        source: `auto`, or a folder with the benchmark's own files.
+        force: make it again although it is there.
+        command: for the manifest: what the user typed.
+        console: for the progress.
+
+    Returns:
+        The manifest.
+
+    Raises:
+        UserError: when a source is not what it should be, or a store of other settings is there.
+    """
+    with store_lock(folder):
+        if (folder / MANIFEST).exists() and not force:
+            manifest = read_manifest(folder)
+            asked = {"settings": settings, "source": source}
+            if manifest["asked"] != asked:
+                differs = next(key for key, value in asked.items() if manifest["asked"].get(key) != value)
+                raise UserError(
+                    f"{folder} was made with {differs} {manifest['asked'].get(differs)}, not {asked[differs]};"
+                    f" to replace it type: lra prepare task={spec.name} size={folder.name} source={source} force=true"
+                )
+            return manifest
+        return _make(spec, settings, folder, source=source, command=command, console=console)
+
+
+def _make(
+    spec: TaskSpec, settings: dict[str, Any], folder: Path, *, source: str, command: str, console: Console
+) -> dict[str, Any]:
+    started = time.monotonic()
+    name = f"{spec.name} size={folder.name}"
+    with progress(console) as bar:
+        module = _source_module(spec.name)
+        task = bar.add_task(f"{name}: draw", total=None)
+        opened: Source = module.open_source(
+            settings, source, folder.name, lambda done: bar.update(task, completed=done)
+        )
+        total = sum(opened.counts.values())
+        bar.update(task, total=total)
+        tfds_folder = folder.parents[2] / "tfds"
+        with quiet_tfds():
+            builder = opened.make_builder(str(tfds_folder))
+        bar.update(task, description=f"{name}: write the TFDS dataset", total=None)
+        shutil.rmtree(builder.data_path, ignore_errors=True)  # of other settings, or left by a killed process
+        with quiet_tfds():
+            builder.download_and_prepare()
+        bar.update(task, description=f"{name}: pack", completed=0, total=total)
+        manifest = write_store(
+            folder,
+            spec,
+            {split: _examples(builder, split, opened, bar, task) for split in SPLITS},
+            dtype=opened.dtype,
+            facts={
+                "origin": opened.origin,
+                "asked": {"settings": settings, "source": source},
+                "source": opened.facts,
+                "builder": f"{builder.info.full_name}",
+                "versions": {package: importlib.metadata.version(package) for package in PACKAGES},
+                "command": command,
+            },
+            started=started,
+        )
+        bar.remove_task(task)
+    return manifest
+
+
+def _source_module(task: str) -> Any:
+    try:
+        import tensorflow_datasets  # noqa: F401
+    except ImportError as error:
+        raise UserError(
+            f"preparing data needs TFDS ({error}); type: pip install tensorflow-datasets array_record importlib_resources"
+        ) from error
+    try:
+        return importlib.import_module(f"data_prep.{task}.source")
+    except ModuleNotFoundError as error:
+        if error.name and error.name.startswith("data_prep"):
+            raise UserError(f"there is no data preparation for task={task} yet; prepared can be: listops") from error
+        raise
+
+
+def _examples(builder: Any, split: str, source: Source, bar: Progress, task: Any) -> Iterator[Example]:
+    theirs = {"train": "train", "dev": "validation", "test": "test"}[split]
+    for record in builder.as_data_source(theirs):
+        yield source.encode(record)
+        bar.advance(task)
+
+
+def progress(console: Console) -> Progress:
+    """A bar with the time left on a terminal; nothing when piped (the caller prints a line at the end)."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+@contextlib.contextmanager
+def quiet_tfds() -> Iterator[None]:
+    """Keep TFDS's own bars and prints off the screen; its errors still come through."""
+    logging.getLogger("absl").setLevel(logging.ERROR)
+    import tensorflow_datasets as tfds
+
+    tfds.disable_progress_bar()
+    with contextlib.redirect_stdout(io.StringIO()):
+        yield

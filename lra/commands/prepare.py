@@ -1,0 +1,89 @@
+"""lra prepare: make a task's data: download or generate, pack, check.
+
+  lra prepare task=listops                        96,000 / 2,000 / 2,000 sequences, generated
+  lra prepare task=listops size=demo              real lengths, few examples
+  lra prepare task=listops source=~/lra_release/listops-1000
+                                                  the benchmark's own basic_{train,val,test}.tsv
+  lra prepare task=listops check=true             rehash every array of the store that is there
+  lra prepare task=listops force=true             make it again
+  lra prepare -m task=listops size=demo,tiny      several
+
+The store goes under $LRA_DATA_DIR (lra doctor names the folder). What is there already is not made again.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+    from rich.console import Console
+
+
+def overrides(words: list[str]) -> list[str]:
+    """Hydra overrides as they stand."""
+    return words
+
+
+def run(cfg: DictConfig) -> None:
+    """Make the store, or check the one that is there."""
+    from lra import build
+    from lra.commands.console import make_console
+    from lra.data.store import verify_store
+
+    console = make_console()
+    if cfg.check:
+        verify_store(build.store_dir(cfg))
+        console.print(f"every array is what it was when it was made: {build.store_dir(cfg)}")
+        return
+    made = ensure_store(cfg, console, force=cfg.force)
+    if not made:
+        console.print("prepared already; force=true makes it again")
+    print_store(console, build.store_dir(cfg))
+
+
+def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> bool:
+    """Make the task's store if it is missing; returns whether it had to be made."""
+    from lra import build
+
+    spec, folder = build.build_spec(cfg), build.store_dir(cfg)
+    there = (folder / "manifest.json").exists()
+    if there and not force and cfg.source == "auto":
+        return False  # whatever its source: `auto` takes what there is
+    if not there:
+        console.print(f"preparing {cfg.task.name} size={cfg.size.name} …")
+    from data_prep.prepare import prepare
+
+    prepare(
+        spec,
+        build.plain(cfg.task.data),
+        folder,
+        source=cfg.source,
+        force=force,
+        command=" ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        console=console,
+    )
+    return force or not there
+
+
+def print_store(console: Console, folder: Path) -> None:
+    """Print counts, lengths, label balance, size and seconds of a store."""
+    from lra.commands.console import size_text
+    from lra.data.store import read_manifest
+
+    manifest = read_manifest(folder)
+    for name, split in manifest["splits"].items():
+        console.print(f"{name:<6}{split['count']:>8,} examples   {_lengths(split)}\n      labels {_labels(split)}")
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    console.print(f"{manifest['origin']}, {size_text(size)}, made in {manifest['seconds']:.0f} s: {folder}")
+
+
+def _lengths(split: dict[str, Any]) -> str:
+    quantile = split["length_quantiles"]
+    return f"tokens {quantile['0']:,.0f} to {quantile['1']:,.0f}, median {quantile['0.5']:,.0f}"
+
+
+def _labels(split: dict[str, Any]) -> str:
+    return "  ".join(f"{label}: {count / split['count']:.1%}" for label, count in split["label_counts"].items())

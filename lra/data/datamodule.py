@@ -1,0 +1,86 @@
+"""A prepared store as a LightningDataModule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytorch_lightning as pl
+
+from lra.data.loader import Collator, EvalLoader, TrainLoader
+from lra.data.store import open_store, read_manifest
+from lra.types import TaskSpec
+
+
+class StoreDataModule(pl.LightningDataModule):
+    """Training batches in a seeded order, whole dev and test splits.
+
+    Args:
+        spec: the task.
+        store_dir: folder of the prepared store.
+        mask_zero: True when token 0 is padding wherever it stands; False when every position is real.
+        batch_size: examples per batch, in evaluation too.
+        num_train_batches: batches of the whole run.
+        seed: of the training order.
+
+    Raises:
+        UserError: when the store is missing, or not what its manifest or the spec says.
+    """
+
+    def __init__(
+        self,
+        *,
+        spec: TaskSpec,
+        store_dir: Path,
+        mask_zero: bool,
+        batch_size: int,
+        num_train_batches: int,
+        seed: int,
+    ):
+        super().__init__()
+        self.splits = open_store(store_dir, spec)
+        self.manifest = read_manifest(store_dir)
+        self.batch_size, self.num_train_batches, self.seed = batch_size, num_train_batches, seed
+        self._collate = {name: Collator(split, spec, mask_zero=mask_zero) for name, split in self.splits.items()}
+
+    @property
+    def origin(self) -> str:
+        """`official`, `altered`, `generated` or `stand-in`."""
+        return str(self.manifest["origin"])
+
+    @property
+    def data_sha256(self) -> dict[str, str]:
+        """Hex digest of every array, by `split.array`."""
+        return {
+            f"{name}.{array}": said["sha256"]
+            for name, split in self.manifest["splits"].items()
+            for array, said in split["arrays"].items()
+        }
+
+    def num_examples(self, split: str) -> int:
+        """Examples of a split."""
+        return len(self.splits[split])
+
+    def majority_rate(self, split: str) -> float:
+        """Share of the most frequent label, which a guess reaches; in [0, 1]."""
+        counts = self.manifest["splits"][split]["label_counts"].values()
+        return max(counts) / sum(counts)
+
+    def train_dataloader(self) -> TrainLoader:
+        """This process's share of the run's batches."""
+        trainer = self.trainer
+        return TrainLoader(
+            self._collate["train"],
+            batch_size=self.batch_size,
+            num_batches=self.num_train_batches,
+            seed=self.seed,
+            rank=trainer.global_rank if trainer else 0,
+            world_size=trainer.world_size if trainer else 1,
+        )
+
+    def val_dataloader(self) -> EvalLoader:
+        """The dev split."""
+        return EvalLoader(self._collate["dev"], batch_size=self.batch_size)
+
+    def test_dataloader(self) -> EvalLoader:
+        """The test split."""
+        return EvalLoader(self._collate["test"], batch_size=self.batch_size)

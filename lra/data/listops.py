@@ -1,0 +1,95 @@
+"""ListOps: its frozen vocabulary, and expressions as token ids, as text, as values, as drawn trees.
+
+Source: Nangia and Bowman 2018; the lengths and the vocabulary are those of Long Range Arena (Tay et al. 2021).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lra.types import UserError
+
+# Id k is TOKENS[k]; 0 is padding. The order is written down, not derived: an order taken from a set changes from
+# process to process, and a restored model then scores at chance.
+TOKENS = ("<pad>", "[MIN", "[MAX", "[MED", "[SM", "]", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
+MIN, MAX, MED, SM, END, ZERO = 1, 2, 3, 4, 5, 6
+
+# One byte per token: an operator becomes its lower-case third letter, and a table maps bytes to ids.
+_SHORT = ((b"[MIN", b"i"), (b"[MAX", b"a"), (b"[MED", b"e"), (b"[SM", b"s"))
+_UNKNOWN = 255
+_TABLE = bytearray([_UNKNOWN] * 256)
+for _id, _byte in enumerate(b"iaes]0123456789", start=1):
+    _TABLE[_byte] = _id
+
+
+def encode(source: str | bytes) -> np.ndarray:
+    """Token ids (uint8, 1..15) of an expression whose tokens stand apart; `(` and `)` are dropped.
+
+    Raises:
+        UserError: for a token outside the vocabulary.
+    """
+    raw = source.encode() if isinstance(source, str) else source
+    short = raw
+    for word, letter in _SHORT:
+        short = short.replace(word, letter)
+    words = len(raw.split()) - raw.count(b"(") - raw.count(b")")
+    ids = np.frombuffer(short.translate(_TABLE, b" \t()"), np.uint8)
+    letters = sum(raw.count(letter) for _, letter in _SHORT)  # a lower-case letter of the text's own is no token
+    if len(ids) != words or letters or _UNKNOWN in ids:
+        known = set(TOKENS[1:]) | {"(", ")"}
+        wrong = next((word for word in raw.decode(errors="replace").split() if word not in known), "tokens not apart")
+        raise UserError(f"{wrong!r} is no ListOps token; known are {' '.join(TOKENS[1:])} and parentheses")
+    return ids
+
+
+def decode(ids: np.ndarray) -> str:
+    """The expression's tokens with spaces between them, without parentheses."""
+    return " ".join([TOKENS[i] for i in ids.tolist()])
+
+
+def evaluate(ids: np.ndarray) -> int:
+    """Value (0..9) of an expression: MIN, MAX, MED (the integer part of the median), SM (sum modulo 10)."""
+    return _tree(ids)[0]
+
+
+def draw(sequences: list[np.ndarray], max_lines: int = 24) -> list[str]:
+    """The expression as lines, one per operator, indented by depth, each with its value; digits stay in a line."""
+    lines = _tree(sequences[0])[1]
+    if len(lines) > max_lines:
+        return [*lines[:max_lines], f"… {len(lines) - max_lines} more lines"]
+    return lines
+
+
+def _tree(ids: np.ndarray) -> tuple[int, list[str]]:
+    """Value and drawn lines of a well-formed expression."""
+    stack: list[tuple[int, int, list[int], list[str]]] = []  # operator, its line, values so far, their words
+    lines: list[str] = []
+    value = -1
+    for token in ids.tolist():
+        if token < END:
+            stack.append((token, len(lines), [], []))
+            lines.append("")
+            continue
+        if token == END:
+            operator, line, values, words = stack.pop()
+            value = _apply(operator, values)
+            name = TOKENS[operator][1:]
+            lines[line] = f"{'  ' * len(stack)}{name} = {value}   of {' '.join(words)}"
+            word = f"({name} {value})"
+        else:
+            value = token - ZERO
+            word = str(value)
+        if stack:
+            stack[-1][2].append(value)
+            stack[-1][3].append(word)
+    return value, lines or [str(value)]
+
+
+def _apply(operator: int, values: list[int]) -> int:
+    if operator == MED:
+        ranked = sorted(values)
+        middle = len(ranked) // 2
+        return ranked[middle] if len(ranked) % 2 else (ranked[middle - 1] + ranked[middle]) // 2
+    if operator == SM:
+        return sum(values) % 10
+    return min(values) if operator == MIN else max(values)

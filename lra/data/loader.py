@@ -1,0 +1,118 @@
+"""Batches from a split: for training a function of the seed and the batch's number, for evaluation in order.
+
+Plain iterables in this process: the arrays are memory-mapped, and on small machines a worker process costs more than
+the batch that it fetches.
+
+Letters: B examples, N sequences per example, L positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from lra.data.store import Split
+from lra.types import Batch, TaskSpec
+
+
+class Collator:
+    """Turns example numbers into a padded batch.
+
+    Args:
+        split: where the examples lie.
+        spec: the task.
+        mask_zero: True when token 0 is padding wherever it stands; False when every position is real.
+    """
+
+    def __init__(self, split: Split, spec: TaskSpec, *, mask_zero: bool):
+        self.split, self.spec, self.mask_zero = split, spec, mask_zero
+
+    def __call__(self, indices: np.ndarray) -> Batch:
+        """The examples `indices` `[B]` as a batch; sequences longer than L are cut."""
+        num_sequences, length = self.spec.num_sequences, self.spec.seq_len
+        tokens, offsets = self.split.tokens, self.split.offsets
+        padded = np.zeros((len(indices), num_sequences, length), tokens.dtype)
+        for row, index in zip(padded, indices.tolist(), strict=True):
+            for n in range(num_sequences):
+                start, end = offsets[index * num_sequences + n], offsets[index * num_sequences + n + 1]
+                used = min(end - start, length)
+                row[n, :used] = tokens[start : start + used]
+        ids = torch.from_numpy(padded)
+        labels = torch.from_numpy(self.split.labels[indices].astype(np.int64))
+        return Batch(ids.long(), ids != 0 if self.mask_zero else None, labels)
+
+
+class TrainLoader:
+    """A given number of training batches, shuffled; batch k is a function of (seed, k) alone.
+
+    The examples of one permutation after the other make one endless stream, of which batch k is the k-th piece. It
+    counts what it has handed out, so that Lightning can store and restore the place (`state_dict`).
+
+    Args:
+        collate: makes a batch from example numbers.
+        batch_size: examples per batch, over all ranks.
+        num_batches: how many batches there are.
+        seed: of the order.
+        rank: this process, which gets its share of every batch.
+        world_size: how many processes share a batch.
+    """
+
+    def __init__(
+        self, collate: Collator, *, batch_size: int, num_batches: int, seed: int, rank: int = 0, world_size: int = 1
+    ):
+        assert batch_size % world_size == 0, f"batch_size={batch_size} over {world_size} processes"
+        self.collate, self.batch_size, self.num_batches, self.seed = collate, batch_size, num_batches, seed
+        self.rank, self.world_size = rank, world_size
+        self.position = 0
+        self._permutations: dict[int, np.ndarray] = {}
+
+    def __len__(self) -> int:
+        """Number of batches."""
+        return self.num_batches
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Go on from the place where it is."""
+        while self.position < self.num_batches:
+            self.position += 1
+            yield self.batch(self.position - 1)
+
+    def batch(self, k: int) -> Batch:
+        """Batch k, this rank's share."""
+        share = self.batch_size // self.world_size
+        first = k * self.batch_size + self.rank * share
+        return self.collate(np.array([self._example(i) for i in range(first, first + share)]))
+
+    def _example(self, i: int) -> int:
+        """The i-th example of the endless stream."""
+        count = len(self.collate.split)
+        pass_, place = divmod(i, count)
+        if pass_ not in self._permutations:
+            self._permutations = {p: order for p, order in self._permutations.items() if p == pass_ - 1}
+            self._permutations[pass_] = np.random.default_rng([self.seed, pass_]).permutation(count)
+        return int(self._permutations[pass_][place])
+
+    def state_dict(self) -> dict[str, int]:
+        """How many batches were handed out."""
+        return {"position": self.position}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Go on after that many."""
+        self.position = state["position"]
+
+
+class EvalLoader:
+    """Every example once, in the store's order; the last batch may be smaller."""
+
+    def __init__(self, collate: Collator, *, batch_size: int):
+        self.collate, self.batch_size = collate, batch_size
+
+    def __len__(self) -> int:
+        """Number of batches."""
+        return -(-len(self.collate.split) // self.batch_size)
+
+    def __iter__(self) -> Iterator[Batch]:
+        """From the first example to the last."""
+        for start in range(0, len(self.collate.split), self.batch_size):
+            yield self.collate(np.arange(start, min(start + self.batch_size, len(self.collate.split))))
