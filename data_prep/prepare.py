@@ -110,7 +110,7 @@ def _source_module(task: str) -> Any:
         import tensorflow_datasets  # noqa: F401
     except ImportError as error:
         raise UserError(
-            f"preparing data needs TFDS ({error}); type: pip install tensorflow-datasets array_record importlib_resources"
+            f"preparing data needs TFDS ({error}); type: pip install tensorflow-datasets importlib_resources"
         ) from error
     try:
         return importlib.import_module(f"data_prep.{task}.source")

@@ -5,9 +5,15 @@ from __future__ import annotations
 from rich.console import Console
 
 
+PIPE_WIDTH = 120  # of tables, where there is no terminal to ask
+
+
 def make_console() -> Console:
     """Standard output; colours and bars only on a terminal (or with FORCE_COLOR=1)."""
-    return Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, soft_wrap=True)
+    if not console.is_terminal:
+        console.width = PIPE_WIDTH
+    return console
 
 
 def size_text(count: float) -> str:

@@ -95,10 +95,10 @@ def show_data(cfg: DictConfig) -> None:
     console = make_console()
     ensure_store(cfg, console)
     folder = build.store_dir(cfg)
-    store = open_store(folder, build.build_spec(cfg))
+    split = open_store(folder, build.build_spec(cfg))[cfg.split]
     draw = importlib.import_module(f"lra.data.{cfg.task.name}").draw
-    for index in range(min(cfg.examples, store.count(cfg.split))):
-        ids, label = store.example(cfg.split, index)
+    for index in range(min(cfg.examples, len(split))):
+        ids, label = split.example(index)
         console.print(f"[bold]{cfg.split} {index}[/]  label {label}  {sum(map(len, ids)):,} tokens")
         for line in draw(ids):
             console.print(f"  {line}", markup=False)

@@ -8,6 +8,7 @@ together) and `<split>.labels.npy`.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -45,7 +46,7 @@ class Split:
     def example(self, index: int) -> tuple[list[np.ndarray], int]:
         """The token ids of an example's N sequences, and its label."""
         bounds = self.offsets[index * self.num_sequences : (index + 1) * self.num_sequences + 1]
-        sequences = [np.asarray(self.tokens[a:b]) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        sequences = [np.asarray(self.tokens[a:b]) for a, b in itertools.pairwise(bounds)]
         return sequences, int(self.labels[index])
 
 

@@ -1,0 +1,117 @@
+"""Nyström attention (Xiong et al., AAAI 2021, arXiv 2102.03902).
+
+softmax(q kᵀ) is approximated through M landmarks q̃, k̃, the means of segments of the queries and of the keys:
+softmax(q k̃ᵀ) · pinv(softmax(q̃ k̃ᵀ)) · softmax(q̃ kᵀ), all scaled by 1/√E.
+
+Letters: B examples, H heads, L positions, E dims per head, M landmarks, T taps.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
+
+from lra.attention.base import AttentionBackend, AttentionDims
+from lra.ops.banded import depthwise_convolution
+from lra.ops.landmarks import padded_segment_means, valid_segment_means, valid_segments
+from lra.ops.pseudo_inverse import exact_pinv, iterative_pinv
+from lra.ops.softmax import attendable, exact_attention, masked_softmax
+from lra.types import UserError
+
+CHOICES = {
+    "landmarks": ("padded", "valid"),
+    "pinv": ("iterative", "exact"),
+    "pinv_start": ("batch", "per_matrix"),
+}
+
+
+class NystromAttention(AttentionBackend):
+    """Attention through landmarks, plus a depthwise convolution of the values.
+
+    Args:
+        dims: of the encoder.
+        num_landmarks: M, at least 1.
+        landmarks: `padded` takes M segments of the padded length, and attention is exact when M ≥ L (the released
+            code); `valid` takes each example's own tokens, unused landmarks masked.
+        pinv: `iterative`, or `exact` by singular value decomposition.
+        pinv_iterations: at least 1.
+        pinv_start: `batch` or `per_matrix`, see `iterative_pinv`.
+        value_skip_taps: T, odd; 0 leaves the convolution out.
+    """
+
+    def __init__(
+        self,
+        dims: AttentionDims,
+        *,
+        num_landmarks: int,
+        landmarks: str,
+        pinv: str,
+        pinv_iterations: int,
+        pinv_start: str,
+        value_skip_taps: int,
+    ):
+        super().__init__(dims)
+        for name, chosen in (("landmarks", landmarks), ("pinv", pinv), ("pinv_start", pinv_start)):
+            if chosen not in CHOICES[name]:
+                raise UserError(f"attention.{name}={chosen} is not known; choose one of {', '.join(CHOICES[name])}")
+        for name, count in (("num_landmarks", num_landmarks), ("pinv_iterations", pinv_iterations)):
+            if count < 1:
+                raise UserError(f"attention.{name}={count}, but at least 1 is needed; the paper has 64 and 6")
+        if value_skip_taps < 0 or (value_skip_taps and value_skip_taps % 2 == 0):
+            raise UserError(
+                f"attention.value_skip_taps={value_skip_taps} is not odd; the paper has 35, and 0 is without"
+            )
+        self.num_landmarks, self.landmarks = num_landmarks, landmarks
+        self.pinv, self.pinv_iterations, self.pinv_start = pinv, pinv_iterations, pinv_start
+        self.value_skip = None
+        if value_skip_taps:
+            bound = value_skip_taps**-0.5  # torch's default for a convolution: U(−1/√T, 1/√T)
+            self.value_skip = nn.Parameter(torch.empty(dims.num_heads, value_skip_taps).uniform_(-bound, bound))
+
+    def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
+        """Attend; see the base class."""
+        if valid_BL is not None:
+            real = valid_BL[:, None, :, None]
+            q_BHLE, k_BHLE, v_BHLE = q_BHLE * real, k_BHLE * real, v_BHLE * real
+        if self.landmarks == "padded" and self.num_landmarks >= q_BHLE.shape[2]:
+            out = exact_attention(q_BHLE, k_BHLE, v_BHLE, valid_BL)
+        else:
+            out = self._through_landmarks(q_BHLE, k_BHLE, v_BHLE, valid_BL)
+        if self.value_skip is not None:
+            out = out + depthwise_convolution(v_BHLE, self.value_skip)
+        return out
+
+    def _through_landmarks(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
+        """The three kernels; the two of size L × M are never held, a fused kernel multiplies as it goes."""
+        used_BM = None
+        if self.landmarks == "padded":
+            q_BHME = padded_segment_means(q_BHLE, self.num_landmarks)
+            k_BHME = padded_segment_means(k_BHLE, self.num_landmarks)
+        else:
+            batch, _, length, _ = q_BHLE.shape
+            everywhere = torch.ones(batch, length, dtype=torch.bool, device=q_BHLE.device)
+            segment_BL, sizes_BM = valid_segments(everywhere if valid_BL is None else valid_BL, self.num_landmarks)
+            q_BHME = valid_segment_means(q_BHLE, segment_BL, sizes_BM)
+            k_BHME = valid_segment_means(k_BHLE, segment_BL, sizes_BM)
+            used_BM = sizes_BM > 0
+        kernel_2 = self._kernel_2(q_BHME, k_BHME, used_BM)
+        summary_BHME = exact_attention(q_BHME, k_BHLE, v_BHLE, valid_BL)  # kernel 3 times the values
+        weighted_BHME = self._pseudo_inverse(kernel_2) @ summary_BHME
+        return scaled_dot_product_attention(q_BHLE, k_BHME, weighted_BHME, attn_mask=attendable(used_BM))
+
+    def _kernel_2(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None) -> Tensor:
+        """softmax(q̃ k̃ᵀ / √E) `[B, H, M, M]`; rows and columns of unused landmarks are 0, and so in its inverse."""
+        scores = q_BHME @ k_BHME.mT * self.dims.head_dim**-0.5
+        if used_BM is None:
+            return scores.softmax(-1)
+        return masked_softmax(scores, used_BM[:, None, None, :]) * used_BM[:, None, :, None]
+
+    def _pseudo_inverse(self, a_BHMM: Tensor) -> Tensor:
+        if self.pinv == "exact":
+            return exact_pinv(a_BHMM)
+        return iterative_pinv(a_BHMM, iterations=self.pinv_iterations, start=self.pinv_start)
+
+    def extra_repr(self) -> str:
+        """Say the knobs in a printed model."""
+        return f"num_landmarks={self.num_landmarks}, landmarks={self.landmarks}, pinv={self.pinv}"

@@ -1,0 +1,53 @@
+"""Landmarks: means of segments of a sequence (Xiong et al. 2021, section 3.2).
+
+Letters: B examples, H heads, L positions, E dims per head, M landmarks.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+
+def padded_segment_means(x_BHLE: Tensor, num_landmarks: int) -> Tensor:
+    """Means of M segments of the padded length, as the released code takes them; `[B, H, M, E]`.
+
+    Padded positions must hold zeros; they count in the denominator. A length that M does not divide is padded with
+    zeros at the end.
+    """
+    batch, heads, length, dims = x_BHLE.shape
+    size = -(-length // num_landmarks)
+    if size * num_landmarks != length:
+        x_BHLE = pad(x_BHLE, (0, 0, 0, size * num_landmarks - length))
+    return x_BHLE.reshape(batch, heads, num_landmarks, size, dims).mean(3)
+
+
+def valid_segments(valid_BL: Tensor, num_landmarks: int) -> tuple[Tensor, Tensor]:
+    """Split each example's real tokens, in order, into min(M, number of them) near-equal segments.
+
+    Args:
+        valid_BL: `[B, L]` bool, True at real tokens.
+        num_landmarks: M.
+
+    Returns:
+        segment `[B, L]` int64, M at padded positions; and the tokens per segment `[B, M]` int64, 0 for an unused one.
+    """
+    rank_BL = valid_BL.cumsum(1) - 1
+    count_B1 = valid_BL.sum(1, keepdim=True)
+    used_B1 = count_B1.clamp(max=num_landmarks)
+    segment_BL = torch.where(valid_BL, rank_BL * used_B1 // count_B1.clamp(min=1), num_landmarks)
+    sizes = torch.zeros(len(valid_BL), num_landmarks + 1, dtype=torch.long, device=valid_BL.device)
+    sizes.scatter_add_(1, segment_BL, torch.ones_like(segment_BL))
+    return segment_BL, sizes[:, :num_landmarks]
+
+
+def valid_segment_means(x_BHLE: Tensor, segment_BL: Tensor, sizes_BM: Tensor) -> Tensor:
+    """Means over the segments of `valid_segments`; zeros for an unused one; `[B, H, M, E]`."""
+    batch, heads, length, dims = x_BHLE.shape
+    landmarks = sizes_BM.shape[1]
+    rows = x_BHLE.transpose(1, 2).reshape(batch * length, heads * dims)
+    target = segment_BL + (landmarks + 1) * torch.arange(batch, device=x_BHLE.device)[:, None]
+    sums = rows.new_zeros(batch * (landmarks + 1), heads * dims).index_add(0, target.flatten(), rows)
+    sums_BMHE = sums.view(batch, landmarks + 1, heads, dims)[:, :landmarks]
+    return (sums_BMHE / sizes_BM.clamp(min=1)[..., None, None]).transpose(1, 2)
