@@ -27,6 +27,14 @@ if TYPE_CHECKING:  # imported where they are used: `lra prepare` and `lra doctor
 
 # What moves a number of the result. Everything else (folders, loggers, the seed) may change within one run's settings.
 SETTINGS = ("task", "attention", "protocol", "model", "recipe", "size")
+WHOLE_NUMBERS = {
+    "seed": 0,
+    "recipe.steps": 1,
+    "recipe.batch_size": 1,
+    "recipe.eval_every": 1,
+    "trainer.accumulate_grad_batches": 1,
+    "callbacks.log_every_steps": 1,
+}
 TRAINER_SETTINGS = ("accelerator", "precision", "accumulate_grad_batches")
 
 for _name, _folder in (("data_dir", data_dir), ("runs_dir", runs_dir)):
@@ -74,6 +82,20 @@ def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
         make_schedule=instantiate(cfg.recipe.schedule),
         label=f"{cfg.task.name}/{cfg.attention.name}",
     )
+
+
+def check_numbers(cfg: DictConfig) -> None:
+    """Refuse whole numbers that are none, or are too small.
+
+    Raises:
+        UserError: with the key, its value and the least it may be.
+    """
+    for key, least in WHOLE_NUMBERS.items():
+        value = OmegaConf.select(cfg, key)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise UserError(
+                f"{key}={value} is not a whole number of at least {least}; type for example {key}={max(least, 10)}"
+            )
 
 
 def store_dir(cfg: DictConfig) -> Path:

@@ -8,9 +8,13 @@ import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from lra import __version__
 from lra.paths import conf_dir
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 VERBS = {
     "prepare": "make a task's data: download or generate, pack, check",
@@ -65,18 +69,33 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
 
     from lra.commands.errors import explain
 
+    def run(cfg: DictConfig) -> None:
+        try:
+            command.run(cfg)
+        except Exception as error:
+            raise _FailedError(error) from error
+
     try:
         import lra.build  # noqa: F401  registers the resolvers that the configuration uses
 
-        sys.argv = [f"lra {verb}", *command.overrides(words)]
-        hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(command.run)()
+        flags = [word for word in words if word in ("-m", "--multirun")]  # Hydra wants them in front
+        settings = [word for word in words if word not in flags]
+        sys.argv = [f"lra {verb}", *flags, *command.overrides(settings)]
+        hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(run)()
     except KeyboardInterrupt as stopped:
         return _fail(str(stopped) or "interrupted", code=130)
-    except Exception as error:
+    except (Exception, _FailedError) as error:
         if os.environ.get("LRA_DEBUG"):
             raise
-        return _fail(explain(error))
+        return _fail(explain(error.error if isinstance(error, _FailedError) else error))
     return 0
+
+
+class _FailedError(BaseException):
+    """Carries an error of a command past Hydra, which would print its own words about it."""
+
+    def __init__(self, error: Exception):
+        self.error = error
 
 
 def _fail(line: str, code: int = 2) -> int:

@@ -28,12 +28,11 @@ class FullAttention(AttentionBackend):
     def __init__(self, dims: AttentionDims, *, kernel: str, attention_dropout: float):
         super().__init__(dims)
         if kernel not in KERNELS:
-            raise UserError(
-                f"attention.kernel={kernel} is not known; type attention.kernel=fused (or math)"
-            )
+            raise UserError(f"attention.kernel={kernel} is not known; type attention.kernel=fused (or math)")
         if not 0 <= attention_dropout < 1:
             raise UserError(
-                f"attention.attention_dropout={attention_dropout} is not in [0, 1); type attention.attention_dropout=0.1"
+                f"attention.attention_dropout={attention_dropout} is not in [0, 1);"
+                " type attention.attention_dropout=0.1"
             )
         self.kernel, self.attention_dropout = kernel, attention_dropout
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rich.console import Console
 
-
 PIPE_WIDTH = 120  # of tables, where there is no terminal to ask
 
 

@@ -38,13 +38,11 @@ def verdict(record: dict[str, Any]) -> str:
     identity, outcome = record["identity"], record["outcome"]
     measured, majority, tested = outcome["test_accuracy"], outcome["majority_rate"], outcome["test_examples"]
     noise = (measured * (1 - measured) / tested) ** 0.5
-    against = "beats" if measured > majority else "does not beat"
-    lines = [
-        f"It {against} the majority class by {100 * abs(measured - majority):.1f} points"
-        f" (one standard error of this test: {100 * noise:.1f} points)."
-        if measured != majority
-        else "It is exactly at the majority class."
-    ]
+    gain = 100 * (measured - majority)
+    against = (
+        f"beats the majority class by {gain:.1f}" if gain > 0 else f"does not beat the majority class: {gain:+.1f}"
+    )
+    lines = [f"It {against} points (one standard error of this test: {100 * noise:.1f} points)."]
     if identity["size"] != "full":
         lines.append(
             f"This is size={identity['size']}, not the benchmark: few examples and {outcome['steps']:,} steps."

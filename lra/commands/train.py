@@ -45,6 +45,7 @@ def run(cfg: DictConfig) -> None:
     from lra.types import UserError
 
     console = make_console()
+    build.check_numbers(cfg)
     folder = build.run_dir(cfg)
     record = read_record(folder)
     if record is not None and not cfg.force:

@@ -15,7 +15,7 @@ class SelfAttention(nn.Module):
     """Projections around an attention backend.
 
     One product makes queries, keys and values: the same numbers as three biased Linear layers, whose initialisation
-    depends on the number of inputs alone. The backend always computes in float32, whatever the precision around it.
+    depends on the number of inputs alone. The backend computes in float32 at least, whatever the precision around it.
     """
 
     def __init__(self, backend: AttentionBackend, *, width: int, num_heads: int, head_dim: int, dropout: float):
@@ -32,7 +32,8 @@ class SelfAttention(nn.Module):
         qkv = self.qkv(x_BLD).view(batch, length, 3, self.num_heads, self.head_dim)
         q_BHLE, k_BHLE, v_BHLE = qkv.permute(2, 0, 3, 1, 4).unbind(0)
         with torch.autocast(x_BLD.device.type, enabled=False):
-            mixed_BHLE = self.backend(q_BHLE.float(), k_BHLE.float(), v_BHLE.float(), valid_BL)
+            least = torch.promote_types(q_BHLE.dtype, torch.float32)
+            mixed_BHLE = self.backend(q_BHLE.to(least), k_BHLE.to(least), v_BHLE.to(least), valid_BL)
         mixed_BLD = mixed_BHLE.transpose(1, 2).reshape(batch, length, self.num_heads * self.head_dim)
         out_BLD: Tensor = self.dropout(self.out(mixed_BLD.to(x_BLD.dtype)))
         return out_BLD

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pytorch_lightning.loggers import WandbLogger
 
@@ -19,7 +19,7 @@ def wandb_logger(
     *,
     project: str,
     entity: str | None,
-    mode: str,
+    mode: Literal["offline", "online", "disabled"],
     name: str,
     group: str,
     job_type: str,
@@ -37,12 +37,11 @@ def wandb_logger(
         raise UserError("wandb is not installed; type logger=csv to do without, or: pip install wandb")
     import wandb
 
-    return WandbLogger(
+    run = wandb.init(
         name=name,
-        save_dir=folder,
+        dir=folder,
         project=project,
         entity=entity,
-        offline=mode == "offline",
         mode=mode,
         id=wandb_id(folder),
         resume="allow",
@@ -52,6 +51,7 @@ def wandb_logger(
         config=config,
         settings=wandb.Settings(console="off", silent=True, x_disable_stats=True),
     )
+    return WandbLogger(experiment=run)
 
 
 def wandb_id(folder: Path) -> str:

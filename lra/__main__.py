@@ -1,0 +1,7 @@
+"""`python -m lra` is `lra`."""
+
+import sys
+
+from lra.cli import main
+
+sys.exit(main())

@@ -1,0 +1,208 @@
+"""The command line as a user drives it."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from lra.cli import VERBS, main
+from lra.data.store import MANIFEST
+from tests.conftest import ROOT, lra
+
+TRAIN = ("train", "size=tiny", "recipe.steps=4", "recipe.eval_every=2")
+
+
+def run(capsys, *words: str) -> tuple[int, str, str]:
+    capsys.readouterr()
+    code = main(words)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def results(home):
+    return sorted(home.rglob("result.json"))
+
+
+@pytest.fixture(scope="module")
+def trained(data_dir, tmp_path_factory):
+    """A finished run's folder of runs."""
+    runs = tmp_path_factory.mktemp("trained") / "runs"
+    done = lra(*TRAIN, data=data_dir, runs=runs)
+    assert done.returncode == 0, done.stderr
+    return runs, done.stdout
+
+
+def test_train_prints_its_accuracy_beside_the_papers_and_writes_a_record(trained):
+    runs, out = trained
+    (path,) = results(runs)
+    record = json.loads(path.read_text())
+    accuracy = record["outcome"]["test_accuracy"]
+    assert f"{100 * accuracy:.2f} %" in out
+    assert "37.15 %" in out
+    assert "not the benchmark" in out
+    assert "majority class" in out
+    assert record["outcome"]["test_examples"] == 64
+    assert record["identity"]["attention_settings"]["num_landmarks"] == 64
+    assert record["identity"]["protocol"]["pinv_start"] == "batch"
+    assert record["provenance"]["data_origin"] == "generated"
+    assert record["cost"]["parameters"] == 95_254
+    assert path.parent.name == "seed0"
+    for name in ("curve.png", "metrics.csv", "best.ckpt", "last.ckpt", "config.yaml", "wandb"):
+        assert (path.parent / name).exists(), name
+
+
+def test_evaluate_in_a_new_process_gets_the_same_accuracy(trained, data_dir):
+    runs, _ = trained
+    done = lra("evaluate", f"run={results(runs)[0].parent}", data=data_dir, runs=runs)
+    assert done.returncode == 0, done.stderr
+    assert "the same as recorded, to the last digit" in done.stdout
+
+
+def test_a_finished_run_is_never_overwritten_unless_forced(trained, data_dir):
+    runs, _ = trained
+    (path,) = results(runs)
+    before = path.read_text()
+    refused = lra(*TRAIN, data=data_dir, runs=runs)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("lra: this run has a result already")
+    assert "force=true" in refused.stderr
+    assert path.read_text() == before
+    shown = lra(*TRAIN, "finished=show", data=data_dir, runs=runs)
+    assert shown.returncode == 0
+    assert "37.15 %" in shown.stdout
+    forced = lra(*TRAIN, "force=true", "logger=csv", data=data_dir, runs=runs)
+    assert forced.returncode == 0
+    old, new = (json.loads(p.read_text())["outcome"]["test_accuracy"] for p in results(runs))
+    assert old == new, "the old record is kept beside, and the same seed gives the same accuracy"
+
+
+def test_a_sweep_gives_a_result_for_every_cell(home, capsys):
+    code, _, _ = run(capsys, *TRAIN, "-m", "attention=full,nystrom", "seed=0,1", "logger=csv")
+    assert code == 0
+    assert len(results(home)) == 4
+    code, out, _ = run(capsys, *TRAIN, "-m", "attention=full,nystrom", "seed=0,1", "logger=csv")
+    assert code == 0
+    assert out.count("Finished before") == 4
+
+
+def test_max_steps_stops_early_without_a_result_and_the_run_goes_on_later(home, capsys):
+    code, out, _ = run(capsys, *TRAIN, "logger=csv", "trainer.max_steps=3")
+    assert code == 0
+    assert "Stopped at step 3 of 4" in out
+    assert not results(home)
+    code, out, _ = run(capsys, *TRAIN, "logger=csv")
+    assert code == 0
+    assert "Going on from step 3" in out
+    assert len(results(home)) == 1
+
+
+def test_training_and_evaluating_need_neither_tfds_nor_wandb(home, capsys):
+    code = (
+        "import sys\n"
+        "for name in ('wandb', 'tensorflow_datasets', 'array_record'):\n    sys.modules[name] = None\n"
+        "from lra.cli import main\nsys.exit(main(sys.argv[1:]))\n"
+    )
+    import subprocess
+
+    for words in ([*TRAIN, "logger=csv"], None):
+        words = words or ["evaluate", f"run={results(home)[0].parent}"]
+        done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+def test_prepare_says_at_once_that_it_is_done_and_checks(home, capsys):
+    code, out, _ = run(capsys, "prepare", "task=listops", "size=tiny")
+    assert code == 0
+    assert "prepared already" in out
+    assert "256 examples" in out
+    code, out, _ = run(capsys, "prepare", "task=listops", "size=tiny", "check=true")
+    assert code == 0
+    assert "every array" in out
+
+
+def test_prepare_from_the_benchmarks_own_files(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    for name, count in (("train", 5), ("val", 3), ("test", 2)):
+        rows = [f"( ( ( [MAX {i} ) {i + 1} ) ] )\t{i + 1}" for i in range(count)]
+        (tmp_path / f"basic_{name}.tsv").write_text("\n".join(["Source\tTarget", *rows]) + "\n")
+    code, _, err = run(capsys, "prepare", "task=listops", "size=tiny", f"source={tmp_path}")
+    assert code == 0, err
+    manifest = json.loads((tmp_path / "data/stores/listops/tiny" / MANIFEST).read_text())
+    assert [split["count"] for split in manifest["splits"].values()] == [5, 3, 2]
+    assert manifest["origin"] == "altered"
+    code, _, err = run(capsys, "prepare", "task=listops", "size=tiny", "source=generate")
+    assert code == 2
+    assert "force=true" in err
+
+
+def test_show_model_ends_with_the_parameters(capsys):
+    code, out, _ = run(capsys, "show", "model", "task=text", "attention=nystrom")
+    assert code == 0
+    assert out.splitlines()[-1] == "parameters: 370702"
+    own = [line.split("│")[-2].strip().replace(",", "") for line in out.splitlines() if line.startswith("│")]
+    assert sum(int(number) for number in own if number) == 370_702, "the layers add up"
+
+
+def test_show_data_draws_trees(home, capsys):
+    code, out, _ = run(capsys, "show", "data", "task=listops", "size=tiny", "examples=2")
+    assert code == 0
+    assert "train 0" in out
+    assert "train 1" in out
+    assert " = " in out
+
+
+def test_doctor_names_folders_and_data(home, capsys):
+    code, out, _ = run(capsys, "doctor")
+    assert code == 0
+    for word in ("torch", "LRA_DATA_DIR", str(home), "prepared listops", "offline", "size=tiny"):
+        assert word in out
+
+
+def test_help_lists_the_verbs_and_shows_examples(capsys):
+    code, out, _ = run(capsys)
+    assert code == 0
+    for verb in VERBS:
+        assert verb in out
+        code, text, _ = run(capsys, verb, "--help")
+        assert code == 0
+        assert f"lra {verb}" in text
+
+
+@pytest.mark.parametrize(
+    "words, line",
+    [
+        (["trian"], "did you mean: lra train?"),
+        (["show"], "lra show model"),
+        (["show", "modle"], "lra show model"),
+        (["train", "attention=nystorm"], "nystorm"),
+        (["train", "task=listop"], "listop"),
+        (["train", "protocol=papers"], "papers"),
+        (["train", "attention.landmarks_count=3"], "landmarks_count"),
+        (["train", "size=tiny", "recipe.steps=abc", "logger=csv"], "abc"),
+        (["train", "size=tiny", "attention.num_landmarks=0", "logger=csv"], "at least 1"),
+        (["train", "size=tiny", "trainer.accumulate_grad_batches=3", "logger=csv"], "does not divide"),
+        (["train", "size=tiny", "trainer=gpu", "logger=csv"], "trainer=cpu"),
+        (["train", "size=tiny", "logger.wandb.mode=cloud"], "offline, online"),
+        (["train", "size=tiny", "recipe.warmup_fraction=2", "logger=csv"], "warmup_fraction"),
+        (["train", "task=text", "size=tiny", "logger=csv"], "task=text"),
+        (["evaluate"], "run="),
+        (["evaluate", "run=/nowhere"], "/nowhere"),
+        (["prepare", "source=/nowhere", "size=demo"], "basic_train.tsv"),
+    ],
+)
+def test_a_mistake_gets_one_line_and_an_exit_code(home, capsys, words, line):
+    code, _, err = run(capsys, *words)
+    assert code == 2
+    assert line in err
+    assert err.startswith("lra: ")
+    assert "Traceback" not in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_the_source_tree_is_what_is_tested():
+    import lra as package
+
+    assert ROOT in __import__("pathlib").Path(package.__file__).parents

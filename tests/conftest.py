@@ -1,0 +1,51 @@
+"""Shared fixtures: a home for data and runs of the tests' own, and one tiny prepared store."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parents[1]
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # the tests speak of the CPU
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # one test process per core
+
+
+@pytest.fixture(scope="session")
+def data_dir(tmp_path_factory) -> Path:
+    """A data folder with ListOps at size=tiny in it."""
+    folder = tmp_path_factory.mktemp("data")
+    done = lra("prepare", "task=listops", "size=tiny", data=folder, runs=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    """Every test draws the same numbers, alone or among others."""
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def home(data_dir, tmp_path, monkeypatch) -> Path:
+    """This process, and what it starts, uses the prepared data and a fresh folder of runs, which it gives."""
+    monkeypatch.setenv("LRA_DATA_DIR", str(data_dir))
+    monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "runs"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "runs"
+
+
+def lra(*words: str, data: Path, runs: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a user would, in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "lra", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=runs.parent,
+        env={**os.environ, "LRA_DATA_DIR": str(data), "LRA_RUNS_DIR": str(runs), "PYTHONPATH": str(ROOT), **env},
+    )

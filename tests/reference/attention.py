@@ -1,0 +1,139 @@
+"""Slow twins of the attention backends, one formula after the other, nothing fused.
+
+Letters: B examples, H heads, L positions, E dims per head, M landmarks, T taps.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+
+def softmax_rows(scores: Tensor, keep: Tensor | None = None) -> Tensor:
+    """exp over its sum, where `keep`; zeros for a row without any."""
+    weights = (scores - scores.amax(-1, keepdim=True).detach()).exp()
+    if keep is not None:
+        weights = weights * keep
+    return weights / weights.sum(-1, keepdim=True).clamp(min=1e-30)
+
+
+def full(q: Tensor, k: Tensor, v: Tensor, valid: Tensor | None, **_: object) -> Tensor:
+    """softmax(q kᵀ / √E) v."""
+    keep = None if valid is None else valid[:, None, None, :]
+    return softmax_rows(q @ k.mT / math.sqrt(q.shape[-1]), keep) @ v
+
+
+def pinv_steps(a: Tensor, iterations: int, start: str) -> Tensor:
+    """The iteration of the paper's equation 11."""
+    column_norm = a.abs().sum(-2).amax(-1)[..., None, None]
+    row_norm = a.abs().sum(-1).amax(-1)[..., None, None]
+    if start == "batch":
+        column_norm, row_norm = column_norm.max(), row_norm.max()
+    norm = column_norm * row_norm
+    z = torch.where(norm > 0, a.mT / torch.where(norm > 0, norm, 1.0), 0.0)
+    eye = torch.eye(a.shape[-1], dtype=a.dtype)
+    for _ in range(iterations):
+        z = z @ (13 * eye - a @ z @ (15 * eye - a @ z @ (7 * eye - a @ z))) / 4
+    return z
+
+
+def segments(valid_row: list[bool], landmarks: int, rule: str) -> list[list[int]]:
+    """The positions of each landmark's segment: of the padded length, or of the real tokens."""
+    length = len(valid_row)
+    if rule == "padded":
+        size = math.ceil(length / landmarks)
+        return [list(range(i * size, min((i + 1) * size, length))) for i in range(landmarks)]
+    real = [i for i in range(length) if valid_row[i]]
+    used = min(landmarks, len(real))
+    cut: list[list[int]] = [[] for _ in range(landmarks)]
+    for rank, position in enumerate(real):
+        cut[rank * used // len(real)].append(position)
+    return cut
+
+
+def means(x: Tensor, valid: Tensor, landmarks: int, rule: str) -> Tensor:
+    """Landmarks `[B, H, M, E]` by loops."""
+    size = math.ceil(x.shape[2] / landmarks)
+    rows = []
+    for b in range(len(x)):
+        cut = segments(valid[b].tolist(), landmarks, rule)
+        one = []
+        for positions in cut:
+            total = sum((x[b, :, i] * valid[b, i] for i in positions), torch.zeros_like(x[b, :, 0]))
+            one.append(total / (size if rule == "padded" else max(len(positions), 1)))
+        rows.append(torch.stack(one, 1))
+    return torch.stack(rows)
+
+
+def skip(v: Tensor, taps: Tensor) -> Tensor:
+    """out[l] = Σ_t taps[t] v[l + t − ⌊T/2⌋], zeros beyond the ends."""
+    length, half = v.shape[2], taps.shape[1] // 2
+    out = torch.zeros_like(v)
+    for t in range(taps.shape[1]):
+        first, last = max(0, half - t), min(length, length + half - t)
+        if first < last:
+            piece = v[:, :, first + t - half : last + t - half] * taps[None, :, t, None, None]
+            out = out + torch.cat([torch.zeros_like(v[:, :, :first]), piece, torch.zeros_like(v[:, :, last:])], 2)
+    return out
+
+
+def nystrom(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    valid: Tensor | None,
+    *,
+    num_landmarks: int,
+    landmarks: str,
+    pinv: str,
+    pinv_iterations: int,
+    pinv_start: str,
+    value_skip: Tensor | None,
+    **_: object,
+) -> Tensor:
+    """The three kernels of the paper's equation 10 in full, pseudo-inverse, value skip."""
+    if valid is None:
+        valid = torch.ones(q.shape[0], q.shape[2], dtype=torch.bool)
+    real = valid[:, None, :, None]
+    q, k, v = q * real, k * real, v * real
+    if landmarks == "padded" and num_landmarks >= q.shape[2]:
+        out = full(q, k, v, valid)
+    else:
+        scale = 1 / math.sqrt(q.shape[-1])
+        q_m, k_m = (means(x, valid, num_landmarks, landmarks) for x in (q, k))
+        used = torch.ones(len(q), num_landmarks, dtype=torch.bool)
+        if landmarks == "valid":
+            used = torch.arange(num_landmarks) < valid.sum(1, keepdim=True)
+        columns = used[:, None, None, :]
+        kernel_1 = softmax_rows(q @ k_m.mT * scale, columns)
+        kernel_2 = softmax_rows(q_m @ k_m.mT * scale, columns) * used[:, None, :, None]
+        kernel_3 = softmax_rows(q_m @ k.mT * scale, valid[:, None, None, :])
+        inverse = torch.linalg.pinv(kernel_2) if pinv == "exact" else pinv_steps(kernel_2, pinv_iterations, pinv_start)
+        out = kernel_1 @ inverse @ kernel_3 @ v
+    return out if value_skip is None else out + skip(v, value_skip)
+
+
+class PlainNystrom(nn.Module):
+    """The way the paper's authors wrote it, for comparing speed: materialised kernels, a grouped conv2d."""
+
+    def __init__(self, heads: int, landmarks: int, taps: int, iterations: int):
+        super().__init__()
+        self.landmarks, self.iterations = landmarks, iterations
+        self.conv = nn.Conv2d(heads, heads, (taps, 1), padding=(taps // 2, 0), bias=False, groups=heads)
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, valid: Tensor) -> Tensor:
+        scale = q.shape[-1] ** -0.25
+        mask = valid[:, None, :, None].to(q.dtype)
+        q, k = q * mask * scale, k * mask * scale
+        q_m, k_m = (x.unflatten(2, (self.landmarks, -1)).mean(3) for x in (q, k))
+        kernel_1 = (q @ k_m.mT).softmax(-1)
+        kernel_2 = (q_m @ k_m.mT).softmax(-1)
+        kernel_3 = (q_m @ k.mT - 1e9 * (1 - mask.mT)).softmax(-1)
+        eye = torch.eye(self.landmarks, dtype=q.dtype)
+        z = kernel_2.mT / kernel_2.sum(-2).max()
+        for _ in range(self.iterations):
+            az = kernel_2 @ z
+            z = 0.25 * z @ (13 * eye - az @ (15 * eye - az @ (7 * eye - az)))
+        return kernel_1 @ z @ (kernel_3 @ v) + self.conv(v * mask)
