@@ -1,0 +1,98 @@
+"""Every file of the Hydra tree composes, every task × attention cell builds and takes a step."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from lra import build
+from lra.paths import conf_dir
+from lra.results.reference import PASS_BAND, paper_accuracy
+
+
+def names(group: str) -> list[str]:
+    return sorted(path.stem for path in (conf_dir() / group).glob("*.yaml"))
+
+
+CELLS = [(task, attention) for task in names("task") for attention in names("attention")]
+GROUPS = sorted(path.name for path in conf_dir().iterdir() if path.is_dir() and path.name not in ("recipe",))
+STEPS = {  # Xiong et al. 2021, released code: batch, warm-up, steps, eval every
+    "listops": (32, 1000, 5000, 50),
+    "text": (32, 8000, 20000, 500),
+    "retrieval": (32, 800, 30000, 300),
+    "image": (256, 175, 35000, 175),
+    "pathfinder": (256, 312, 62400, 312),
+}
+
+
+@pytest.mark.parametrize("task, attention", CELLS)
+@pytest.mark.parametrize("protocol", names("protocol"))
+def test_every_cell_builds_and_learns_something(task, attention, protocol):
+    cfg = build.load_config("train", [f"task={task}", f"attention={attention}", f"protocol={protocol}", "size=tiny"])
+    spec, model = build.build_spec(cfg), build.build_model(cfg)
+    assert spec.seq_len <= 256
+    tokens = torch.randint(0, 16, (2, spec.num_sequences, spec.seq_len))
+    logits = model(tokens, tokens != 0 if cfg.task.mask_zero else None)
+    assert logits.shape == (2, spec.num_classes)
+    cross_entropy(logits, torch.tensor([0, 1])).backward()
+    without = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.isfinite().all()]
+    assert not without
+
+
+@pytest.mark.parametrize("task", STEPS)
+def test_recipes_are_the_papers(task):
+    cfg = build.load_config("train", [f"task={task}"])
+    batch, warmup, steps, every = STEPS[task]
+    assert (cfg.recipe.batch_size, cfg.recipe.steps, cfg.recipe.eval_every) == (batch, steps, every)
+    assert cfg.recipe.warmup_fraction * steps == pytest.approx(warmup)
+    optimizer = build.plain(cfg.recipe.optimizer)
+    assert (optimizer["lr"], optimizer["betas"], optimizer["eps"], optimizer["weight_decay"]) == (
+        1e-4,
+        [0.9, 0.999],
+        1e-6,
+        0.0,
+    )
+
+
+@pytest.mark.parametrize("group, name", [(group, name) for group in GROUPS for name in names(group)])
+def test_every_file_composes(group, name):
+    override = f"{'+' if group in ('experiment', 'sweep') else ''}{group}={name}"
+    if group in ("experiment", "sweep"):
+        override = f"{group}={name}"
+    build.config_hash(build.load_config("train", [override]))
+
+
+@pytest.mark.parametrize("task, masked", [("listops", True), ("text", True), ("image", False), ("pathfinder", False)])
+def test_pixels_are_masked_under_paper_alone(task, masked):
+    assert build.load_config("train", [f"task={task}", "protocol=paper"]).task.mask_zero is True
+    assert build.load_config("train", [f"task={task}", "protocol=clean"]).task.mask_zero is masked
+
+
+def test_the_runs_folder_depends_on_what_moves_a_number_and_on_nothing_else():
+    def folder(*words: str):
+        return build.run_dir(build.load_config("train", words))
+
+    base = folder()
+    for same in ("trainer.max_steps=3", "logger=csv", "debug=profile", "trainer.threads=1", "source=generate"):
+        assert folder(same) == base, same
+    others = (
+        "attention.num_landmarks=32",
+        "recipe.optimizer.lr=1e-3",
+        "protocol.pinv_start=per_matrix",
+        "seed=1",
+        "model.dropout=0",
+        "trainer.precision=bf16-mixed",
+        "size=demo",
+        "attention=full",
+        "run_group=x",
+    )
+    assert len({base, *(folder(word) for word in others)}) == len(others) + 1
+
+
+def test_the_reference_numbers_are_those_of_the_paper():
+    averages = {"full": 58.77, "reformer": 55.04, "linformer": 55.59, "performer": 53.63, "nystrom": 58.95}
+    for attention, average in averages.items():
+        mean = sum(paper_accuracy(attention, task) or 0 for task in PASS_BAND) / len(PASS_BAND)
+        assert mean == pytest.approx(average, abs=0.006)
+    assert paper_accuracy("nystrom", "pathx") is None
