@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.table import Table
 
 from lra.results.reference import PASS_BAND, paper_accuracy
-from lra.training.progress import clock
 
 
 def print_summary(console: Console, folder: Path, record: dict[str, Any]) -> None:
@@ -26,7 +25,7 @@ def print_summary(console: Console, folder: Path, record: dict[str, Any]) -> Non
         f"{measured:.2f} %",
         "–" if paper is None else f"{paper:.2f} %",
         f"{majority:.2f} %",
-        f"{cost['train_seconds']:.0f} s ({clock(cost['train_seconds'])})",
+        f"{cost['train_seconds']:,.0f} s",
     )
     console.print(table)
     console.print(verdict(record))
