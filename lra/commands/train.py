@@ -19,7 +19,7 @@ Missing data is prepared first. After Ctrl-C or a kill, the same command goes on
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +69,7 @@ def _train(cfg: DictConfig, folder: Path, console: Console) -> None:
     from omegaconf import OmegaConf
 
     from lra import build
+    from lra.commands.outcome import check_same_data
     from lra.commands.prepare import ensure_store
     from lra.commands.summary import print_summary
     from lra.model.classifier import count_parameters
@@ -107,6 +108,7 @@ def _fit_and_test(
     cfg: DictConfig, folder: Path, console: Console, module: Any, datamodule: Any, parameters: int
 ) -> dict[str, Any] | None:
     from lra import build
+    from lra.commands.outcome import write_result
     from lra.training import run as training
     from lra.training.checkpoints import BEST, LAST, saved_step
     from lra.training.curves import CurveLogger, read_curves
@@ -150,90 +152,3 @@ def _fit_and_test(
             finish_wandb()
     outcome = training.finish(folder, metrics, module.device)
     return write_result(cfg, folder, outcome, datamodule, parameters, read_curves(folder / "metrics.csv"))
-
-
-def write_result(
-    cfg: DictConfig,
-    folder: Path,
-    outcome: Any,
-    datamodule: Any,
-    parameters: int,
-    curves: list[dict[str, float]],
-) -> dict[str, Any]:
-    """Write the learning curve and `result.json`; returns the record."""
-    from lra import build
-    from lra.results.plots import learning_curve
-    from lra.results.record import git_commit, read_record, versions, write_record
-    from lra.results.reference import paper_accuracy
-
-    attention = build.attention_settings(cfg)
-    majority = datamodule.majority_rate("test")
-    learning_curve(
-        curves,
-        folder / "curve.png",
-        title=f"{cfg.task.name} / {cfg.attention.name}, {cfg.protocol.name}, {cfg.size.name}, seed {cfg.seed}",
-        majority_rate=majority,
-        paper_accuracy=paper_accuracy(cfg.attention.name, cfg.task.name),
-    )
-    write_record(
-        folder,
-        {
-            "identity": {
-                "task": cfg.task.name,
-                "attention": cfg.attention.name,
-                "attention_settings": {key: value for key, value in attention.items() if not key.startswith("_")},
-                "protocol": build.plain(cfg.protocol),
-                "size": cfg.size.name,
-                "seed": cfg.seed,
-                "run_group": cfg.run_group,
-                "recipe": build.plain(cfg.recipe),
-            },
-            "outcome": {
-                "test_accuracy": outcome.test_accuracy,
-                "test_loss": outcome.test_loss,
-                "test_examples": datamodule.num_examples("test"),
-                "best_dev_accuracy": outcome.best_dev_accuracy,
-                "best_step": outcome.best_step,
-                "steps": cfg.recipe.steps,
-                "majority_rate": majority,
-            },
-            "cost": {
-                "parameters": parameters,
-                "train_seconds": outcome.train_seconds,
-                "steps_per_second": cfg.recipe.steps / outcome.train_seconds,
-                "peak_memory_bytes": outcome.peak_memory_bytes,
-                "device": build.device_name(cfg),
-                "precision": cfg.trainer.precision,
-            },
-            "provenance": {
-                "git_commit": git_commit(),
-                "config_hash": build.config_hash(cfg),
-                "data_sha256": datamodule.data_sha256,
-                "data_origin": datamodule.origin,
-                "versions": versions(),
-                "wandb_id": (folder / "wandb_id").read_text() if (folder / "wandb_id").exists() else None,
-                "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            },
-        },
-    )
-    record = read_record(folder)
-    assert record is not None
-    return record
-
-
-def check_same_data(folder: Path, data_sha256: dict[str, str]) -> None:
-    """Refuse to go on with a run on other data than it began with.
-
-    Raises:
-        UserError: when the store was made anew since.
-    """
-    import json
-
-    from lra.types import UserError
-
-    path = folder / "data.json"
-    if path.exists() and json.loads(path.read_text()) != data_sha256:
-        raise UserError(
-            f"the data changed since {folder} was begun; bring the old store back, or move that folder away"
-        )
-    path.write_text(json.dumps(data_sha256, indent=2) + "\n")

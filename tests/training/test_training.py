@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -35,9 +36,16 @@ def same(a, b) -> bool:
     return a.keys() == b.keys() and all(a[key].equal(b[key]) for key in a)
 
 
-def start(runs, *words: str):
+@contextmanager
+def started(runs, *words: str):
+    """The run in a process of its own, which does not outlive the block."""
     env = {**os.environ, "LRA_RUNS_DIR": str(runs), "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen([sys.executable, "-m", "lra", *COMMAND, *words], env=env, stdout=subprocess.DEVNULL)
+    command = [sys.executable, "-m", "lra", *COMMAND, *words]
+    with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def step_of(runs) -> int:
@@ -49,16 +57,17 @@ def test_killed_at_three_random_moments_the_final_weights_are_the_uninterrupted_
     """Random moments; the seed of the choice is printed. Catches: the random states not restored, a batch skipped."""
     often = ("callbacks.checkpoint_every_seconds=0.1", "callbacks.log_every_steps=1")
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert start(whole, *often).wait(120) == 0
+    with started(whole, *often) as process:
+        assert process.wait(120) == 0
     seed = time.time_ns()
     print("seed of the moments:", seed)
     for moment in sorted(random.Random(seed).sample(range(2, 58), 3)):
-        process = start(killed, *often)
-        while step_of(killed) < moment and process.poll() is None:
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    assert start(killed, *often).wait(120) == 0
+        with started(killed, *often) as process:
+            while step_of(killed) < moment and process.poll() is None:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+    with started(killed, *often) as process:
+        assert process.wait(120) == 0
     assert same(weights(killed), weights(whole))
     columns = ("step", "train/loss", "train/accuracy", "learning_rate", "dev/accuracy", "test/accuracy")
     assert curve(killed, *columns) == curve(whole, *columns)
@@ -96,13 +105,12 @@ def test_a_loss_that_is_no_number_stops_the_run_and_says_where(home, capsys, mon
 
 
 def test_ctrl_c_keeps_the_checkpoint_and_says_how_to_go_on(home):
-    env = {**os.environ, "LRA_RUNS_DIR": str(home), "PYTHONPATH": str(ROOT)}
-    words = [*COMMAND, "recipe.steps=2000", "callbacks.checkpoint_every_seconds=0.1", "callbacks.log_every_steps=1"]
-    process = subprocess.Popen([sys.executable, "-m", "lra", *words], env=env, stderr=subprocess.PIPE, text=True)
-    while step_of(home) < 5 and process.poll() is None:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    words = ("recipe.steps=2000", "callbacks.checkpoint_every_seconds=0.1", "callbacks.log_every_steps=1")
+    with started(home, *words) as process:
+        while step_of(home) < 5 and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "is saved" in err
     assert "goes on from there" in err
