@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from lra.attention.base import AttentionBackend
+from lra.model.dropout import Dropout
 
 
 class SelfAttention(nn.Module):
@@ -24,7 +25,7 @@ class SelfAttention(nn.Module):
         self.qkv = nn.Linear(width, 3 * num_heads * head_dim)
         self.backend = backend
         self.out = nn.Linear(num_heads * head_dim, width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend within each sequence; `[B, L, D]` to `[B, L, D]`."""
@@ -46,9 +47,9 @@ class FeedForward(nn.Sequential):
         super().__init__(
             nn.Linear(width, hidden),
             nn.GELU(),
-            nn.Dropout(dropout),
+            Dropout(dropout),
             nn.Linear(hidden, width),
-            nn.Dropout(dropout),
+            Dropout(dropout),
         )
 
 

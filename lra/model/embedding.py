@@ -8,6 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from lra.model.dropout import Dropout
+
 
 class TokenPositionEmbedding(nn.Module):
     """Token embedding plus a learned position embedding, then dropout.
@@ -20,7 +22,7 @@ class TokenPositionEmbedding(nn.Module):
         super().__init__()
         self.token = nn.Embedding(vocab_size, width)
         self.position = nn.Parameter(torch.empty(seq_len, width))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         for table in (self.token.weight, self.position):
             nn.init.normal_(table, std=0.02)
 

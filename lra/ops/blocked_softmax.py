@@ -14,8 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lra.ops.dropout import keep_mask, keep_scale
+
 BLOCK_ELEMENTS = 1 << 19  # scores held at once, all heads of one example: 2 MiB in float32, so they stay in cache
-LEVELS = 1 << 16  # a weight's fate is one 16-bit number; a rate is met to 1 / 65536
 
 
 def blocked_attention(
@@ -83,8 +84,5 @@ def _blocks(
 
 
 def _factors(like: Tensor, dropout: float, generator: torch.Generator) -> Tensor:
-    """0 with probability `dropout`, else 1 / (1 − dropout), independently: four fates from each 64-bit number."""
-    threshold = round(dropout * LEVELS)
-    numbers = torch.empty(-(-like.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None, generator=generator)
-    fates = numbers.view(torch.int16)[: like.numel()].view(like.shape)
-    return (fates >= threshold - LEVELS // 2).to(like.dtype).mul_(LEVELS / (LEVELS - threshold))
+    """0 where a weight is dropped, else the factor that keeps the mean."""
+    return keep_mask(like.shape, dropout, generator).to(like.dtype).mul_(keep_scale(dropout))

@@ -10,6 +10,7 @@ from torch.nn.functional import conv2d
 
 from lra.ops.banded import depthwise_convolution
 from lra.ops.blocked_softmax import BLOCK_ELEMENTS, blocked_attention
+from lra.ops.dropout import dropout
 from lra.ops.landmarks import padded_segment_means, valid_segment_means, valid_segments
 from lra.ops.pseudo_inverse import exact_pinv, iterative_pinv
 from lra.ops.softmax import masked_softmax
@@ -67,6 +68,27 @@ def test_only_the_batch_start_lets_batch_mates_matter():
     for start, same in (("per_matrix", True), ("batch", False)):
         alone = torch.cat([iterative_pinv(one[None], iterations=6, start=start) for one in a])
         assert torch.allclose(alone, iterative_pinv(a, iterations=6, start=start)) == same
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5])
+def test_dropout_drops_the_right_share_independently_and_keeps_the_mean(rate):
+    x = torch.ones(1001, 997, requires_grad=True)  # an odd count
+    out = dropout(x, rate)
+    kept = (out != 0).double()
+    error = math.sqrt(rate * (1 - rate) / x.numel())
+    assert abs(kept.mean().item() - (1 - rate)) < 4 * error + 1e-5
+    assert abs(out.mean().item() - 1) < 5 * error / (1 - rate)
+    flat = (kept - kept.mean()).flatten()
+    for lag in (1, 2, 3, 4, 997):  # four neighbours share one drawn number
+        together = (flat[lag:] * flat[:-lag]).mean() / flat.var()
+        assert abs(together.item()) < 4 / math.sqrt(x.numel())
+    (grad,) = torch.autograd.grad(out.sum(), x)
+    assert grad.equal(out), "the same entries, the same factor"
+    torch.manual_seed(5)
+    first = dropout(x, rate)
+    torch.manual_seed(5)
+    assert dropout(x, rate).equal(first)
+    assert dropout(x, 0.0) is x
 
 
 def _blocked_inputs(length=37, dtype=torch.float64):
