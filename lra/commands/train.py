@@ -141,10 +141,9 @@ def _fit_and_test(
             return None
         metrics = training.test(module, datamodule, checkpoint=folder / BEST, machine=machine, loggers=loggers)
     except KeyboardInterrupt as stopped:
-        raise KeyboardInterrupt(
-            f"interrupted; step {saved_step(folder / LAST):,} of {cfg.recipe.steps:,} is saved in {folder}."
-            " The same command goes on from there."
-        ) from stopped
+        step = saved_step(folder / LAST)
+        kept = f"step {step:,} of {cfg.recipe.steps:,} is saved in {folder}" if step else "no step was saved yet"
+        raise KeyboardInterrupt(f"interrupted; {kept}. The same command goes on from there.") from stopped
     finally:
         if cfg.logger.wandb is not None:
             from lra.training.loggers import finish_wandb

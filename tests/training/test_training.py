@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 import torch
+from filelock import FileLock
 
 from lra.cli import main
 from lra.training.curves import CurveLogger, read_curves
@@ -150,3 +151,19 @@ def test_curves_keep_what_was_before_the_resume_and_drop_what_came_after(tmp_pat
         {"step": 20, "train/loss": 2.0},
         {"step": 20, "dev/accuracy": 0.5},
     ]
+
+
+def test_a_run_that_another_process_trains_is_left_alone(home, capsys):
+    assert main([*COMMAND, "trainer.max_steps=2"]) == 0
+    (config,) = home.rglob("config.yaml")
+    with FileLock(config.parent / "lock"):
+        assert main(COMMAND) == 2
+    assert "another process is training this run" in capsys.readouterr().err
+
+
+def test_a_run_does_not_go_on_with_other_data(home, capsys):
+    assert main([*COMMAND, "trainer.max_steps=2"]) == 0
+    (data,) = home.rglob("data.json")
+    data.write_text(data.read_text().replace("train.tokens", "train.others"))
+    assert main(COMMAND) == 2
+    assert "the data changed" in capsys.readouterr().err
