@@ -5,20 +5,29 @@ A backend with a YAML file is tested without another edit here, but its slow twi
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from lra.attention.base import AttentionDims
+from lra.ops.random_features import orthogonal_gaussian
 from lra.paths import conf_dir
 from tests.reference import attention as reference
 
 NAMES = sorted(path.stem for path in (conf_dir() / "attention").glob("*.yaml"))
 PROTOCOLS = sorted(path.stem for path in (conf_dir() / "protocol").glob("*.yaml"))
 CELLS = [(name, protocol) for name in NAMES for protocol in PROTOCOLS]
-TWINS = {"full": reference.full, "nystrom": reference.nystrom}
-BATCH_WIDE = {("nystrom", "paper")}  # the named switches through which batch-mates matter
+TWINS = {
+    "full": reference.full,
+    "nystrom": reference.nystrom,
+    "linformer": reference.linformer,
+    "performer": reference.performer,
+}
+# The named switches through which batch-mates matter: the pseudo-inverse's start, the keys' stabiliser.
+BATCH_WIDE = {("nystrom", "paper"), ("performer", "paper")}
 LENGTHS = (1, 17, 250)
 HEADS, DIMS = 2, 8
 
@@ -60,7 +69,8 @@ def test_outputs_and_gradients_equal_the_slow_twin(name, protocol, length, maske
     valid = valid if masked else None
     knobs = {key: value for key, value in settings(name, protocol).items() if not key.startswith("_")}
     parameters = dict(made.named_parameters())
-    slow = TWINS[name](q, k, v, valid, **{"value_skip": None, **knobs, **parameters})
+    state = {**parameters, **dict(made.named_buffers())}
+    slow = TWINS[name](q, k, v, valid, **{"value_skip": None, **knobs, **state})
     fast = made(q, k, v, valid)
     real = torch.ones_like(fast) if valid is None else valid[:, None, :, None].expand_as(fast).to(fast.dtype)
     torch.testing.assert_close(fast * real, slow * real, rtol=1e-9, atol=1e-9)
@@ -170,6 +180,14 @@ def test_the_math_kernel_of_full_is_the_fused_one():
         ("full", {"kernel": "flash"}, "attention.kernel=fused"),
         ("full", {"attention_dropout": 1.0}, "attention.attention_dropout=0.1"),
         ("nystrom", {"num_landmarks": 0}, "at least 1"),
+        ("linformer", {"projections": 0}, "at least 1"),
+        ("linformer", {"sharing": "some"}, "all, layer, none"),
+        ("performer", {"features": 0}, "at least 1"),
+        ("performer", {"kernel": "elu"}, "softmax, relu"),
+        ("performer", {"scaling": "thrice"}, "twice, once"),
+        ("performer", {"key_maximum": "head"}, "batch, per_head"),
+        ("performer", {"padded_keys": "kept"}, "counted, masked"),
+        ("performer", {"redraw_every": -1}, "redraw_every=0"),
         ("nystrom", {"landmarks": "all"}, "padded, valid"),
         ("nystrom", {"pinv": "svd"}, "iterative, exact"),
         ("nystrom", {"pinv_start": "zero"}, "batch, per_matrix"),
@@ -179,3 +197,60 @@ def test_the_math_kernel_of_full_is_the_fused_one():
 def test_a_wrong_knob_says_what_would_be_right(name, knobs, word):
     with pytest.raises(Exception, match=word):
         backend(name, "paper", 17, **knobs)
+
+
+@pytest.mark.parametrize("sharing, parameters", [("all", 1), ("layer", 1), ("none", 2)])
+def test_linformer_shares_what_its_setting_says(sharing, parameters):
+    """Catches: linformer.py, `== "all"` → `!= "all"`."""
+    first, second = (backend("linformer", "paper", 17, seed=seed, sharing=sharing) for seed in (0, 1))
+    second.share_with(first)
+    assert len(list(first.parameters())) == parameters
+    assert (second.project_keys is first.project_keys) == (sharing == "all")
+    q, k, v, valid = inputs(17)
+    slow = reference.linformer(q, k, v, valid, **dict(second.named_parameters()))
+    torch.testing.assert_close(second(q, k, v, valid), slow)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("masked", [True, False])
+def test_performer_with_relu_features_equals_its_twin(protocol, masked):
+    made = backend("performer", protocol, 17, kernel="relu", features=20)
+    q, k, v, valid = inputs(17)
+    valid = valid if masked else None
+    knobs = settings("performer", protocol, kernel="relu")
+    slow = reference.performer(q, k, v, valid, projection=made.projection, **knobs)
+    torch.testing.assert_close(made(q, k, v, valid), slow)
+
+
+@pytest.mark.parametrize("scaling, power", [("once", 0.5), ("twice", 1.0)])
+def test_performer_approaches_the_softmax_that_its_scaling_names(scaling, power):
+    """Catches: performer.py, `-0.25` → `-0.5` (then `once` is `twice`)."""
+    made = backend("performer", "clean", 40, scaling=scaling, features=20_000)
+    q, k, v, _ = inputs(40)
+    q, k = 0.7 * q, 0.7 * k  # larger ones need more features than a test can wait for
+    exact = reference.softmax_rows(q @ k.mT / DIMS**power) @ v
+    other = reference.softmax_rows(q @ k.mT / DIMS ** (1.5 - power)) @ v
+    error, other_error = ((made(q, k, v, None) - x).abs().mean().item() for x in (exact, other))
+    assert error < 0.05 * v.abs().mean().item()
+    assert error < other_error / 1.5
+
+
+def test_performer_redraws_when_it_says_and_the_draw_travels_with_the_state():
+    made = backend("performer", "paper", 17, redraw_every=2).train()
+    q, k, v, valid = inputs(17)
+    draws = []
+    for _ in range(5):
+        made(q, k, v, valid)
+        draws.append(made.projection.clone())
+    same = [one.equal(other) for one, other in itertools.pairwise(draws)]
+    assert same == [True, False, True, False]
+    made.eval()(q, k, v, valid)
+    assert made.projection.equal(draws[-1])
+
+
+def test_random_features_are_orthogonal_with_gaussian_lengths():
+    rows = orthogonal_gaussian(64, 16).double()
+    block = rows[:16] @ rows[:16].T
+    assert (block - block.diag().diag()).abs().max() < 1e-4
+    many = orthogonal_gaussian(4096, 16)
+    assert many.square().sum(1).mean().item() == pytest.approx(16, rel=0.05)

@@ -16,6 +16,12 @@ from tests.reference.model import PlainClassifier
 RELEASED = [
     ("listops", "full", 209_802),
     ("listops", "nystrom", 209_942),
+    ("listops", "linformer", 1_258_378),
+    ("text", "linformer", 2_467_714),
+    ("retrieval", "linformer", 2_492_290),
+    ("image", "linformer", 699_274),
+    ("pathfinder", "linformer", 698_242),
+    ("listops", "performer", 209_802),
     ("text", "full", 370_562),
     ("text", "nystrom", 370_702),
     ("retrieval", "full", 395_138),

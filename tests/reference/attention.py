@@ -115,6 +115,73 @@ def nystrom(
     return out if value_skip is None else out + skip(v, value_skip)
 
 
+def linformer(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    valid: Tensor | None,
+    *,
+    project_keys: Tensor,
+    project_values: Tensor | None = None,
+    **_: object,
+) -> Tensor:
+    """Equation 7 of the Linformer paper, one example and head at a time; padding is zero, not masked."""
+    project_values = project_keys if project_values is None else project_values
+    out = torch.zeros_like(q)
+    for b in range(q.shape[0]):
+        real = torch.ones(q.shape[2], 1, dtype=q.dtype) if valid is None else valid[b, :, None].to(q.dtype)
+        for h in range(q.shape[1]):
+            keys = project_keys[h, :, : q.shape[2]] @ (k[b, h] * real)
+            values = project_values[h, :, : q.shape[2]] @ (v[b, h] * real)
+            out[b, h] = softmax_rows(q[b, h] @ keys.T / math.sqrt(q.shape[3])) @ values
+    return out
+
+
+def performer(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    valid: Tensor | None,
+    *,
+    kernel: str,
+    scaling: str,
+    key_maximum: str,
+    padded_keys: str,
+    projection: Tensor,
+    **_: object,
+) -> Tensor:
+    """The approximated L × L attention matrix itself, normalised row by row, times the values."""
+    if valid is None:
+        valid = torch.ones(q.shape[0], q.shape[2], dtype=torch.bool)
+    real = valid[:, None, :, None]
+    k, v = k * real, v * real
+    for _twice in range(2 if scaling == "twice" else 1):
+        q, k = q / q.shape[-1] ** 0.25, k / k.shape[-1] ** 0.25
+    counted = torch.ones_like(valid) if padded_keys == "counted" else valid
+
+    def phi(x: Tensor, maximum: Tensor) -> Tensor:
+        if kernel == "relu":
+            return ((x @ projection.T).clamp(min=0) + 1e-3) / math.sqrt(len(projection))
+        exponent = x @ projection.T - (x * x).sum(-1, keepdim=True) / 2
+        return (torch.exp(exponent - maximum) + 1e-4) / math.sqrt(len(projection))
+
+    with torch.no_grad():
+        query_maximum = (q @ projection.T).max(-1, keepdim=True).values
+        products = k @ projection.T
+        if key_maximum == "batch":
+            key_top = products.max()
+        else:
+            key_top = torch.stack(
+                [
+                    torch.stack([(one[row] if row.any() else one).max() for one in products[b]])
+                    for b, row in enumerate(counted)
+                ]
+            )[..., None, None]
+    scores = phi(q, query_maximum) @ phi(k, key_top).mT * counted[:, None, None, :]
+    total = scores.sum(-1, keepdim=True)
+    return scores / torch.where(total > 0, total, 1.0) @ v
+
+
 class PlainNystrom(nn.Module):
     """The way the paper's authors wrote it, for comparing speed: materialised kernels, a grouped conv2d."""
 

@@ -1,0 +1,71 @@
+"""Linformer (Wang et al. 2020, arXiv 2006.04768): attention to a fixed number of mixtures of the keys.
+
+Letters: B examples, H heads, L positions, E dims per head, P projections, X longest length.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
+
+from lra.attention.base import AttentionBackend, AttentionDims
+from lra.types import UserError
+
+SHARINGS = ("all", "layer", "none")
+
+
+class LinformerAttention(AttentionBackend):
+    """softmax(q (P k)ᵀ / √E) (P v), P learned, one per head.
+
+    Keys and values are 0 at padded positions before the projection; the softmax runs over projections and needs no
+    mask, as in the released Nyströmformer code.
+
+    Args:
+        dims: of the encoder.
+        projections: P, at least 1.
+        sharing: `all`: one projection for keys, values and all layers; `layer`: one per layer for keys and values;
+            `none`: one each.
+    """
+
+    def __init__(self, dims: AttentionDims, *, projections: int, sharing: str):
+        super().__init__(dims)
+        if sharing not in SHARINGS:
+            raise UserError(f"attention.sharing={sharing} is not known; choose one of {', '.join(SHARINGS)}")
+        if projections < 1:
+            raise UserError(f"attention.projections={projections}, but at least 1 is needed; the paper has 256")
+        self.sharing = sharing
+        self.project_keys = self._draw(projections)
+        self.project_values = self._draw(projections) if sharing == "none" else self.project_keys
+
+    def _draw(self, projections: int) -> nn.Parameter:
+        """`[H, P, X]`, N(0, .02²)."""
+        return nn.Parameter(torch.empty(self.dims.num_heads, projections, self.dims.max_seq_len).normal_(std=0.02))
+
+    def share_with(self, first: AttentionBackend) -> None:
+        """Take the first layer's projection if all layers share one."""
+        assert isinstance(first, LinformerAttention)
+        if self.sharing == "all":
+            self.project_keys = self.project_values = first.project_keys
+
+    def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
+        """Attend; see the base class."""
+        length = q_BHLE.shape[2]
+        assert length <= self.dims.max_seq_len, f"length {length} > {self.dims.max_seq_len}"
+        if valid_BL is not None:
+            real = valid_BL[:, None, :, None]
+            k_BHLE, v_BHLE = k_BHLE * real, v_BHLE * real
+        k_BHPE = _project(self.project_keys[:, :, :length], k_BHLE)
+        v_BHPE = _project(self.project_values[:, :, :length], v_BHLE)
+        return scaled_dot_product_attention(q_BHLE, k_BHPE, v_BHPE)
+
+    def extra_repr(self) -> str:
+        """Say the knobs in a printed model."""
+        return f"projections={self.project_keys.shape[1]}, sharing={self.sharing}"
+
+
+def _project(projection_HPL: Tensor, x_BHLE: Tensor) -> Tensor:
+    """Mix along the sequence, all examples in one product per head; `[B, H, P, E]`."""
+    batch, heads, length, dims = x_BHLE.shape
+    columns = x_BHLE.permute(1, 2, 0, 3).reshape(heads, length, batch * dims)
+    return (projection_HPL @ columns).unflatten(2, (batch, dims)).permute(2, 0, 1, 3)

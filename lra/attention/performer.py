@@ -1,0 +1,107 @@
+"""Performer (Choromanski et al. 2021, arXiv 2009.14794): linear attention through random features.
+
+Letters: B examples, H heads, L positions, E dims per head, R random features.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from lra.attention.base import AttentionBackend, AttentionDims
+from lra.ops.random_features import linear_attention, orthogonal_gaussian, relu_features, softmax_features
+from lra.types import UserError
+
+CHOICES = {
+    "kernel": ("softmax", "relu"),
+    "scaling": ("twice", "once"),
+    "key_maximum": ("batch", "per_head"),
+    "padded_keys": ("counted", "masked"),
+}
+EPSILON = {"softmax": 1e-4, "relu": 1e-3}
+
+
+class PerformerAttention(AttentionBackend):
+    """FAVOR+: unbiased positive features of a softmax kernel, or ReLU features.
+
+    Args:
+        dims: of the encoder.
+        features: R, at least 1.
+        kernel: `softmax` or `relu`.
+        redraw_every: training calls between two draws of the features; 0 draws them once.
+        scaling: `twice` divides queries and keys by E^¼ two times, as the released Nyströmformer code does, and so
+            approximates softmax(q kᵀ / E); `once` approximates softmax(q kᵀ / √E).
+        key_maximum: the keys' stabiliser is one number per `batch`, through which batch-mates matter by way of ε, or
+            one `per_head` of each example.
+        padded_keys: `counted` as zero vectors in the normaliser (the released code), or `masked`.
+    """
+
+    projection: Tensor
+    calls: Tensor
+
+    def __init__(
+        self,
+        dims: AttentionDims,
+        *,
+        features: int,
+        kernel: str,
+        redraw_every: int,
+        scaling: str,
+        key_maximum: str,
+        padded_keys: str,
+    ):
+        super().__init__(dims)
+        chosen = {"kernel": kernel, "scaling": scaling, "key_maximum": key_maximum, "padded_keys": padded_keys}
+        for name, value in chosen.items():
+            if value not in CHOICES[name]:
+                raise UserError(f"attention.{name}={value} is not known; choose one of {', '.join(CHOICES[name])}")
+        if features < 1:
+            raise UserError(f"attention.features={features}, but at least 1 is needed; the paper has 256")
+        if redraw_every < 0:
+            raise UserError(f"attention.redraw_every={redraw_every} is negative; type attention.redraw_every=0")
+        self.kernel, self.scaling, self.key_maximum = kernel, scaling, key_maximum
+        self.padded_keys, self.redraw_every = padded_keys, redraw_every
+        # Buffers, not parameters; they travel with the state, so that a restored model has the very same features.
+        self.register_buffer("projection", orthogonal_gaussian(features, dims.head_dim))
+        self.register_buffer("calls", torch.zeros((), dtype=torch.long))
+
+    def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
+        """Attend; see the base class."""
+        if self.training and self.redraw_every:
+            self._redraw_when_due()
+        real_BHL1 = None if valid_BL is None else valid_BL[:, None, :, None]
+        if real_BHL1 is not None:
+            k_BHLE, v_BHLE = k_BHLE * real_BHL1, v_BHLE * real_BHL1
+        scale = self.dims.head_dim ** (-0.5 if self.scaling == "twice" else -0.25)
+        q_BHLR = self._query_features(q_BHLE * scale)
+        k_BHLR = self._key_features(k_BHLE * scale, real_BHL1)
+        if real_BHL1 is not None and self.padded_keys == "masked":
+            k_BHLR = k_BHLR * real_BHL1
+        return linear_attention(q_BHLR, k_BHLR, v_BHLE)
+
+    def _query_features(self, q_BHLE: Tensor) -> Tensor:
+        if self.kernel == "relu":
+            return relu_features(q_BHLE, self.projection, epsilon=EPSILON["relu"])
+        return softmax_features(q_BHLE, self.projection, None, epsilon=EPSILON["softmax"])
+
+    def _key_features(self, k_BHLE: Tensor, real_BHL1: Tensor | None) -> Tensor:
+        if self.kernel == "relu":
+            return relu_features(k_BHLE, self.projection, epsilon=EPSILON["relu"])
+        products = (k_BHLE @ self.projection.T).detach()
+        if self.key_maximum == "batch":
+            maximum = products.amax()
+        else:
+            if real_BHL1 is not None and self.padded_keys == "masked":
+                products = products.masked_fill(~(real_BHL1 | ~real_BHL1.any(2, keepdim=True)), float("-inf"))
+            maximum = products.amax((2, 3), keepdim=True)
+        return softmax_features(k_BHLE, self.projection, maximum, epsilon=EPSILON["softmax"])
+
+    @torch.no_grad()
+    def _redraw_when_due(self) -> None:
+        if self.calls and int(self.calls) % self.redraw_every == 0:
+            self.projection.copy_(orthogonal_gaussian(*self.projection.shape))
+        self.calls += 1
+
+    def extra_repr(self) -> str:
+        """Say the knobs in a printed model."""
+        return f"features={self.projection.shape[0]}, kernel={self.kernel}, scaling={self.scaling}"

@@ -1,0 +1,52 @@
+"""Random features whose products approximate a softmax kernel (Choromanski et al. 2021, FAVOR+).
+
+Letters: B examples, H heads, L positions, E dims per head, R random features.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def orthogonal_gaussian(features: int, dims: int) -> Tensor:
+    """`[R, E]` rows with the lengths of Gaussian vectors, orthogonal within each block of E rows.
+
+    Drawn from torch's generator (Choromanski et al. 2021, section 2.4).
+    """
+    blocks = [torch.linalg.qr(torch.randn(dims, dims))[0].T for _ in range(-(-features // dims))]
+    directions = torch.cat(blocks)[:features]
+    lengths = torch.randn(features, dims).norm(dim=1)
+    return directions * lengths[:, None]
+
+
+def softmax_features(x_BHLE: Tensor, projection_RE: Tensor, maximum: Tensor | None, *, epsilon: float) -> Tensor:
+    """Positive features φ(x) = (exp(w·x − ‖x‖²/2 − maximum) + ε) / √R, whose products approximate exp(q·k).
+
+    Args:
+        x_BHLE: queries or keys, already scaled.
+        projection_RE: the directions w.
+        maximum: what to subtract, broadcastable to `[B, H, L, R]`; None takes each row's own largest w·x, which a
+            query may do because it cancels in its normaliser.
+        epsilon: keeps features away from 0.
+    """
+    products = x_BHLE @ projection_RE.T
+    if maximum is None:
+        maximum = products.detach().amax(-1, keepdim=True)
+    half_norm = x_BHLE.square().sum(-1, keepdim=True) / 2
+    return (torch.exp(products - half_norm - maximum) + epsilon) * projection_RE.shape[0] ** -0.5
+
+
+def relu_features(x_BHLE: Tensor, projection_RE: Tensor, *, epsilon: float) -> Tensor:
+    """φ(x) = (relu(w·x) + ε) / √R: the generalized attention of Choromanski et al. 2021, section 2.2, with f = ReLU."""
+    return (torch.relu(x_BHLE @ projection_RE.T) + epsilon) * projection_RE.shape[0] ** -0.5
+
+
+def linear_attention(q_BHLR: Tensor, k_BHLR: Tensor, v_BHLE: Tensor) -> Tensor:
+    """φ(q) (φ(k)ᵀ v) over φ(q) Σ φ(k): softmax attention in O(L · R · E); `[B, H, L, E]`.
+
+    A row whose normaliser is 0 (no key at all) gives zeros.
+    """
+    total_BHRE = k_BHLR.mT @ v_BHLE
+    normaliser_BHL1 = q_BHLR @ k_BHLR.sum(2)[..., None]
+    return (q_BHLR @ total_BHRE) / torch.where(normaliser_BHL1 > 0, normaliser_BHL1, 1.0)
