@@ -34,7 +34,10 @@ WHOLE_NUMBERS = {
     "recipe.eval_every": 1,
     "trainer.accumulate_grad_batches": 1,
     "callbacks.log_every_steps": 1,
+    "trainer.max_steps": 1,
+    "trainer.threads": 1,
 }
+MAY_BE_NULL = ("trainer.max_steps", "trainer.threads")
 TRAINER_SETTINGS = ("accelerator", "precision", "accumulate_grad_batches")
 
 for _name, _folder in (("data_dir", data_dir), ("runs_dir", runs_dir)):
@@ -92,6 +95,8 @@ def check_numbers(cfg: DictConfig) -> None:
     """
     for key, least in WHOLE_NUMBERS.items():
         value = OmegaConf.select(cfg, key)
+        if value is None and key in MAY_BE_NULL:
+            continue
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise UserError(
                 f"{key}={value} is not a whole number of at least {least}; type for example {key}={max(least, 10)}"

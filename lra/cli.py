@@ -68,6 +68,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     import hydra
 
     from lra.commands.errors import explain
+    from lra.commands.overrides import check
 
     def run(cfg: DictConfig) -> None:
         try:
@@ -76,11 +77,12 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
             raise _FailedError(error) from error
 
     try:
-        import lra.build  # noqa: F401  registers the resolvers that the configuration uses
-
         flags = [word for word in words if word in ("-m", "--multirun")]  # Hydra wants them in front
         settings = [word for word in words if word not in flags]
-        sys.argv = [f"lra {verb}", *flags, *command.overrides(settings)]
+        settings = command.overrides(settings)
+        if not any(word.startswith("-") for word in settings):  # Hydra's own flags take values of their own
+            check(verb, settings, sweep=bool(flags))
+        sys.argv = [f"lra {verb}", *flags, *settings]
         hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(run)()
     except KeyboardInterrupt as stopped:
         return _fail(str(stopped) or "interrupted", code=130)

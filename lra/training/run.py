@@ -101,7 +101,7 @@ def fit(
         NonFiniteLossError: when the loss is no number.
     """
     done = saved_step(folder / LAST)
-    stop = min(steps, max_steps or steps)
+    stop = steps if max_steps is None else min(steps, max_steps)
     if done >= stop:
         return done >= steps
     every = min(eval_every, steps)
