@@ -11,7 +11,7 @@
 The result goes to runs/<group>/<task>/<attention>/<settings>/seed<k>/result.json ($LRA_RUNS_DIR for another place).
 Missing data is prepared first. After Ctrl-C or a kill, the same command goes on where the run was.
 
-  task=listops|text|retrieval|image|pathfinder|pathx    attention=nystrom|full|linformer|performer
+  task=listops|text|retrieval|image|pathfinder|pathx    attention=nystrom|full|linformer|performer|reformer
   protocol=paper|clean      size=full|demo|tiny
   recipe.steps=N (run and schedule)      trainer.max_steps=N (stop early, for a look)
   logger=wandb|csv          logger.wandb.mode=online               force=true (train a finished run again)

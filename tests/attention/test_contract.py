@@ -25,6 +25,7 @@ TWINS = {
     "nystrom": reference.nystrom,
     "linformer": reference.linformer,
     "performer": reference.performer,
+    "reformer": reference.reformer,
 }
 # The named switches through which batch-mates matter: the pseudo-inverse's start, the keys' stabiliser.
 BATCH_WIDE = {("nystrom", "paper"), ("performer", "paper")}
@@ -106,8 +107,8 @@ def test_the_content_of_padding_never_reaches_a_real_token(name, protocol, lengt
     real = valid[:, None, :, None]
     other = [torch.where(real, x, 100 * torch.randn_like(x)).detach() for x in (q, k, v)]
     assert (made(q, k, v, valid) * real).equal(made(*other, valid) * real)
-    for grad in torch.autograd.grad((made(q, k, v, valid) * real).sum(), (k, v)):
-        assert (grad * ~real)[valid.any(1)].eq(0).all()
+    for grad in torch.autograd.grad((made(q, k, v, valid) * real).sum(), (k, v), allow_unused=True):
+        assert grad is None or (grad * ~real)[valid.any(1)].eq(0).all()
 
 
 @pytest.mark.parametrize("name, protocol", CELLS)
@@ -183,6 +184,8 @@ def test_the_math_kernel_of_full_is_the_fused_one():
         ("linformer", {"projections": 0}, "at least 1"),
         ("linformer", {"sharing": "some"}, "all, layer, none"),
         ("performer", {"features": 0}, "at least 1"),
+        ("reformer", {"num_hashes": 0}, "at least 1"),
+        ("reformer", {"chunk_length": 0}, "at least 1"),
         ("performer", {"kernel": "elu"}, "softmax, relu"),
         ("performer", {"scaling": "thrice"}, "twice, once"),
         ("performer", {"key_maximum": "head"}, "batch, per_head"),
@@ -254,3 +257,21 @@ def test_random_features_are_orthogonal_with_gaussian_lengths():
     assert (block - block.diag().diag()).abs().max() < 1e-4
     many = orthogonal_gaussian(4096, 16)
     assert many.square().sum(1).mean().item() == pytest.approx(16, rel=0.05)
+
+
+def test_reformer_in_one_chunk_is_attention_with_unit_keys_but_to_oneself():
+    """Catches: reformer.py, `SELF` = 0; `normalize(q, dim=-1)` → `q`."""
+    made = backend("reformer", "paper", 30)
+    q, k, v, _ = inputs(30)
+    scores = q @ (q / q.norm(dim=-1, keepdim=True)).mT
+    expected = scores.masked_fill(torch.eye(30, dtype=torch.bool), -1e5).softmax(-1) @ v
+    torch.testing.assert_close(made(q, k, v, None), expected)
+
+
+def test_reformer_draws_new_rotations_in_training_alone():
+    """Catches: reformer.py, `if self.training else` → `if not self.training else`."""
+    made = backend("reformer", "paper", 250)
+    q, k, v, valid = inputs(250)
+    assert made(q, k, v, valid).equal(made(q, k, v, valid))
+    made.train()
+    assert not made(q, k, v, valid).equal(made(q, k, v, valid))

@@ -182,6 +182,53 @@ def performer(
     return scores / torch.where(total > 0, total, 1.0) @ v
 
 
+def reformer(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    valid: Tensor | None,
+    *,
+    num_hashes: int,
+    chunk_length: int,
+    rotations: Tensor,
+    **_: object,
+) -> Tensor:
+    """LSH attention one query at a time: bucket, sort, keys of its chunk and of the one before, weigh the hashes."""
+    batch, heads, length, _dims = q.shape
+    chunks = max(1, math.ceil(length / chunk_length))
+    buckets = 2 ** int(math.log2(2 * chunks))
+    total = chunks * chunk_length if chunks > 1 else length
+    rows = []
+    for b, h in [(b, h) for b in range(batch) for h in range(heads)]:
+        real = [True] * length if valid is None else valid[b].tolist()
+        per_hash = []
+        for n in range(num_hashes):
+            axes = rotations[h, :, n, : buckets // 2]
+            rotated = q[b, h].detach() @ axes.to(q.dtype)
+            nearest = torch.cat([rotated, -rotated], 1).argmax(1).tolist()
+            bucket = [nearest[i] if i < length and real[i] else buckets for i in range(total)]
+            order = sorted(range(total), key=lambda i: (bucket[i], i))
+            size = total // chunks
+            for place, i in enumerate(order):
+                if i >= length or not real[i]:
+                    continue
+                own = place // size
+                seen = [own] if chunks == 1 else [(own - 1) % chunks, own]
+                keys = [j for c in seen for j in order[c * size : (c + 1) * size] if j < length and real[j]]
+                unit = q[b, h, keys] / q[b, h, keys].norm(dim=1, keepdim=True).clamp(min=1e-12)
+                myself = torch.tensor([j == i for j in keys])
+                scores = torch.where(myself, -1e5, unit @ q[b, h, i])
+                per_hash.append((i, torch.logsumexp(scores, 0), scores.softmax(0) @ v[b, h, keys]))
+        out = [torch.zeros_like(v[b, h, 0])] * length
+        for i in range(length):
+            mine = [(weight, value) for j, weight, value in per_hash if j == i]
+            if mine:
+                share = torch.stack([weight for weight, _ in mine]).softmax(0)
+                out[i] = (share[:, None] * torch.stack([value for _, value in mine])).sum(0)
+        rows.append(torch.stack(out))
+    return torch.stack(rows).view_as(v)
+
+
 class PlainNystrom(nn.Module):
     """The way the paper's authors wrote it, for comparing speed: materialised kernels, a grouped conv2d."""
 
