@@ -1,13 +1,15 @@
-"""lra show: look at a model or at data.
+"""lra show: look at a model, at data, at the protocols.
 
 lra show model task=text attention=nystrom     layer by layer: output shape, parameters
 lra show model attention=full protocol=clean
+lra show protocol                              each switch: what it does, its value in each protocol
 lra show data task=listops                     examples drawn readably, lengths, labels
 lra show data task=listops size=demo split=test examples=5
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from lra.types import UserError
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
     from torch import nn
 
-WHAT = ("model", "data")
+WHAT = ("model", "data", "protocol")
+ALLOWED_GROWTH = 1.1  # Long Range Arena asks for at most 10 % more parameters than the Transformer's
 
 
 def overrides(words: list[str]) -> list[str]:
@@ -34,7 +37,7 @@ def overrides(words: list[str]) -> list[str]:
 
 def run(cfg: DictConfig) -> None:
     """Show what `cfg.what` names."""
-    {"model": show_model, "data": show_data}[cfg.what](cfg)
+    {"model": show_model, "data": show_data, "protocol": show_protocol}[cfg.what](cfg)
 
 
 def show_model(cfg: DictConfig) -> None:
@@ -53,7 +56,24 @@ def show_model(cfg: DictConfig) -> None:
     for name, kind, shape, parameters in layers(model, spec.num_sequences, spec.seq_len):
         table.add_row(name, kind, shape, f"{parameters:,}" if parameters else "")
     console.print(table)
-    console.print(f"parameters: {count_parameters(model)}")
+    parameters, full = count_parameters(model), count_parameters(build.build_model(with_full_attention(cfg)))
+    if parameters > ALLOWED_GROWTH * full:
+        console.print(
+            f"[yellow]{parameters / full - 1:+.0%} parameters against attention=full ({full:,}):"
+            " more than the 10 % that Long Range Arena allows[/]"
+        )
+    console.print(f"parameters: {parameters}")
+
+
+def with_full_attention(cfg: DictConfig) -> DictConfig:
+    """The same configuration with exact attention."""
+    from omegaconf import OmegaConf
+
+    from lra.paths import conf_dir
+
+    other = cfg.copy()
+    other.attention = OmegaConf.load(conf_dir() / "attention" / "full.yaml")
+    return other
 
 
 def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str, str, str, int]]:
@@ -81,6 +101,31 @@ def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str
     with torch.no_grad():
         model.eval()(tokens, None)
     return rows
+
+
+def show_protocol(cfg: DictConfig) -> None:
+    """Print every switch with what it does and its value in each protocol."""
+    from omegaconf import OmegaConf
+    from rich.table import Table
+
+    from lra.commands.console import make_console
+    from lra.paths import conf_dir
+
+    folder = conf_dir() / "protocol"
+    protocols: dict[str, Any] = {
+        path.stem: OmegaConf.to_container(OmegaConf.load(path)) for path in sorted(folder.glob("*.yaml"), reverse=True)
+    }
+    table = Table(title=f"protocol.SWITCH=VALUE sets one by itself; this is protocol={cfg.protocol.name}")
+    for name in ("switch", *protocols, "what it does"):
+        table.add_column(name)
+    for switch, text in switch_comments((folder / "paper.yaml").read_text()).items():
+        table.add_row(switch, *(str(protocol[switch]) for protocol in protocols.values()), text)
+    make_console().print(table)
+
+
+def switch_comments(text: str) -> dict[str, str]:
+    """The comment behind each `switch: value` of a protocol file."""
+    return dict(re.findall(r"^(\w+): [^#\n]+# (.+)$", text, re.MULTILINE))
 
 
 def show_data(cfg: DictConfig) -> None:

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from lra.build import load_config
 from lra.cli import VERBS, main
 from lra.data.store import MANIFEST
 from tests.conftest import ROOT, lra
@@ -144,6 +145,25 @@ def test_show_model_ends_with_the_parameters(capsys):
     assert out.splitlines()[-1] == "parameters: 370702"
     own = [line.split("│")[-2].strip().replace(",", "") for line in out.splitlines() if line.startswith("│")]
     assert sum(int(number) for number in own if number) == 370_702, "the layers add up"
+
+
+def test_show_model_marks_what_is_over_the_benchmarks_ten_percent(capsys):
+    _, out, _ = run(capsys, "show", "model", "task=listops", "attention=linformer")
+    assert "+500% parameters against attention=full (209,802)" in out
+    assert out.splitlines()[-1] == "parameters: 1258378"
+    _, out, _ = run(capsys, "show", "model", "task=listops", "attention=nystrom")
+    assert "10 %" not in out
+
+
+def test_show_protocol_lists_every_switch_with_its_values(capsys):
+    code, out, _ = run(capsys, "show", "protocol")
+    assert code == 0
+    protocols = {name: load_config("train", [f"protocol={name}"]).protocol for name in ("paper", "clean")}
+    assert protocols["paper"].keys() == protocols["clean"].keys()
+    for switch in set(protocols["paper"]) - {"name"}:
+        (line,) = [line for line in out.splitlines() if switch in line]
+        for protocol in protocols.values():
+            assert str(protocol[switch]) in line
 
 
 def test_show_data_draws_trees(home, capsys):
