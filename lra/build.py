@@ -37,6 +37,7 @@ WHOLE_NUMBERS = {
     "trainer.max_steps": 1,
     "trainer.threads": 1,
 }
+PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "64-true")
 MAY_BE_NULL = ("trainer.max_steps", "trainer.threads")
 TRAINER_SETTINGS = ("accelerator", "precision", "accumulate_grad_batches")
 
@@ -101,6 +102,17 @@ def check_numbers(cfg: DictConfig) -> None:
             raise UserError(
                 f"{key}={value} is not a whole number of at least {least}; type for example {key}={max(least, 10)}"
             )
+
+
+def check_precision(cfg: DictConfig) -> None:
+    """Refuse a precision that the harness does not know.
+
+    Raises:
+        UserError: with the known ones.
+    """
+    if cfg.trainer.precision not in PRECISIONS:
+        known = ", ".join(PRECISIONS)
+        raise UserError(f"trainer.precision={cfg.trainer.precision} is not known; choose one of {known}")
 
 
 def store_dir(cfg: DictConfig) -> Path:

@@ -135,9 +135,11 @@ def show_data(cfg: DictConfig) -> None:
     from lra import build
     from lra.commands.console import make_console
     from lra.commands.prepare import ensure_store, print_store
-    from lra.data.store import open_store
+    from lra.data.store import SPLITS, open_store
 
     console = make_console()
+    if cfg.split not in SPLITS:
+        raise UserError(f"split={cfg.split} is not known; choose one of {', '.join(SPLITS)}")
     ensure_store(cfg, console)
     folder = build.store_dir(cfg)
     split = open_store(folder, build.build_spec(cfg))[cfg.split]

@@ -47,6 +47,7 @@ def run(cfg: DictConfig) -> None:
 
     console = make_console()
     build.check_numbers(cfg)
+    build.check_precision(cfg)
     folder = build.run_dir(cfg)
     record = read_record(folder)
     if record is not None and not cfg.force:

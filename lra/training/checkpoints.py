@@ -11,6 +11,7 @@ import os
 import random
 import time
 from pathlib import Path
+from pickle import UnpicklingError  # what torch raises; nothing here unpickles
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Checkpoint, ModelCheckpoint
 from pytorch_lightning.plugins.io import TorchCheckpointIO
+
+from lra.types import UserError
 
 BEST, LAST = "best.ckpt", "last.ckpt"
 
@@ -111,7 +114,23 @@ def saved_step(path: Path) -> int:
     """Optimizer steps done in the checkpoint at `path`; 0 when there is none."""
     if not path.exists():
         return 0
-    return int(torch.load(path, map_location="cpu", weights_only=True)["global_step"])
+    return int(read_checkpoint(path)["global_step"])
+
+
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """The content of a checkpoint, plain containers and tensors only.
+
+    Raises:
+        UserError: when the file is damaged or no checkpoint.
+    """
+    try:
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+    except (RuntimeError, EOFError, UnpicklingError) as error:
+        first = str(error).splitlines()[0]
+        raise UserError(f"{path} cannot be read as a checkpoint ({first}); move it away and train again") from error
+    if not isinstance(checkpoint, dict) or not {"global_step", "state_dict"} <= checkpoint.keys():
+        raise UserError(f"{path} is no checkpoint of lra; move it away and train again")
+    return checkpoint
 
 
 def _random_states() -> dict[str, Any]:

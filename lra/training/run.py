@@ -13,7 +13,15 @@ import torch
 from pytorch_lightning.loggers.logger import Logger
 from rich.console import Console
 
-from lra.training.checkpoints import BEST, LAST, AtomicCheckpointIO, ResumePoint, best_checkpoint, saved_step
+from lra.training.checkpoints import (
+    BEST,
+    LAST,
+    AtomicCheckpointIO,
+    ResumePoint,
+    best_checkpoint,
+    read_checkpoint,
+    saved_step,
+)
 from lra.training.module import ClassifierModule
 from lra.training.progress import RunProgress
 from lra.training.telemetry import Telemetry, peak_memory_bytes
@@ -138,6 +146,14 @@ def test(
     loggers: list[Logger],
 ) -> dict[str, float]:
     """Test the weights in `checkpoint`: `test/accuracy` and `test/loss` over every example."""
+    found, wanted = read_checkpoint(checkpoint)["state_dict"], module.state_dict()
+    shapes = [{name: tensor.shape for name, tensor in state.items()} for state in (found, wanted)]
+    wrong = {name for name, _ in shapes[0].items() ^ shapes[1].items()}
+    if wrong:
+        raise UserError(
+            f"{checkpoint} holds another model than its config.yaml describes: {sorted(wrong)[0]} does not fit;"
+            " train again, or bring the run's own files back"
+        )
     trainer = make_trainer(machine, logger=loggers)
     trainer.test(module, datamodule=datamodule, ckpt_path=checkpoint, weights_only=True, verbose=False)
     return {name: value.item() for name, value in trainer.callback_metrics.items()}
@@ -145,8 +161,7 @@ def test(
 
 def finish(folder: Path, metrics: dict[str, float], device: torch.device) -> Outcome:
     """Gather a run's outcome from its test metrics and its checkpoints."""
-    last = torch.load(folder / LAST, map_location="cpu", weights_only=True)
-    best = torch.load(folder / BEST, map_location="cpu", weights_only=True)
+    last, best = read_checkpoint(folder / LAST), read_checkpoint(folder / BEST)
     dev_accuracy = next(
         state["best_model_score"] for key, state in last["callbacks"].items() if key.startswith("ModelCheckpoint")
     )
