@@ -62,7 +62,7 @@ class Encoder(nn.Module):
 
 
 class SequenceClassifier(nn.Module):
-    """One encoder for all sequences of an example, pooling, and a head (PROTOCOL: Xiong et al. 2021, released code).
+    """One encoder for all sequences of an example, pooling, and a head (Xiong et al. 2021, released code).
 
     Args:
         spec: the task.
