@@ -79,7 +79,8 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     try:
         flags = [word for word in words if word in ("-m", "--multirun")]  # Hydra wants them in front
         settings = [word for word in words if word not in flags]
-        settings = command.overrides(settings)
+        if hasattr(command, "overrides"):  # a verb with words of its own, as `lra show model`
+            settings = command.overrides(settings)
         if not any(word.startswith("-") for word in settings):  # Hydra's own flags take values of their own
             check(verb, settings, sweep=bool(flags))
         sys.argv = [f"lra {verb}", *flags, *settings]

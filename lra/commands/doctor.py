@@ -27,11 +27,6 @@ OPTIONAL = {
 }
 
 
-def overrides(words: list[str]) -> list[str]:
-    """Hydra overrides as they stand."""
-    return words
-
-
 def run(cfg: DictConfig) -> None:
     """Print one line per fact; a line that is wrong says what to do."""
     console = make_console()

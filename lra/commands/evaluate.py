@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 
-def overrides(words: list[str]) -> list[str]:
-    """Hydra overrides as they stand."""
-    return words
-
-
 def run(cfg: DictConfig) -> None:
     """Test the run in `cfg.run`."""
     from omegaconf import DictConfig, OmegaConf

@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 
 from lra import build
 from lra.results.plots import learning_curve
-from lra.results.record import git_commit, read_record, versions, write_record
+from lra.results.record import git_commit, versions, write_record
 from lra.results.reference import paper_accuracy
 from lra.types import UserError
 
@@ -48,7 +48,7 @@ def write_result(
         majority_rate=majority,
         paper_accuracy=paper_accuracy(cfg.attention.name, cfg.task.name),
     )
-    write_record(
+    return write_record(
         folder,
         {
             "identity": {
@@ -89,6 +89,3 @@ def write_result(
             },
         },
     )
-    record = read_record(folder)
-    assert record is not None
-    return record

@@ -55,18 +55,23 @@ def _check_value(defaults: DictConfig, one: Override) -> None:
         raise UserError(f"{key} is no setting; {_meant(key, list(known))}; lra train --cfg job prints all")
     default = OmegaConf.select(defaults, key) if not OmegaConf.is_missing(defaults, key) else None
     for value in _values(one):
-        kind = type(default)
-        fits = value is None or kind not in KINDS or isinstance(value, kind) or (kind is float and type(value) is int)
-        if kind is str and not isinstance(value, dict | list):
-            fits = True  # a folder may be called 2024
-        if not fits or (kind is int and isinstance(value, bool)):
-            raise UserError(f"{key}={value} is not {KINDS[kind]}; the default is {key}={str(default).lower()}")
+        if value is not None and not _fits(value, type(default)):
+            raise UserError(f"{key}={value} is not {KINDS[type(default)]}; the default is {key}={str(default).lower()}")
+
+
+def _fits(value: Any, kind: type) -> bool:
+    """Whether a value may stand where the default is of this kind."""
+    if kind is str:
+        return not isinstance(value, dict | list)  # a folder may be called 2024
+    if kind is float:
+        return isinstance(value, float | int) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return kind not in KINDS or isinstance(value, kind)
 
 
 def _values(one: Override) -> list[Any]:
-    if one.is_sweep_override():
-        return [value for value in one.sweep_iterator()]
-    return [one.value()]
+    return list(one.sweep_iterator()) if one.is_sweep_override() else [one.value()]
 
 
 def _leaves(node: Any, prefix: str = "") -> dict[str, Any]:

@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def overrides(words: list[str]) -> list[str]:
-    """Hydra overrides as they stand."""
-    return words
-
-
 def run(cfg: DictConfig) -> None:
     """Make the store, or check the one that is there."""
     from lra import build

@@ -29,11 +29,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def overrides(words: list[str]) -> list[str]:
-    """Hydra overrides as they stand."""
-    return words
-
-
 def run(cfg: DictConfig) -> None:
     """Train, test, record; or show what is there."""
     from hydra.core.hydra_config import HydraConfig

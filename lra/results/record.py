@@ -23,14 +23,14 @@ SECTIONS = {
 PACKAGES = ("lra", "torch", "pytorch-lightning", "torchmetrics", "hydra-core", "numpy")
 
 
-def write_record(folder: Path, record: dict[str, Any]) -> Path:
-    """Write `folder/result.json` in one step; returns its path."""
+def write_record(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
+    """Write `folder/result.json` in one step; returns the record with its schema version."""
     record = {"schema_version": SCHEMA_VERSION, **record}
     _validate(record, folder / FILE)
     path, unfinished = folder / FILE, folder / f"{FILE}.unfinished"
     unfinished.write_text(json.dumps(record, indent=2) + "\n")
     os.replace(unfinished, path)
-    return path
+    return record
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:
