@@ -134,6 +134,8 @@ def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
         spec=spec,
         store_dir=store_dir(cfg),
         mask_zero=cfg.task.mask_zero,
+        dev_split=cfg.task.dev_split,
+        test_last_batch=cfg.protocol.test_last_batch,
         batch_size=cfg.recipe.batch_size // parts,
         num_train_batches=cfg.recipe.steps * parts,
         seed=cfg.seed,

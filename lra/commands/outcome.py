@@ -65,6 +65,7 @@ def write_result(
                 "test_accuracy": outcome.test_accuracy,
                 "test_loss": outcome.test_loss,
                 "test_examples": datamodule.num_examples("test"),
+                "dev_examples": datamodule.num_examples("dev"),
                 "best_dev_accuracy": outcome.best_dev_accuracy,
                 "best_step": outcome.best_step,
                 "steps": cfg.recipe.steps,

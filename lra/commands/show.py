@@ -135,6 +135,7 @@ def show_data(cfg: DictConfig) -> None:
     from lra import build
     from lra.commands.console import make_console
     from lra.commands.prepare import ensure_store, print_store
+    from lra.data.dev import with_dev
     from lra.data.store import SPLITS, open_store
 
     console = make_console()
@@ -142,7 +143,7 @@ def show_data(cfg: DictConfig) -> None:
         raise UserError(f"split={cfg.split} is not known; choose one of {', '.join(SPLITS)}")
     ensure_store(cfg, console)
     folder = build.store_dir(cfg)
-    split = open_store(folder, build.build_spec(cfg))[cfg.split]
+    split = with_dev(open_store(folder, build.build_spec(cfg)), cfg.task.dev_split)[cfg.split]
     draw = importlib.import_module(f"lra.data.{cfg.task.name}").draw
     for index in range(min(cfg.examples, len(split))):
         ids, label = split.example(index)

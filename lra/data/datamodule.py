@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytorch_lightning as pl
 
+from lra.data.dev import with_dev
 from lra.data.loader import Collator, EvalLoader, TrainLoader
 from lra.data.store import open_store, read_manifest
-from lra.types import TaskSpec
+from lra.types import TaskSpec, UserError
+
+TEST_LAST_BATCH = ("kept", "dropped")
 
 
 class StoreDataModule(pl.LightningDataModule):
@@ -18,12 +21,15 @@ class StoreDataModule(pl.LightningDataModule):
         spec: the task.
         store_dir: folder of the prepared store.
         mask_zero: True when token 0 is padding wherever it stands; False when every position is real.
+        dev_split: where the dev split comes from, see `lra.data.dev`.
+        test_last_batch: `kept`, or `dropped` when it is smaller than the others.
         batch_size: examples per batch, in evaluation too.
         num_train_batches: batches of the whole run.
         seed: of the training order.
 
     Raises:
-        UserError: when the store is missing, or not what its manifest or the spec says.
+        UserError: when the store is missing, or not what its manifest or the spec says; for an unknown
+            `dev_split` or `test_last_batch`.
     """
 
     def __init__(
@@ -32,12 +38,19 @@ class StoreDataModule(pl.LightningDataModule):
         spec: TaskSpec,
         store_dir: Path,
         mask_zero: bool,
+        dev_split: str,
+        test_last_batch: str,
         batch_size: int,
         num_train_batches: int,
         seed: int,
     ):
         super().__init__()
-        self.splits = open_store(store_dir, spec)
+        if test_last_batch not in TEST_LAST_BATCH:
+            raise UserError(
+                f"protocol.test_last_batch={test_last_batch} is not known; choose one of {', '.join(TEST_LAST_BATCH)}"
+            )
+        self.splits = with_dev(open_store(store_dir, spec), dev_split)
+        self.drop_last_of_test = test_last_batch == "dropped"
         self.manifest = read_manifest(store_dir)
         self.batch_size, self.num_train_batches, self.seed = batch_size, num_train_batches, seed
         self._collate = {name: Collator(split, spec, mask_zero=mask_zero) for name, split in self.splits.items()}
@@ -57,8 +70,8 @@ class StoreDataModule(pl.LightningDataModule):
         }
 
     def num_examples(self, split: str) -> int:
-        """Examples of a split."""
-        return len(self.splits[split])
+        """Examples of a split that are used."""
+        return self.test_dataloader().num_examples if split == "test" else len(self.splits[split])
 
     def majority_rate(self, split: str) -> float:
         """Share of the most frequent label, which a guess reaches; in [0, 1]."""
@@ -83,4 +96,4 @@ class StoreDataModule(pl.LightningDataModule):
 
     def test_dataloader(self) -> EvalLoader:
         """The test split."""
-        return EvalLoader(self._collate["test"], batch_size=self.batch_size)
+        return EvalLoader(self._collate["test"], batch_size=self.batch_size, drop_last=self.drop_last_of_test)

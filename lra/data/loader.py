@@ -34,13 +34,14 @@ class Collator:
         num_sequences, length = self.spec.num_sequences, self.spec.seq_len
         tokens, offsets = self.split.tokens, self.split.offsets
         padded = np.zeros((len(indices), num_sequences, length), tokens.dtype)
-        for row, index in zip(padded, indices.tolist(), strict=True):
+        rows = self.split.rows(indices)
+        for row, index in zip(padded, rows.tolist(), strict=True):
             for n in range(num_sequences):
                 start, end = offsets[index * num_sequences + n], offsets[index * num_sequences + n + 1]
                 used = min(end - start, length)
                 row[n, :used] = tokens[start : start + used]
         ids = torch.from_numpy(padded)
-        labels = torch.from_numpy(self.split.labels[indices].astype(np.int64))
+        labels = torch.from_numpy(self.split.labels[rows].astype(np.int64))
         return Batch(ids.long(), ids != 0 if self.mask_zero else None, labels)
 
 
@@ -103,16 +104,24 @@ class TrainLoader:
 
 
 class EvalLoader:
-    """Every example once, in the store's order; the last batch may be smaller."""
+    """Every example once, in the store's order; the last batch may be smaller.
 
-    def __init__(self, collate: Collator, *, batch_size: int):
+    Args:
+        collate: makes a batch from example numbers.
+        batch_size: examples per batch.
+        drop_last: leave a smaller last batch out, as the paper's code does with the test split.
+    """
+
+    def __init__(self, collate: Collator, *, batch_size: int, drop_last: bool = False):
         self.collate, self.batch_size = collate, batch_size
+        count = len(collate.split)
+        self.num_examples = count - count % batch_size if drop_last else count
 
     def __len__(self) -> int:
         """Number of batches."""
-        return -(-len(self.collate.split) // self.batch_size)
+        return -(-self.num_examples // self.batch_size)
 
     def __iter__(self) -> Iterator[Batch]:
         """From the first example to the last."""
-        for start in range(0, len(self.collate.split), self.batch_size):
-            yield self.collate(np.arange(start, min(start + self.batch_size, len(self.collate.split))))
+        for start in range(0, self.num_examples, self.batch_size):
+            yield self.collate(np.arange(start, min(start + self.batch_size, self.num_examples)))

@@ -2,11 +2,12 @@
 
 One folder: `manifest.json`, and for each split `<split>.tokens.npy` (all ids, one after the other),
 `<split>.offsets.npy` (int64; sequence i is `tokens[offsets[i]:offsets[i + 1]]`, an example's N sequences stand
-together) and `<split>.labels.npy`.
+together) and `<split>.labels.npy`. A dataset without a dev split of its own has train and test alone.
 """
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import itertools
 import json
@@ -35,19 +36,32 @@ class Split:
 
     def __init__(self, folder: Path, name: str, num_sequences: int):
         self.num_sequences = num_sequences
+        self.chosen: np.ndarray | None = None  # the examples of this part of a split; None: all
         self.tokens, self.offsets, self.labels = (
             np.load(folder / f"{name}.{array}.npy", mmap_mode="r", allow_pickle=False) for array in ARRAYS
         )
 
     def __len__(self) -> int:
         """Number of examples."""
-        return len(self.labels)
+        return len(self.labels if self.chosen is None else self.chosen)
+
+    def part(self, chosen: np.ndarray) -> Split:
+        """The examples whose numbers are in `chosen`, in that order, over the same arrays."""
+        assert self.chosen is None
+        part = copy.copy(self)
+        part.chosen = chosen
+        return part
+
+    def rows(self, indices: np.ndarray) -> np.ndarray:
+        """Where the examples `indices` of this part stand in the arrays."""
+        return indices if self.chosen is None else self.chosen[indices]
 
     def example(self, index: int) -> tuple[list[np.ndarray], int]:
         """The token ids of an example's N sequences, and its label."""
-        bounds = self.offsets[index * self.num_sequences : (index + 1) * self.num_sequences + 1]
+        row = int(self.rows(np.array(index)))
+        bounds = self.offsets[row * self.num_sequences : (row + 1) * self.num_sequences + 1]
         sequences = [np.asarray(self.tokens[a:b]) for a, b in itertools.pairwise(bounds)]
-        return sequences, int(self.labels[index])
+        return sequences, int(self.labels[row])
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -83,7 +97,7 @@ def open_store(folder: Path, spec: TaskSpec) -> dict[str, Split]:
             f" is asked for; {_again(folder)}"
         )
     splits = {}
-    for name in SPLITS:
+    for name in manifest["splits"]:
         try:
             split = splits[name] = Split(folder, name, spec.num_sequences)
         except (OSError, ValueError) as error:

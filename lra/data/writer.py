@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from filelock import FileLock
 
-from lra.data.store import ARRAYS, FORMAT_VERSION, MANIFEST, SPLITS, sha256
+from lra.data.store import ARRAYS, FORMAT_VERSION, MANIFEST, sha256
 from lra.types import TaskSpec, UserError
 
 Example = tuple[list[np.ndarray], int]  # the ids of N sequences, and the label
@@ -45,7 +45,7 @@ def write_store(
     Args:
         folder: the store's folder; until the end its content is built beside it.
         spec: the task.
-        splits: train, dev and test, each read once from front to back.
+        splits: train, test and, when the dataset has one, dev; each read once from front to back.
         dtype: uint8 or uint16, of the ids.
         facts: what else the manifest says: origin, source, builder, command, ….
         started: `time.monotonic()` when the work began, for the manifest's seconds.
@@ -59,7 +59,7 @@ def write_store(
     unfinished = folder.with_name(f".{folder.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)  # left by a killed process
     unfinished.mkdir(parents=True)
-    described = {name: _write_split(unfinished, name, spec, splits[name], dtype) for name in SPLITS}
+    described = {name: _write_split(unfinished, name, spec, splits[name], dtype) for name in splits}
     manifest = {"format_version": FORMAT_VERSION, "spec": asdict(spec), "splits": described, **facts}
     manifest["seconds"] = round(time.monotonic() - started, 1)
     (unfinished / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n")

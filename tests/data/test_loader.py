@@ -71,3 +71,9 @@ def test_evaluation_sees_every_example_in_order_with_a_short_last_batch(collate)
     assert len(batches) == 3
     assert labels(batches) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     assert labels(batches) == labels(batches), "and again"
+
+
+def test_a_short_last_batch_can_be_dropped_as_the_papers_code_does(collate):
+    batches = EvalLoader(collate, batch_size=4, drop_last=True)
+    assert (len(batches), batches.num_examples) == (2, 8)
+    assert labels(batches) == [[0, 1, 2, 3], [4, 5, 6, 7]]
