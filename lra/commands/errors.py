@@ -6,6 +6,7 @@ import errno
 
 from omegaconf.errors import OmegaConfBaseException
 
+from lra.training.memory import is_out_of_memory
 from lra.types import UserError
 
 FOLDER_TROUBLE = {
@@ -16,8 +17,9 @@ FOLDER_TROUBLE = {
     errno.EROFS: "the folder is read-only",
     errno.ENOTDIR: "a file is where a folder should be",
     errno.EEXIST: "a file is where a folder should be",
+    errno.ENOENT: "there is no such file or folder, and it cannot be made",
 }
-OUT_OF_MEMORY = ("CUDA out of memory", "not enough memory", "can't allocate memory")  # torch: CUDA, CPU
+NO_SPACE = "No space left on device"
 
 
 def explain(error: BaseException) -> str:
@@ -27,17 +29,23 @@ def explain(error: BaseException) -> str:
     if isinstance(error, OmegaConfBaseException) or type(error).__module__.startswith("hydra."):
         return _first_lines(error)
     if isinstance(error, OSError) and error.errno in FOLDER_TROUBLE:
-        where = f" at {error.filename}" if error.filename else ""
+        place = error.filename2 or error.filename  # of a copy: where it goes
+        return _folder_line(FOLDER_TROUBLE[error.errno] + (f" at {place}" if place else ""))
+    if isinstance(error, RuntimeError) and NO_SPACE in str(error):  # array_record's way to say it
+        return _folder_line(f"{FOLDER_TROUBLE[errno.ENOSPC]} for the TFDS dataset")
+    if is_out_of_memory(error):
         return (
-            f"{FOLDER_TROUBLE[error.errno]}{where}; what was there before is kept. lra doctor names the folders;"
-            " others: export LRA_DATA_DIR=… or LRA_RUNS_DIR=…"
-        )
-    if isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY):
-        return (
-            "out of memory; the last checkpoint is kept. Smaller parts of the same batch:"
-            " trainer.accumulate_grad_batches=4 (twice that if it still does not fit)"
+            "out of memory; what was there before is kept. Smaller batches for a look at the model: size=tiny;"
+            " a run's own batch in parts: trainer.accumulate_grad_batches=4"
         )
     return f"{type(error).__name__}: {error} (not foreseen; LRA_DEBUG=1 in front of the command shows where)"
+
+
+def _folder_line(trouble: str) -> str:
+    return (
+        f"{trouble}; what was there before is kept. lra doctor names the folders;"
+        " others: export LRA_DATA_DIR=… or LRA_RUNS_DIR=…"
+    )
 
 
 def _first_lines(error: BaseException) -> str:

@@ -109,11 +109,14 @@ def _fit_and_test(
     from lra.training import run as training
     from lra.training.checkpoints import BEST, LAST, saved_step
     from lra.training.curves import CurveLogger, read_curves
+    from lra.training.memory import is_out_of_memory
+    from lra.types import UserError
 
     behind = saved_step(folder / LAST)
     if behind:
         console.print(f"Going on from step {behind:,}.")
     machine = build.build_machine(cfg)
+    full = False
     loggers = build.build_loggers(cfg, folder, CurveLogger(folder / "metrics.csv", resume_step=behind))
     try:
         complete = training.fit(
@@ -137,6 +140,10 @@ def _fit_and_test(
             )
             return None
         metrics = training.test(module, datamodule, checkpoint=folder / BEST, machine=machine, loggers=loggers)
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        full = True  # what fits is tried when the error, which holds the tensors of the failed step, is gone
     except KeyboardInterrupt as stopped:
         step = saved_step(folder / LAST)
         kept = f"step {step:,} of {cfg.recipe.steps:,} is saved in {folder}" if step else "no step was saved yet"
@@ -146,5 +153,20 @@ def _fit_and_test(
             from lra.training.loggers import finish_wandb
 
             finish_wandb()
+    if full:
+        raise UserError(_what_fits(cfg, module))
     outcome = training.finish(folder, metrics, module.device)
     return write_result(cfg, folder, outcome, datamodule, parameters, read_curves(folder / "metrics.csv"))
+
+
+def _what_fits(cfg: DictConfig, module: Any) -> str:
+    """The line for a run that does not fit into memory."""
+    from lra import build
+    from lra.training.memory import parts_that_fit
+
+    batch, parts = cfg.recipe.batch_size, cfg.trainer.accumulate_grad_batches
+    line = f"out of memory with {batch // parts} examples at a time; the last checkpoint is kept"
+    fits = parts_that_fit(module, build.build_spec(cfg), batch_size=batch, parts=parts)
+    if fits is None:
+        return f"{line}. Not even one example fits: choose another attention=, or a smaller size="
+    return f"{line}. {batch // fits} fit (tried): trainer.accumulate_grad_batches={fits}, a run of its own"

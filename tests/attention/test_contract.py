@@ -1,6 +1,7 @@
 """The promises of every attention backend, for each file in conf/attention under each protocol.
 
-A backend with a YAML file is tested without another edit here, but its slow twin must be named in TWINS.
+A backend with a YAML file is tested without another edit here, but its slow twin must be named in TWINS. Each
+docstring names small bugs that its test catches; tests/attention/test_planted_bugs.py plants them.
 """
 
 from __future__ import annotations
@@ -64,7 +65,13 @@ def inputs(length: int, batch: int = 4, dtype=torch.float64):
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("masked", [True, False])
 def test_outputs_and_gradients_equal_the_slow_twin(name, protocol, length, masked):
-    """Catches: nystrom.py, `* self.dims.head_dim**-0.5` → `**+0.5`; landmarks.py, `- 1` of the rank left out."""
+    """Catches `attention/nystrom.py`: `k_BHME.mT * self.dims.head_dim**-0.5` → `k_BHME.mT * self.dims.head_dim**+0.5`
+    `ops/landmarks.py`: `cumsum(1) - 1` → `cumsum(1) - 0`
+    `ops/banded.py`: `filter_HT.flip(1)` → `filter_HT.flip(0)`
+    `attention/linformer.py`: `permute(1, 2, 0, 3)` → `permute(1, 2, 3, 0)`
+    `attention/performer.py`: `else -0.25` → `else -0.35`
+    `attention/reformer.py`: `roll(1, dims=3)` → `roll(2, dims=3)`
+    """
     made = backend(name, protocol, length)
     q, k, v, valid = inputs(length)
     valid = valid if masked else None
@@ -87,7 +94,10 @@ def test_outputs_and_gradients_equal_the_slow_twin(name, protocol, length, maske
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("training", [False, True])
 def test_keeps_shape_and_dtype_and_stays_finite_for_a_row_that_is_all_padding(name, protocol, dtype, length, training):
-    """Catches: softmax.py, `| ~valid_BL.any` → `& ~valid_BL.any`; pseudo_inverse.py, TINY_NORM = 0."""
+    """Catches `ops/softmax.py`: `valid_BL | ~valid_BL` → `valid_BL & ~valid_BL`
+    `ops/pseudo_inverse.py`: `TINY_NORM = 1e-12` → `TINY_NORM = 0e-12`
+    `attention/reformer.py`: `PADDING = -1e5, -1e9` → `PADDING = -1e5, -1e999`
+    """
     made = backend(name, protocol, length, dtype=dtype).train(training)
     q, k, v, valid = inputs(length, dtype=dtype)
     out = made(q, k, v, valid)
@@ -101,7 +111,10 @@ def test_keeps_shape_and_dtype_and_stays_finite_for_a_row_that_is_all_padding(na
 @pytest.mark.parametrize("name, protocol", CELLS)
 @pytest.mark.parametrize("length", LENGTHS[1:])
 def test_the_content_of_padding_never_reaches_a_real_token(name, protocol, length):
-    """Catches: nystrom.py, `v_BHLE * real` → `v_BHLE` (through the value skip); full.py, attn_mask=None."""
+    """Catches `attention/nystrom.py`: `k_BHLE * real, v_BHLE * real` → `k_BHLE * real, v_BHLE * 1`
+    `attention/linformer.py`: `k_BHLE * real, v_BHLE * real` → `k_BHLE * 1, v_BHLE * real`
+    `ops/hashing.py`: `buckets, 2 * rotations_HENG.shape[-1]` → `buckets, buckets`
+    """
     made = backend(name, protocol, length)
     q, k, v, valid = inputs(length)
     real = valid[:, None, :, None]
@@ -113,7 +126,9 @@ def test_the_content_of_padding_never_reaches_a_real_token(name, protocol, lengt
 
 @pytest.mark.parametrize("name, protocol", CELLS)
 def test_batch_mates_do_not_matter_but_through_the_named_switches(name, protocol):
-    """Catches: pseudo_inverse.py, `start == "batch"` → `start != "batch"`."""
+    """Catches `ops/pseudo_inverse.py`: `start == "batch"` → `start != "batch"`
+    `attention/performer.py`: `amax((2, 3)` → `amax((0, 3)`
+    """
     made = backend(name, protocol, 250)
     q, k, v, valid = inputs(250)
     alone = torch.cat([made(*(x[i : i + 1] for x in (q, k, v, valid))) for i in range(len(q))])
@@ -124,7 +139,9 @@ def test_batch_mates_do_not_matter_but_through_the_named_switches(name, protocol
 
 @pytest.mark.parametrize("name, protocol", CELLS)
 def test_evaluation_repeats_and_instances_share_nothing(name, protocol):
-    """Catches: full.py, `if self.training else 0.0` → `else 0.1`; nystrom.py, the filter as a class attribute."""
+    """Catches `attention/full.py`: `if self.training else 0.0` → `if self.training else 0.1`
+    `attention/reformer.py`: `if self.training else` → `if not self.training else`
+    """
     first, second = backend(name, protocol, 17), backend(name, protocol, 17, seed=1)
     q, k, v, valid = inputs(17)
     before = first(q, k, v, valid)
@@ -137,7 +154,9 @@ def test_evaluation_repeats_and_instances_share_nothing(name, protocol):
 
 @pytest.mark.parametrize("name, protocol", CELLS)
 def test_state_travels(name, protocol):
-    """Catches: nystrom.py, `nn.Parameter(...)` → a plain tensor."""
+    """Catches `attention/reformer.py`: `self._draw(self.num_buckets(dims.max_seq_len)))` → `self._draw(self.num_buckets(dims.max_seq_len)), 0)`
+    `attention/performer.py`: `orthogonal_gaussian(features, dims.head_dim))` → `orthogonal_gaussian(features, dims.head_dim), 0)`
+    """
     first, second = backend(name, protocol, 17), backend(name, protocol, 17, seed=1)
     second.load_state_dict(first.state_dict())
     q, k, v, valid = inputs(17)
@@ -145,7 +164,10 @@ def test_state_travels(name, protocol):
 
 
 def test_nystrom_with_as_many_landmarks_as_tokens_is_exact_attention():
-    """Catches: pseudo_inverse.py, `13 * eye` → `12 * eye`. At 12 iterations an error of 5e-4 remains."""
+    """Catches `ops/pseudo_inverse.py`: `(13 * eye` → `(12 * eye`
+
+    At 12 iterations an error of 5e-4 remains.
+    """
     length = 40
     made = backend("nystrom", "clean", length, num_landmarks=length, pinv_iterations=20, value_skip_taps=0)
     q, k, v, _ = inputs(length)
@@ -153,6 +175,7 @@ def test_nystrom_with_as_many_landmarks_as_tokens_is_exact_attention():
 
 
 def test_nystrom_with_more_landmarks_than_padded_positions_is_exact_attention():
+    """Catches `attention/nystrom.py`: `self.num_landmarks >= q` → `self.num_landmarks <= q`"""
     made = backend("nystrom", "paper", 40, num_landmarks=64, value_skip_taps=0)
     q, k, v, valid = inputs(40)
     real = valid[:, None, :, None]
@@ -160,6 +183,7 @@ def test_nystrom_with_more_landmarks_than_padded_positions_is_exact_attention():
 
 
 def test_nystrom_with_the_exact_pseudo_inverse_equals_its_twin():
+    """Catches `attention/nystrom.py`: `self.pinv == "exact"` → `self.pinv != "exact"`"""
     made = backend("nystrom", "clean", 17, num_landmarks=4, pinv="exact")
     q, k, v, valid = inputs(17)
     knobs = settings("nystrom", "clean", num_landmarks=4, pinv="exact")
@@ -169,6 +193,7 @@ def test_nystrom_with_the_exact_pseudo_inverse_equals_its_twin():
 
 
 def test_the_math_kernel_of_full_is_the_fused_one():
+    """Catches `attention/full.py`: `head_dim**-0.5` → `head_dim**-0.4`"""
     q, k, v, valid = inputs(17)
     fused, math = (backend("full", "paper", 17, kernel=kernel) for kernel in ("fused", "math"))
     real = valid[:, None, :, None]
@@ -198,13 +223,16 @@ def test_the_math_kernel_of_full_is_the_fused_one():
     ],
 )
 def test_a_wrong_knob_says_what_would_be_right(name, knobs, word):
+    """Catches `attention/reformer.py`: `if count < 1` → `if count < 0`
+    `attention/performer.py`: `redraw_every < 0` → `redraw_every < -1`
+    """
     with pytest.raises(Exception, match=word):
         backend(name, "paper", 17, **knobs)
 
 
 @pytest.mark.parametrize("sharing, parameters", [("all", 1), ("layer", 1), ("none", 2)])
 def test_linformer_shares_what_its_setting_says(sharing, parameters):
-    """Catches: linformer.py, `== "all"` → `!= "all"`."""
+    """Catches `attention/linformer.py`: `self.sharing == "all"` → `self.sharing != "all"`"""
     first, second = (backend("linformer", "paper", 17, seed=seed, sharing=sharing) for seed in (0, 1))
     second.share_with(first)
     assert len(list(first.parameters())) == parameters
@@ -217,6 +245,7 @@ def test_linformer_shares_what_its_setting_says(sharing, parameters):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("masked", [True, False])
 def test_performer_with_relu_features_equals_its_twin(protocol, masked):
+    """Catches `ops/random_features.py`: `projection_RE.T) + epsilon)` → `projection_RE.T) - epsilon)`"""
     made = backend("performer", protocol, 17, kernel="relu", features=20)
     q, k, v, valid = inputs(17)
     valid = valid if masked else None
@@ -227,7 +256,9 @@ def test_performer_with_relu_features_equals_its_twin(protocol, masked):
 
 @pytest.mark.parametrize("scaling, power", [("once", 0.5), ("twice", 1.0)])
 def test_performer_approaches_the_softmax_that_its_scaling_names(scaling, power):
-    """Catches: performer.py, `-0.25` → `-0.5` (then `once` is `twice`)."""
+    """Catches `attention/performer.py`: `else -0.25` → `else -0.5`
+    `ops/random_features.py`: `keepdim=True) / 2` → `keepdim=True) / 1`
+    """
     made = backend("performer", "clean", 40, scaling=scaling, features=20_000)
     q, k, v, _ = inputs(40)
     q, k = 0.7 * q, 0.7 * k  # larger ones need more features than a test can wait for
@@ -239,6 +270,7 @@ def test_performer_approaches_the_softmax_that_its_scaling_names(scaling, power)
 
 
 def test_performer_redraws_when_it_says_and_the_draw_travels_with_the_state():
+    """Catches `attention/performer.py`: `% self.redraw_every == 0` → `% self.redraw_every == 1`"""
     made = backend("performer", "paper", 17, redraw_every=2).train()
     q, k, v, valid = inputs(17)
     draws = []
@@ -252,6 +284,7 @@ def test_performer_redraws_when_it_says_and_the_draw_travels_with_the_state():
 
 
 def test_random_features_are_orthogonal_with_gaussian_lengths():
+    """Catches `ops/random_features.py`: `[0].T` → `[1].T`"""
     rows = orthogonal_gaussian(64, 16).double()
     block = rows[:16] @ rows[:16].T
     assert (block - block.diag().diag()).abs().max() < 1e-4
@@ -260,7 +293,7 @@ def test_random_features_are_orthogonal_with_gaussian_lengths():
 
 
 def test_reformer_in_one_chunk_is_attention_with_unit_keys_but_to_oneself():
-    """Catches: reformer.py, `SELF` = 0; `normalize(q, dim=-1)` → `q`."""
+    """Catches `attention/reformer.py`: `SELF, PADDING = -1e5` → `SELF, PADDING = -0e5`"""
     made = backend("reformer", "paper", 30)
     q, k, v, _ = inputs(30)
     scores = q @ (q / q.norm(dim=-1, keepdim=True)).mT
@@ -269,7 +302,7 @@ def test_reformer_in_one_chunk_is_attention_with_unit_keys_but_to_oneself():
 
 
 def test_reformer_draws_new_rotations_in_training_alone():
-    """Catches: reformer.py, `if self.training else` → `if not self.training else`."""
+    """Catches `attention/reformer.py`: `if self.training else` → `if not self.training else`"""
     made = backend("reformer", "paper", 250)
     q, k, v, valid = inputs(250)
     assert made(q, k, v, valid).equal(made(q, k, v, valid))

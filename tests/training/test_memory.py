@@ -1,0 +1,33 @@
+"""When memory is out, the part of the batch that fits is tried, not guessed."""
+
+from __future__ import annotations
+
+import pytest
+
+from lra import build
+from lra.training.memory import parts_that_fit
+
+
+@pytest.mark.parametrize("fits, parts", [(16, 2), (6, 8), (1, 32), (0, None)])
+def test_the_largest_part_that_goes_forward_and_backward(monkeypatch, fits, parts):
+    cfg = build.load_config("train", ["size=tiny", "recipe.batch_size=32", "attention=full"])
+    spec = build.build_spec(cfg)
+    module = build.build_module(cfg, spec)
+    whole = module.model.forward
+
+    def limited(tokens, valid):
+        if len(tokens) > fits:
+            raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB")
+        return whole(tokens, valid)
+
+    monkeypatch.setattr(module.model, "forward", limited)
+    assert parts_that_fit(module, spec, batch_size=32, parts=1) == parts
+    assert all(parameter.grad is None for parameter in module.parameters())
+
+
+def test_another_error_is_not_swallowed(monkeypatch):
+    cfg = build.load_config("train", ["size=tiny"])
+    module = build.build_module(cfg, build.build_spec(cfg))
+    monkeypatch.setattr(module.model, "forward", lambda *_: (_ for _ in ()).throw(RuntimeError("shape")))
+    with pytest.raises(RuntimeError, match="shape"):
+        parts_that_fit(module, build.build_spec(cfg), batch_size=8, parts=1)
