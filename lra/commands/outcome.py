@@ -56,6 +56,7 @@ def write_result(
                 "attention": cfg.attention.name,
                 "attention_settings": {key: value for key, value in attention.items() if not key.startswith("_")},
                 "protocol": build.plain(cfg.protocol),
+                "dev_split": cfg.task.dev_split,
                 "size": cfg.size.name,
                 "seed": cfg.seed,
                 "run_group": cfg.run_group,

@@ -42,6 +42,10 @@ def verdict(record: dict[str, Any]) -> str:
         f"beats the majority class by {gain:.1f}" if gain > 0 else f"does not beat the majority class: {gain:+.1f}"
     )
     lines = [f"It {against} points (one standard error of this test: {100 * noise:.1f} points)."]
+    if identity.get("dev_split") == "test":
+        lines.append(
+            "Its checkpoint was chosen on the test split, as the paper's (protocol.text_dev=held_out: on train)."
+        )
     if identity["size"] != "full":
         lines.append(
             f"This is size={identity['size']}, not the benchmark: few examples and {outcome['steps']:,} steps."

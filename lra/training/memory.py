@@ -28,7 +28,8 @@ def parts_that_fit(module: ClassifierModule, spec: TaskSpec, *, batch_size: int,
     for more in range(2 * parts, batch_size + 1):
         if batch_size % more:
             continue
-        tokens = torch.ones(batch_size // more, spec.num_sequences, spec.seq_len, dtype=torch.long, device=module.device)
+        shape = (batch_size // more, spec.num_sequences, spec.seq_len)
+        tokens = torch.ones(shape, dtype=torch.long, device=module.device)
         try:
             batch = Batch(tokens, tokens != 0, tokens[:, 0, 0] * 0)
             cross_entropy(module(batch), batch.label).backward()

@@ -43,7 +43,9 @@ def test_held_out_examples_are_a_tenth_of_every_label_and_no_longer_trained_on(s
 
 def test_the_same_examples_are_held_out_every_time():
     labels = np.arange(100) % 2
-    assert all(np.array_equal(a, b) for a, b in zip(stratified(labels, 0.1, 0), stratified(labels, 0.1, 0), strict=True))
+    assert all(
+        np.array_equal(a, b) for a, b in zip(stratified(labels, 0.1, 0), stratified(labels, 0.1, 0), strict=True)
+    )
     assert not np.array_equal(stratified(labels, 0.1, 0)[1], stratified(labels, 0.1, 1)[1])
 
 
