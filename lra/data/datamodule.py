@@ -62,12 +62,8 @@ class StoreDataModule(pl.LightningDataModule):
 
     @property
     def data_sha256(self) -> dict[str, str]:
-        """Hex digest of every array, by `split.array`."""
-        return {
-            f"{name}.{array}": said["sha256"]
-            for name, split in self.manifest["splits"].items()
-            for array, said in split["arrays"].items()
-        }
+        """Hex digest of every array."""
+        return {name: said["sha256"] for name, said in self.manifest["arrays"].items()}
 
     def num_examples(self, split: str) -> int:
         """Examples of a split that are used."""

@@ -31,18 +31,18 @@ class Collator:
 
     def __call__(self, indices: np.ndarray) -> Batch:
         """The examples `indices` `[B]` as a batch; sequences longer than L are cut."""
-        num_sequences, length = self.spec.num_sequences, self.spec.seq_len
-        tokens, offsets = self.split.tokens, self.split.offsets
-        padded = np.zeros((len(indices), num_sequences, length), tokens.dtype)
-        rows = self.split.rows(indices)
-        for row, index in zip(padded, rows.tolist(), strict=True):
-            for n in range(num_sequences):
-                start, end = offsets[index * num_sequences + n], offsets[index * num_sequences + n + 1]
-                used = min(end - start, length)
-                row[n, :used] = tokens[start : start + used]
-        ids = torch.from_numpy(padded)
-        labels = torch.from_numpy(self.split.labels[rows].astype(np.int64))
-        return Batch(ids.long(), ids != 0 if self.mask_zero else None, labels)
+        split, length = self.split, self.spec.seq_len
+        sequences = split.sequences[indices].ravel()
+        starts, ends = split.offsets[sequences].tolist(), split.offsets[sequences + 1].tolist()
+        padded = np.zeros((len(sequences), length), np.int64)
+        for row, start, end in zip(padded, starts, ends, strict=True):
+            used = min(end - start, length)
+            row[:used] = split.tokens[start : start + used]
+            if split.first_id:
+                row[:used] += split.first_id
+        ids = torch.from_numpy(padded).view(len(indices), self.spec.num_sequences, length)
+        labels = torch.from_numpy(split.labels[indices].astype(np.int64))
+        return Batch(ids, ids != 0 if self.mask_zero else None, labels)
 
 
 class TrainLoader:

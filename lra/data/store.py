@@ -1,17 +1,16 @@
 """The packed token store: flat arrays that open at once, and a manifest that says what they are.
 
-One folder: `manifest.json`, and for each split `<split>.tokens.npy` (all ids, one after the other),
-`<split>.offsets.npy` (int64; sequence i is `tokens[offsets[i]:offsets[i + 1]]`, an example's N sequences stand
-together) and `<split>.labels.npy`. A dataset without a dev split of its own has train and test alone.
+One folder: `manifest.json`; `tokens.npy`, all sequences one after the other, each stored once; `offsets.npy` (int64;
+sequence i is `tokens[offsets[i]:offsets[i + 1]]`); and for each split `<split>.sequences.npy` (`[examples, N]`, the
+numbers of each example's sequences) and `<split>.labels.npy`. A dataset without a dev split of its own has train and
+test alone. An id is what is stored plus the manifest's `first_id`: bytes are stored as they are, and become 1 to 256.
 """
 
 from __future__ import annotations
 
-import copy
 import hashlib
-import itertools
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,49 +18,41 @@ import numpy as np
 
 from lra.types import TaskSpec, UserError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 SPLITS = ("train", "dev", "test")
-ARRAYS = ("tokens", "offsets", "labels")
 MANIFEST = "manifest.json"
 
 
+@dataclass(frozen=True)
 class Split:
-    """One split, memory-mapped.
+    """One split of a store, or a part of one.
 
-    Args:
-        folder: the store's folder.
-        name: train, dev or test.
-        num_sequences: N.
+    Attributes:
+        tokens: what is stored of all sequences, uint8 or uint16, memory-mapped.
+        offsets: where each sequence begins in it, and the end.
+        sequences: `[examples, N]`, numbers of sequences.
+        labels: `[examples]`.
+        first_id: what to add to `tokens` for ids.
     """
 
-    def __init__(self, folder: Path, name: str, num_sequences: int):
-        self.num_sequences = num_sequences
-        self.chosen: np.ndarray | None = None  # the examples of this part of a split; None: all
-        self.tokens, self.offsets, self.labels = (
-            np.load(folder / f"{name}.{array}.npy", mmap_mode="r", allow_pickle=False) for array in ARRAYS
-        )
+    tokens: np.ndarray
+    offsets: np.ndarray
+    sequences: np.ndarray
+    labels: np.ndarray
+    first_id: int
 
     def __len__(self) -> int:
         """Number of examples."""
-        return len(self.labels if self.chosen is None else self.chosen)
+        return len(self.labels)
 
     def part(self, chosen: np.ndarray) -> Split:
-        """The examples whose numbers are in `chosen`, in that order, over the same arrays."""
-        assert self.chosen is None
-        part = copy.copy(self)
-        part.chosen = chosen
-        return part
-
-    def rows(self, indices: np.ndarray) -> np.ndarray:
-        """Where the examples `indices` of this part stand in the arrays."""
-        return indices if self.chosen is None else self.chosen[indices]
+        """The examples whose numbers are in `chosen`, in that order, over the same tokens."""
+        return replace(self, sequences=self.sequences[chosen], labels=self.labels[chosen])
 
     def example(self, index: int) -> tuple[list[np.ndarray], int]:
-        """The token ids of an example's N sequences, and its label."""
-        row = int(self.rows(np.array(index)))
-        bounds = self.offsets[row * self.num_sequences : (row + 1) * self.num_sequences + 1]
-        sequences = [np.asarray(self.tokens[a:b]) for a, b in itertools.pairwise(bounds)]
-        return sequences, int(self.labels[row])
+        """What is stored of an example's N sequences, and its label."""
+        bounds = [self.offsets[number : number + 2] for number in self.sequences[index].tolist()]
+        return [np.asarray(self.tokens[a:b]) for a, b in bounds], int(self.labels[index])
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -96,20 +87,33 @@ def open_store(folder: Path, spec: TaskSpec) -> dict[str, Split]:
             f"{folder} was made with {differs}={manifest['spec'].get(differs)}, but {differs}={getattr(spec, differs)}"
             f" is asked for; {_again(folder)}"
         )
-    splits = {}
-    for name in manifest["splits"]:
-        try:
-            split = splits[name] = Split(folder, name, spec.num_sequences)
-        except (OSError, ValueError) as error:
-            raise UserError(f"{folder}: the arrays of {name} cannot be opened ({error}); {_again(folder)}") from error
-        for array in ARRAYS:
-            found, said = getattr(split, array), manifest["splits"][name]["arrays"][array]
-            if [str(found.dtype), len(found)] != [said["dtype"], said["length"]]:
-                raise UserError(
-                    f"{folder / name}.{array}.npy holds {len(found)} {found.dtype}, the manifest says"
-                    f" {said['length']} {said['dtype']}; {_again(folder)}"
-                )
-    return splits
+    try:
+        arrays = {name: _open_array(folder, name, said) for name, said in manifest["arrays"].items()}
+    except (OSError, ValueError) as error:
+        raise UserError(f"{error}; {_again(folder)}") from error
+    shared = (arrays["tokens"], arrays["offsets"])
+    return {
+        name: Split(*shared, arrays[f"{name}.sequences"], arrays[f"{name}.labels"], manifest["first_id"])
+        for name in manifest["splits"]
+    }
+
+
+def _open_array(folder: Path, name: str, said: dict[str, Any]) -> np.ndarray:
+    path = array_path(folder, name)
+    try:
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be opened ({error})") from error
+    if [str(found.dtype), list(found.shape)] != [said["dtype"], said["shape"]]:
+        raise ValueError(
+            f"{path} holds {found.dtype} {list(found.shape)}, the manifest says {said['dtype']} {said['shape']}"
+        )
+    return np.asarray(found)
+
+
+def array_path(folder: Path, name: str) -> Path:
+    """File of an array of a store."""
+    return folder / f"{name}.npy"
 
 
 def verify_store(folder: Path) -> None:
@@ -118,11 +122,10 @@ def verify_store(folder: Path) -> None:
     Raises:
         UserError: at the first that is not what the manifest says.
     """
-    for name, split in read_manifest(folder)["splits"].items():
-        for array, said in split["arrays"].items():
-            path = folder / f"{name}.{array}.npy"
-            if not path.exists() or sha256(path) != said["sha256"]:
-                raise UserError(f"{path} is not what it was when it was made; {_again(folder)}")
+    for name, said in read_manifest(folder)["arrays"].items():
+        path = array_path(folder, name)
+        if not path.exists() or sha256(path) != said["sha256"]:
+            raise UserError(f"{path} is not what it was when it was made; {_again(folder)}")
 
 
 def sha256(path: Path) -> str:

@@ -6,20 +6,22 @@ import json
 import os
 import shutil
 import time
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from filelock import FileLock
 
-from lra.data.store import ARRAYS, FORMAT_VERSION, MANIFEST, sha256
+from lra.data.store import FORMAT_VERSION, MANIFEST, array_path, sha256
 from lra.types import TaskSpec, UserError
 
-Example = tuple[list[np.ndarray], int]  # the ids of N sequences, and the label
+Sequence = np.ndarray | int  # what to store of a sequence, or the number of one that was written before
+Example = tuple[list[Sequence], int]  # N sequences, and the label
 QUANTILES = (0, 0.25, 0.5, 0.75, 0.95, 1)
 
 
@@ -37,6 +39,8 @@ def write_store(
     splits: dict[str, Iterable[Example]],
     *,
     dtype: type,
+    max_length: int,
+    first_id: int,
     facts: dict[str, Any],
     started: float,
 ) -> dict[str, Any]:
@@ -46,8 +50,10 @@ def write_store(
         folder: the store's folder; until the end its content is built beside it.
         spec: the task.
         splits: train, test and, when the dataset has one, dev; each read once from front to back.
-        dtype: uint8 or uint16, of the ids.
-        facts: what else the manifest says: origin, source, builder, command, ….
+        dtype: uint8 or uint16, of what is stored.
+        max_length: longer sequences are cut to it, and counted.
+        first_id: what must be added to what is stored for ids.
+        facts: what else the manifest says: origin, source, builder, command, …; read when all is written.
         started: `time.monotonic()` when the work began, for the manifest's seconds.
 
     Returns:
@@ -59,8 +65,19 @@ def write_store(
     unfinished = folder.with_name(f".{folder.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)  # left by a killed process
     unfinished.mkdir(parents=True)
-    described = {name: _write_split(unfinished, name, spec, splits[name], dtype) for name in splits}
-    manifest = {"format_version": FORMAT_VERSION, "spec": asdict(spec), "splits": described, **facts}
+    with (unfinished / "tokens.raw").open("wb") as file:
+        tokens = _Tokens(file, dtype, max_length)
+        described = {name: _write_split(unfinished, name, spec, examples, tokens) for name, examples in splits.items()}
+    _save_tokens(unfinished, tokens, dtype)
+    manifest = {
+        "format_version": FORMAT_VERSION,
+        "spec": asdict(spec),
+        "first_id": first_id,
+        "max_length": max_length,
+        "splits": described,
+        "arrays": {path.stem: _describe(path) for path in sorted(unfinished.glob("*.npy"))},
+        **facts,
+    }
     manifest["seconds"] = round(time.monotonic() - started, 1)
     (unfinished / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n")
     replaced = folder.with_name(f".{folder.name}.replaced")
@@ -72,38 +89,67 @@ def write_store(
     return manifest
 
 
-def _write_split(folder: Path, name: str, spec: TaskSpec, examples: Iterable[Example], dtype: type) -> dict[str, Any]:
-    """Stream one split into its three arrays; returns what the manifest says of it."""
-    lengths: list[int] = []
-    labels: list[int] = []
-    raw = folder / f"{name}.tokens.raw"
-    with raw.open("wb") as file:
-        for sequences, label in examples:
-            if len(sequences) != spec.num_sequences or not 0 <= label < spec.num_classes:
-                raise UserError(
-                    f"{name} example {len(labels)}: {len(sequences)} sequences and label {label}, but {spec.name} has"
-                    f" {spec.num_sequences} sequences and labels 0 to {spec.num_classes - 1}"
-                )
-            for ids in sequences:
-                file.write(np.ascontiguousarray(ids, dtype).data)
-                lengths.append(len(ids))
-            labels.append(label)
-    tokens = np.lib.format.open_memmap(folder / f"{name}.tokens.npy", "w+", dtype, (sum(lengths),))
-    if len(tokens):
-        tokens[:] = np.memmap(raw, dtype, "r")
-    tokens.flush()
-    raw.unlink()
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    np.save(folder / f"{name}.offsets.npy", offsets)
-    np.save(folder / f"{name}.labels.npy", np.array(labels, np.uint8))
-    files = {array: folder / f"{name}.{array}.npy" for array in ARRAYS}
-    opened = {array: np.load(path, mmap_mode="r", allow_pickle=False) for array, path in files.items()}
+class _Tokens:
+    """The sequences written so far, one after the other."""
+
+    def __init__(self, file: BinaryIO, dtype: type, max_length: int):
+        self.file, self.dtype, self.max_length = file, dtype, max_length
+        self.lengths = array("q")
+        self.cut = 0
+
+    def add(self, sequence: Sequence) -> int:
+        """Write a sequence unless it is there; returns its number."""
+        if isinstance(sequence, int):
+            assert 0 <= sequence < len(self.lengths), f"sequence {sequence} of {len(self.lengths)}"
+            return sequence
+        self.cut += len(sequence) > self.max_length
+        kept = np.ascontiguousarray(sequence[: self.max_length], self.dtype)
+        self.file.write(kept.data)
+        self.lengths.append(len(kept))
+        return len(self.lengths) - 1
+
+
+def _write_split(
+    folder: Path, name: str, spec: TaskSpec, examples: Iterable[Example], tokens: _Tokens
+) -> dict[str, Any]:
+    """Stream one split into its arrays; returns what the manifest says of it."""
+    numbers, labels = array("i"), array("B")
+    cut = tokens.cut
+    for sequences, label in examples:
+        if len(sequences) != spec.num_sequences or not 0 <= label < spec.num_classes:
+            raise UserError(
+                f"{name} example {len(labels)}: {len(sequences)} sequences and label {label}, but {spec.name} has"
+                f" {spec.num_sequences} sequences and labels 0 to {spec.num_classes - 1}"
+            )
+        numbers.extend([tokens.add(sequence) for sequence in sequences])
+        labels.append(label)
+    if not labels:
+        raise UserError(f"{name} has no example")
+    table = np.frombuffer(numbers, np.int32).reshape(len(labels), spec.num_sequences)
+    np.save(array_path(folder, f"{name}.sequences"), table)
+    np.save(array_path(folder, f"{name}.labels"), np.frombuffer(labels, np.uint8))
+    lengths = np.frombuffer(tokens.lengths, np.int64)[table]
     return {
         "count": len(labels),
         "label_counts": {str(label): count for label, count in sorted(Counter(labels).items())},
         "length_quantiles": {str(q): float(v) for q, v in zip(QUANTILES, np.quantile(lengths, QUANTILES), strict=True)},
-        "arrays": {
-            array: {"dtype": str(opened[array].dtype), "length": len(opened[array]), "sha256": sha256(path)}
-            for array, path in files.items()
-        },
+        "cut_sequences": tokens.cut - cut,
+        "empty_sequences": int((lengths == 0).sum()),
     }
+
+
+def _save_tokens(folder: Path, tokens: _Tokens, dtype: type) -> None:
+    raw, count = folder / "tokens.raw", sum(tokens.lengths)
+    saved = np.lib.format.open_memmap(array_path(folder, "tokens"), "w+", dtype, (count,))
+    if count:
+        saved[:] = np.memmap(raw, dtype, "r")
+    saved.flush()
+    raw.unlink()
+    offsets = np.concatenate([[0], np.cumsum(tokens.lengths)]).astype(np.int64)
+    np.save(array_path(folder, "offsets"), offsets)
+
+
+def _describe(path: Path) -> dict[str, Any]:
+    """What the manifest says of an array."""
+    opened = np.load(path, mmap_mode="r", allow_pickle=False)
+    return {"dtype": str(opened.dtype), "shape": list(opened.shape), "sha256": sha256(path)}

@@ -12,6 +12,8 @@ from lra.data.store import open_store
 from lra.data.writer import write_store
 from lra.types import TaskSpec, UserError
 
+HOW = {"max_length": 8, "first_id": 0, "started": 0.0}
+
 SPEC = TaskSpec(name="text", vocab_size=512, seq_len=8, num_sequences=1, num_classes=2)
 
 
@@ -24,7 +26,7 @@ def examples(count: int):
 def store(tmp_path):
     """A store like Text's: no dev split, a quarter of the labels 0."""
     folder = tmp_path / "text" / "tiny"
-    write_store(folder, SPEC, {"train": examples(200), "test": examples(42)}, dtype=np.uint16, facts={}, started=0.0)
+    write_store(folder, SPEC, {"train": examples(200), "test": examples(42)}, facts={}, dtype=np.uint16, **HOW)
     return folder
 
 

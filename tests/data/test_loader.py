@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -77,3 +79,10 @@ def test_a_short_last_batch_can_be_dropped_as_the_papers_code_does(collate):
     batches = EvalLoader(collate, batch_size=4, drop_last=True)
     assert (len(batches), batches.num_examples) == (2, 8)
     assert labels(batches) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+def test_stored_bytes_become_ids_from_one(collate):
+    split = replace(collate.split, first_id=1)
+    batch = Collator(split, SPEC, mask_zero=True)(np.array([2]))
+    assert batch.tokens.tolist() == [[[1, 2, 3, 0, 0, 0, 0, 0], [3, 3, 3, 0, 0, 0, 0, 0]]]
+    assert batch.valid.sum().item() == 6, "a byte 0 is a token, not padding"

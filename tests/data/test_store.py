@@ -16,6 +16,7 @@ from lra.data.writer import store_lock, write_store
 from lra.types import TaskSpec, UserError
 
 SPEC = TaskSpec(name="listops", vocab_size=32, seq_len=8, num_sequences=2, num_classes=10)
+HOW = {"dtype": np.uint8, "max_length": 8, "first_id": 0, "started": 0.0}
 
 
 def examples(count: int, start: int = 0):
@@ -26,7 +27,7 @@ def examples(count: int, start: int = 0):
 def write(folder, count=10, start=0):
     splits = {"train": examples(count, start), "dev": examples(3), "test": examples(4)}
     with store_lock(folder):
-        return write_store(folder, SPEC, splits, dtype=np.uint8, facts={"origin": "generated"}, started=0.0)
+        return write_store(folder, SPEC, splits, facts={"origin": "generated"}, **HOW)
 
 
 @pytest.fixture
@@ -48,28 +49,48 @@ def test_what_is_written_is_read_back(store):
     verify_store(store)
 
 
+def test_a_sequence_that_many_examples_name_is_stored_once_in_all_splits(tmp_path):
+    folder = tmp_path / "listops" / "full"
+    splits = {
+        "train": [([np.arange(3), np.arange(20)], 1), ([1, 0], 0)],
+        "test": [([np.arange(0), 1], 2)],
+    }
+    manifest = write_store(folder, SPEC, splits, facts={}, **{**HOW, "first_id": 1})
+    assert manifest["arrays"]["tokens"]["shape"] == [3 + 8]
+    assert [s["cut_sequences"] for s in manifest["splits"].values()] == [1, 0]
+    assert [s["empty_sequences"] for s in manifest["splits"].values()] == [0, 1]
+    opened = open_store(folder, SPEC)
+    assert [s.tolist() for s in opened["train"].example(1)[0]] == [list(range(8)), [0, 1, 2]]
+    assert [s.tolist() for s in opened["test"].example(0)[0]] == [[], list(range(8))]
+
+
+def test_a_split_without_an_example_is_refused(tmp_path):
+    with pytest.raises(UserError, match="test has no example"):
+        write_store(tmp_path / "x", SPEC, {"train": examples(1), "test": []}, facts={}, **HOW)
+
+
 def test_a_flipped_byte_is_found_by_the_check(store):
-    path = store / "train.tokens.npy"
+    path = store / "tokens.npy"
     raw = bytearray(path.read_bytes())
     raw[-1] ^= 1
     path.write_bytes(raw)
     open_store(store, SPEC)
-    with pytest.raises(UserError, match=r"train\.tokens\.npy.*force=true"):
+    with pytest.raises(UserError, match=r"tokens\.npy.*force=true"):
         verify_store(store)
 
 
-@pytest.mark.parametrize("array", ["tokens", "offsets", "labels"])
+@pytest.mark.parametrize("array", ["tokens", "offsets", "dev.sequences", "dev.labels"])
 def test_a_truncated_array_is_refused(store, array):
-    path = store / f"dev.{array}.npy"
+    path = store / f"{array}.npy"
     path.write_bytes(path.read_bytes()[:-2])
-    with pytest.raises(UserError, match=r"dev.*force=true"):
+    with pytest.raises(UserError, match=rf"{array}.*force=true"):
         open_store(store, SPEC)
 
 
-@pytest.mark.parametrize("array", ["tokens", "offsets", "labels"])
+@pytest.mark.parametrize("array", ["tokens", "offsets", "test.sequences", "test.labels"])
 def test_another_array_is_refused(store, array):
-    np.save(store / f"test.{array}.npy", np.zeros(5, np.float32))
-    with pytest.raises(UserError, match=rf"test\.{array}\.npy holds 5 float32"):
+    np.save(store / f"{array}.npy", np.zeros(5, np.float32))
+    with pytest.raises(UserError, match=rf"{array}\.npy holds float32 \[5\]"):
         open_store(store, SPEC)
 
 
@@ -108,7 +129,7 @@ def test_a_label_out_of_range_is_refused_and_the_old_store_stays(store):
     before = (store / MANIFEST).read_text()
     splits = {"train": [([np.ones(2), np.ones(2)], 10)], "dev": [], "test": []}
     with pytest.raises(UserError, match="label 10"):
-        write_store(store, SPEC, splits, dtype=np.uint8, facts={}, started=0.0)
+        write_store(store, SPEC, splits, facts={}, **HOW)
     assert (store / MANIFEST).read_text() == before
 
 
@@ -119,7 +140,7 @@ def _killed_writer(folder):
 
     with store_lock(folder):
         splits = {"train": dies(), "dev": [], "test": []}
-        write_store(folder, SPEC, splits, dtype=np.uint8, facts={}, started=0.0)
+        write_store(folder, SPEC, splits, facts={}, **HOW)
 
 
 def test_a_killed_writer_leaves_the_old_store_and_the_next_one_cleans_up(store):
