@@ -10,15 +10,17 @@ import logging
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from data_prep.source import Source
-from lra.data.store import MANIFEST, SPLITS, read_manifest
+from data_prep.source import TFDS_SPLITS, Request, Source
+from lra.data.store import MANIFEST, check_asked, read_manifest
 from lra.data.writer import Example, store_lock, write_store
+from lra.paths import source_dirs
 from lra.types import TaskSpec, UserError
 
 PACKAGES = ("lra", "tensorflow-datasets", "array_record", "numpy")
@@ -30,6 +32,7 @@ def prepare(
     folder: Path,
     *,
     source: str,
+    verify: bool,
     force: bool,
     command: str,
     console: Console,
@@ -40,7 +43,8 @@ def prepare(
         spec: the task.
         settings: the task's `data` settings.
         folder: the store's folder, `…/stores/<task>/<size>`.
-        source: `auto`, or a folder with the benchmark's own files.
+        source: a word like `auto`, or the path of an archive or a folder.
+        verify: refuse a source that is not the benchmark's.
         force: make it again although it is there.
         command: for the manifest: what the user typed.
         console: for the progress.
@@ -54,46 +58,48 @@ def prepare(
     with store_lock(folder):
         if (folder / MANIFEST).exists() and not force:
             manifest = read_manifest(folder)
-            asked = {"settings": settings, "source": source}
-            if manifest["asked"] != asked:
-                differs = next(key for key, value in asked.items() if manifest["asked"].get(key) != value)
-                raise UserError(
-                    f"{folder} was made with {differs} {manifest['asked'].get(differs)}, not {asked[differs]};"
-                    f" to replace it type: lra prepare task={spec.name} size={folder.name} source={source} force=true"
-                )
+            check_asked(manifest, folder, settings, source)
             return manifest
-        return _make(spec, settings, folder, source=source, command=command, console=console)
+        request = Request(
+            task=spec.name,
+            settings=settings,
+            source=source,
+            size=folder.name,
+            verify=verify,
+            folders=source_dirs(),
+            tick=lambda done, total: None,
+        )
+        return _make(spec, request, folder, command=command, console=console)
 
 
-def _make(
-    spec: TaskSpec, settings: dict[str, Any], folder: Path, *, source: str, command: str, console: Console
-) -> dict[str, Any]:
+def _make(spec: TaskSpec, request: Request, folder: Path, *, command: str, console: Console) -> dict[str, Any]:
     started = time.monotonic()
     name = f"{spec.name} size={folder.name}"
     with progress(console) as bar:
         module = _source_module(spec.name)
-        task = bar.add_task(f"{name}: draw", total=None)
-        opened: Source = module.open_source(
-            settings, source, folder.name, lambda done: bar.update(task, completed=done)
-        )
-        total = sum(opened.counts.values())
-        bar.update(task, total=total)
+        task = bar.add_task(f"{name}: read the source", total=None)
+        tick = lambda done, total: bar.update(task, completed=done, total=total)  # noqa: E731
+        opened: Source = module.open_source(replace(request, tick=tick))
         tfds_folder = folder.parents[2] / "tfds"
         with quiet_tfds():
             builder = opened.make_builder(str(tfds_folder))
-        bar.update(task, description=f"{name}: write the TFDS dataset", total=None)
-        shutil.rmtree(builder.data_path, ignore_errors=True)  # of other settings, or left by a killed process
+        config_folder = Path(builder.data_path).parent
+        shutil.rmtree(config_folder, ignore_errors=True)  # of other settings, or left by a killed process
+        bar.update(task, description=f"{name}: write the TFDS dataset", completed=0, total=None)
         with quiet_tfds():
             builder.download_and_prepare()
+        total = sum(builder.info.splits[TFDS_SPLITS[split]].num_examples for split in opened.counts)
         bar.update(task, description=f"{name}: pack", completed=0, total=total)
         manifest = write_store(
             folder,
             spec,
-            {split: _examples(builder, split, opened, bar, task) for split in SPLITS},
+            {split: _examples(builder, split, opened, bar, task) for split in opened.counts},
             dtype=opened.dtype,
+            max_length=request.settings["max_length"],
+            first_id=opened.first_id,
             facts={
                 "origin": opened.origin,
-                "asked": {"settings": settings, "source": source},
+                "asked": {"settings": request.settings, "source": request.source},
                 "source": opened.facts,
                 "builder": f"{builder.info.full_name}",
                 "versions": {package: importlib.metadata.version(package) for package in PACKAGES},
@@ -121,8 +127,7 @@ def _source_module(task: str) -> Any:
 
 
 def _examples(builder: Any, split: str, source: Source, bar: Progress, task: Any) -> Iterator[Example]:
-    theirs = {"train": "train", "dev": "validation", "test": "test"}[split]
-    for record in builder.as_data_source(theirs):
+    for record in builder.as_data_source(TFDS_SPLITS[split]):
         yield source.encode(record)
         bar.advance(task)
 

@@ -22,6 +22,13 @@ def data_dir() -> Path:
     return Path(cache) / "lra"
 
 
+def source_dirs() -> list[Path]:
+    """Folders where public archives are looked for: `sources` in the data folder, where downloads go, then each of
+    `$LRA_SOURCE_DIR` (several with `:` between them)."""
+    chosen = os.environ.get("LRA_SOURCE_DIR", "").split(os.pathsep)
+    return [data_dir() / "sources", *(Path(folder).expanduser().resolve() for folder in chosen if folder)]
+
+
 def runs_dir() -> Path:
     """Folder of the runs: `$LRA_RUNS_DIR`, else `./runs`."""
     return Path(os.environ.get("LRA_RUNS_DIR") or "runs").expanduser().resolve()

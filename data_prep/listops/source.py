@@ -5,69 +5,70 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from data_prep.download import Tick
 from data_prep.listops import tsv
 from data_prep.listops.builder import Listops
 from data_prep.listops.generator import generate
-from data_prep.source import Source
+from data_prep.source import Request, Source, locate
 from lra.data.listops import decode, encode
 from lra.data.store import SPLITS, sha256
+from lra.data.writer import Example
 
-Rows = Callable[[str], Iterator[tuple[str, int]]]
-Tick = Callable[[int], None]
+Rows = Callable[[], Iterator[tuple[str, int]]]
+
+NAMES = ("listops-1000", "lra_release/listops-1000", "lra_release/lra_release/listops-1000")
 
 
-def open_source(settings: dict[str, Any], source: str, size: str, tick: Tick) -> Source:
-    """The source that `source=` names.
-
-    Args:
-        settings: the task's `data` settings: counts per split, lengths, seed.
-        source: `auto` or `generate` for the generator, else a folder with the three TSV files.
-        size: names the TFDS configuration.
-        tick: called with the number of examples drawn so far.
-    """
-    counts = {split: settings[split] for split in SPLITS}
-    if source in ("auto", "generate"):
-        return Source(
-            origin="generated",
-            facts={"generator": "data_prep.listops.generator", **settings},
-            make_builder=lambda folder: Listops(rows=_drawn(settings, counts, tick), config=size, data_dir=folder),
-            encode=_encode,
-            dtype=np.uint8,
-            counts=counts,
-        )
-    files = tsv.find(Path(source).expanduser())
-    rows = {split: partial(tsv.read, path) for split, path in files.items()}
-    return Source(
+def open_source(request: Request) -> Source:
+    """The generator, or the folder with the benchmark's own three files."""
+    path = locate(request, NAMES, archive=None, size_hint="200 MB", generates=True)
+    counts = {split: request.settings[split] for split in SPLITS}
+    if path is None:
+        origin, config = "generated", request.size
+        facts = {"generator": "data_prep.listops.generator", **request.settings}
+        rows = _drawn(request.settings, counts, request.tick)
+    else:
+        files = tsv.find(path)
         # No checksum of the benchmark's files is published, so none could be verified.
-        origin="altered",
-        facts={"files": {path.name: sha256(path) for path in files.values()}},
-        make_builder=lambda folder: Listops(rows=lambda split: rows[split](), config=f"{size}_tsv", data_dir=folder),
+        origin, config = "altered", f"{request.size}_tsv"
+        facts = {"files": {file.name: sha256(file) for file in files.values()}}
+        rows = {split: partial(tsv.read, file) for split, file in files.items()}
+    named = {split: partial(_named, part) for split, part in rows.items()}
+    return Source(
+        origin=origin,
+        facts=facts,
+        make_builder=lambda folder: Listops(rows=named, config=config, data_dir=folder),
         encode=_encode,
         dtype=np.uint8,
+        first_id=0,
         counts=counts,
     )
 
 
-def _drawn(settings: dict[str, Any], counts: dict[str, int], tick: Tick) -> Rows:
+def _drawn(settings: dict[str, Any], counts: dict[str, int], tick: Tick) -> dict[str, Rows]:
     """Draw all splits at once, so that no expression is in two of them; at full size 100 MB."""
     drawn = generate(settings["data_seed"], min_length=settings["min_length"], max_length=settings["max_length"])
-    examples = []
-    for ids, value in itertools.islice(drawn, sum(counts.values())):
+    examples, total = [], sum(counts.values())
+    for ids, value in itertools.islice(drawn, total):
         examples.append((ids, value))
-        tick(len(examples))
+        tick(len(examples), total)
     ends = dict(zip(counts, itertools.accumulate(counts.values()), strict=True))
 
     def rows(split: str) -> Iterator[tuple[str, int]]:
         for ids, value in examples[ends[split] - counts[split] : ends[split]]:
             yield decode(ids), value
 
-    return rows
+    return {split: partial(rows, split) for split in counts}
 
 
-def _encode(record: dict[str, Any]) -> tuple[list[np.ndarray], int]:
+def _named(rows: Rows) -> Iterator[dict[str, Any]]:
+    for source, target in rows():
+        yield {"source": source, "target": target}
+
+
+def _encode(record: dict[str, Any]) -> Example:
     return [encode(record["source"])], int(record["target"])

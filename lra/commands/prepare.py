@@ -44,9 +44,12 @@ def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> b
     from lra import build
 
     spec, folder = build.build_spec(cfg), build.store_dir(cfg)
-    there = (folder / "manifest.json").exists()
-    if there and not force and cfg.source == "auto":
-        return False  # whatever its source: `auto` takes what there is
+    from lra.data.store import MANIFEST, check_asked, read_manifest
+
+    there = (folder / MANIFEST).exists()
+    if there and not force:  # before any lock: a prepared store may lie where nothing can be written
+        check_asked(read_manifest(folder), folder, build.plain(cfg.task.data), cfg.source)
+        return False
     if not there:
         console.print(f"preparing {cfg.task.name} size={cfg.size.name} …")
     from data_prep.prepare import prepare
@@ -56,11 +59,12 @@ def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> b
         build.plain(cfg.task.data),
         folder,
         source=cfg.source,
+        verify=cfg.verify,
         force=force,
         command=" ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         console=console,
     )
-    return force or not there
+    return True
 
 
 def print_store(console: Console, folder: Path) -> None:

@@ -116,6 +116,24 @@ def array_path(folder: Path, name: str) -> Path:
     return folder / f"{name}.npy"
 
 
+def check_asked(manifest: dict[str, Any], folder: Path, settings: dict[str, Any], source: str) -> None:
+    """Refuse a store that was made with other settings, or, unless `source=auto`, from another source.
+
+    Raises:
+        UserError: with what differs and what to type.
+    """
+    was, now = dict(manifest["asked"]["settings"]), dict(settings)
+    was["source"], now["source"] = manifest["asked"]["source"], source
+    if source == "auto":
+        now["source"] = was["source"]
+    for key in sorted(was.keys() | now.keys()):
+        if was.get(key) != now.get(key):
+            raise UserError(
+                f"{folder} was made with {key}={was.get(key)}, but {key}={now.get(key)} is asked for;"
+                f" to replace it: lra prepare {_arguments(folder)} {'' if source == 'auto' else f'source={source} '}force=true"
+            )
+
+
 def verify_store(folder: Path) -> None:
     """Hash every array again.
 

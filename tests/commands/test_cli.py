@@ -222,7 +222,7 @@ def test_help_lists_the_verbs_and_shows_examples(capsys):
         (["train", "size=tiny", "trainer=gpu", "logger=csv"], "trainer=cpu"),
         (["train", "size=tiny", "logger.wandb.mode=cloud"], "offline, online"),
         (["train", "size=tiny", "recipe.warmup_fraction=2", "logger=csv"], "warmup_fraction"),
-        (["train", "task=text", "size=tiny", "logger=csv"], "task=text"),
+        (["prepare", "task=text", "size=tiny", "source=generate"], "choose one of auto, download"),
         (["train", "logger=mlflow"], "choose one of csv, wandb"),
         (["train", "trainer=tpu"], "trainer=tpu is not known"),
         (["train", "recipe=listop"], "did you mean listops?"),
@@ -234,13 +234,16 @@ def test_help_lists_the_verbs_and_shows_examples(capsys):
         (["train", "size=tiny", "logger=csv", "attention=linformer", "attention.sharing=some"], "all, layer, none"),
         (["train", "size=tiny", "logger=csv", "attention=performer", "attention.kernel=elu"], "softmax, relu"),
         (["train", "size=tiny", "logger=csv", "attention=reformer", "attention.num_hashes=0"], "at least 1"),
-        (["train", "size=tiny", "logger=csv", "task.sizes.tiny.seq_len=128"], "seq_len=256, but seq_len=128"),
+        (
+            ["train", "size=tiny", "logger=csv", "task.sizes.tiny.seq_len=128"],
+            "seq_len=256, but seq_len=128 is asked for",
+        ),
         (["train", "size=tiny", "logger=csv", "protocol.test_last_batch=cut"], "kept, dropped"),
         (["train", "size=tiny", "logger=csv", "task.dev_split=train"], "own, test, held_out"),
         (["show", "data", "size=tiny", "split=val"], "train, dev, test"),
         (["evaluate"], "run="),
         (["evaluate", "run=/nowhere"], "/nowhere"),
-        (["prepare", "source=/nowhere", "size=demo"], "basic_train.tsv"),
+        (["prepare", "source=/nowhere", "size=demo"], "source=/nowhere is not there; it may be listops-1000"),
     ],
 )
 def test_a_mistake_gets_one_line_and_an_exit_code(home, capsys, words, line):

@@ -164,6 +164,6 @@ def test_a_run_that_another_process_trains_is_left_alone(home, capsys):
 def test_a_run_does_not_go_on_with_other_data(home, capsys):
     assert main([*COMMAND, "trainer.max_steps=2"]) == 0
     (data,) = home.rglob("data.json")
-    data.write_text(data.read_text().replace("train.tokens", "train.others"))
+    data.write_text(data.read_text().replace("tokens", "others"))
     assert main(COMMAND) == 2
     assert "the data changed" in capsys.readouterr().err

@@ -1,0 +1,92 @@
+"""Reading the files of an archive, or of the folder it was unpacked into, one road for both.
+
+Nothing is unpacked to disk. A member with a path that leads outside, or that is a link, is refused, and so is one that
+is larger than such a file can be.
+"""
+
+from __future__ import annotations
+
+import io
+import lzma
+import os
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from lra.types import UserError
+
+Wanted = Callable[[str], bool]
+BROKEN = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError)
+
+
+def read_files(path: Path, wanted: Wanted, *, largest_bytes: int) -> Iterator[tuple[str, bytes]]:
+    """Name and content of each wanted file, in the archive's order, or a folder's sorted one.
+
+    Args:
+        path: an archive, or a folder.
+        wanted: from a name like `aclImdb/train/pos/0_9.txt` to whether it is read.
+        largest_bytes: what a wanted file may have.
+
+    Raises:
+        UserError: for a broken archive, an unsafe member, a file that is too large.
+    """
+    for name, file, size in open_files(path, wanted):
+        if size > largest_bytes:
+            raise UserError(f"{path}: {name} has {size:,} bytes, more than the {largest_bytes:,} that such a file has")
+        try:
+            yield name, file.read()
+        except (*BROKEN, OSError) as error:
+            raise broken(path, error) from error
+
+
+def open_files(path: Path, wanted: Wanted) -> Iterator[tuple[str, IO[bytes], int]]:
+    """Name, open file and size of each wanted file; read it before going on to the next."""
+    if path.is_dir():
+        yield from _in_folder(path, wanted)
+        return
+    try:
+        with tarfile.open(path, "r|*") as archive:
+            for member in archive:
+                name = str(PurePosixPath(member.name))
+                if not wanted(name):
+                    continue
+                if member.name.startswith("/") or ".." in PurePosixPath(member.name).parts or not member.isreg():
+                    raise UserError(f"{path}: {member.name} is a link, or leads outside; fetch it again")
+                file = archive.extractfile(member)
+                assert file is not None
+                yield name, file, member.size
+    except (*BROKEN, OSError) as error:
+        raise broken(path, error) from error
+
+
+def _in_folder(path: Path, wanted: Wanted) -> Iterator[tuple[str, IO[bytes], int]]:
+    for folder, folders, names in os.walk(path):
+        folders.sort()
+        for name in sorted(names):
+            file = Path(folder, name)
+            shown = f"{path.name}/{file.relative_to(path).as_posix()}"
+            if not wanted(shown):
+                continue
+            if file.is_symlink():
+                raise UserError(f"{file} is a link; copy the file itself there")
+            with file.open("rb") as opened:
+                yield shown, opened, file.stat().st_size
+
+
+def broken(path: Path, error: Exception) -> Exception:
+    """What to raise for a fault of the archive; a fault of the disk stays what it is."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return error
+    return UserError(f"{path} is truncated, or no such archive ({error}); fetch it again")
+
+
+def write_tar(path: Path, files: dict[str, bytes]) -> Path:
+    """Write files into a gzipped archive, for the stand-ins; returns its path."""
+    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path

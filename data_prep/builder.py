@@ -1,0 +1,59 @@
+"""What every TFDS dataset of this project shares: array_record files, made from rows, without TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tensorflow_datasets as tfds
+
+from data_prep.source import TFDS_SPLITS
+
+Rows = Callable[[], Iterator[dict[str, Any]]]
+LRA = """
+@inproceedings{tay2021long, title={Long Range Arena: A Benchmark for Efficient Transformers}, author={Yi Tay and
+Mostafa Dehghani and Samira Abnar and Yikang Shen and Dara Bahri and Philip Pham and Jinfeng Rao and Liu Yang and
+Sebastian Ruder and Donald Metzler}, booktitle={ICLR}, year={2021}}
+"""
+
+
+class RowsBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
+    """A dataset whose rows come from a function per split; they keep their order.
+
+    Args:
+        rows: from train, dev and test (those that the dataset has) to what yields its rows as feature values.
+        config: name of the configuration.
+        data_dir: of TFDS.
+    """
+
+    DESCRIPTION: str
+    HOMEPAGE = "https://github.com/google-research/long-range-arena"
+    CITATION: str
+    IN_ORDER = True
+
+    def __init__(self, *, rows: dict[str, Rows], config: str, data_dir: str):
+        self._rows = rows
+        super().__init__(
+            config=tfds.core.BuilderConfig(name=config, version=self.VERSION, description=self.DESCRIPTION),
+            data_dir=data_dir,
+            file_format="array_record",
+        )
+
+    def features(self) -> dict[str, Any]:
+        """The features of a row, by name."""
+        raise AssertionError(f"{type(self).__name__} has no features")
+
+    def _info(self) -> tfds.core.DatasetInfo:
+        return self.dataset_info_from_configs(
+            description=self.DESCRIPTION,
+            features=tfds.features.FeaturesDict(self.features()),
+            homepage=self.HOMEPAGE,
+            citation=self.CITATION + LRA,
+            disable_shuffling=self.IN_ORDER,
+        )
+
+    def _split_generators(self, dl_manager: Any) -> dict[str, Any]:
+        return {TFDS_SPLITS[name]: self._generate_examples(rows) for name, rows in self._rows.items()}
+
+    def _generate_examples(self, rows: Rows) -> Iterator[tuple[int, dict[str, Any]]]:
+        yield from enumerate(rows())

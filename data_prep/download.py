@@ -1,0 +1,102 @@
+"""Fetching a published archive: size and hash checked, gone on with after an interruption."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from lra.data.store import sha256
+from lra.types import UserError
+
+Tick = Callable[[int, int | None], None]
+ANSWER_SECONDS = 4.0  # a server that has not answered by then counts as not there
+CHUNK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Archive:
+    """A published file."""
+
+    name: str
+    url: str
+    size_bytes: int
+    sha256: str
+
+
+def download(archive: Archive, folder: Path, tick: Tick) -> Path:
+    """The archive in `folder`, fetched unless it is there.
+
+    Args:
+        archive: what to fetch.
+        folder: where it goes; a part that was fetched before is kept there and gone on with.
+        tick: called with bytes done and in all.
+
+    Raises:
+        UserError: when the server does not answer, or what came is not what was published.
+    """
+    path = folder / archive.name
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / f".{archive.name}.lock"):
+        if not path.exists():
+            part = folder / f"{archive.name}.part"
+            _fetch(archive, part, folder, tick)
+            if part.stat().st_size != archive.size_bytes or sha256(part) != archive.sha256:
+                part.unlink()
+                raise UserError(
+                    f"{archive.url} is not the file that was published ({archive.size_bytes:,} bytes, sha256"
+                    f" {archive.sha256[:12]}…); what came is deleted, try again later"
+                )
+            os.replace(part, path)
+    return path
+
+
+def _fetch(archive: Archive, part: Path, folder: Path, tick: Tick) -> None:
+    """Append to `part` what is missing of the archive."""
+    done = part.stat().st_size if part.exists() else 0
+    if done >= archive.size_bytes:
+        return
+    request = urllib.request.Request(archive.url, headers={"Range": f"bytes={done}-"} if done else {})
+    try:
+        with _answer(request) as response:
+            done = done if response.status == 206 else 0  # 206: the server goes on where we ask
+            with part.open("ab" if done else "wb") as file:
+                while chunk := response.read(CHUNK_BYTES):
+                    file.write(chunk)
+                    done += len(chunk)
+                    tick(done, archive.size_bytes)
+    except (TimeoutError, urllib.error.URLError, ConnectionError) as error:
+        kept = f"; {done:,} bytes are kept, the same command goes on" if done else ""
+        raise UserError(
+            f"{archive.name} ({archive.size_bytes / 1e6:.0f} MB) cannot be fetched from {archive.url}"
+            f" ({getattr(error, 'reason', error)}){kept}. Put it into {folder}, or name it:"
+            f" source=/path/to/{archive.name}"
+        ) from error
+
+
+def _answer(request: urllib.request.Request) -> Any:
+    """The server's response; a thread, because the look-up of a name cannot be given a time limit."""
+    answers: queue.Queue[Any] = queue.Queue()
+
+    def ask() -> None:
+        try:
+            answers.put(urllib.request.urlopen(request, timeout=ANSWER_SECONDS))
+        except Exception as error:  # handed to the caller, which raises it
+            answers.put(error)
+
+    threading.Thread(target=ask, daemon=True).start()
+    try:
+        answer = answers.get(timeout=ANSWER_SECONDS + 0.5)
+    except queue.Empty:
+        raise TimeoutError(f"no answer within {ANSWER_SECONDS:.0f} s") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer

@@ -1,0 +1,1 @@
+"""Image: CIFAR-10 in grey."""

@@ -1,0 +1,31 @@
+"""CIFAR-10 as a TFDS dataset: the archive's colour planes and the class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow_datasets as tfds
+
+from data_prep.builder import RowsBuilder
+from lra.data.image import CLASSES
+
+
+class Image(RowsBuilder):
+    """60,000 photographs of ten classes, 10,000 of them for the test."""
+
+    VERSION = tfds.core.Version("1.0.0")
+    RELEASE_NOTES = {"1.0.0": "First version."}  # noqa: RUF012  TFDS reads it from the class
+    DESCRIPTION = "CIFAR-10: photographs of ten classes, 32 × 32 pixels in red, green and blue."
+    HOMEPAGE = "https://www.cs.toronto.edu/~kriz/cifar.html"
+    CITATION = """
+@techreport{krizhevsky2009learning, title={Learning Multiple Layers of Features from Tiny Images}, author={Alex
+Krizhevsky}, institution={University of Toronto}, year={2009}}
+"""
+
+    def features(self) -> dict[str, Any]:
+        """Planes `[3, 32, 32]`, and the class."""
+        return {
+            "planes": tfds.features.Tensor(shape=(3, 32, 32), dtype=np.uint8, encoding="bytes"),
+            "label": tfds.features.ClassLabel(names=list(CLASSES)),
+        }

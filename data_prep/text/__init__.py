@@ -1,0 +1,1 @@
+"""Text: IMDb reviews as bytes."""

@@ -1,0 +1,30 @@
+"""IMDb reviews as a TFDS dataset: the raw bytes of a review and its label."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow_datasets as tfds
+
+from data_prep.builder import RowsBuilder
+
+
+class Text(RowsBuilder):
+    """50,000 film reviews, half of them positive, half for training."""
+
+    VERSION = tfds.core.Version("1.0.0")
+    RELEASE_NOTES = {"1.0.0": "First version."}  # noqa: RUF012  TFDS reads it from the class
+    DESCRIPTION = "Film reviews from IMDb as raw bytes, positive or negative."
+    HOMEPAGE = "https://ai.stanford.edu/~amaas/data/sentiment/"
+    CITATION = """
+@inproceedings{maas2011learning, title={Learning Word Vectors for Sentiment Analysis}, author={Andrew L. Maas and
+Raymond E. Daly and Peter T. Pham and Dan Huang and Andrew Y. Ng and Christopher Potts}, booktitle={ACL}, year={2011}}
+"""
+
+    def features(self) -> dict[str, Any]:
+        """Bytes, and 0 for negative, 1 for positive."""
+        return {
+            "text": tfds.features.Tensor(shape=(None,), dtype=np.uint8, encoding="bytes"),
+            "label": tfds.features.ClassLabel(names=["neg", "pos"]),
+        }

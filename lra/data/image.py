@@ -1,0 +1,34 @@
+"""CIFAR-10 in grey: one token per pixel, its level 0 to 255, row by row."""
+
+from __future__ import annotations
+
+import numpy as np
+
+FIRST_ID = 0  # a level is an id: a black pixel is token 0, which `paper` takes for padding
+SIDE = 32
+CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+RED, GREEN, BLUE = np.float32(0.2989), np.float32(0.587), np.float32(0.114)  # TensorFlow's weights
+
+
+def encode(rgb: np.ndarray, side: int = SIDE) -> np.ndarray:
+    """Levels `[..., side · side]` uint8 of images.
+
+    ⌊255.5 · (.2989 R + .587 G + .114 B) / 255⌋ in float32, which is what `tf.image.rgb_to_grayscale` makes of uint8.
+
+    Args:
+        rgb: `[..., 3, 32, 32]` uint8.
+        side: 32, or a divisor of it: every (32 / side)-th row and column.
+    """
+    step = SIDE // side
+    red, green, blue = np.moveaxis(rgb[..., ::step, ::step], -3, 0).astype(np.float32) * (np.float32(1) / 255)
+    grey = (RED * red + GREEN * green + BLUE * blue) * np.float32(255.5)
+    return grey.astype(np.uint8).reshape(*rgb.shape[:-3], side * side)
+
+
+def draw(sequences: list[np.ndarray]) -> list[str]:
+    """The image in ten characters from dark to light, one line per row of pixels."""
+    (pixels,) = sequences
+    side = round(len(pixels) ** 0.5)
+    return [
+        "".join(" .:-=+*#%@"[level * 10 // 256] * 2 for level in row) for row in pixels.reshape(side, side).tolist()
+    ]

@@ -1,0 +1,32 @@
+"""Text as bytes: the id of a byte is its value + 1, so that 0 is padding; 257 ids in all."""
+
+from __future__ import annotations
+
+import textwrap
+
+import numpy as np
+
+FIRST_ID = 1  # bytes are stored as they are; this is added on loading
+
+
+def encode(raw: bytes) -> np.ndarray:
+    """What is stored of a text: its bytes, valid UTF-8 or not, uint8."""
+    return np.frombuffer(raw, np.uint8)
+
+
+def decode(stored: np.ndarray) -> str:
+    """The text; bytes that are no UTF-8 are shown as `�`."""
+    return stored.tobytes().decode(errors="replace")
+
+
+def draw(sequences: list[np.ndarray], max_lines: int = 8) -> list[str]:
+    """Each sequence as wrapped lines, the first ones of it, with what was left out."""
+    lines = []
+    for number, stored in enumerate(sequences):
+        if len(sequences) > 1:
+            lines.append(f"document {number + 1}, {len(stored):,} bytes")
+        wrapped = textwrap.wrap(decode(stored), 100) or ["(empty)"]
+        lines += wrapped[:max_lines]
+        if len(wrapped) > max_lines:
+            lines.append(f"… {len(wrapped) - max_lines} more lines")
+    return lines
