@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import tensorflow_datasets as tfds
@@ -17,7 +17,7 @@ Sebastian Ruder and Donald Metzler}, booktitle={ICLR}, year={2021}}
 """
 
 
-class RowsBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
+class RowsBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type: ignore[call-arg]  # TFDS is untyped
     """A dataset whose rows come from a function per split; they keep their order.
 
     Args:
@@ -31,7 +31,7 @@ class RowsBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
     CITATION: str
     IN_ORDER = True
 
-    def __init__(self, *, rows: dict[str, Rows], config: str, data_dir: str):
+    def __init__(self, *, rows: Mapping[str, Rows], config: str, data_dir: str):
         self._rows = rows
         super().__init__(
             config=tfds.core.BuilderConfig(name=config, version=self.VERSION, description=self.DESCRIPTION),

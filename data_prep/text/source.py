@@ -32,7 +32,8 @@ def open_source(request: Request) -> Source:
     if path is None:
         with tempfile.TemporaryDirectory() as folder:
             reviews = archive.read(stand_in.write(Path(folder), request.settings))
-        origin, facts = "stand-in", {"generator": "data_prep.text.stand_in"}
+        origin = "stand-in"
+        facts: dict[str, Any] = {"generator": "data_prep.text.stand_in"}
     else:
         reviews = archive.read(path)
         counts = {split: len(rows) for split, rows in reviews.items()}

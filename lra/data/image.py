@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-FIRST_ID = 0  # a level is an id: a black pixel is token 0, which `paper` takes for padding
+from lra.data.pixels import FIRST_ID, draw, square
+
+__all__ = ["CLASSES", "FIRST_ID", "draw", "encode", "square"]
 SIDE = 32
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 RED, GREEN, BLUE = np.float32(0.2989), np.float32(0.587), np.float32(0.114)  # TensorFlow's weights
@@ -23,12 +25,3 @@ def encode(rgb: np.ndarray, side: int = SIDE) -> np.ndarray:
     red, green, blue = np.moveaxis(rgb[..., ::step, ::step], -3, 0).astype(np.float32) * (np.float32(1) / 255)
     grey = (RED * red + GREEN * green + BLUE * blue) * np.float32(255.5)
     return grey.astype(np.uint8).reshape(*rgb.shape[:-3], side * side)
-
-
-def draw(sequences: list[np.ndarray]) -> list[str]:
-    """The image in ten characters from dark to light, one line per row of pixels."""
-    (pixels,) = sequences
-    side = round(len(pixels) ** 0.5)
-    return [
-        "".join(" .:-=+*#%@"[level * 10 // 256] * 2 for level in row) for row in pixels.reshape(side, side).tolist()
-    ]

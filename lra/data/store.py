@@ -130,7 +130,7 @@ def check_asked(manifest: dict[str, Any], folder: Path, settings: dict[str, Any]
         if was.get(key) != now.get(key):
             raise UserError(
                 f"{folder} was made with {key}={was.get(key)}, but {key}={now.get(key)} is asked for;"
-                f" to replace it: lra prepare {_arguments(folder)} {'' if source == 'auto' else f'source={source} '}force=true"
+                f" to replace it: lra prepare {_arguments(folder)} source={source} force=true"
             )
 
 

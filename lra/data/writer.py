@@ -103,7 +103,7 @@ class _Tokens:
             assert 0 <= sequence < len(self.lengths), f"sequence {sequence} of {len(self.lengths)}"
             return sequence
         self.cut += len(sequence) > self.max_length
-        kept = np.ascontiguousarray(sequence[: self.max_length], self.dtype)
+        kept: np.ndarray = np.ascontiguousarray(sequence[: self.max_length], self.dtype)
         self.file.write(kept.data)
         self.lengths.append(len(kept))
         return len(self.lengths) - 1

@@ -236,7 +236,7 @@ def test_help_lists_the_verbs_and_shows_examples(capsys):
         (["train", "size=tiny", "logger=csv", "attention=reformer", "attention.num_hashes=0"], "at least 1"),
         (
             ["train", "size=tiny", "logger=csv", "task.sizes.tiny.seq_len=128"],
-            "seq_len=256, but seq_len=128 is asked for",
+            "seq_len=256, but seq_len=128",
         ),
         (["train", "size=tiny", "logger=csv", "protocol.test_last_batch=cut"], "kept, dropped"),
         (["train", "size=tiny", "logger=csv", "task.dev_split=train"], "own, test, held_out"),

@@ -1,0 +1,1 @@
+"""Pathfinder and Path-X: the benchmark's folder, or our generator."""

@@ -1,0 +1,39 @@
+"""Pathfinder as a TFDS dataset: a grey image and whether both discs are on one contour."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow_datasets as tfds
+
+from data_prep.builder import RowsBuilder
+
+
+class Pathfinder(RowsBuilder):
+    """Dashed contours with two marked ends; one configuration per size of image.
+
+    Args:
+        side: of the images, in pixels.
+        kwargs: see `RowsBuilder`.
+    """
+
+    VERSION = tfds.core.Version("1.0.0")
+    RELEASE_NOTES = {"1.0.0": "First version."}  # noqa: RUF012  TFDS reads it from the class
+    DESCRIPTION = "Are the two marked ends on one contour? Grey images of dashed contours."
+    CITATION = """
+@inproceedings{linsley2018learning, title={Learning long-range spatial dependencies with horizontal gated recurrent
+units}, author={Drew Linsley and Junkyung Kim and Vijay Veerabadran and Charles Windolf and Thomas Serre},
+booktitle={NeurIPS}, year={2018}}
+"""
+
+    def __init__(self, *, side: int, **kwargs: Any):
+        self._side = side
+        super().__init__(**kwargs)
+
+    def features(self) -> dict[str, Any]:
+        """Levels `[side, side]`, and 1 when both discs are on one contour."""
+        return {
+            "image": tfds.features.Tensor(shape=(self._side, self._side), dtype=np.uint8, encoding="bytes"),
+            "label": tfds.features.ClassLabel(num_classes=2),
+        }

@@ -1,0 +1,84 @@
+"""The arguments that the benchmark's images were made with (drewlinsley/pathfinder, Tay et al. 2021)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """The published generator's arguments.
+
+    Attributes:
+        side: of the image, in pixels.
+        contour_length: paddles of a target contour.
+        distractor_length: paddles of a distractor.
+        num_distractors: how many distractors are tried, once each.
+        paddle_length, paddle_thickness, antialias_scale: of a paddle, see `Paddle`.
+        margins: one is drawn for each image.
+        padding: pixels at the border that stay free.
+        seed_distance: between the beginnings of the two target contours.
+        marker_radius: of the two discs.
+        continuity: how much a turn costs; 1 allows up to 90 degrees.
+        contour_brightness, distractor_brightness: against a marker's 1, before scaling.
+    """
+
+    side: int
+    contour_length: int
+    distractor_length: int
+    num_distractors: int
+    paddle_length: int
+    paddle_thickness: float
+    antialias_scale: int
+    margins: tuple[int, ...]
+    padding: int
+    seed_distance: int
+    marker_radius: float
+    continuity: float
+    contour_brightness: float
+    distractor_brightness: float
+
+
+CONTOUR_LENGTH = {"easy": 6, "intermediate": 9, "hard": 14}  # folders curv_baseline, curv_contour_length_9 and _14
+
+
+def pathfinder32(difficulty: str) -> Design:
+    """Images of 32 × 32 pixels."""
+    length = CONTOUR_LENGTH[difficulty]
+    return Design(
+        side=32,
+        contour_length=length,
+        distractor_length=length // 3,
+        num_distractors=20 // (length // 3),
+        paddle_length=2,
+        paddle_thickness=0.5,
+        antialias_scale=2,
+        margins=(1,),
+        padding=1,
+        seed_distance=7,
+        marker_radius=1.5,
+        continuity=1.0,
+        contour_brightness=2 * 0.75,
+        distractor_brightness=2,
+    )
+
+
+def pathfinder128(difficulty: str) -> Design:
+    """Images of 128 × 128 pixels."""
+    length = CONTOUR_LENGTH[difficulty]
+    return Design(
+        side=128,
+        contour_length=length,
+        distractor_length=length // 3,
+        num_distractors=35 // (length // 3),
+        paddle_length=5,
+        paddle_thickness=1.5,
+        antialias_scale=2,
+        margins=(2, 3),
+        padding=1,
+        seed_distance=20,
+        marker_radius=3,
+        continuity=1.8,
+        contour_brightness=0.9,
+        distractor_brightness=0.9,
+    )

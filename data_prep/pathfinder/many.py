@@ -1,0 +1,53 @@
+"""Many generated images, by as many processes as there are cores; the same ones whatever their number."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import islice
+from multiprocessing import get_context
+
+import numpy as np
+
+from data_prep.pathfinder.designs import Design
+from data_prep.pathfinder.generator import generate
+
+CHUNK = 64
+ALONE = 1000  # fewer images than this are not worth starting processes for
+
+
+def generate_many(
+    design: Design, seed: int, numbers: Sequence[int], workers: int | None = None
+) -> Iterator[tuple[np.ndarray, int]]:
+    """The images of a seed with these numbers, and their labels, in this order.
+
+    Args:
+        design: of the images.
+        seed: of all images.
+        numbers: which ones.
+        workers: processes; None: one per core.
+    """
+    workers = workers or len(os.sched_getaffinity(0))
+    chunks = (numbers[start : start + CHUNK] for start in range(0, len(numbers), CHUNK))
+    if workers == 1 or len(numbers) < ALONE:
+        for chunk in chunks:
+            yield from _chunk(design, seed, chunk)
+        return
+    with ProcessPoolExecutor(workers, get_context("spawn"), _leave_interrupts_to_the_parent) as pool:
+        waiting = [pool.submit(_chunk, design, seed, chunk) for chunk in islice(chunks, 4 * workers)]
+        try:
+            while waiting:
+                yield from waiting.pop(0).result()
+                waiting += [pool.submit(_chunk, design, seed, chunk) for chunk in islice(chunks, 1)]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _chunk(design: Design, seed: int, numbers: Sequence[int]) -> list[tuple[np.ndarray, int]]:
+    return [generate(design, seed, int(number)) for number in numbers]
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

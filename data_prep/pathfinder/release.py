@@ -1,0 +1,79 @@
+"""The benchmark's own Pathfinder images: `lra_release`, packed or unpacked.
+
+One folder per difficulty holds `imgs/<i>/sample_<k>.png` and `metadata/<i>.npy`, which are text: folder, file, number,
+label, and the generator's arguments in each line.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from data_prep.archives import read_files
+from lra.types import UserError
+
+FOLDERS = {"easy": "curv_baseline", "intermediate": "curv_contour_length_9", "hard": "curv_contour_length_14"}
+LARGEST_BYTES = 1 << 22
+Row = tuple[str, bytes, int]  # name, PNG, label
+
+
+def read(path: Path, *, side: int, difficulty: str) -> tuple[list[Row], int]:
+    """Every image with its label, in the metadata's order, and how many empty files were left out.
+
+    Args:
+        path: an archive, or a folder that holds `pathfinder<side>` or is it.
+        side: 32 or 128.
+        difficulty: a key of FOLDERS.
+
+    Raises:
+        UserError: for a broken archive, or a line of metadata without an image or with another label than 0 or 1.
+    """
+    folder = f"pathfinder{side}/{FOLDERS[difficulty]}"
+    wanted = re.compile(rf"(?:.*/)?{folder}/(?:(imgs/\d+/sample_\d+\.png)|metadata/(\d+)\.npy)")
+    images: dict[str, bytes] = {}
+    metadata: dict[int, bytes] = {}
+    for name, content in read_files(path, lambda name: wanted.fullmatch(name) is not None, largest_bytes=LARGEST_BYTES):
+        match = wanted.fullmatch(name)
+        assert match is not None
+        if match.group(1):
+            images[match.group(1)] = content
+        else:
+            metadata[int(match.group(2))] = content
+    if not metadata:
+        raise UserError(f"{path} has no {folder}/metadata/0.npy; source= wants lra_release.gz or lra_release")
+    rows = [row for number in sorted(metadata) for row in _rows(metadata[number], f"{path}: {folder}", number, images)]
+    filled = [row for row in rows if row[1]]
+    return filled, len(rows) - len(filled)
+
+
+def _rows(text: bytes, where: str, number: int, images: dict[str, bytes]) -> Iterator[Row]:
+    for line, words in enumerate(text.decode(errors="replace").splitlines(), start=1):
+        row = f"{where}/metadata/{number}.npy, line {line}"
+        cells = words.split()
+        if len(cells) < 4 or cells[3] not in ("0", "1"):
+            raise UserError(f"{row}: {words[:60]!r} has no label 0 or 1 in column 4")
+        name = f"{cells[0]}/{cells[1]}"
+        if name not in images:
+            raise UserError(f"{row}: {name} is not there; is the archive whole?")
+        yield name, images[name], int(cells[3])
+
+
+def decode(row: Row, side: int) -> tuple[np.ndarray, int]:
+    """Levels `[side, side]` of a row's PNG, and its label.
+
+    Raises:
+        UserError: for a file that is no grey PNG of that size.
+    """
+    name, content, label = row
+    try:
+        with Image.open(io.BytesIO(content), formats=["PNG"]) as image:
+            if image.size != (side, side):
+                raise UserError(f"{name} is {image.size[0]} × {image.size[1]} pixels, not {side} × {side}")
+            return np.asarray(image.convert("L")), label
+    except (UnidentifiedImageError, OSError, SyntaxError) as error:
+        raise UserError(f"{name} is no PNG, or a broken one ({error}); fetch it again") from error

@@ -1,0 +1,32 @@
+"""80/10/10 splits of images that come without any."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from lra.types import UserError
+
+SPLITS = ("permutation", "seed42")
+
+
+def split_numbers(count: int, how: str, seed: int) -> dict[str, np.ndarray]:
+    """Numbers of the images of train, dev and test, each in order.
+
+    Args:
+        count: of all images; a tenth of it, rounded down, goes to dev and another to test.
+        how: `permutation` is drawn from `seed`; `seed42` is that of S4 and Mega: torch's `random_split`, seed 42.
+        seed: of the permutation.
+
+    Raises:
+        UserError: for another word.
+    """
+    if how == "permutation":
+        order = np.random.default_rng(seed).permutation(count)
+    elif how == "seed42":
+        order = torch.randperm(count, generator=torch.Generator().manual_seed(42)).numpy()
+    else:
+        raise UserError(f"task.split={how} is not known; choose one of {', '.join(SPLITS)}")
+    tenth = count // 10
+    ends = (0, count - 2 * tenth, count - tenth, count)
+    return {name: np.sort(order[a:b]) for name, a, b in zip(("train", "dev", "test"), ends, ends[1:], strict=False)}

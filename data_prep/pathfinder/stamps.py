@@ -1,0 +1,150 @@
+"""What a Pathfinder image is drawn with: one antialiased paddle per orientation, and discs.
+
+A paddle is drawn on a grid that is `antialias_scale` times finer and made smaller with a Lanczos filter; its `keep_out`
+is the same paddle thickened by the margin, where no other paddle may come. Only a few hundred orientations can occur,
+so each stamp is made once.
+
+Source: the published generator (drewlinsley/pathfinder, `snakes.py`), described in Linsley et al. 2018.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paddle:
+    """Shape of a paddle, in pixels.
+
+    Attributes:
+        length: from one end to the other.
+        thickness: of the stroke; times `antialias_scale` it is a whole number.
+        margin: how far other paddles keep away.
+        antialias_scale: how much finer the grid is that it is drawn on.
+    """
+
+    length: int
+    thickness: float
+    margin: int
+    antialias_scale: int
+
+    @cached_property
+    def reach(self) -> int:
+        """Half the side of a stamp, without its centre."""
+        return self.length + math.ceil(self.thickness) + self.margin
+
+    def stamp(self, orientation: float) -> tuple[np.ndarray, np.ndarray]:
+        """Brightness and keep-out `[2 · reach + 1, 2 · reach + 1]` in [0, 1] of a paddle that leaves the centre.
+
+        Args:
+            orientation: in radians, 0 to the right, growing downwards.
+        """
+        fine, centre = self.reach * 2 * self.antialias_scale + 1, self.reach * self.antialias_scale
+        y, x = moved(centre, centre, orientation, self.length * self.antialias_scale)
+        drawn = Image.new("L", (fine, fine), 0)
+        ImageDraw.Draw(drawn).line([(centre, centre), (x, y)], 255, round(self.thickness * self.antialias_scale))
+        line = np.asarray(drawn)
+        return smaller(line, 2 * self.reach + 1), smaller(
+            dilated(line, self.margin * self.antialias_scale), 2 * self.reach + 1
+        )
+
+
+def moved(y: float, x: float, orientation: float, distance: float) -> tuple[int, int]:
+    """The pixel at a distance, rounded up in both directions."""
+    return math.ceil(y + distance * math.sin(orientation)), math.ceil(x + distance * math.cos(orientation))
+
+
+def smaller(image: np.ndarray, side: int) -> np.ndarray:
+    """A uint8 image resized with a Lanczos filter, in [0, 1]."""
+    resized = Image.fromarray(image).resize((side, side), Image.Resampling.LANCZOS)
+    return np.asarray(resized, np.float64) / 255
+
+
+def disc_offsets(radius: int) -> list[tuple[int, int]]:
+    """Rows and columns of the pixels within a radius."""
+    span = range(-radius, radius + 1)
+    return [(y, x) for y in span for x in span if y * y + x * x <= radius * radius]
+
+
+def dilated(image: np.ndarray, radius: int) -> np.ndarray:
+    """The largest value within a radius of each pixel."""
+    padded = np.pad(image, radius)
+    height, width = image.shape
+    views = [padded[radius + y : radius + y + height, radius + x : radius + x + width] for y, x in disc_offsets(radius)]
+    return np.maximum.reduce(views)
+
+
+def disc(side: int, y: int, x: int, radius: float, antialias_scale: int) -> np.ndarray:
+    """A marker `[side, side]` in [0, 1] around a pixel."""
+    rows, columns = np.ogrid[: side * antialias_scale, : side * antialias_scale]
+    inside = (rows - y * antialias_scale) ** 2 + (columns - x * antialias_scale) ** 2 <= (radius * antialias_scale) ** 2
+    return smaller(np.where(inside, 255, 0).astype(np.uint8), side)
+
+
+def turned(orientation: float) -> float:
+    """The opposite orientation, in [-π, π)."""
+    return orientation + math.pi if orientation < 0 else orientation - math.pi
+
+
+class Stamps:
+    """All stamps of a paddle, and the circle of pixels on which the next one may end.
+
+    Attributes:
+        reach: half the side of a stamp, without its centre.
+        border: what a field needs around it.
+        ring_y, ring_x: the circle's pixels around a pivot.
+        ring_orientation: from the pivot to each, in radians.
+    """
+
+    def __init__(self, paddle: Paddle):
+        self.paddle, self.reach = paddle, paddle.reach + paddle.margin
+        self.border = 2 * paddle.length + 4 * paddle.margin + 4
+        radius = paddle.length + paddle.margin
+        angles = np.arange(0, 2 * np.pi, 1 / radius)  # a pixel apart
+        ring = np.unique(np.floor(radius * np.stack([np.sin(angles), np.cos(angles)], 1)).astype(int), axis=0)
+        self.ring_y, self.ring_x = ring.T
+        self.ring_orientation = np.arctan2(self.ring_y, self.ring_x)
+        self._ring_stamps = [self._stamp(turned(o)) for o in self.ring_orientation.tolist()]
+        self.by_degrees = lru_cache(None)(lambda degrees: self._stamp(math.radians(degrees)))
+        self.by_ring = self._ring_stamps.__getitem__
+        self.ring_weights = lru_cache(None)(self._ring_weights)
+        self._room_offsets = lru_cache(None)(self._offsets)
+
+    def _stamp(self, orientation: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Brightness, keep-out and keep-out one margin thicker, all of the same size."""
+        line, keep_out = (np.pad(stamp, self.paddle.margin) for stamp in self.paddle.stamp(orientation))
+        return line, keep_out, dilated(keep_out, self.paddle.margin)
+
+    def _ring_weights(self, orientation: float, continuity: float) -> np.ndarray:
+        turn = np.abs(self.ring_orientation - orientation)
+        turn = np.minimum(np.minimum(turn, 2 * np.pi - turn) * continuity, np.pi / 2)
+        return np.cos(turn) ** 2
+
+    def _offsets(self, degrees: int) -> list[tuple[int, int]]:
+        """Where a paddle that begins at a pixel wants room, around that pixel.
+
+        As in the published generator: the keep-out's full pixels, one further to the lower right, and nothing more
+        than `length + margin` away.
+        """
+        _, keep_out = self.paddle.stamp(math.radians(degrees))
+        limit = self.paddle.length + self.paddle.margin
+        full = np.argwhere(keep_out == 1) - self.paddle.reach + 1
+        return [(y, x) for y, x in full.tolist() if abs(y) <= limit and abs(x) <= limit]
+
+    def room(self, degrees: int, free: np.ndarray) -> np.ndarray:
+        """Pixels `[side, side]` from which a paddle has room; beyond the edge nothing is in its way."""
+        limit, side = self.paddle.length + self.paddle.margin, len(free)
+        padded = np.ones((side + 2 * limit, side + 2 * limit), bool)
+        padded[limit : limit + side, limit : limit + side] = free
+        room = np.ones((side, side), bool)
+        for y, x in self._room_offsets(degrees):
+            room &= padded[limit + y : limit + y + side, limit + x : limit + x + side]
+        return room
+
+
+stamps_of = lru_cache(None)(Stamps)

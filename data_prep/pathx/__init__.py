@@ -1,0 +1,1 @@
+"""Path-X: Pathfinder with 128 × 128 pixels."""

@@ -1,0 +1,5 @@
+"""Where Path-X comes from: as Pathfinder, with the settings of `conf/task/pathx.yaml`."""
+
+from data_prep.pathfinder.source import open_source
+
+__all__ = ["open_source"]

@@ -1,0 +1,1 @@
+"""Retrieval: pairs of papers from the ACL Anthology Network, as bytes."""
