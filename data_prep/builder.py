@@ -21,7 +21,8 @@ class RowsBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # t
     """A dataset whose rows come from a function per split; they keep their order.
 
     Args:
-        rows: from train, dev and test (those that the dataset has) to what yields its rows as feature values.
+        rows: from train, dev and test (those that the dataset has) to what yields its rows as feature values. A row's
+            `key`, if it has one, is a number below 2^128 that grows from row to row.
         config: name of the configuration.
         data_dir: of TFDS.
     """
@@ -56,4 +57,5 @@ class RowsBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # t
         return {TFDS_SPLITS[name]: self._generate_examples(rows) for name, rows in self._rows.items()}
 
     def _generate_examples(self, rows: Rows) -> Iterator[tuple[int, dict[str, Any]]]:
-        yield from enumerate(rows())
+        for number, row in enumerate(rows()):
+            yield row.pop("key", number), row

@@ -23,6 +23,7 @@ from lra.data.writer import Example, store_lock, write_store
 from lra.paths import source_dirs
 from lra.types import TaskSpec, UserError
 
+BUFFER_BYTES = 256 << 20  # rows that TFDS holds before it writes them to disk; its own value is 1 GB
 PACKAGES = ("lra", "tensorflow-datasets", "array_record", "numpy")
 
 
@@ -98,7 +99,7 @@ def _make(spec: TaskSpec, request: Request, folder: Path, *, command: str, conso
             max_length=request.settings["max_length"],
             first_id=opened.first_id,
             facts={
-                "origin": opened.origin,
+                "origin": opened.origin(),
                 "asked": {"settings": request.settings, "source": request.source},
                 "source": opened.facts,
                 "builder": f"{builder.info.full_name}",
@@ -151,7 +152,9 @@ def quiet_tfds() -> Iterator[None]:
     """Keep TFDS's own bars and prints off the screen; its errors still come through."""
     logging.getLogger("absl").setLevel(logging.ERROR)
     import tensorflow_datasets as tfds
+    from tensorflow_datasets.core import shuffle
 
     tfds.disable_progress_bar()
+    shuffle.MAX_MEM_BUFFER_SIZE = BUFFER_BYTES
     with contextlib.redirect_stdout(io.StringIO()):
         yield

@@ -44,7 +44,7 @@ class Source:
     """Where a task's examples come from, and how they become what is stored.
 
     Attributes:
-        origin: `official` (hash verified), `altered`, `generated` or `stand-in`.
+        origin: gives `official` (hash verified), `altered`, `generated` or `stand-in` when all examples were read.
         facts: what the manifest says of the source; read when all examples have been.
         make_builder: from the TFDS folder to the builder.
         encode: from one TFDS record to what is stored of its N sequences, and the label.
@@ -53,7 +53,7 @@ class Source:
         counts: examples per split, in the order of the store.
     """
 
-    origin: str
+    origin: Callable[[], str]
     facts: dict[str, Any]
     make_builder: Callable[[str], Any]
     encode: Callable[[dict[str, Any]], Example]

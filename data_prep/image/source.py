@@ -52,7 +52,7 @@ def open_source(request: Request) -> Source:
     rows = {split: partial(_rows, part, chosen[split]) for split, part in splits.items()}
     side = request.settings["side"]
     return Source(
-        origin=origin,
+        origin=lambda: origin,
         facts=facts,
         make_builder=lambda folder: Image(rows=rows, config=request.size, data_dir=folder),
         encode=lambda record: _encode(record, side),

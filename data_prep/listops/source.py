@@ -39,7 +39,7 @@ def open_source(request: Request) -> Source:
         rows = {split: partial(tsv.read, file) for split, file in files.items()}
     named = {split: partial(_named, part) for split, part in rows.items()}
     return Source(
-        origin=origin,
+        origin=lambda: origin,
         facts=facts,
         make_builder=lambda folder: Listops(rows=named, config=config, data_dir=folder),
         encode=_encode,

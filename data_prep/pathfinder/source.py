@@ -51,7 +51,7 @@ def open_source(request: Request) -> Source:
     rows_of = {name: partial(_rows, images, part, request) for name, part in numbers.items()}
     config = f"{request.task}_{request.size}_{difficulty}"
     return Source(
-        origin=origin,
+        origin=lambda: origin,
         facts=facts,
         make_builder=lambda folder: Pathfinder(side=drawn_side, rows=rows_of, config=config, data_dir=folder),
         encode=partial(_encode, side=settings["side"]),

@@ -13,7 +13,7 @@ from data_prep.download import Archive
 from data_prep.source import Request, Source, judge, locate, spread
 from data_prep.text import archive, stand_in
 from data_prep.text.builder import Text
-from lra.data.text import FIRST_ID, encode
+from lra.data.text import FIRST_ID, encode, is_utf8
 from lra.data.writer import Example
 
 ARCHIVE = Archive(
@@ -39,10 +39,10 @@ def open_source(request: Request) -> Source:
         counts = {split: len(rows) for split, rows in reviews.items()}
         origin, facts = judge(request, path, (ARCHIVE,), counts, BENCHMARK)
     chosen = {split: [rows[i] for i in spread(len(rows), request.settings[split])] for split, rows in reviews.items()}
-    facts["invalid_utf8"] = sum(not _is_utf8(text) for rows in chosen.values() for text, _ in rows)
+    facts["invalid_utf8"] = sum(not is_utf8(text) for rows in chosen.values() for text, _ in rows)
     rows = {split: lambda part=part: _rows(part) for split, part in chosen.items()}
     return Source(
-        origin=origin,
+        origin=lambda: origin,
         facts=facts,
         make_builder=lambda folder: Text(rows=rows, config=request.size, data_dir=folder),
         encode=_encode,
@@ -59,11 +59,3 @@ def _rows(part: list[archive.Review]) -> Iterator[dict[str, Any]]:
 
 def _encode(record: dict[str, Any]) -> Example:
     return [record["text"]], int(record["label"])
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -19,6 +19,15 @@ def decode(stored: np.ndarray) -> str:
     return stored.tobytes().decode(errors="replace")
 
 
+def is_utf8(text: bytes) -> bool:
+    """Whether bytes are valid UTF-8."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def draw(sequences: list[np.ndarray], max_lines: int = 8) -> list[str]:
     """Each sequence as wrapped lines, the first ones of it, with what was left out."""
     lines = []

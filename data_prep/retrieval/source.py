@@ -1,0 +1,117 @@
+"""Where Retrieval comes from: the benchmark's own files, packed or unpacked."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from data_prep.retrieval import stand_in, tsv
+from data_prep.retrieval.builder import Retrieval
+from data_prep.source import Request, Source, judge, locate
+from lra.data.text import FIRST_ID, encode, is_utf8
+from lra.data.writer import Example, Sequence
+
+NAMES = ("tsv_data", "lra_release/tsv_data", "lra_release/lra_release/tsv_data", "lra_release.gz")
+BENCHMARK = {"train": 147_086, "dev": 18_090, "test": 17_437}
+NOTHING = np.zeros(0, np.uint8)
+
+
+def open_source(request: Request) -> Source:
+    """The source that the request names."""
+    path = locate(request, NAMES, archive=None, size_hint="in lra_release.gz, 7.7 GB", generates=False)
+    pairs = Pairs(request, path)
+    return Source(
+        origin=pairs.origin,
+        facts=pairs.facts,
+        make_builder=lambda folder: Retrieval(
+            rows={split: partial(pairs.rows, split) for split in tsv.FILES}, config=request.size, data_dir=folder
+        ),
+        encode=Encoder(),
+        dtype=np.uint8,
+        first_id=FIRST_ID,
+        counts=BENCHMARK,
+    )
+
+
+class Pairs:
+    """The pairs of all splits, read one after the other; a document's text is given out once.
+
+    Args:
+        request: what the user asks for.
+        path: an archive or a folder; None: a stand-in.
+    """
+
+    def __init__(self, request: Request, path: Path | None):
+        self.request, self.stand_in = request, path is None
+        self.folder = tempfile.TemporaryDirectory()  # gone with this object
+        self.path = path or stand_in.write(Path(self.folder.name), request.settings)
+        self.counts: dict[str, int] = {}
+        self.facts: dict[str, Any] = {"path": str(self.path.resolve()), "invalid_utf8": 0}
+        self.numbers: dict[bytes, int] = {}  # by the text's digest
+
+    def origin(self) -> str:
+        """Judged when all pairs were read: no checksum of these files is published, only their counts."""
+        if self.stand_in:
+            return "stand-in"
+        origin, facts = judge(self.request, self.path, (), self.counts, BENCHMARK)
+        self.facts |= facts
+        return origin
+
+    def rows(self, split: str) -> Iterator[dict[str, Any]]:
+        """The rows of a split, as many as the settings want; the file is read to its end, to know how many it has."""
+        wanted, count = self.request.settings[split], 0
+        for count, pair in enumerate(tsv.read(self.path, split), start=1):
+            if count <= wanted:
+                yield self._row(pair)
+                self.request.tick(pair.read_bytes, pair.file_bytes)
+        self.counts[split] = count
+        if not self.stand_in and self.request.verify and count != BENCHMARK[split]:
+            judge(self.request, self.path, (), {**BENCHMARK, split: count}, BENCHMARK)  # says so now, not at the end
+
+    def _row(self, pair: tsv.Pair) -> dict[str, Any]:
+        numbers, texts = zip(*(self._number(text) for text in pair.texts), strict=True)
+        return {
+            # Where the line ends in the file, as a share of 2^128: TFDS spreads rows over its buckets by such keys,
+            # and so keeps their order without holding them all.
+            "key": (pair.read_bytes << 128) // (pair.file_bytes + 1),
+            "first": numbers[0],
+            "second": numbers[1],
+            "first_text": texts[0],
+            "second_text": texts[1],
+            "label": pair.label,
+        }
+
+    def _number(self, text: bytes) -> tuple[int, np.ndarray]:
+        """A document's number, and its text if it is new."""
+        digest = hashlib.blake2b(text, digest_size=16).digest()
+        if digest in self.numbers:
+            return self.numbers[digest], NOTHING
+        self.facts["invalid_utf8"] += not is_utf8(text)
+        return self.numbers.setdefault(digest, len(self.numbers)), encode(text)
+
+
+class Encoder:
+    """From TFDS records, in order, to what is stored: a document's bytes at its first mention, then its number."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def __call__(self, record: dict[str, Any]) -> Example:
+        """Both documents, and the label."""
+        both = [
+            self._stored(record["first"], record["first_text"]),
+            self._stored(record["second"], record["second_text"]),
+        ]
+        return both, int(record["label"])
+
+    def _stored(self, number: np.integer[Any], text: np.ndarray) -> Sequence:
+        if number < self.seen:
+            return int(number)
+        self.seen += 1
+        return text

@@ -1,0 +1,33 @@
+"""Pairs of invented documents in the benchmark's file format, so that Retrieval runs where its files are not."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+from data_prep.retrieval.tsv import FILES
+
+TOPICS = ("parsing", "tagging", "translation", "summaries", "speech")
+
+
+def write(folder: Path, settings: dict[str, Any]) -> Path:
+    """Write `tsv_data` with the settings' counts of pairs into `folder`; label 1: of the same topic."""
+    rng = random.Random(0)
+    tsv_data = folder / "tsv_data"
+    tsv_data.mkdir()
+    for split, name in FILES.items():
+        lines = []
+        for number in range(settings[split]):
+            topic = rng.choice(TOPICS)
+            other = topic if number % 2 else rng.choice([t for t in TOPICS if t != topic])
+            (a, first), (b, second) = (_document(rng, t) for t in (topic, other))
+            lines.append(f"{float(number % 2)}\t{a}\t{b}\t{first}\t{second}\n")
+        (tsv_data / name).write_text("".join(lines))
+    return tsv_data
+
+
+def _document(rng: random.Random, topic: str) -> tuple[str, str]:
+    """Name and text of one of twenty documents on a topic."""
+    number = rng.randrange(20)
+    return f"{topic}-{number}", " ".join([f"On {topic}, part {number}."] * (1 + number % 7))

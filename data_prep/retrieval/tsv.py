@@ -1,0 +1,70 @@
+"""The benchmark's Retrieval files, `new_aan_pairs.{train,eval,test}.tsv`, as a stream.
+
+No header, no quoting, five columns: label (0.0 or 1.0), two names, two texts. The training file has over 8 GB, so one
+line is held at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from data_prep.archives import BROKEN, broken, open_files
+from lra.types import UserError
+
+FILES = {
+    "train": "new_aan_pairs.train.tsv",
+    "dev": "new_aan_pairs.eval.tsv",
+    "test": "new_aan_pairs.test.tsv",
+}
+LABELS = {b"0": 0, b"0.0": 0, b"1": 1, b"1.0": 1}
+LONGEST_LINE_BYTES = 1 << 26
+
+
+class Pair(NamedTuple):
+    """A line of a file.
+
+    Attributes:
+        label: 0 or 1.
+        texts: raw bytes of both documents.
+        read_bytes: of the file, this line included.
+        file_bytes: of the whole file.
+    """
+
+    label: int
+    texts: tuple[bytes, bytes]
+    read_bytes: int
+    file_bytes: int
+
+
+def read(path: Path, split: str) -> Iterator[Pair]:
+    """The pairs of a split.
+
+    Args:
+        path: an archive that holds the three files, or a folder.
+        split: train, dev or test.
+
+    Raises:
+        UserError: with file and line, for a line that is not `label⇥name⇥name⇥text⇥text`; when the file is not there.
+    """
+    name = FILES[split]
+    for shown, file, size in open_files(path, lambda shown: shown.rsplit("/", 1)[-1] == name):
+        where, done = f"{path}: {shown}", 0
+        try:
+            for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE_BYTES), b""), start=1):  # noqa: B023
+                done += len(line)
+                yield _pair(line, f"{where}, line {number}", done, size)
+        except BROKEN as error:
+            raise broken(path, error) from error
+        return
+    raise UserError(f"{path} holds no {name}; source= wants lra_release.gz, lra_release, or its folder tsv_data")
+
+
+def _pair(line: bytes, where: str, done: int, size: int) -> Pair:
+    cells = line.rstrip(b"\r\n").split(b"\t")
+    if len(cells) != 5:
+        raise UserError(f"{where}: {len(cells)} columns instead of 5 (label, two names, two texts)")
+    if cells[0] not in LABELS:
+        raise UserError(f"{where}: the label is {cells[0].decode(errors='replace')!r} instead of 0.0 or 1.0")
+    return Pair(LABELS[cells[0]], (cells[3], cells[4]), done, size)
