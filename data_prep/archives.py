@@ -6,8 +6,8 @@ is larger than such a file can be.
 
 from __future__ import annotations
 
+import gzip
 import io
-import lzma
 import os
 import tarfile
 import zlib
@@ -18,7 +18,8 @@ from typing import IO
 from lra.types import UserError
 
 Wanted = Callable[[str], bool]
-BROKEN = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError)
+BROKEN = (tarfile.TarError, EOFError, zlib.error)
+CHUNK_BYTES = 1 << 20
 
 
 def read_files(path: Path, wanted: Wanted, *, largest_bytes: int) -> Iterator[tuple[str, bytes]]:
@@ -47,7 +48,8 @@ def open_files(path: Path, wanted: Wanted) -> Iterator[tuple[str, IO[bytes], int
         yield from _in_folder(path, wanted)
         return
     try:
-        with tarfile.open(path, "r|*") as archive:
+        # tarfile's own reader of gzip takes a stream that breaks off between two members for a whole one.
+        with _unzipped(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
             for member in archive:
                 name = str(PurePosixPath(member.name))
                 if not wanted(name):
@@ -57,8 +59,16 @@ def open_files(path: Path, wanted: Wanted) -> Iterator[tuple[str, IO[bytes], int
                 file = archive.extractfile(member)
                 assert file is not None
                 yield name, file, member.size
+            while stream.read(CHUNK_BYTES):
+                pass  # to the checksum at the end
     except (*BROKEN, OSError) as error:
         raise broken(path, error) from error
+
+
+def _unzipped(path: Path) -> IO[bytes]:
+    with path.open("rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+    return gzip.open(path) if zipped else path.open("rb")
 
 
 def _in_folder(path: Path, wanted: Wanted) -> Iterator[tuple[str, IO[bytes], int]]:

@@ -18,11 +18,10 @@ Sebastian Ruder and Donald Metzler}, booktitle={ICLR}, year={2021}}
 
 
 class RowsBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type: ignore[call-arg]  # TFDS is untyped
-    """A dataset whose rows come from a function per split; they keep their order.
+    """A dataset whose rows come from a function per split; they keep their order unless `IN_ORDER` is off.
 
     Args:
-        rows: from train, dev and test (those that the dataset has) to what yields its rows as feature values. A row's
-            `key`, if it has one, is a number below 2^128 that grows from row to row.
+        rows: from train, dev and test (those that the dataset has) to what yields its rows as feature values.
         config: name of the configuration.
         data_dir: of TFDS.
     """
@@ -57,5 +56,4 @@ class RowsBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # t
         return {TFDS_SPLITS[name]: self._generate_examples(rows) for name, rows in self._rows.items()}
 
     def _generate_examples(self, rows: Rows) -> Iterator[tuple[int, dict[str, Any]]]:
-        for number, row in enumerate(rows()):
-            yield row.pop("key", number), row
+        yield from enumerate(rows())

@@ -17,13 +17,13 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from data_prep.in_order import rows_in_order
 from data_prep.source import TFDS_SPLITS, Request, Source
 from lra.data.store import MANIFEST, check_asked, read_manifest
 from lra.data.writer import Example, store_lock, write_store
 from lra.paths import source_dirs
 from lra.types import TaskSpec, UserError
 
-BUFFER_BYTES = 256 << 20  # rows that TFDS holds before it writes them to disk; its own value is 1 GB
 PACKAGES = ("lra", "tensorflow-datasets", "array_record", "numpy")
 
 
@@ -87,7 +87,7 @@ def _make(spec: TaskSpec, request: Request, folder: Path, *, command: str, conso
         config_folder = Path(builder.data_path).parent
         shutil.rmtree(config_folder, ignore_errors=True)  # of other settings, or left by a killed process
         bar.update(task, description=f"{name}: write the TFDS dataset", completed=0, total=None)
-        with quiet_tfds():
+        with quiet_tfds(), rows_in_order() if builder.IN_ORDER else contextlib.nullcontext():
             builder.download_and_prepare()
         total = sum(builder.info.splits[TFDS_SPLITS[split]].num_examples for split in opened.counts)
         bar.update(task, description=f"{name}: pack", completed=0, total=total)
@@ -152,9 +152,7 @@ def quiet_tfds() -> Iterator[None]:
     """Keep TFDS's own bars and prints off the screen; its errors still come through."""
     logging.getLogger("absl").setLevel(logging.ERROR)
     import tensorflow_datasets as tfds
-    from tensorflow_datasets.core import shuffle
 
     tfds.disable_progress_bar()
-    shuffle.MAX_MEM_BUFFER_SIZE = BUFFER_BYTES
     with contextlib.redirect_stdout(io.StringIO()):
         yield

@@ -77,9 +77,6 @@ class Pairs:
     def _row(self, pair: tsv.Pair) -> dict[str, Any]:
         numbers, texts = zip(*(self._number(text) for text in pair.texts), strict=True)
         return {
-            # Where the line ends in the file, as a share of 2^128: TFDS spreads rows over its buckets by such keys,
-            # and so keeps their order without holding them all.
-            "key": (pair.read_bytes << 128) // (pair.file_bytes + 1),
             "first": numbers[0],
             "second": numbers[1],
             "first_text": texts[0],

@@ -1,0 +1,65 @@
+"""Archives: read whole or refused in one line; nothing leads outside."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+
+import pytest
+
+from data_prep.archives import read_files, write_tar
+from lra.types import UserError
+
+FILES = {"a/1.txt": b"one", "a/2.txt": b"two", "b/3.txt": b"three"}
+
+
+def read(path, largest_bytes=100):
+    return dict(read_files(path, lambda name: name.startswith("a/"), largest_bytes=largest_bytes))
+
+
+@pytest.fixture
+def archive(tmp_path):
+    return write_tar(tmp_path / "x.tar.gz", FILES)
+
+
+def test_an_archive_and_its_unpacked_folder_read_the_same(archive, tmp_path):
+    with tarfile.open(archive) as opened:
+        opened.extractall(tmp_path / "out", filter="data")
+    assert read(archive) == read(tmp_path / "out/a") == {"a/1.txt": b"one", "a/2.txt": b"two"}
+
+
+@pytest.mark.parametrize("kept", [10, 60, -3, -60])
+def test_a_truncated_archive_is_refused(archive, kept):
+    archive.write_bytes(archive.read_bytes()[:kept])
+    with pytest.raises(UserError, match="truncated"):
+        read(archive)
+
+
+def test_a_file_that_is_no_archive_is_refused(tmp_path):
+    (tmp_path / "x").write_bytes(b"hello" * 1000)
+    with pytest.raises(UserError, match="no such archive"):
+        read(tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    "name, kind", [("a/../../x", tarfile.REGTYPE), ("a/l", tarfile.SYMTYPE), ("a/h", tarfile.LNKTYPE)]
+)
+def test_links_and_paths_that_lead_outside_are_refused(tmp_path, name, kind):
+    with tarfile.open(tmp_path / "x.tar", "w") as opened:
+        member = tarfile.TarInfo(name)
+        member.type, member.linkname = kind, "/etc/passwd"
+        opened.addfile(member, io.BytesIO())
+    with pytest.raises(UserError, match="leads outside"):
+        read(tmp_path / "x.tar")
+
+
+def test_a_link_in_a_folder_is_refused(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/1.txt").symlink_to("/etc/passwd")
+    with pytest.raises(UserError, match="is a link"):
+        read(tmp_path / "a")
+
+
+def test_a_file_larger_than_it_can_be_is_refused(archive):
+    with pytest.raises(UserError, match="more than the 2 that"):
+        read(archive, largest_bytes=2)

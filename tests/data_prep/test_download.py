@@ -1,0 +1,77 @@
+"""Downloads from a server on this machine: checked, gone on with, refused."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import http.server
+import threading
+import time
+
+import pytest
+
+from data_prep.download import Archive, download
+from lra.types import UserError
+
+CONTENT = bytes(range(256)) * 5000
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Answers a Range request, as the archives' servers do."""
+
+    def do_GET(self):
+        asked = self.headers.get("Range")
+        start = int(asked.split("=")[1].rstrip("-")) if asked else 0
+        self.server.asked.append(start)
+        self.send_response(206 if asked else 200)
+        self.end_headers()
+        self.wfile.write(CONTENT[start:])
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server(tmp_path):
+    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(tmp_path)))
+    made.asked = []
+    threading.Thread(target=made.serve_forever, daemon=True).start()
+    yield made
+    made.shutdown()
+    made.server_close()
+
+
+def archive(server, **changes):
+    said = {"size_bytes": len(CONTENT), "sha256": hashlib.sha256(CONTENT).hexdigest(), **changes}
+    return Archive(name="x.tar.gz", url=f"http://127.0.0.1:{server.server_address[1]}/x.tar.gz", **said)
+
+
+def test_an_archive_is_fetched_once(server, tmp_path):
+    ticks = []
+    for _ in range(2):
+        path = download(archive(server), tmp_path / "sources", lambda done, total: ticks.append((done, total)))
+        assert path.read_bytes() == CONTENT
+    assert server.asked == [0]
+    assert ticks[-1] == (len(CONTENT), len(CONTENT))
+
+
+def test_an_interrupted_download_goes_on(server, tmp_path):
+    (tmp_path / "x.tar.gz.part").write_bytes(CONTENT[:1000])
+    assert download(archive(server), tmp_path, lambda done, total: None).read_bytes() == CONTENT
+    assert server.asked == [1000]
+
+
+@pytest.mark.parametrize("changes", [{"sha256": "0" * 64}, {"size_bytes": len(CONTENT) + 1}])
+def test_another_file_than_was_published_is_refused_and_deleted(server, tmp_path, changes):
+    with pytest.raises(UserError, match="is not the file that was published"):
+        download(archive(server, **changes), tmp_path, lambda done, total: None)
+    assert not list(tmp_path.glob("x*"))
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/x.tar.gz", "http://no-such-host.invalid/x.tar.gz"])
+def test_without_a_network_it_says_within_five_seconds_what_to_do(tmp_path, url):
+    begun = time.monotonic()
+    wanted = Archive(name="x.tar.gz", url=url, size_bytes=84_000_000, sha256="0" * 64)
+    with pytest.raises(UserError, match=rf"x.tar.gz \(84 MB\).*Put it into {tmp_path}.*source="):
+        download(wanted, tmp_path, lambda done, total: None)
+    assert time.monotonic() - begun < 5
