@@ -13,7 +13,7 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, cast
 
 from lra.types import UserError
 
@@ -68,7 +68,7 @@ def open_files(path: Path, wanted: Wanted) -> Iterator[tuple[str, IO[bytes], int
 def _unzipped(path: Path) -> IO[bytes]:
     with path.open("rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"
-    return gzip.open(path) if zipped else path.open("rb")
+    return cast("IO[bytes]", gzip.open(path) if zipped else path.open("rb"))
 
 
 def _in_folder(path: Path, wanted: Wanted) -> Iterator[tuple[str, IO[bytes], int]]:

@@ -24,7 +24,7 @@ class InOrder:
     """
 
     def __init__(self, dirpath: Any, **ignored: Any):
-        self._file = tempfile.TemporaryFile(dir=dirpath)
+        self._file = tempfile.TemporaryFile(dir=dirpath)  # noqa: SIM115  open until the rows are written
         self.size = self.num_examples = 0
 
     @property

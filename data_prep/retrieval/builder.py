@@ -23,12 +23,13 @@ and Vahed Qazvinian and Amjad Abu-Jbara}, journal={Language Resources and Evalua
 """
 
     def features(self) -> dict[str, Any]:
-        """Numbers of both documents in the order of their first mention, their bytes then, and the label."""
-        text = tfds.features.Tensor(shape=(None,), dtype=np.uint8, encoding="bytes")
+        """The pair's documents, the text of the new ones, and the label.
+
+        `documents` has a row for each of both: its number, in the order of first mention, and its bytes in `text`,
+        which are none when an earlier pair brought it.
+        """
         return {
-            "first": np.int64,
-            "second": np.int64,
-            "first_text": text,
-            "second_text": text,
+            "documents": tfds.features.Tensor(shape=(2, 2), dtype=np.int64),
+            "text": tfds.features.Tensor(shape=(None,), dtype=np.uint8, encoding="bytes"),
             "label": tfds.features.ClassLabel(num_classes=2),
         }

@@ -19,7 +19,6 @@ from lra.data.writer import Example, Sequence
 
 NAMES = ("tsv_data", "lra_release/tsv_data", "lra_release/lra_release/tsv_data", "lra_release.gz")
 BENCHMARK = {"train": 147_086, "dev": 18_090, "test": 17_437}
-NOTHING = np.zeros(0, np.uint8)
 
 
 def open_source(request: Request) -> Source:
@@ -75,22 +74,21 @@ class Pairs:
             judge(self.request, self.path, (), {**BENCHMARK, split: count}, BENCHMARK)  # says so now, not at the end
 
     def _row(self, pair: tsv.Pair) -> dict[str, Any]:
-        numbers, texts = zip(*(self._number(text) for text in pair.texts), strict=True)
-        return {
-            "first": numbers[0],
-            "second": numbers[1],
-            "first_text": texts[0],
-            "second_text": texts[1],
-            "label": pair.label,
-        }
+        documents, new = [], list[bytes]()
+        for text in pair.texts:
+            known = len(self.numbers)
+            number = self._number(text)
+            new += [text] if number == known else []
+            documents.append((number, len(text) if number == known else 0))
+        return {"documents": np.array(documents), "text": encode(b"".join(new)), "label": pair.label}
 
-    def _number(self, text: bytes) -> tuple[int, np.ndarray]:
-        """A document's number, and its text if it is new."""
+    def _number(self, text: bytes) -> int:
+        """A document's number, in the order of first mention."""
         digest = hashlib.blake2b(text, digest_size=16).digest()
-        if digest in self.numbers:
-            return self.numbers[digest], NOTHING
-        self.facts["invalid_utf8"] += not is_utf8(text)
-        return self.numbers.setdefault(digest, len(self.numbers)), encode(text)
+        if digest not in self.numbers:
+            self.numbers[digest] = len(self.numbers)
+            self.facts["invalid_utf8"] += not is_utf8(text)
+        return self.numbers[digest]
 
 
 class Encoder:
@@ -101,14 +99,12 @@ class Encoder:
 
     def __call__(self, record: dict[str, Any]) -> Example:
         """Both documents, and the label."""
-        both = [
-            self._stored(record["first"], record["first_text"]),
-            self._stored(record["second"], record["second_text"]),
-        ]
-        return both, int(record["label"])
-
-    def _stored(self, number: np.integer[Any], text: np.ndarray) -> Sequence:
-        if number < self.seen:
-            return int(number)
-        self.seen += 1
-        return text
+        stored: list[Sequence] = []
+        start = 0
+        for number, length in record["documents"].tolist():
+            if number < self.seen:
+                stored.append(number)
+            else:
+                stored.append(record["text"][start : start + length])
+                start, self.seen = start + length, self.seen + 1
+        return stored, int(record["label"])

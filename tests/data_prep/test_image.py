@@ -103,7 +103,7 @@ def test_a_pickle_that_would_run_something_is_refused_and_runs_nothing(prepare, 
     files = as_python(binary)
     files["cifar-10-batches-py/data_batch_3"] = as_python2({b"data": Bomb(tmp_path / "ran")})
     line = prepare("image", f"source={write_tar(tmp_path / 'x.tar.gz', files)}", "verify=false")
-    assert "data_batch_3 is refused: it names pathlib" in line
+    assert "data_batch_3 is refused: it names " in line
     assert not (tmp_path / "ran").exists()
 
 

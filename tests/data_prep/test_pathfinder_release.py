@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def test_images_get_the_labels_of_the_metadata(prepare, tmp_path, packed, how):
     source = write_tar(tmp_path / "x.gz", release()) if packed else unpacked(tmp_path, release())
     manifest, splits = prepare("pathfinder", f"source={source}", "verify=false", f"task.split={how}")
     levels = {name: [split.example(i)[0][0][0] for i in range(len(split))] for name, split in splits.items()}
-    assert sorted(sum(levels.values(), [])) == [k for k in range(COUNT) if k != 5]
+    assert sorted(itertools.chain(*levels.values())) == [k for k in range(COUNT) if k != 5]
     assert [len(part) for part in levels.values()] == [25, 2, 2]
     assert all(
         split.example(i)[1] == (level % 3 == 0) for n, split in splits.items() for i, level in enumerate(levels[n])
