@@ -28,11 +28,24 @@ class Collator:
 
     def __init__(self, split: Split, spec: TaskSpec, *, mask_zero: bool):
         self.split, self.spec, self.mask_zero = split, spec, mask_zero
+        lengths = np.diff(split.offsets)
+        self.rectangle = None  # sequences that are all full, as pixels are, need no padding
+        if len(lengths) and (lengths == spec.seq_len).all():
+            self.rectangle = split.tokens.reshape(-1, spec.seq_len)
 
     def __call__(self, indices: np.ndarray) -> Batch:
         """The examples `indices` `[B]` as a batch; sequences longer than L are cut."""
+        split = self.split
+        ids = torch.from_numpy(self._padded(split.sequences[indices].ravel()))
+        ids = ids.view(len(indices), self.spec.num_sequences, self.spec.seq_len)
+        labels = torch.from_numpy(split.labels[indices].astype(np.int64))
+        return Batch(ids, ids != 0 if self.mask_zero else None, labels)
+
+    def _padded(self, sequences: np.ndarray) -> np.ndarray:
+        """Ids `[sequences, L]` int64."""
         split, length = self.split, self.spec.seq_len
-        sequences = split.sequences[indices].ravel()
+        if self.rectangle is not None:
+            return self.rectangle[sequences].astype(np.int64) + split.first_id
         starts, ends = split.offsets[sequences].tolist(), split.offsets[sequences + 1].tolist()
         padded = np.zeros((len(sequences), length), np.int64)
         for row, start, end in zip(padded, starts, ends, strict=True):
@@ -40,9 +53,7 @@ class Collator:
             row[:used] = split.tokens[start : start + used]
             if split.first_id:
                 row[:used] += split.first_id
-        ids = torch.from_numpy(padded).view(len(indices), self.spec.num_sequences, length)
-        labels = torch.from_numpy(split.labels[indices].astype(np.int64))
-        return Batch(ids, ids != 0 if self.mask_zero else None, labels)
+        return padded
 
 
 class TrainLoader:
@@ -83,16 +94,24 @@ class TrainLoader:
         """Batch k, this rank's share."""
         share = self.batch_size // self.world_size
         first = k * self.batch_size + self.rank * share
-        return self.collate(np.array([self._example(i) for i in range(first, first + share)]))
+        return self.collate(self._examples(first, first + share))
 
-    def _example(self, i: int) -> int:
-        """The i-th example of the endless stream."""
+    def _examples(self, first: int, end: int) -> np.ndarray:
+        """The examples `first` to `end - 1` of the endless stream."""
         count = len(self.collate.split)
-        pass_, place = divmod(i, count)
+        pieces = []
+        while first < end:
+            pass_, place = divmod(first, count)
+            pieces.append(self._permutation(pass_)[place : place + end - first])
+            first += len(pieces[-1])
+        return np.concatenate(pieces)
+
+    def _permutation(self, pass_: int) -> np.ndarray:
+        """The order of a pass; this and the last one are kept."""
         if pass_ not in self._permutations:
             self._permutations = {p: order for p, order in self._permutations.items() if p == pass_ - 1}
-            self._permutations[pass_] = np.random.default_rng([self.seed, pass_]).permutation(count)
-        return int(self._permutations[pass_][place])
+            self._permutations[pass_] = np.random.default_rng([self.seed, pass_]).permutation(len(self.collate.split))
+        return self._permutations[pass_]
 
     def state_dict(self) -> dict[str, int]:
         """How many batches were handed out."""
