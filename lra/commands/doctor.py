@@ -2,7 +2,7 @@
 
   lra doctor
 
-Folders: LRA_DATA_DIR (prepared data) and LRA_RUNS_DIR (runs) choose others.
+Folders: LRA_DATA_DIR (prepared data) and LRA_RUNS_DIR (runs) choose others; LRA_SOURCE_DIR adds folders with archives.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lra.commands.console import make_console, size_text
+from lra.paths import source_dirs
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -40,6 +41,7 @@ def _facts(data: Path, runs: Path) -> list[tuple[bool, str, str]]:
     lines += [_optional(name, remedy) for name, remedy in OPTIONAL.items()]
     lines.append(_device())
     lines += [_folder("data (LRA_DATA_DIR)", data), _folder("runs (LRA_RUNS_DIR)", runs)]
+    lines += [_source(folder) for folder in source_dirs()]
     lines += _stores(data)
     lines.append(_wandb())
     return lines
@@ -69,6 +71,12 @@ def _folder(what: str, folder: Path) -> tuple[bool, str, str]:
         return False, what, f"{folder} cannot be written; choose another: export {variable}=/path/to/folder"
     made = "" if there == folder else ", made when first needed"
     return True, what, f"{folder} ({size_text(shutil.disk_usage(there).free)} free{made})"
+
+
+def _source(folder: Path) -> tuple[bool, str, str]:
+    there = sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
+    found = ", ".join(there) or "nothing there yet; archives put there are found by lra prepare"
+    return True, "sources", f"{folder}: {found}"
 
 
 def _stores(data: Path) -> list[tuple[bool, str, str]]:

@@ -1,12 +1,20 @@
 """lra prepare: make a task's data: download or generate, pack, check.
 
   lra prepare task=listops                        96,000 / 2,000 / 2,000 sequences, generated
-  lra prepare task=listops size=demo              real lengths, few examples
-  lra prepare task=listops source=~/lra_release/listops-1000
-                                                  the benchmark's own basic_{train,val,test}.tsv
+  lra prepare task=text                           IMDb: found in the folders of lra doctor, else downloaded (84 MB)
+  lra prepare task=image source=~/cifar-10-python.tar.gz
+  lra prepare task=pathfinder source=generate     200,000 images (about 10 minutes on 2 cores)
+  lra prepare task=pathfinder source=~/lra_release task.split=seed42
+  lra prepare task=retrieval source=~/lra_release.gz
+  lra prepare task=text source=my.tar.gz verify=false
+                                                  an archive with another hash than the published one
   lra prepare task=listops check=true             rehash every array of the store that is there
   lra prepare task=listops force=true             make it again
   lra prepare -m task=listops size=demo,tiny      several
+
+  source=auto       the folders of lra doctor; then generates or downloads; size=tiny makes a stand-in
+  source=download   text, image            source=generate   listops, pathfinder, pathx
+  source=PATH       a published archive, or the folder it was unpacked into
 
 The store goes under $LRA_DATA_DIR (lra doctor names the folder). What is there already is not made again.
 """

@@ -3,8 +3,8 @@
 lra show model task=text attention=nystrom     layer by layer: output shape, parameters
 lra show model attention=full protocol=clean
 lra show protocol                              each switch: what it does, its value in each protocol
-lra show data task=listops                     examples drawn readably, lengths, labels
-lra show data task=listops size=demo split=test examples=5
+lra show data task=listops                     examples drawn readably; lengths, labels, masked share, memory
+lra show data task=image size=demo split=test examples=5
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ def overrides(words: list[str]) -> list[str]:
 
 def run(cfg: DictConfig) -> None:
     """Show what `cfg.what` names."""
+    from lra.commands.show_data import show_data
+
     {"model": show_model, "data": show_data, "protocol": show_protocol}[cfg.what](cfg)
 
 
@@ -126,28 +128,3 @@ def show_protocol(cfg: DictConfig) -> None:
 def switch_comments(text: str) -> dict[str, str]:
     """The comment behind each `switch: value` of a protocol file."""
     return dict(re.findall(r"^(\w+): [^#\n]+# (.+)$", text, re.MULTILINE))
-
-
-def show_data(cfg: DictConfig) -> None:
-    """Print examples of a task and the statistics of its store."""
-    import importlib
-
-    from lra import build
-    from lra.commands.console import make_console
-    from lra.commands.prepare import ensure_store, print_store
-    from lra.data.dev import with_dev
-    from lra.data.store import SPLITS, open_store
-
-    console = make_console()
-    if cfg.split not in SPLITS:
-        raise UserError(f"split={cfg.split} is not known; choose one of {', '.join(SPLITS)}")
-    ensure_store(cfg, console)
-    folder = build.store_dir(cfg)
-    split = with_dev(open_store(folder, build.build_spec(cfg)), cfg.task.dev_split)[cfg.split]
-    draw = importlib.import_module(f"lra.data.{cfg.task.name}").draw
-    for index in range(min(cfg.examples, len(split))):
-        ids, label = split.example(index)
-        console.print(f"[bold]{cfg.split} {index}[/]  label {label}  {sum(map(len, ids)):,} tokens")
-        for line in draw(ids):
-            console.print(f"  {line}", markup=False)
-    print_store(console, folder)

@@ -65,6 +65,10 @@ class StoreDataModule(pl.LightningDataModule):
         """Hex digest of every array."""
         return {name: said["sha256"] for name, said in self.manifest["arrays"].items()}
 
+    def collator(self, split: str) -> Collator:
+        """What makes batches of a split."""
+        return self._collate[split]
+
     def num_examples(self, split: str) -> int:
         """Examples of a split that are used."""
         return self.test_dataloader().num_examples if split == "test" else len(self.splits[split])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -40,5 +41,19 @@ def learning_curve(
         axis.legend()
     figure.suptitle(title)
     figure.savefig(path, dpi=120)
+    plt.close(figure)
+    return path
+
+
+def contact_sheet(images: list[np.ndarray], labels: list[int], path: Path, columns: int = 8) -> Path:
+    """Draw grey images `[side, side]` uint8 side by side into a PNG, each with its label above."""
+    rows = -(-len(images) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(columns, 1.15 * rows), layout="constrained", squeeze=False)
+    for axis in axes.flat:
+        axis.axis("off")
+    for axis, image, label in zip(axes.flat, images, labels, strict=False):
+        axis.imshow(image, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+        axis.set_title(str(label), fontsize=7, pad=1)
+    figure.savefig(path, dpi=100)
     plt.close(figure)
     return path
