@@ -7,12 +7,13 @@ from typing import Any
 import tensorflow_datasets as tfds
 
 from data_prep.builder import RowsBuilder
+from lra.data.listops import VERSION
 
 
 class Listops(RowsBuilder):
     """Nested list operations on digits, 500 to 2,000 tokens long in the benchmark."""
 
-    VERSION = tfds.core.Version("1.0.0")
+    VERSION = tfds.core.Version(VERSION)
     RELEASE_NOTES = {"1.0.0": "First version."}  # noqa: RUF012  TFDS reads it from the class
     DESCRIPTION = "Nested list operations (MIN, MAX, MED, SM) on digits, from Long Range Arena."
     CITATION = """

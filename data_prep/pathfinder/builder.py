@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow_datasets as tfds
 
 from data_prep.builder import RowsBuilder
+from lra.data.pathfinder import VERSION
 
 
 class Pathfinder(RowsBuilder):
@@ -18,7 +19,7 @@ class Pathfinder(RowsBuilder):
         kwargs: see `RowsBuilder`.
     """
 
-    VERSION = tfds.core.Version("1.0.0")
+    VERSION = tfds.core.Version(VERSION)
     RELEASE_NOTES = {"1.0.0": "First version."}  # noqa: RUF012  TFDS reads it from the class
     DESCRIPTION = "Are the two marked ends on one contour? Grey images of dashed contours."
     CITATION = """

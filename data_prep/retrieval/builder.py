@@ -8,12 +8,13 @@ import numpy as np
 import tensorflow_datasets as tfds
 
 from data_prep.builder import RowsBuilder
+from lra.data.retrieval import VERSION
 
 
 class Retrieval(RowsBuilder):
     """Does one of two papers cite the other? 147,086 / 18,090 / 17,437 pairs."""
 
-    VERSION = tfds.core.Version("1.0.0")
+    VERSION = tfds.core.Version(VERSION)
     RELEASE_NOTES = {"1.0.0": "First version."}  # noqa: RUF012  TFDS reads it from the class
     DESCRIPTION = "Pairs of papers of the ACL Anthology Network: does one cite the other?"
     HOMEPAGE = "https://aan.how"

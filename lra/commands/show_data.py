@@ -72,9 +72,10 @@ def _print_batch(console: Console, data: StoreDataModule, split: str) -> None:
     masked = 0.0 if batch.valid is None else 1 - batch.valid.float().mean().item()
     tensors = [tensor for tensor in batch if tensor is not None]
     one = sum(tensor.numel() * tensor.element_size() for tensor in tensors) / len(batch.label)
+    shape = " × ".join(map(str, (data.batch_size, *batch.tokens.shape[1:])))
     console.print(
-        f"masked tokens {masked:.1%} of {len(batch.label):,} {split} examples; a batch of {data.batch_size} has"
-        f" {' × '.join(map(str, (data.batch_size, *batch.tokens.shape[1:])))} tokens, {size_text(one * data.batch_size)}"
+        f"masked tokens {masked:.1%} of {len(batch.label):,} {split} examples;"
+        f" a batch has {shape} tokens, {size_text(one * data.batch_size)}"
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from lra.data.pixels import FIRST_ID, draw, square
 
 __all__ = ["CLASSES", "FIRST_ID", "draw", "encode", "square"]
+VERSION = "1.0.0"  # of the dataset; a store of another one is refused
 SIDE = 32
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 RED, GREEN, BLUE = np.float32(0.2989), np.float32(0.587), np.float32(0.114)  # TensorFlow's weights

@@ -9,6 +9,8 @@ import numpy as np
 
 from lra.types import UserError
 
+VERSION = "1.0.0"  # of the dataset; a store of another one is refused
+
 # Id k is TOKENS[k]; 0 is padding. The order is written down, not derived: an order taken from a set changes from
 # process to process, and a restored model then scores at chance.
 TOKENS = ("<pad>", "[MIN", "[MAX", "[MED", "[SM", "]", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9")

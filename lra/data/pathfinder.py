@@ -2,4 +2,6 @@
 
 from lra.data.pixels import FIRST_ID, draw, encode, square
 
-__all__ = ["FIRST_ID", "draw", "encode", "square"]
+__all__ = ["FIRST_ID", "VERSION", "draw", "encode", "square"]
+
+VERSION = "1.0.0"  # of the dataset; a store of another one is refused

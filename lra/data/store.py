@@ -9,6 +9,7 @@ test alone. An id is what is stored plus the manifest's `first_id`: bytes are st
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -117,12 +118,14 @@ def array_path(folder: Path, name: str) -> Path:
 
 
 def check_asked(manifest: dict[str, Any], folder: Path, settings: dict[str, Any], source: str) -> None:
-    """Refuse a store that was made with other settings, or, unless `source=auto`, from another source.
+    """Refuse a store of another version or other settings, or, unless `source=auto`, from another source.
 
     Raises:
         UserError: with what differs and what to type.
     """
     was, now = dict(manifest["asked"]["settings"]), dict(settings)
+    task = importlib.import_module(f"lra.data.{folder.parent.name}")
+    was["version"], now["version"] = manifest["builder"].rsplit("/", 1)[-1], task.VERSION
     was["source"], now["source"] = manifest["asked"]["source"], source
     if source == "auto":
         now["source"] = was["source"]

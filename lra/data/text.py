@@ -6,6 +6,7 @@ import textwrap
 
 import numpy as np
 
+VERSION = "1.0.0"  # of the dataset; a store of another one is refused
 FIRST_ID = 1  # bytes are stored as they are; this is added on loading
 
 

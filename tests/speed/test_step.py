@@ -74,7 +74,11 @@ def test_the_harness_costs_under_five_percent_of_a_step(threads, tmp_path, monke
     rng = np.random.default_rng(0)
     examples = [([rng.integers(1, 16, n)], n % 10) for n in rng.integers(500, 2000, 64).tolist()]
     splits = {"train": examples, "dev": examples[:1], "test": examples[:1]}
-    facts = {"origin": "generated", "asked": {"settings": build.plain(cfg.task.data), "source": "auto"}}
+    facts = {
+        "origin": "generated",
+        "builder": "listops/full/1.0.0",
+        "asked": {"settings": build.plain(cfg.task.data), "source": "auto"},
+    }
     how = {"dtype": np.uint8, "max_length": 2000, "first_id": 0, "started": 0.0}
     write_store(build.store_dir(cfg), spec, splits, facts=facts, **how)
     ratios = []
