@@ -13,6 +13,7 @@ import torch
 from pytorch_lightning.loggers.logger import Logger
 from rich.console import Console
 
+from lra.training.allocator import keep_freed_memory
 from lra.training.checkpoints import (
     BEST,
     LAST,
@@ -69,6 +70,8 @@ def make_trainer(machine: Machine, **settings: Any) -> pl.Trainer:
     quiet_lightning()
     if machine.accelerator == "gpu" and not torch.cuda.is_available():
         raise UserError("trainer=gpu, but no CUDA device is visible to torch; type trainer=cpu, or see: lra doctor")
+    if machine.accelerator == "cpu":
+        keep_freed_memory()
     if machine.threads:
         torch.set_num_threads(machine.threads)
     return pl.Trainer(

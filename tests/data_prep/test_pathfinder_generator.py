@@ -68,7 +68,7 @@ def test_a_statistic_is_that_of_the_original(original, ours, what, statistic):
 
 
 def test_the_histogram_of_grey_levels_is_that_of_the_original(original, ours):
-    """Total variation between the histograms in steps of 8; two halves of the original are .012 apart."""
+    """Total variation between the histograms in steps of 8; two halves of the original are .003 apart, ours .016."""
     edges = [0, 1, *range(8, 257, 8)]
     theirs, mine = (np.histogram(images, edges)[0] / images.size for images in (original[0], ours[0]))
     assert np.abs(theirs - mine).sum() / 2 < 0.02
