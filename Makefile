@@ -23,7 +23,7 @@ demo: setup  ## Make data, train a small Nyströmformer on ListOps, test it (und
 test: setup  ## Run the tests (under 4 minutes on 2 cores)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-test-slow: setup  ## Run the tests that take minutes: speed ratios, kill and resume
+test-slow: setup  ## Run the tests that take minutes: speed ratios, planted bugs, large files
 	$(BIN)/python -m pytest -m slow
 
 check: setup  ## Lint, format, types, and the house rules

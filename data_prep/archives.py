@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -17,72 +18,82 @@ from typing import IO, cast
 
 from lra.types import UserError
 
-Wanted = Callable[[str], bool]
+Tick = Callable[[int, int | None], None]  # how much is done, and of how much
+MB = 1_000_000
 BROKEN = (tarfile.TarError, EOFError, zlib.error)
 CHUNK_BYTES = 1 << 20
 
 
-def read_files(path: Path, wanted: Wanted, *, largest_bytes: int) -> Iterator[tuple[str, bytes]]:
-    """Name and content of each wanted file, in the archive's order, or a folder's sorted one.
+def read_files(
+    path: Path, wanted: re.Pattern[str], *, largest_bytes: int, tick: Tick
+) -> Iterator[tuple[re.Match[str], bytes]]:
+    """Match of the name and content of each wanted file, in the archive's order, or a folder's sorted one.
 
     Args:
         path: an archive, or a folder.
-        wanted: from a name like `aclImdb/train/pos/0_9.txt` to whether it is read.
+        wanted: what a whole name like `aclImdb/train/pos/0_9.txt` must match to be read.
         largest_bytes: what a wanted file may have.
+        tick: called with the megabytes of the archive that were read, and all of them.
 
     Raises:
         UserError: for a broken archive, an unsafe member, a file that is too large.
     """
-    for name, file, size in open_files(path, wanted):
+    for match, file, size in open_files(path, wanted, tick):
         if size > largest_bytes:
-            raise UserError(f"{path}: {name} has {size:,} bytes, more than the {largest_bytes:,} that such a file has")
+            raise UserError(
+                f"{path}: {match.string} has {size:,} bytes, more than the {largest_bytes:,} that such a file has"
+            )
         try:
-            yield name, file.read()
+            yield match, file.read()
         except (*BROKEN, OSError) as error:
             raise broken(path, error) from error
 
 
-def open_files(path: Path, wanted: Wanted) -> Iterator[tuple[str, IO[bytes], int]]:
-    """Name, open file and size of each wanted file; read it before going on to the next."""
+def open_files(path: Path, wanted: re.Pattern[str], tick: Tick) -> Iterator[tuple[re.Match[str], IO[bytes], int]]:
+    """Match of the name, open file and size of each wanted file; read it before going on to the next."""
     if path.is_dir():
-        yield from _in_folder(path, wanted)
+        yield from _in_folder(path, wanted, tick)
         return
     try:
         # tarfile's own reader of gzip takes a stream that breaks off between two members for a whole one.
-        with _unzipped(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+        with path.open("rb") as raw, _unzipped(raw) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
             for member in archive:
-                name = str(PurePosixPath(member.name))
-                if not wanted(name):
+                tick(raw.tell() // MB, path.stat().st_size // MB)
+                match = wanted.fullmatch(str(PurePosixPath(member.name)))
+                if match is None:
                     continue
                 if member.name.startswith("/") or ".." in PurePosixPath(member.name).parts or not member.isreg():
                     raise UserError(f"{path}: {member.name} is a link, or leads outside; fetch it again")
                 file = archive.extractfile(member)
                 assert file is not None
-                yield name, file, member.size
+                yield match, file, member.size
             while stream.read(CHUNK_BYTES):
                 pass  # to the checksum at the end
     except (*BROKEN, OSError) as error:
         raise broken(path, error) from error
 
 
-def _unzipped(path: Path) -> IO[bytes]:
-    with path.open("rb") as file:
-        zipped = file.read(2) == b"\x1f\x8b"
-    return cast("IO[bytes]", gzip.open(path) if zipped else path.open("rb"))
+def _unzipped(raw: IO[bytes]) -> IO[bytes]:
+    zipped = raw.read(2) == b"\x1f\x8b"
+    raw.seek(0)
+    return cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if zipped else raw
 
 
-def _in_folder(path: Path, wanted: Wanted) -> Iterator[tuple[str, IO[bytes], int]]:
+def _in_folder(path: Path, wanted: re.Pattern[str], tick: Tick) -> Iterator[tuple[re.Match[str], IO[bytes], int]]:
+    count = 0
     for folder, folders, names in os.walk(path):
         folders.sort()
         for name in sorted(names):
             file = Path(folder, name)
-            shown = f"{path.name}/{file.relative_to(path).as_posix()}"
-            if not wanted(shown):
+            match = wanted.fullmatch(f"{path.name}/{file.relative_to(path).as_posix()}")
+            if match is None:
                 continue
             if file.is_symlink():
                 raise UserError(f"{file} is a link; copy the file itself there")
+            count += 1
+            tick(count, None)
             with file.open("rb") as opened:
-                yield shown, opened, file.stat().st_size
+                yield match, opened, file.stat().st_size
 
 
 def broken(path: Path, error: Exception) -> Exception:

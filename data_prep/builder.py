@@ -24,6 +24,9 @@ class RowsBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # t
         rows: from train, dev and test (those that the dataset has) to what yields its rows as feature values.
         config: name of the configuration.
         data_dir: of TFDS.
+
+    Attributes:
+        tick: called for every row, for progress.
     """
 
     DESCRIPTION: str
@@ -33,6 +36,7 @@ class RowsBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # t
 
     def __init__(self, *, rows: Mapping[str, Rows], config: str, data_dir: str):
         self._rows = rows
+        self.tick: Callable[[], object] = lambda: None
         super().__init__(
             config=tfds.core.BuilderConfig(name=config, version=self.VERSION, description=self.DESCRIPTION),
             data_dir=data_dir,
@@ -56,4 +60,6 @@ class RowsBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # t
         return {TFDS_SPLITS[name]: self._generate_examples(rows) for name, rows in self._rows.items()}
 
     def _generate_examples(self, rows: Rows) -> Iterator[tuple[int, dict[str, Any]]]:
-        yield from enumerate(rows())
+        for number, row in enumerate(rows()):
+            self.tick()
+            yield number, row

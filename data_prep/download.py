@@ -7,17 +7,16 @@ import queue
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
+from data_prep.archives import MB, Tick
 from lra.data.store import sha256
 from lra.types import UserError
 
-Tick = Callable[[int, int | None], None]
 ANSWER_SECONDS = 4.0  # a server that has not answered by then counts as not there
 CHUNK_BYTES = 1 << 20
 
@@ -38,7 +37,7 @@ def download(archive: Archive, folder: Path, tick: Tick) -> Path:
     Args:
         archive: what to fetch.
         folder: where it goes; a part that was fetched before is kept there and gone on with.
-        tick: called with bytes done and in all.
+        tick: called with the megabytes that are there, and all of them.
 
     Raises:
         UserError: when the server does not answer, or what came is not what was published.
@@ -72,7 +71,7 @@ def _fetch(archive: Archive, part: Path, folder: Path, tick: Tick) -> None:
                 while chunk := response.read(CHUNK_BYTES):
                     file.write(chunk)
                     done += len(chunk)
-                    tick(done, archive.size_bytes)
+                    tick(done // MB, archive.size_bytes // MB)
     except (TimeoutError, urllib.error.URLError, ConnectionError) as error:
         kept = f"; {done:,} bytes are kept, the same command goes on" if done else ""
         raise UserError(

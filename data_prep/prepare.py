@@ -87,7 +87,9 @@ def _make(spec: TaskSpec, request: Request, folder: Path, *, command: str, conso
             builder = opened.make_builder(str(tfds_folder))
         config_folder = Path(builder.data_path).parent
         shutil.rmtree(config_folder, ignore_errors=True)  # of other settings, or left by a killed process
-        bar.update(task, description=f"{name}: write the TFDS dataset", completed=0, total=None)
+        builder.tick = lambda: bar.advance(task)
+        rows = sum(opened.counts.values())
+        bar.update(task, description=f"{name}: write the TFDS dataset", completed=0, total=rows)
         with quiet_tfds(), rows_in_order() if builder.IN_ORDER else contextlib.nullcontext():
             builder.download_and_prepare()
         total = sum(builder.info.splits[TFDS_SPLITS[split]].num_examples for split in opened.counts)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from data_prep.download import Archive, Tick, download
+from data_prep.archives import Tick
+from data_prep.download import Archive, download
 from lra.data.store import sha256
 from lra.data.writer import Example
 from lra.types import UserError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from data_prep.archives import read_files
+from data_prep.archives import Tick, read_files
 from data_prep.image.pickled import read_batch
 from lra.types import UserError
 
@@ -17,18 +17,16 @@ LARGEST_BYTES = 10_000 * (RECORD_BYTES + 32) + (1 << 20)  # a pickle has file na
 Images = tuple[np.ndarray, np.ndarray]  # planes [n, 3, 32, 32], labels [n]
 
 
-def read(path: Path) -> dict[str, Images]:
+def read(path: Path, tick: Tick) -> dict[str, Images]:
     """Planes and labels of train and test, in the order of the batches.
 
     Raises:
         UserError: for a broken or unsafe archive, a missing batch, an image of another size, a label above 9.
     """
     found: dict[str, Images] = {}
-    for name, content in read_files(path, lambda name: BATCH.fullmatch(name) is not None, largest_bytes=LARGEST_BYTES):
-        match = BATCH.fullmatch(name)
-        assert match is not None
-        where = f"{path}: {name}"
-        images = _binary(content, where) if name.endswith(".bin") else read_batch(content, where)
+    for match, content in read_files(path, BATCH, largest_bytes=LARGEST_BYTES, tick=tick):
+        where = f"{path}: {match.string}"
+        images = _binary(content, where) if where.endswith(".bin") else read_batch(content, where)
         if len(images[1]) and images[1].max() > 9:
             row = int(np.argmax(images[1] > 9))
             raise UserError(f"{where}, image {row}: label {images[1][row]}, but CIFAR-10 has 0 to 9")

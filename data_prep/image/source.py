@@ -39,10 +39,10 @@ def open_source(request: Request) -> Source:
     path = locate(request, NAMES, archive=BINARY, size_hint="170 MB", generates=False)
     if path is None:
         with tempfile.TemporaryDirectory() as folder:
-            images = archive.read(stand_in.write(Path(folder), request.settings))
+            images = archive.read(stand_in.write(Path(folder), request.settings), request.tick)
         origin, facts = "stand-in", {"generator": "data_prep.image.stand_in"}
     else:
-        images = archive.read(path)
+        images = archive.read(path, request.tick)
         counts = {split: len(labels) for split, (_, labels) in images.items()}
         origin, facts = judge(request, path, (BINARY, PYTHON), counts, BENCHMARK)
     planes, labels = images["train"]

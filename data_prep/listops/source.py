@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from data_prep.download import Tick
+from data_prep.archives import Tick
 from data_prep.listops import tsv
 from data_prep.listops.builder import Listops
 from data_prep.listops.generator import generate

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from data_prep.archives import read_files
+from data_prep.archives import Tick, read_files
 from lra.types import UserError
 
 FOLDERS = {"easy": "curv_baseline", "intermediate": "curv_contour_length_9", "hard": "curv_contour_length_14"}
@@ -22,13 +22,14 @@ LARGEST_BYTES = 1 << 22
 Row = tuple[str, bytes, int]  # name, PNG, label
 
 
-def read(path: Path, *, side: int, difficulty: str) -> tuple[list[Row], int]:
+def read(path: Path, *, side: int, difficulty: str, tick: Tick) -> tuple[list[Row], int]:
     """Every image with its label, in the metadata's order, and how many empty files were left out.
 
     Args:
         path: an archive, or a folder that holds `pathfinder<side>` or is it.
         side: 32 or 128.
         difficulty: a key of FOLDERS.
+        tick: see `read_files`.
 
     Raises:
         UserError: for a broken archive, or a line of metadata without an image or with another label than 0 or 1.
@@ -37,9 +38,7 @@ def read(path: Path, *, side: int, difficulty: str) -> tuple[list[Row], int]:
     wanted = re.compile(rf"(?:.*/)?{folder}/(?:(imgs/\d+/sample_\d+\.png)|metadata/(\d+)\.npy)")
     images: dict[str, bytes] = {}
     metadata: dict[int, bytes] = {}
-    for name, content in read_files(path, lambda name: wanted.fullmatch(name) is not None, largest_bytes=LARGEST_BYTES):
-        match = wanted.fullmatch(name)
-        assert match is not None
+    for match, content in read_files(path, wanted, largest_bytes=LARGEST_BYTES, tick=tick):
         if match.group(1):
             images[match.group(1)] = content
         else:

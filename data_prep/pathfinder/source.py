@@ -37,7 +37,7 @@ def open_source(request: Request) -> Source:
         count = settings["images"]
         images: Images = partial(generate_many, DESIGNS[drawn_side](difficulty), settings["data_seed"])
     else:
-        rows, empty = release.read(path, side=drawn_side, difficulty=difficulty)
+        rows, empty = release.read(path, side=drawn_side, difficulty=difficulty, tick=request.tick)
         origin, facts = judge(request, path, (), {"all": len(rows) + empty}, BENCHMARK)
         facts["empty_files_skipped"] = empty
         if request.size != "full":
@@ -48,7 +48,7 @@ def open_source(request: Request) -> Source:
         "how": settings["split"],
         "sha256": {name: hashlib.sha256(part.astype("<i8").tobytes()).hexdigest() for name, part in numbers.items()},
     }
-    rows_of = {name: partial(_rows, images, part, request) for name, part in numbers.items()}
+    rows_of = {name: partial(_rows, images, part) for name, part in numbers.items()}
     config = f"{request.task}_{request.size}_{difficulty}"
     return Source(
         origin=lambda: origin,
@@ -66,9 +66,8 @@ def _decoded(rows: list[release.Row], side: int, numbers: np.ndarray) -> Iterato
         yield release.decode(rows[number], side)
 
 
-def _rows(images: Images, numbers: np.ndarray, request: Request) -> Iterator[dict[str, Any]]:
-    for done, (image, label) in enumerate(images(numbers), start=1):
-        request.tick(done, len(numbers))
+def _rows(images: Images, numbers: np.ndarray) -> Iterator[dict[str, Any]]:
+    for image, label in images(numbers):
         yield {"image": image, "label": label}
 
 

@@ -6,7 +6,9 @@ line is held at a time.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,14 +30,10 @@ class Pair(NamedTuple):
     Attributes:
         label: 0 or 1.
         texts: raw bytes of both documents.
-        read_bytes: of the file, this line included.
-        file_bytes: of the whole file.
     """
 
     label: int
     texts: tuple[bytes, bytes]
-    read_bytes: int
-    file_bytes: int
 
 
 def read(path: Path, split: str) -> Iterator[Pair]:
@@ -49,22 +47,21 @@ def read(path: Path, split: str) -> Iterator[Pair]:
         UserError: with file and line, for a line that is not `label⇥name⇥name⇥text⇥text`; when the file is not there.
     """
     name = FILES[split]
-    for shown, file, size in open_files(path, lambda shown: shown.rsplit("/", 1)[-1] == name):
-        where, done = f"{path}: {shown}", 0
+    wanted = re.compile(rf"(?:.*/)?{re.escape(name)}")
+    for match, file, _ in open_files(path, wanted, lambda done, total: None):
         try:
-            for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE_BYTES), b""), start=1):  # noqa: B023
-                done += len(line)
-                yield _pair(line, f"{where}, line {number}", done, size)
+            for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE_BYTES), b""), start=1):
+                yield _pair(line, f"{path}: {match.string}, line {number}")
         except BROKEN as error:
             raise broken(path, error) from error
         return
     raise UserError(f"{path} holds no {name}; source= wants lra_release.gz, lra_release, or its folder tsv_data")
 
 
-def _pair(line: bytes, where: str, done: int, size: int) -> Pair:
+def _pair(line: bytes, where: str) -> Pair:
     cells = line.rstrip(b"\r\n").split(b"\t")
     if len(cells) != 5:
         raise UserError(f"{where}: {len(cells)} columns instead of 5 (label, two names, two texts)")
     if cells[0] not in LABELS:
         raise UserError(f"{where}: the label is {cells[0].decode(errors='replace')!r} instead of 0.0 or 1.0")
-    return Pair(LABELS[cells[0]], (cells[3], cells[4]), done, size)
+    return Pair(LABELS[cells[0]], (cells[3], cells[4]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from data_prep.archives import read_files
+from data_prep.archives import Tick, read_files
 from lra.types import UserError
 
 REVIEW = re.compile(r"aclImdb/(train|test)/(neg|pos)/(\d+)_(\d+)\.txt")
@@ -13,16 +13,14 @@ LARGEST_BYTES = 1 << 20
 Review = tuple[bytes, int]  # the raw text, and 1 for a positive one
 
 
-def read(path: Path) -> dict[str, list[Review]]:
+def read(path: Path, tick: Tick) -> dict[str, list[Review]]:
     """The labelled reviews of train and test, negative ones first, each by number, whatever the archive's order.
 
     Raises:
         UserError: for a broken or unsafe archive, or one without reviews.
     """
     found: dict[str, list[tuple[int, int, int, bytes]]] = {"train": [], "test": []}
-    for name, text in read_files(path, lambda name: REVIEW.fullmatch(name) is not None, largest_bytes=LARGEST_BYTES):
-        match = REVIEW.fullmatch(name)
-        assert match is not None
+    for match, text in read_files(path, REVIEW, largest_bytes=LARGEST_BYTES, tick=tick):
         split, polarity, number, rating = match.groups()
         found[split].append((int(polarity == "pos"), int(number), int(rating), text))
     if not found["train"] or not found["test"]:

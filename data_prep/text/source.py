@@ -31,11 +31,11 @@ def open_source(request: Request) -> Source:
     path = locate(request, NAMES, archive=ARCHIVE, size_hint="84 MB", generates=False)
     if path is None:
         with tempfile.TemporaryDirectory() as folder:
-            reviews = archive.read(stand_in.write(Path(folder), request.settings))
+            reviews = archive.read(stand_in.write(Path(folder), request.settings), request.tick)
         origin = "stand-in"
         facts: dict[str, Any] = {"generator": "data_prep.text.stand_in"}
     else:
-        reviews = archive.read(path)
+        reviews = archive.read(path, request.tick)
         counts = {split: len(rows) for split, rows in reviews.items()}
         origin, facts = judge(request, path, (ARCHIVE,), counts, BENCHMARK)
     chosen = {split: [rows[i] for i in spread(len(rows), request.settings[split])] for split, rows in reviews.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tarfile
 
 import pytest
@@ -14,7 +15,8 @@ FILES = {"a/1.txt": b"one", "a/2.txt": b"two", "b/3.txt": b"three"}
 
 
 def read(path, largest_bytes=100):
-    return dict(read_files(path, lambda name: name.startswith("a/"), largest_bytes=largest_bytes))
+    files = read_files(path, re.compile("a/.*"), largest_bytes=largest_bytes, tick=lambda done, total: None)
+    return {match.string: content for match, content in files}
 
 
 @pytest.fixture

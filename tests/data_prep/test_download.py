@@ -52,7 +52,7 @@ def test_an_archive_is_fetched_once(server, tmp_path):
         path = download(archive(server), tmp_path / "sources", lambda done, total: ticks.append((done, total)))
         assert path.read_bytes() == CONTENT
     assert server.asked == [0]
-    assert ticks[-1] == (len(CONTENT), len(CONTENT))
+    assert ticks[-1] == (1, 1), "megabytes"
 
 
 def test_an_interrupted_download_goes_on(server, tmp_path):

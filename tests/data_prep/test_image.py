@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import re
 import struct
 from fractions import Fraction
 from pathlib import Path
@@ -25,11 +26,8 @@ def binary(tmp_path):
 
 
 def records(binary: Path) -> dict[str, np.ndarray]:
-
-    return {
-        name: np.frombuffer(raw, np.uint8).reshape(-1, 3073)
-        for name, raw in read_files(binary, bool, largest_bytes=10**9)
-    }
+    files = read_files(binary, re.compile(r".*\.bin"), largest_bytes=10**9, tick=lambda done, total: None)
+    return {match.string: np.frombuffer(raw, np.uint8).reshape(-1, 3073) for match, raw in files}
 
 
 class Python2Pickler(pickle._Pickler):

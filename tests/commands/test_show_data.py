@@ -1,0 +1,51 @@
+"""lra show data: examples, lengths, what is masked, what a batch weighs, a contact sheet."""
+
+from __future__ import annotations
+
+import pytest
+from PIL import Image
+
+from lra.cli import main
+
+
+@pytest.fixture
+def show(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "runs"))
+
+    def run(*words: str) -> str:
+        capsys.readouterr()
+        assert main(["show", "data", "size=tiny", *words]) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_text_shows_reviews_and_where_they_are_cut(show):
+    out = show("task=text", "examples=30")
+    assert "… cut at 250" in out
+    assert out.count("█") > 40, "a histogram of lengths"
+    assert "a batch has 8 × 1 × 256 tokens, 18.1 KiB" in out, "8 · 256 · (8 + 1) bytes and the labels"
+    assert "dev" in show("task=text", "split=dev", "protocol=clean", "examples=1")
+
+
+def test_retrieval_shows_both_documents(show):
+    out = show("task=retrieval", "examples=1")
+    assert "document 1," in out
+    assert "document 2," in out
+
+
+def test_pixels_come_as_a_contact_sheet_too(show, tmp_path):
+    out = show("task=pathfinder", "examples=1")
+    assert "contact sheet" in out
+    sheet = tmp_path / "runs/show/pathfinder-tiny-train.png"
+    with Image.open(sheet) as image:
+        assert min(image.size) > 500
+
+
+@pytest.mark.parametrize("protocol, masked", [("paper", True), ("clean", False)])
+def test_black_pixels_are_masked_under_paper_alone(show, protocol, masked):
+    out = show("task=pathfinder", "examples=0", f"protocol={protocol}")
+    share = float(out.split("masked tokens ")[1].split("%")[0])
+    assert (share > 50) == masked
+    assert (share == 0) != masked
