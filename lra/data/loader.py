@@ -39,15 +39,15 @@ class Collator:
         ids = torch.from_numpy(self._padded(split.sequences[indices].ravel()))
         ids = ids.view(len(indices), self.spec.num_sequences, self.spec.seq_len)
         labels = torch.from_numpy(split.labels[indices].astype(np.int64))
-        return Batch(ids, ids != 0 if self.mask_zero else None, labels)
+        return Batch(ids.long(), ids != 0 if self.mask_zero else None, labels)
 
     def _padded(self, sequences: np.ndarray) -> np.ndarray:
-        """Ids `[sequences, L]` int64."""
+        """Ids `[sequences, L]`, in as few bytes as hold them."""
         split, length = self.split, self.spec.seq_len
-        if self.rectangle is not None:
-            return self.rectangle[sequences].astype(np.int64) + split.first_id
+        if self.rectangle is not None and split.first_id == 0:
+            return np.asarray(self.rectangle[sequences])
         starts, ends = split.offsets[sequences].tolist(), split.offsets[sequences + 1].tolist()
-        padded = np.zeros((len(sequences), length), np.int64)
+        padded = np.zeros((len(sequences), length), np.int32)
         for row, start, end in zip(padded, starts, ends, strict=True):
             used = min(end - start, length)
             row[:used] = split.tokens[start : start + used]
