@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from lra.results.reference import PASS_BAND, paper_accuracy
+from lra.results.reference import PAPER_STEPS, PASS_BAND, paper_accuracy
 
 
 def print_summary(console: Console, folder: Path, record: dict[str, Any]) -> None:
@@ -52,8 +52,13 @@ def verdict(record: dict[str, Any]) -> str:
             f" The full run: lra train task={identity['task']} attention={identity['attention']}"
         )
         return "\n".join(lines)
-    paper, band = paper_accuracy(identity["attention"], identity["task"]), PASS_BAND.get(identity["task"])
-    if paper is not None and band is not None:
+    task = identity["task"]
+    paper, band, steps = paper_accuracy(identity["attention"], task), PASS_BAND.get(task), PAPER_STEPS.get(task)
+    if record["provenance"]["data_origin"] == "stand-in":
+        lines.append(f"Its data only stand in for {task}: this is no result of that task.")
+    elif paper is not None and steps != outcome["steps"]:
+        lines.append(f"{outcome['steps']:,} steps are not the paper's {steps:,}: not comparable with its accuracy.")
+    elif paper is not None and band is not None:
         difference = 100 * measured - paper
         where = "inside" if abs(difference) <= band else "outside"
         lines.append(f"Against the paper {difference:+.2f} points, {where} the band of ±{band:g}.")

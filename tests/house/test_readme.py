@@ -6,6 +6,10 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
+from lra.data.store import SPLITS
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -21,10 +25,43 @@ def test_the_demos_row_is_its_record():
     assert "-dirty" not in record["provenance"]["git_commit"]
 
 
-def test_files_that_the_readme_names_are_there():
+def test_the_rows_of_the_data_are_their_manifests():
+    rows = {
+        line.split("`")[1]: line for line in (ROOT / "data_prep/README.md").read_text().splitlines() if "| `" in line
+    }
+    lines = (ROOT / "runs/published/data.jsonl").read_text().splitlines()
+    for made in map(json.loads, lines):
+        cells = [cell.strip() for cell in rows[made["task"]].split("|")]
+        minutes = made["seconds"] / 60
+        assert f"{made['store_bytes'] / 2**20:.0f} MiB" in cells
+        assert (f"{minutes:.0f}" if minutes >= 10 else f"{minutes:.1f}") in cells
+        counts = [f"{made['splits'][split]['count']:,}" if split in made["splits"] else "–" for split in SPLITS]
+        assert " / ".join(counts) in cells
+
+
+def test_the_accuracies_of_shortened_runs_are_their_records():
     text = (ROOT / "README.md").read_text()
-    for target in re.findall(r"\]\(([\w./]+)\)", text):
-        assert (ROOT / target).exists(), target
+    lines = (ROOT / "runs/published/shortened.jsonl").read_text().splitlines()
+    for record in map(json.loads, lines):
+        identity, outcome = record["identity"], record["outcome"]
+        cells = (
+            f"`{identity['task']}`",
+            f"`{identity['attention']}`, `{identity['protocol']['name']}`",
+            str(outcome["steps"]),
+            f"{100 * outcome['test_accuracy']:.2f} %",
+            f"{100 * outcome['majority_rate']:.2f} %",
+            record["provenance"]["data_origin"],
+        )
+        row = f"| {' | '.join(cells)} |"
+        assert row in text
+        assert "-dirty" not in record["provenance"]["git_commit"]
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "data_prep/README.md"])
+def test_files_that_a_document_names_are_there(name):
+    document = ROOT / name
+    for target in re.findall(r"\]\(([\w./-]+)\)", document.read_text()):
+        assert (document.parent / target).exists(), target
 
 
 def test_the_two_commands_at_the_top_are_targets_of_the_makefile():
