@@ -126,7 +126,7 @@ def _source_module(task: str) -> Any:
         return importlib.import_module(f"data_prep.{task}.source")
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("data_prep"):
-            raise UserError(f"there is no data preparation for task={task} yet; prepared can be: listops") from error
+            raise UserError(f"task={task} has no data_prep/{task}/source.py; see CONTRIBUTING.md") from error
         raise
 
 
