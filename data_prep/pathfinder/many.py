@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 
 import numpy as np
 
@@ -35,7 +37,7 @@ def generate_many(
         for chunk in chunks:
             yield from _chunk(design, seed, chunk)
         return
-    with ProcessPoolExecutor(workers, get_context("spawn"), _leave_interrupts_to_the_parent) as pool:
+    with ProcessPoolExecutor(workers, get_context("spawn"), _follow_the_parent) as pool:
         waiting = [pool.submit(_chunk, design, seed, chunk) for chunk in islice(chunks, 4 * workers)]
         try:
             while waiting:
@@ -49,5 +51,9 @@ def _chunk(design: Design, seed: int, numbers: Sequence[int]) -> list[tuple[np.n
     return [generate(design, seed, int(number)) for number in numbers]
 
 
-def _leave_interrupts_to_the_parent() -> None:
+def _follow_the_parent() -> None:
+    """Leave Ctrl-C to the parent, and end with it, also when it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    assert parent is not None
+    threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()

@@ -8,13 +8,28 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from lra.data.store import MANIFEST, verify_store
 from tests.conftest import ROOT
 
-PIXELS = ("image", "pathfinder", "pathx")
+
+def children(pid: int) -> list[int]:
+    """Processes that a process has started (Linux)."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def wait_until(true: Callable[[], bool]) -> bool:
+    """Whether something becomes true within ten seconds."""
+    end = time.monotonic() + 10
+    while not true():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
 
 
 @pytest.mark.parametrize("task", ["text", "image", "retrieval", "pathfinder", "pathx"])
@@ -47,7 +62,7 @@ def test_a_store_of_other_settings_is_refused(prepare):
     assert "split=permutation, but split=seed42" in prepare("pathfinder", "task.split=seed42")
 
 
-@pytest.mark.parametrize("after_seconds", [1.5, 2.5])
+@pytest.mark.parametrize("after_seconds", [1.5, 4])
 def test_killed_in_the_middle_and_started_again(prepare, tmp_path, after_seconds):
     """The old store stays whole, and nothing of the killed one is left in the way."""
     before, _ = prepare("pathfinder")
@@ -55,8 +70,10 @@ def test_killed_in_the_middle_and_started_again(prepare, tmp_path, after_seconds
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen([sys.executable, "-m", "lra", *words], env=env, cwd=tmp_path)
     time.sleep(after_seconds)
+    workers = children(process.pid)
     process.send_signal(signal.SIGKILL)
     process.wait()
+    assert wait_until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in workers)), "workers live on"
     folder = tmp_path / "data/stores/pathfinder/tiny"
     assert json.loads((folder / MANIFEST).read_text()) == before
     verify_store(folder)
