@@ -54,11 +54,12 @@ def open_files(path: Path, wanted: re.Pattern[str], tick: Tick) -> Iterator[tupl
     if path.is_dir():
         yield from _in_folder(path, wanted, tick)
         return
+    total = path.stat().st_size // MB
     try:
         # tarfile's own reader of gzip takes a stream that breaks off between two members for a whole one.
         with path.open("rb") as raw, _unzipped(raw) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
             for member in archive:
-                tick(raw.tell() // MB, path.stat().st_size // MB)
+                tick(raw.tell() // MB, total)
                 match = wanted.fullmatch(str(PurePosixPath(member.name)))
                 if match is None:
                     continue

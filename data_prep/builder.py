@@ -29,6 +29,7 @@ class RowsBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # t
         tick: called for every row, for progress.
     """
 
+    RELEASE_NOTES = {"1.0.0": "First version."}  # noqa: RUF012  TFDS reads it from the class
     DESCRIPTION: str
     HOMEPAGE = "https://github.com/google-research/long-range-arena"
     CITATION: str

@@ -13,12 +13,11 @@ from typing import Any
 
 from filelock import FileLock
 
-from data_prep.archives import MB, Tick
+from data_prep.archives import CHUNK_BYTES, MB, Tick
 from lra.data.store import sha256
 from lra.types import UserError
 
 ANSWER_SECONDS = 4.0  # a server that has not answered by then counts as not there
-CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)

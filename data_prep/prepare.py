@@ -10,7 +10,6 @@ import logging
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +61,24 @@ def prepare(
             manifest = read_manifest(folder)
             check_asked(manifest, folder, settings, source)
             return manifest
+        return _make(spec, settings, folder, source=source, verify=verify, command=command, console=console)
+
+
+def _make(
+    spec: TaskSpec,
+    settings: dict[str, Any],
+    folder: Path,
+    *,
+    source: str,
+    verify: bool,
+    command: str,
+    console: Console,
+) -> dict[str, Any]:
+    started = time.monotonic()
+    name = f"{spec.name} size={folder.name}"
+    with progress(console) as bar:
+        module = _source_module(spec.name)
+        task = bar.add_task(f"{name}: read the source", total=None)
         request = Request(
             task=spec.name,
             settings=settings,
@@ -69,19 +86,9 @@ def prepare(
             size=folder.name,
             verify=verify,
             folders=source_dirs(),
-            tick=lambda done, total: None,
+            tick=lambda done, total: bar.update(task, completed=done, total=total),
         )
-        return _make(spec, request, folder, command=command, console=console)
-
-
-def _make(spec: TaskSpec, request: Request, folder: Path, *, command: str, console: Console) -> dict[str, Any]:
-    started = time.monotonic()
-    name = f"{spec.name} size={folder.name}"
-    with progress(console) as bar:
-        module = _source_module(spec.name)
-        task = bar.add_task(f"{name}: read the source", total=None)
-        tick = lambda done, total: bar.update(task, completed=done, total=total)  # noqa: E731
-        opened: Source = module.open_source(replace(request, tick=tick))
+        opened: Source = module.open_source(request)
         tfds_folder = folder.parents[2] / "tfds"
         with quiet_tfds():
             builder = opened.make_builder(str(tfds_folder))
@@ -99,11 +106,11 @@ def _make(spec: TaskSpec, request: Request, folder: Path, *, command: str, conso
             spec,
             {split: _examples(builder, split, opened, bar, task) for split in opened.counts},
             dtype=opened.dtype,
-            max_length=request.settings["max_length"],
+            max_length=settings["max_length"],
             first_id=opened.first_id,
             facts={
                 "origin": opened.origin(),
-                "asked": {"settings": request.settings, "source": request.source},
+                "asked": {"settings": settings, "source": source},
                 "source": opened.facts,
                 "builder": f"{builder.info.full_name}",
                 "versions": {package: importlib.metadata.version(package) for package in PACKAGES},

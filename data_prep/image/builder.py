@@ -15,7 +15,6 @@ class Image(RowsBuilder):
     """60,000 photographs of ten classes, 10,000 of them for the test."""
 
     VERSION = tfds.core.Version(VERSION)
-    RELEASE_NOTES = {"1.0.0": "First version."}  # noqa: RUF012  TFDS reads it from the class
     DESCRIPTION = "CIFAR-10: photographs of ten classes, 32 × 32 pixels in red, green and blue."
     HOMEPAGE = "https://www.cs.toronto.edu/~kriz/cifar.html"
     CITATION = """

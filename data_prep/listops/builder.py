@@ -14,7 +14,6 @@ class Listops(RowsBuilder):
     """Nested list operations on digits, 500 to 2,000 tokens long in the benchmark."""
 
     VERSION = tfds.core.Version(VERSION)
-    RELEASE_NOTES = {"1.0.0": "First version."}  # noqa: RUF012  TFDS reads it from the class
     DESCRIPTION = "Nested list operations (MIN, MAX, MED, SM) on digits, from Long Range Arena."
     CITATION = """
 @inproceedings{nangia2018listops, title={ListOps: A Diagnostic Dataset for Latent Tree Learning}, author={Nikita

@@ -20,7 +20,6 @@ class Pathfinder(RowsBuilder):
     """
 
     VERSION = tfds.core.Version(VERSION)
-    RELEASE_NOTES = {"1.0.0": "First version."}  # noqa: RUF012  TFDS reads it from the class
     DESCRIPTION = "Are the two marked ends on one contour? Grey images of dashed contours."
     CITATION = """
 @inproceedings{linsley2018learning, title={Learning long-range spatial dependencies with horizontal gated recurrent

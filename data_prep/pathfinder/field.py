@@ -116,7 +116,7 @@ class Field:
             choice = bisect.bisect_right(sums, rng.random() * sums[-1])
             head = (y + int(stamps.ring_y[choice]), x + int(stamps.ring_x[choice]))
             window = self.window(*head)
-            line, keep_out, wide = stamps.by_ring(choice)
+            line, keep_out, wide = stamps.ring_stamps[choice]
             if (self.keep_out[window] + keep_out).max() < OVERLAP:
                 break
         else:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from lra.data.store import SPLITS
 from lra.types import UserError
 
-SPLITS = ("permutation", "seed42")
+WAYS = ("permutation", "seed42")
 
 
 def split_numbers(count: int, how: str, seed: int) -> dict[str, np.ndarray]:
@@ -26,7 +27,7 @@ def split_numbers(count: int, how: str, seed: int) -> dict[str, np.ndarray]:
     elif how == "seed42":
         order = torch.randperm(count, generator=torch.Generator().manual_seed(42)).numpy()
     else:
-        raise UserError(f"task.split={how} is not known; choose one of {', '.join(SPLITS)}")
+        raise UserError(f"task.split={how} is not known; choose one of {', '.join(WAYS)}")
     tenth = count // 10
     ends = (0, count - 2 * tenth, count - tenth, count)
-    return {name: np.sort(order[a:b]) for name, a, b in zip(("train", "dev", "test"), ends, ends[1:], strict=False)}
+    return {name: np.sort(order[a:b]) for name, a, b in zip(SPLITS, ends, ends[1:], strict=False)}

@@ -48,10 +48,8 @@ class Paddle:
         y, x = moved(centre, centre, orientation, self.length * self.antialias_scale)
         drawn = Image.new("L", (fine, fine), 0)
         ImageDraw.Draw(drawn).line([(centre, centre), (x, y)], 255, round(self.thickness * self.antialias_scale))
-        line = np.asarray(drawn)
-        return smaller(line, 2 * self.reach + 1), smaller(
-            dilated(line, self.margin * self.antialias_scale), 2 * self.reach + 1
-        )
+        line, side = np.asarray(drawn), 2 * self.reach + 1
+        return smaller(line, side), smaller(dilated(line, self.margin * self.antialias_scale), side)
 
 
 def moved(y: float, x: float, orientation: float, distance: float) -> tuple[int, int]:
@@ -99,6 +97,7 @@ class Stamps:
         border: what a field needs around it.
         ring_y, ring_x: the circle's pixels around a pivot.
         ring_orientation: from the pivot to each, in radians.
+        ring_stamps: of the paddle that ends at each, see `_stamp`.
     """
 
     def __init__(self, paddle: Paddle):
@@ -109,9 +108,8 @@ class Stamps:
         ring = np.unique(np.floor(radius * np.stack([np.sin(angles), np.cos(angles)], 1)).astype(int), axis=0)
         self.ring_y, self.ring_x = ring.T
         self.ring_orientation = np.arctan2(self.ring_y, self.ring_x)
-        self._ring_stamps = [self._stamp(turned(o)) for o in self.ring_orientation.tolist()]
+        self.ring_stamps = [self._stamp(turned(o)) for o in self.ring_orientation.tolist()]
         self.by_degrees = lru_cache(None)(lambda degrees: self._stamp(math.radians(degrees)))
-        self.by_ring = self._ring_stamps.__getitem__
         self.ring_weights = lru_cache(None)(self._ring_weights)
         self._room_offsets = lru_cache(None)(self._offsets)
 

@@ -15,7 +15,6 @@ class Retrieval(RowsBuilder):
     """Does one of two papers cite the other? 147,086 / 18,090 / 17,437 pairs."""
 
     VERSION = tfds.core.Version(VERSION)
-    RELEASE_NOTES = {"1.0.0": "First version."}  # noqa: RUF012  TFDS reads it from the class
     DESCRIPTION = "Pairs of papers of the ACL Anthology Network: does one cite the other?"
     HOMEPAGE = "https://aan.how"
     CITATION = """

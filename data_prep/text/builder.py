@@ -15,7 +15,6 @@ class Text(RowsBuilder):
     """50,000 film reviews, half of them positive, half for training."""
 
     VERSION = tfds.core.Version(VERSION)
-    RELEASE_NOTES = {"1.0.0": "First version."}  # noqa: RUF012  TFDS reads it from the class
     DESCRIPTION = "Film reviews from IMDb as raw bytes, positive or negative."
     HOMEPAGE = "https://ai.stanford.edu/~amaas/data/sentiment/"
     CITATION = """

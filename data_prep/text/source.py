@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def open_source(request: Request) -> Source:
         origin, facts = judge(request, path, (ARCHIVE,), counts, BENCHMARK)
     chosen = {split: [rows[i] for i in spread(len(rows), request.settings[split])] for split, rows in reviews.items()}
     facts["invalid_utf8"] = sum(not is_utf8(text) for rows in chosen.values() for text, _ in rows)
-    rows = {split: lambda part=part: _rows(part) for split, part in chosen.items()}
+    rows = {split: partial(_rows, part) for split, part in chosen.items()}
     return Source(
         origin=lambda: origin,
         facts=facts,

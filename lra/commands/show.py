@@ -37,9 +37,12 @@ def overrides(words: list[str]) -> list[str]:
 
 def run(cfg: DictConfig) -> None:
     """Show what `cfg.what` names."""
-    from lra.commands.show_data import show_data
+    if cfg.what == "data":
+        from lra.commands.show_data import show_data  # not for the others: numpy, and what a store needs
 
-    {"model": show_model, "data": show_data, "protocol": show_protocol}[cfg.what](cfg)
+        show_data(cfg)
+    else:
+        {"model": show_model, "protocol": show_protocol}[cfg.what](cfg)
 
 
 def show_model(cfg: DictConfig) -> None:

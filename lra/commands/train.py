@@ -116,7 +116,7 @@ def _fit_and_test(
     if behind:
         console.print(f"Going on from step {behind:,}.")
     machine = build.build_machine(cfg)
-    full = False
+    memory_is_out = False
     loggers = build.build_loggers(cfg, folder, CurveLogger(folder / "metrics.csv", resume_step=behind))
     try:
         complete = training.fit(
@@ -143,7 +143,7 @@ def _fit_and_test(
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        full = True  # what fits is tried when the error, which holds the tensors of the failed step, is gone
+        memory_is_out = True  # what fits is tried when the error, which holds the tensors of the failed step, is gone
     except KeyboardInterrupt as stopped:
         step = saved_step(folder / LAST)
         kept = f"step {step:,} of {cfg.recipe.steps:,} is saved in {folder}" if step else "no step was saved yet"
@@ -153,7 +153,7 @@ def _fit_and_test(
             from lra.training.loggers import finish_wandb
 
             finish_wandb()
-    if full:
+    if memory_is_out:
         raise UserError(_what_fits(cfg, module))
     outcome = training.finish(folder, metrics, module.device)
     return write_result(cfg, folder, outcome, datamodule, parameters, read_curves(folder / "metrics.csv"))

@@ -30,7 +30,7 @@ class Collator:
         self.split, self.spec, self.mask_zero = split, spec, mask_zero
         lengths = np.diff(split.offsets)
         self.rectangle = None  # sequences that are all full, as pixels are, need no padding
-        if len(lengths) and (lengths == spec.seq_len).all():
+        if split.first_id == 0 and len(lengths) and (lengths == spec.seq_len).all():
             self.rectangle = split.tokens.reshape(-1, spec.seq_len)
 
     def __call__(self, indices: np.ndarray) -> Batch:
@@ -44,7 +44,7 @@ class Collator:
     def _padded(self, sequences: np.ndarray) -> np.ndarray:
         """Ids `[sequences, L]`, in as few bytes as hold them."""
         split, length = self.split, self.spec.seq_len
-        if self.rectangle is not None and split.first_id == 0:
+        if self.rectangle is not None:
             return np.asarray(self.rectangle[sequences])
         starts, ends = split.offsets[sequences].tolist(), split.offsets[sequences + 1].tolist()
         padded = np.zeros((len(sequences), length), np.int32)
