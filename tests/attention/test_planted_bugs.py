@@ -1,4 +1,4 @@
-"""Every contract test catches the bugs that its docstring names: each is planted in a copy of the package."""
+"""Every test of an attention backend catches the bugs its docstring names: each is planted in a copy of the package."""
 
 from __future__ import annotations
 
@@ -8,18 +8,24 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from tests.attention import test_contract
+from tests.attention import test_backends, test_contract
 from tests.conftest import ROOT
 
 BUG = re.compile(r"`([\w/]+\.py)`: `(.+?)` → `(.+?)`")
-TESTS = {name: f for name, f in vars(test_contract).items() if name.startswith("test_") and inspect.isfunction(f)}
+TESTS = {
+    f"{Path(module.__file__).name}::{name}": test
+    for module in (test_contract, test_backends)
+    for name, test in vars(module).items()
+    if name.startswith("test_") and inspect.isfunction(test)
+}
 PLANTED = [(name, *bug) for name, test in TESTS.items() for bug in BUG.findall(test.__doc__ or "")]
 
 
-def test_every_contract_test_names_a_bug():
+def test_every_test_of_a_backend_names_a_bug():
     assert {name for name, *_ in PLANTED} == TESTS.keys()
 
 
@@ -36,7 +42,7 @@ def test_a_planted_bug_is_caught(name, file, old, new, tmp_path):
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     source = tmp_path / "lra" / file
     source.write_text(source.read_text().replace(old, new))
-    words = ["-m", "pytest", "-x", "-p", "no:cacheprovider", f"tests/attention/test_contract.py::{name}"]
+    words = ["-m", "pytest", "-x", "-p", "no:cacheprovider", f"tests/attention/{name}"]
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run([sys.executable, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout  # 1: a test failed; 2 to 5: none was run
