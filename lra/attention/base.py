@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from lra.ops.packing import Packing
+
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionDims:
@@ -54,3 +56,18 @@ class AttentionBackend(nn.Module):
             `[B, H, L, E]`; what stands at padded positions is undefined but finite.
         """
         raise AssertionError(f"{type(self).__name__} has no forward")
+
+    def forward_packed(self, qkv_TX: Tensor, packing: Packing) -> Tensor:
+        """The same mixing for the real tokens alone; a backend that gains by it has a version of its own.
+
+        Args:
+            qkv_TX: queries, keys and values of the packed tokens side by side, `[T, 3·H·E]`.
+            packing: where the tokens stand.
+
+        Returns:
+            `[T, H·E]`.
+        """
+        qkv = packing.unpack(qkv_TX).unflatten(2, (3, self.dims.num_heads, self.dims.head_dim))
+        q_BHLE, k_BHLE, v_BHLE = qkv.permute(2, 0, 3, 1, 4).unbind(0)
+        mixed_BHLE = self(q_BHLE, k_BHLE, v_BHLE, packing.valid_BL)
+        return packing.pack(mixed_BHLE.transpose(1, 2).flatten(2))

@@ -13,8 +13,10 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from lra.attention.base import AttentionBackend, AttentionDims
+from lra.attention.packed_nystrom import PackedNystrom
 from lra.ops.banded import depthwise_convolution
-from lra.ops.landmarks import padded_segment_means, valid_segment_means, valid_segments
+from lra.ops.landmarks import Segments, padded_segment_means, valid_segment_means, valid_segments
+from lra.ops.packing import Packing
 from lra.ops.pseudo_inverse import exact_pinv, iterative_pinv
 from lra.ops.softmax import attendable, exact_attention, masked_softmax
 from lra.types import UserError
@@ -99,6 +101,21 @@ class NystromAttention(AttentionBackend):
         summary_BHME = exact_attention(q_BHME, k_BHLE, v_BHLE, valid_BL)  # kernel 3 times the values
         weighted_BHME = self._pseudo_inverse(kernel_2) @ summary_BHME
         return scaled_dot_product_attention(q_BHLE, k_BHME, weighted_BHME, attn_mask=attendable(used_BM))
+
+    def forward_packed(self, qkv_TX: Tensor, packing: Packing) -> Tensor:
+        """Attend where real tokens are; see the base class."""
+        if self.landmarks == "padded" and self.num_landmarks >= packing.length:
+            return super().forward_packed(qkv_TX, packing)
+        key = (self.num_landmarks, self.landmarks)
+        if key not in packing.segments:  # the same for every layer
+            packing.segments[key] = Segments(packing, *key)
+        segments = packing.segments[key]
+
+        def mix(q_BHME: Tensor, k_BHME: Tensor, summary_BHME: Tensor) -> Tensor:
+            return self._pseudo_inverse(self._kernel_2(q_BHME, k_BHME, segments.used_BM)) @ summary_BHME
+
+        out_TD: Tensor = PackedNystrom.apply(qkv_TX, self.value_skip, packing, segments, self.dims.num_heads, mix)
+        return out_TD
 
     def _kernel_2(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None) -> Tensor:
         """softmax(q̃ k̃ᵀ / √E) `[B, H, M, M]`; rows and columns of unused landmarks are 0, and so in its inverse."""

@@ -9,7 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from lra.attention.base import AttentionBackend
-from lra.model.dropout import Dropout
+from lra.ops.dropout import DropoutMasks
+from lra.ops.fused_layers import FeedForwardResidual, NormLinear, ProjectResidual
+from lra.ops.packing import Packing
 
 
 class SelfAttention(nn.Module):
@@ -25,7 +27,7 @@ class SelfAttention(nn.Module):
         self.qkv = nn.Linear(width, 3 * num_heads * head_dim)
         self.backend = backend
         self.out = nn.Linear(num_heads * head_dim, width)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend within each sequence; `[B, L, D]` to `[B, L, D]`."""
@@ -47,9 +49,9 @@ class FeedForward(nn.Sequential):
         super().__init__(
             nn.Linear(width, hidden),
             nn.GELU(),
-            Dropout(dropout),
+            nn.Dropout(dropout),
             nn.Linear(hidden, width),
-            Dropout(dropout),
+            nn.Dropout(dropout),
         )
 
 
@@ -77,3 +79,15 @@ class EncoderBlock(nn.Module):
         x_BLD = x_BLD + self.attention(self.attention_norm(x_BLD), valid_BL)
         x_BLD = x_BLD + self.feed_forward(self.feed_forward_norm(x_BLD))
         return x_BLD
+
+    def forward_packed(self, x_TD: Tensor, packing: Packing, masks: DropoutMasks | None) -> Tensor:
+        """Transform the real tokens alone, `[T, D]`."""
+        norm, attention, (up, _, _, down, _) = self.attention_norm, self.attention, self.feed_forward
+        qkv_TX = NormLinear.apply(x_TD, norm.weight, norm.bias, attention.qkv.weight, attention.qkv.bias)
+        mixed_TD = attention.backend.forward_packed(qkv_TX, packing)
+        x_TD = ProjectResidual.apply(x_TD, mixed_TD, attention.out.weight, attention.out.bias, masks)
+        norm = self.feed_forward_norm
+        out_TD: Tensor = FeedForwardResidual.apply(
+            x_TD, norm.weight, norm.bias, up.weight, up.bias, down.weight, down.bias, masks
+        )
+        return out_TD

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor, nn
 
 from lra.attention.base import AttentionBackend, AttentionDims
@@ -14,6 +15,9 @@ from lra.model.block import EncoderBlock
 from lra.model.embedding import TokenPositionEmbedding
 from lra.model.head import ClassifierHead
 from lra.model.pooling import MaskedMean
+from lra.ops.dropout import DropoutMasks
+from lra.ops.packed_ends import NormSum
+from lra.ops.packing import Packing
 from lra.types import TaskSpec
 
 
@@ -51,6 +55,7 @@ class Encoder(nn.Module):
             for backend in backends
         )
         self.norm = nn.LayerNorm(width)
+        self.dropout = dropout
 
     def forward(self, tokens_BL: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Encode token ids `[B, L]` to `[B, L, D]`; what stands at padded positions is not to be used."""
@@ -59,6 +64,21 @@ class Encoder(nn.Module):
             x_BLD = block(x_BLD, valid_BL)
         out_BLD: Tensor = self.norm(x_BLD)
         return out_BLD
+
+
+    def sum_packed(self, tokens_BL: Tensor, packing: Packing) -> Tensor:
+        """Encode the real tokens alone and add up each sequence's; `[B, L]` to `[B, D]`."""
+        masks = DropoutMasks(self.dropout) if self.training and self.dropout else None
+        x_TD = self.embedding.forward_packed(tokens_BL, packing, masks)
+        for block in self.blocks:
+            x_TD = block.forward_packed(x_TD, packing, masks)
+        sums_BD = NormSum.apply(x_TD, packing.counts) * self.norm.weight + packing.counts_B[:, None] * self.norm.bias
+        return packing.unsort(sums_BD)
+
+
+def computes_packed(device: torch.device) -> bool:
+    """True where packed tokens pay and work: on a CPU, neither compiled nor in mixed precision."""
+    return device.type == "cpu" and not torch.compiler.is_compiling() and not torch.is_autocast_enabled("cpu")
 
 
 class SequenceClassifier(nn.Module):
@@ -113,7 +133,11 @@ class SequenceClassifier(nn.Module):
         batch, num_sequences, length = tokens_BNL.shape
         tokens = tokens_BNL.reshape(batch * num_sequences, length)
         valid = None if valid_BNL is None else valid_BNL.reshape(batch * num_sequences, length)
-        pooled = self.pooling(self.encoder(tokens, valid), valid)
+        if computes_packed(tokens.device):
+            packing = Packing(valid, batch=len(tokens), length=length)
+            pooled = self.pooling.divide(self.encoder.sum_packed(tokens, packing), packing)
+        else:
+            pooled = self.pooling(self.encoder(tokens, valid), valid)
         logits_BC: Tensor = self.head(pooled.view(batch, num_sequences, -1))
         return logits_BC
 

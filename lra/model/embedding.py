@@ -8,7 +8,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from lra.model.dropout import Dropout
+from lra.ops.dropout import DropoutMasks
+from lra.ops.packed_ends import Embed
+from lra.ops.packing import Packing
 
 
 class TokenPositionEmbedding(nn.Module):
@@ -22,7 +24,7 @@ class TokenPositionEmbedding(nn.Module):
         super().__init__()
         self.token = nn.Embedding(vocab_size, width)
         self.position = nn.Parameter(torch.empty(seq_len, width))
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         for table in (self.token.weight, self.position):
             nn.init.normal_(table, std=0.02)
 
@@ -32,3 +34,9 @@ class TokenPositionEmbedding(nn.Module):
         assert length <= len(self.position), f"length {length} > {len(self.position)}"
         x_BLD: Tensor = self.token(tokens_BL) + self.position[:length]
         return self.dropout(x_BLD)
+
+    def forward_packed(self, tokens_BL: Tensor, packing: Packing, masks: DropoutMasks | None) -> Tensor:
+        """Embed the real tokens alone; returns `[T, D]`."""
+        ids_T = packing.pack(tokens_BL)
+        x_TD: Tensor = Embed.apply(self.token.weight, self.position, ids_T, packing.position_T, masks)
+        return x_TD

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from lra.ops.packing import Packing
 from lra.types import UserError
 
 POOLINGS = ("padded_mean", "valid_mean")
@@ -36,6 +37,12 @@ class MaskedMean(nn.Module):
         if self.over == "padded_mean":
             return total_BD / x_BLD.shape[1]
         return total_BD / valid_BL.sum(1, keepdim=True).clamp(min=1)
+
+    def divide(self, total_BD: Tensor, packing: Packing) -> Tensor:
+        """The same from the sums over packed tokens, in the batch's order."""
+        if self.over == "padded_mean":
+            return total_BD / packing.length
+        return total_BD / packing.unsort(packing.counts_B[:, None]).clamp(min=1)
 
     def extra_repr(self) -> str:
         """Say the denominator in a printed model."""

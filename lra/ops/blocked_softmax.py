@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lra.ops.dropout import keep_mask, keep_scale
+from lra.ops.dropout import DropoutMasks
 
 BLOCK_ELEMENTS = 1 << 19  # scores held at once, all heads of one example: 2 MiB in float32, so they stay in cache
 

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
+from torch.nn.functional import embedding_bag, pad
+
+from lra.ops.packing import Packing
+
+ADDED_ROWS = 1024  # tokens whose gradients are added at once, so that they stay in cache
 
 
 def padded_segment_means(x_BHLE: Tensor, num_landmarks: int) -> Tensor:
@@ -51,3 +55,41 @@ def valid_segment_means(x_BHLE: Tensor, segment_BL: Tensor, sizes_BM: Tensor) ->
     sums = rows.new_zeros(batch * (landmarks + 1), heads * dims).index_add(0, target.flatten(), rows)
     sums_BMHE = sums.view(batch, landmarks + 1, heads, dims)[:, :landmarks]
     return (sums_BMHE / sizes_BM.clamp(min=1)[..., None, None]).transpose(1, 2)
+
+
+class Segments:
+    """The segments of packed sequences, each a run of neighbouring packed tokens.
+
+    Args:
+        packing: of T tokens of B sequences.
+        num_landmarks: M.
+        kind: `padded` cuts the padded length, as `padded_segment_means`; `valid` each sequence's own tokens, as
+            `valid_segments`.
+    """
+
+    def __init__(self, packing: Packing, num_landmarks: int, kind: str):
+        if kind == "padded":
+            size = -(-packing.length // num_landmarks)
+            segment_T = packing.position_T // size
+            self.masked = False
+        else:
+            used_B = packing.counts_B.clamp(max=num_landmarks)
+            segment_T = packing.rank_T * used_B[packing.sequence_T] // packing.counts_B[packing.sequence_T]
+            self.masked = packing.counts[-1] < num_landmarks
+        self.batch, self.num_landmarks = packing.batch, num_landmarks
+        self.segment_T = packing.sequence_T * num_landmarks + segment_T
+        ends = torch.bincount(self.segment_T, minlength=packing.batch * num_landmarks)
+        self.first_S = ends.cumsum(0) - ends
+        self.used_BM = ends.view(packing.batch, num_landmarks) > 0 if self.masked else None
+        self.divisor_S1 = (torch.full_like(ends, size) if kind == "padded" else ends.clamp(min=1))[:, None]
+
+    def means(self, x_TD: Tensor) -> Tensor:
+        """Means over the segments, `[B, M, D]`; zeros for one without a token."""
+        sums = embedding_bag(torch.arange(len(x_TD)), x_TD, self.first_S, mode="sum")
+        return (sums / self.divisor_S1).unflatten(0, (self.batch, self.num_landmarks))
+
+    def add_gradient(self, grad_BMD: Tensor, grad_TX: Tensor) -> None:
+        """Add the gradient of `means` to the first D columns of a gradient of tokens."""
+        share_SD = grad_BMD.flatten(0, 1) / self.divisor_S1
+        for rows, segment in zip(grad_TX.split(ADDED_ROWS), self.segment_T.split(ADDED_ROWS), strict=True):
+            rows[:, : share_SD.shape[1]] += share_SD.index_select(0, segment)

@@ -1,0 +1,64 @@
+"""The two ends of the encoder on packed tokens: embedding and dropout, last LayerNorm and sum.
+
+Letters: B sequences, T tokens, D model width, V rows of the token embedding, L rows of the position embedding.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lra.ops.dropout import DropoutMasks
+from lra.ops.fused_layers import chunks, drop, normalise, normalise_backward, num_chunks
+
+
+class Embed(torch.autograd.Function):
+    """dropout(token[ids] + position[places]): `[T, D]`; arguments both tables, ids `[T]`, places `[T]`, masks or None.
+
+    A table's gradient is added up row by row where the tokens are, and nowhere else.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, token: Tensor, position: Tensor, ids: Tensor, places: Tensor, masks: DropoutMasks | None
+    ) -> Tensor:
+        ctx.save_for_backward(ids, places)
+        ctx.masks, ctx.first = masks, masks.reserve(num_chunks(ids)) if masks else 0
+        ctx.rows = len(token), len(position)
+        out = token.new_empty(len(ids), token.shape[1])
+        for i, rows in chunks(ids):
+            embedded = token.index_select(0, ids[rows]) + position.index_select(0, places[rows])
+            out[rows] = drop(embedded, masks, ctx.first + i)
+        return out.mul_(masks.scale) if masks else out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        ids, places = ctx.saved_tensors
+        scale = ctx.masks.scale if ctx.masks else 1.0
+        grad_token, grad_position = (grads[0].new_zeros(count, grads[0].shape[1]) for count in ctx.rows)
+        for i, rows in chunks(ids):
+            grad = drop(grads[0][rows], ctx.masks, ctx.first + i)
+            grad_token.index_add_(0, ids[rows], grad)
+            grad_position.index_add_(0, places[rows], grad)
+        return grad_token.mul_(scale), grad_position.mul_(scale), None, None, None
+
+
+class NormSum(torch.autograd.Function):
+    """Sum over each sequence of the normalised rows, without gain and bias: `[B, D]`; arguments x `[T, D]`, counts."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, counts: list[int]) -> Tensor:
+        ctx.save_for_backward(x)
+        ctx.counts = counts
+        return torch.stack([normalise(rows)[0].sum(0) for rows in x.split(counts)])
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        (x,) = ctx.saved_tensors
+        grad_x = torch.empty_like(x)
+        for rows, out, grad in zip(x.split(ctx.counts), grad_x.split(ctx.counts), grads[0], strict=True):
+            normal, inverse = normalise(rows)
+            out.copy_(normalise_backward(grad.expand(rows.shape).contiguous(), normal, inverse))
+        return grad_x, None
