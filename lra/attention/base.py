@@ -57,17 +57,16 @@ class AttentionBackend(nn.Module):
         """
         raise AssertionError(f"{type(self).__name__} has no forward")
 
-    def forward_packed(self, qkv_TX: Tensor, packing: Packing) -> Tensor:
+    def forward_packed(self, qkv_PTE: Tensor, packing: Packing) -> Tensor:
         """The same mixing for the real tokens alone; a backend that gains by it has a version of its own.
 
         Args:
-            qkv_TX: queries, keys and values of the packed tokens side by side, `[T, 3·H·E]`.
+            qkv_PTE: planes of the packed tokens, `[3·H, T, E]`: the heads' queries, then keys, then values.
             packing: where the tokens stand.
 
         Returns:
-            `[T, H·E]`.
+            `[H, T, E]`.
         """
-        qkv = packing.unpack(qkv_TX).unflatten(2, (3, self.dims.num_heads, self.dims.head_dim))
-        q_BHLE, k_BHLE, v_BHLE = qkv.permute(2, 0, 3, 1, 4).unbind(0)
-        mixed_BHLE = self(q_BHLE, k_BHLE, v_BHLE, packing.valid_BL)
-        return packing.pack(mixed_BHLE.transpose(1, 2).flatten(2))
+        planes = packing.unpack_planes(qkv_PTE).unflatten(0, (3, self.dims.num_heads))
+        q_BHLE, k_BHLE, v_BHLE = planes.transpose(1, 2).unbind(0)
+        return packing.pack_planes(self(q_BHLE, k_BHLE, v_BHLE, packing.valid_BL).transpose(0, 1))

@@ -102,20 +102,21 @@ class NystromAttention(AttentionBackend):
         weighted_BHME = self._pseudo_inverse(kernel_2) @ summary_BHME
         return scaled_dot_product_attention(q_BHLE, k_BHME, weighted_BHME, attn_mask=attendable(used_BM))
 
-    def forward_packed(self, qkv_TX: Tensor, packing: Packing) -> Tensor:
+    def forward_packed(self, qkv_PTE: Tensor, packing: Packing) -> Tensor:
         """Attend where real tokens are; see the base class."""
         if self.landmarks == "padded" and self.num_landmarks >= packing.length:
-            return super().forward_packed(qkv_TX, packing)
+            return super().forward_packed(qkv_PTE, packing)
         key = (self.num_landmarks, self.landmarks)
         if key not in packing.segments:  # the same for every layer
             packing.segments[key] = Segments(packing, *key)
         segments = packing.segments[key]
 
-        def mix(q_BHME: Tensor, k_BHME: Tensor, summary_BHME: Tensor) -> Tensor:
-            return self._pseudo_inverse(self._kernel_2(q_BHME, k_BHME, segments.used_BM)) @ summary_BHME
+        def mix(q_HBME: Tensor, k_HBME: Tensor, summary_HBME: Tensor) -> Tensor:
+            kernel_2 = self._kernel_2(q_HBME.transpose(0, 1), k_HBME.transpose(0, 1), segments.used_BM)
+            return self._pseudo_inverse(kernel_2).transpose(0, 1) @ summary_HBME
 
-        out_TD: Tensor = PackedNystrom.apply(qkv_TX, self.value_skip, packing, segments, self.dims.num_heads, mix)
-        return out_TD
+        out_HTE: Tensor = PackedNystrom.apply(qkv_PTE, self.value_skip, packing, segments, mix)
+        return out_HTE
 
     def _kernel_2(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None) -> Tensor:
         """softmax(q̃ k̃ᵀ / √E) `[B, H, M, M]`; rows and columns of unused landmarks are 0, and so in its inverse."""

@@ -1,6 +1,6 @@
 """Nyström attention on packed tokens: `NystromAttention.forward`, computed where real tokens are and nowhere else.
 
-Letters: T tokens, B sequences, D = H·E width, H heads, E dims per head, M landmarks, F taps.
+Letters: T tokens, B sequences, H heads, E dims per head, M landmarks, F taps.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ Mix = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class PackedNystrom(torch.autograd.Function):
-    """`[T, 3·D]` queries, keys and values, and a filter `[H, F]` or None, to `[T, D]`.
+    """Planes `[3·H, T, E]` of queries, keys and values, and a filter `[H, F]` or None, to `[H, T, E]`.
 
     `mix` makes the landmarks' values of landmark queries, landmark keys and what kernel 3 collects, all
-    `[B, H, M, E]`: pinv(kernel 2) times the last.
+    `[H, B, M, E]`: pinv(kernel 2) times the last.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, qkv: Tensor, taps: Tensor | None, packing: Packing, segments: Segments, heads: int, mix: Mix
+        ctx: Any, qkv: Tensor, taps: Tensor | None, packing: Packing, segments: Segments, mix: Mix
     ) -> Tensor:
-        q, k, v = qkv.chunk(3, 1)
-        scale = (q.shape[1] // heads) ** -0.5
-        marks_q, marks_k = (x.unflatten(2, (heads, -1)).transpose(1, 2) for x in segments.means(qkv).chunk(3, 2)[:2])
+        q, k, v = qkv.chunk(3)
+        scale = q.shape[2] ** -0.5
+        marks_q, marks_k = segments.means(qkv[: 2 * len(q)]).chunk(2)
         summary = to_landmarks(marks_q * scale, k, v, packing)
         leaves = [x.detach().requires_grad_(ctx.needs_input_grad[0]) for x in (marks_q, marks_k, summary)]
         with torch.set_grad_enabled(ctx.needs_input_grad[0]):
@@ -54,17 +54,17 @@ class PackedNystrom(torch.autograd.Function):
         qkv, taps = ctx.saved_tensors
         packing, segments, scale = ctx.packing, ctx.segments, ctx.scale
         marks_q, marks_k, _ = ctx.leaves
-        q, k, v = qkv.chunk(3, 1)
+        q, k, v = qkv.chunk(3)
         grad_qkv = torch.empty_like(qkv)
-        grad_q, grad_k, grad_v = grad_qkv.chunk(3, 1)
+        grad_q, grad_k, grad_v = grad_qkv.chunk(3)
         grad_1, grad_mixed = from_landmarks_backward(
             grads[0], q, marks_k * scale, ctx.mixed.detach(), packing, grad_q, masked=segments.masked
         )
         grad_marks_q, grad_marks_k, grad_summary = torch.autograd.grad(ctx.mixed, ctx.leaves, grad_mixed)
         grad_3 = to_landmarks_backward(grad_summary, marks_q * scale, k, v, packing, grad_k, grad_v)
-        grad_marks = [grad_marks_q.add(grad_3, alpha=scale), grad_marks_k.add(grad_1, alpha=scale)]
-        segments.add_gradient(torch.cat([x.transpose(1, 2).flatten(2) for x in grad_marks], 2), grad_qkv)
+        grad_marks = grad_marks_q.add(grad_3, alpha=scale), grad_marks_k.add(grad_1, alpha=scale)
+        segments.add_gradient(torch.cat(grad_marks), grad_qkv[: 2 * len(q)])
         grad_taps = None
         if taps is not None:
             grad_taps = add_convolution_backward(grads[0], v, taps, packing, grad_v)
-        return grad_qkv, grad_taps, None, None, None, None
+        return grad_qkv, grad_taps, None, None, None

@@ -83,9 +83,10 @@ class EncoderBlock(nn.Module):
     def forward_packed(self, x_TD: Tensor, packing: Packing, masks: DropoutMasks | None) -> Tensor:
         """Transform the real tokens alone, `[T, D]`."""
         norm, attention, (up, _, _, down, _) = self.attention_norm, self.attention, self.feed_forward
-        qkv_TX = NormLinear.apply(x_TD, norm.weight, norm.bias, attention.qkv.weight, attention.qkv.bias)
-        mixed_TD = attention.backend.forward_packed(qkv_TX, packing)
-        x_TD = ProjectResidual.apply(x_TD, mixed_TD, attention.out.weight, attention.out.bias, masks)
+        qkv = attention.qkv
+        qkv_PTE = NormLinear.apply(x_TD, norm.weight, norm.bias, qkv.weight, qkv.bias, 3 * attention.num_heads)
+        mixed_HTE = attention.backend.forward_packed(qkv_PTE, packing)
+        x_TD = ProjectResidual.apply(x_TD, mixed_HTE, attention.out.weight, attention.out.bias, masks)
         norm = self.feed_forward_norm
         out_TD: Tensor = FeedForwardResidual.apply(
             x_TD, norm.weight, norm.bias, up.weight, up.bias, down.weight, down.bias, masks

@@ -11,7 +11,7 @@ from torch.nn.functional import embedding_bag, pad
 
 from lra.ops.packing import Packing
 
-ADDED_ROWS = 1024  # tokens whose gradients are added at once, so that they stay in cache
+ADDED_ROWS = 4096  # tokens whose gradients are added at once, so that they stay in cache
 
 
 def padded_segment_means(x_BHLE: Tensor, num_landmarks: int) -> Tensor:
@@ -83,13 +83,14 @@ class Segments:
         self.used_BM = ends.view(packing.batch, num_landmarks) > 0 if self.masked else None
         self.divisor_S1 = (torch.full_like(ends, size) if kind == "padded" else ends.clamp(min=1))[:, None]
 
-    def means(self, x_TD: Tensor) -> Tensor:
-        """Means over the segments, `[B, M, D]`; zeros for one without a token."""
-        sums = embedding_bag(torch.arange(len(x_TD)), x_TD, self.first_S, mode="sum")
-        return (sums / self.divisor_S1).unflatten(0, (self.batch, self.num_landmarks))
+    def means(self, x_PTE: Tensor) -> Tensor:
+        """Means over the segments, `[P, B, M, E]`; zeros for one without a token."""
+        tokens = torch.arange(x_PTE.shape[1])
+        sums = torch.stack([embedding_bag(tokens, x_TE, self.first_S, mode="sum") for x_TE in x_PTE])
+        return (sums / self.divisor_S1).unflatten(1, (self.batch, self.num_landmarks))
 
-    def add_gradient(self, grad_BMD: Tensor, grad_TX: Tensor) -> None:
-        """Add the gradient of `means` to the first D columns of a gradient of tokens."""
-        share_SD = grad_BMD.flatten(0, 1) / self.divisor_S1
-        for rows, segment in zip(grad_TX.split(ADDED_ROWS), self.segment_T.split(ADDED_ROWS), strict=True):
-            rows[:, : share_SD.shape[1]] += share_SD.index_select(0, segment)
+    def add_gradient(self, grad_PBME: Tensor, grad_PTE: Tensor) -> None:
+        """Add the gradient of `means` to a gradient of tokens."""
+        for share_SE, grad_TE in zip(grad_PBME.flatten(1, 2) / self.divisor_S1, grad_PTE, strict=True):
+            for rows, segment in zip(grad_TE.split(ADDED_ROWS), self.segment_T.split(ADDED_ROWS), strict=True):
+                rows += share_SE.index_select(0, segment)

@@ -28,7 +28,7 @@ class Embed(torch.autograd.Function):
         ctx.masks, ctx.first = masks, masks.reserve(num_chunks(ids)) if masks else 0
         ctx.rows = len(token), len(position)
         out = token.new_empty(len(ids), token.shape[1])
-        for i, rows in chunks(ids):
+        for i, rows, _ in chunks(ids):
             embedded = token.index_select(0, ids[rows]) + position.index_select(0, places[rows])
             out[rows] = drop(embedded, masks, ctx.first + i)
         return out.mul_(masks.scale) if masks else out
@@ -38,7 +38,7 @@ class Embed(torch.autograd.Function):
         ids, places = ctx.saved_tensors
         scale = ctx.masks.scale if ctx.masks else 1.0
         grad_token, grad_position = (grads[0].new_zeros(count, grads[0].shape[1]) for count in ctx.rows)
-        for i, rows in chunks(ids):
+        for i, rows, _ in chunks(ids):
             grad = drop(grads[0][rows], ctx.masks, ctx.first + i)
             grad_token.index_add_(0, ids[rows], grad)
             grad_position.index_add_(0, places[rows], grad)
@@ -52,13 +52,13 @@ class NormSum(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, counts: list[int]) -> Tensor:
         ctx.save_for_backward(x)
         ctx.counts = counts
-        return torch.stack([normalise(rows)[0].sum(0) for rows in x.split(counts)])
+        return torch.cat([normalise(rows[None])[0].sum(1) for rows in x.split(counts)])
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (x,) = ctx.saved_tensors
         grad_x = torch.empty_like(x)
         for rows, out, grad in zip(x.split(ctx.counts), grad_x.split(ctx.counts), grads[0], strict=True):
-            normal, inverse = normalise(rows)
-            out.copy_(normalise_backward(grad.expand(rows.shape).contiguous(), normal, inverse))
+            normal, inverse = normalise(rows[None])
+            out.copy_(normalise_backward(grad.expand(normal.shape).contiguous(), normal, inverse)[0])
         return grad_x, None

@@ -8,129 +8,104 @@ Letters: T tokens, B sequences, H heads, E dims per head, M landmarks, G sequenc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
 from lra.ops.packing import Group, Packing
 
 
-class Part(NamedTuple):
-    """One head of one group: its sequences, its columns, and its rows `[G, W, E]` of some packed tensors."""
-
-    group: Group
-    place: tuple[slice, int]
-    columns: slice
-    tensors: list[Tensor]
-
-
-def parts(packing: Packing, heads: int, *packed: Tensor) -> Iterator[Part]:
-    """Each head of each group, with the parts of `packed`, each `[T, H·E]`."""
-    for group in packing.groups:
-        padded = [group.padded(x) for x in packed]
-        for h in range(heads):
-            dims = packed[0].shape[1] // heads
-            columns = slice(h * dims, (h + 1) * dims)
-            yield Part(group, (group.sequences, h), columns, [x[..., columns] for x in padded])
-
-
-def hide_padding(scores_GMW: Tensor, group: Group) -> None:
-    """−∞ for keys beyond a sequence's end."""
-    width = scores_GMW.shape[2]
-    for sequence, count in zip(scores_GMW, group.counts, strict=True):
-        if count < width:
-            sequence[:, count:] = float("-inf")
-
-
-def hide_unused(scores_GWM: Tensor, group: Group) -> None:
-    """−∞ for landmarks that a sequence of fewer tokens does not have."""
-    landmarks = scores_GWM.shape[2]
-    for sequence, count in zip(scores_GWM, group.counts, strict=True):
-        if count < landmarks:
-            sequence[:, count:] = float("-inf")
-
-
-def to_landmarks(q_BHME: Tensor, k_TD: Tensor, v_TD: Tensor, packing: Packing) -> Tensor:
+def to_landmarks(q_HBME: Tensor, k_HTE: Tensor, v_HTE: Tensor, packing: Packing) -> Tensor:
     """softmax(q kᵀ) v over each sequence's tokens, q scaled already; zeros for a sequence without any."""
-    out_BHME = torch.zeros_like(q_BHME)
-    for group, place, _, (k, v) in parts(packing, q_BHME.shape[1], k_TD, v_TD):
-        torch.bmm(_weights_of_tokens(q_BHME[place], k, group), v, out=out_BHME[place])
-    return out_BHME
+    out_HBME = torch.zeros_like(q_HBME)
+    for group in packing.groups:
+        for q_BME, k_TE, v_TE, out_BME in zip(q_HBME, k_HTE, v_HTE, out_HBME, strict=True):
+            weights_GMW = weights_of_tokens(q_BME[group.sequences], group.take(k_TE), group)
+            torch.bmm(weights_GMW, group.take(v_TE), out=out_BME[group.sequences])
+    return out_HBME
 
 
 def to_landmarks_backward(
-    grad_BHME: Tensor,
-    q_BHME: Tensor,
-    k_TD: Tensor,
-    v_TD: Tensor,
+    grad_HBME: Tensor,
+    q_HBME: Tensor,
+    k_HTE: Tensor,
+    v_HTE: Tensor,
     packing: Packing,
-    grad_k_TD: Tensor,
-    grad_v_TD: Tensor,
+    grad_k_HTE: Tensor,
+    grad_v_HTE: Tensor,
 ) -> Tensor:
-    """Gradient of q; those of k are written, those of v are added, in place."""
-    grad_q_BHME = torch.zeros_like(q_BHME)
-    for group, place, columns, (k, v) in parts(packing, q_BHME.shape[1], k_TD, v_TD):
-        weights, grad = _weights_of_tokens(q_BHME[place], k, group), grad_BHME[place]
-        grad_scores = _softmax_backward(torch.bmm(grad, v.mT), weights)
-        torch.bmm(grad_scores, k, out=grad_q_BHME[place])
-        group.store(torch.bmm(grad_scores.mT, q_BHME[place]), grad_k_TD[:, columns])
-        group.store(torch.bmm(weights.mT, grad), grad_v_TD[:, columns])
-    return grad_q_BHME
+    """Gradient of q; those of k and v are written in place."""
+    grad_q_HBME = torch.zeros_like(q_HBME)
+    for group in packing.groups:
+        for h, k_TE in enumerate(k_HTE):
+            q_GME, grad_GME = q_HBME[h, group.sequences], grad_HBME[h, group.sequences]
+            k_GWE = group.take(k_TE)
+            weights_GMW = weights_of_tokens(q_GME, k_GWE, group)
+            group.store_product(weights_GMW.mT, grad_GME, grad_v_HTE[h])
+            grad_scores_GMW = softmax_backward(torch.bmm(grad_GME, group.take(v_HTE[h]).mT), weights_GMW)
+            torch.bmm(grad_scores_GMW, k_GWE, out=grad_q_HBME[h, group.sequences])
+            group.store_product(grad_scores_GMW.mT, q_GME, grad_k_HTE[h])
+    return grad_q_HBME
 
 
-def from_landmarks(q_TD: Tensor, k_BHME: Tensor, v_BHME: Tensor, packing: Packing, *, masked: bool) -> Tensor:
-    """softmax(q kᵀ) v of every token over its sequence's landmarks, k scaled already; `[T, H·E]`.
+def from_landmarks(q_HTE: Tensor, k_HBME: Tensor, v_HBME: Tensor, packing: Packing, *, masked: bool) -> Tensor:
+    """softmax(q kᵀ) v of every token over its sequence's landmarks, k scaled already; `[H, T, E]`.
 
     Args:
-        q_TD: queries.
-        k_BHME: landmarks.
-        v_BHME: their values.
+        q_HTE: queries.
+        k_HBME: landmarks.
+        v_HBME: their values.
         packing: of the tokens.
         masked: True when a sequence of fewer than M tokens has as many landmarks.
     """
-    out_TD = torch.empty_like(q_TD)
-    for group, place, columns, (q,) in parts(packing, k_BHME.shape[1], q_TD):
-        weights = _weights_of_landmarks(q, k_BHME[place], group, masked)
-        group.store(torch.bmm(weights, v_BHME[place]), out_TD[:, columns])
-    return out_TD
+    out_HTE = torch.empty_like(q_HTE)
+    for group in packing.groups:
+        for q_TE, k_BME, v_BME, out_TE in zip(q_HTE, k_HBME, v_HBME, out_HTE, strict=True):
+            weights_GWM = weights_of_landmarks(group.take(q_TE), k_BME[group.sequences], group, masked)
+            group.store_product(weights_GWM, v_BME[group.sequences], out_TE)
+    return out_HTE
 
 
 def from_landmarks_backward(
-    grad_TD: Tensor,
-    q_TD: Tensor,
-    k_BHME: Tensor,
-    v_BHME: Tensor,
+    grad_HTE: Tensor,
+    q_HTE: Tensor,
+    k_HBME: Tensor,
+    v_HBME: Tensor,
     packing: Packing,
-    grad_q_TD: Tensor,
+    grad_q_HTE: Tensor,
     *,
     masked: bool,
 ) -> tuple[Tensor, Tensor]:
     """Gradients of k and v; that of q is written in place."""
-    grad_k_BHME, grad_v_BHME = torch.zeros_like(k_BHME), torch.zeros_like(v_BHME)
-    for group, place, columns, (q, grad) in parts(packing, k_BHME.shape[1], q_TD, grad_TD):
-        weights = _weights_of_landmarks(q, k_BHME[place], group, masked)
-        torch.bmm(weights.mT, grad, out=grad_v_BHME[place])
-        grad_scores = _softmax_backward(torch.bmm(grad, v_BHME[place].mT), weights)
-        torch.bmm(grad_scores.mT, q, out=grad_k_BHME[place])
-        group.store(torch.bmm(grad_scores, k_BHME[place]), grad_q_TD[:, columns])
-    return grad_k_BHME, grad_v_BHME
+    grad_k_HBME, grad_v_HBME = torch.zeros_like(k_HBME), torch.zeros_like(v_HBME)
+    for group in packing.groups:
+        for h, q_TE in enumerate(q_HTE):
+            k_GME, v_GME = k_HBME[h, group.sequences], v_HBME[h, group.sequences]
+            q_GWE, grad_GWE = group.take(q_TE), group.take(grad_HTE[h], zeros=True)
+            weights_GWM = weights_of_landmarks(q_GWE, k_GME, group, masked)
+            torch.bmm(weights_GWM.mT, grad_GWE, out=grad_v_HBME[h, group.sequences])
+            grad_scores_GWM = softmax_backward(torch.bmm(grad_GWE, v_GME.mT), weights_GWM)
+            torch.bmm(grad_scores_GWM.mT, q_GWE, out=grad_k_HBME[h, group.sequences])
+            group.store_product(grad_scores_GWM, k_GME, grad_q_HTE[h])
+    return grad_k_HBME, grad_v_HBME
 
 
-def _weights_of_tokens(q_GME: Tensor, k_GWE: Tensor, group: Group) -> Tensor:
+def weights_of_tokens(q_GME: Tensor, k_GWE: Tensor, group: Group) -> Tensor:
+    """softmax(q kᵀ) over each sequence's own tokens, `[G, M, W]`."""
     scores = torch.bmm(q_GME, k_GWE.mT)
-    hide_padding(scores, group)
+    for i, count in group.short:
+        scores[i, :, count:] = float("-inf")
     return torch.softmax(scores, -1, out=scores)
 
 
-def _weights_of_landmarks(q_GWE: Tensor, k_GME: Tensor, group: Group, masked: bool) -> Tensor:
+def weights_of_landmarks(q_GWE: Tensor, k_GME: Tensor, group: Group, masked: bool) -> Tensor:
+    """softmax(q kᵀ) over each sequence's own landmarks, `[G, W, M]`."""
     scores = torch.bmm(q_GWE, k_GME.mT)
     if masked:
-        hide_unused(scores, group)
+        for own, count in zip(scores, group.counts, strict=True):
+            own[:, count:] = float("-inf")
     return torch.softmax(scores, -1, out=scores)
 
 
-def _softmax_backward(grad: Tensor, weights: Tensor) -> Tensor:
+def softmax_backward(grad: Tensor, weights: Tensor) -> Tensor:
     """Gradient of the scores; overwrites `grad`."""
     return torch.ops.aten._softmax_backward_data.out(grad, weights, -1, weights.dtype, grad_input=grad)

@@ -34,24 +34,50 @@ class Group:
     rows: slice
     counts: list[int]
 
-    def padded(self, x_TD: Tensor) -> Tensor:
-        """The group's rows as `[G, W, D]`, zeros at the end of shorter ones; a view where there are none."""
-        rows = x_TD[self.rows]
-        if self.counts[0] == self.counts[-1]:
-            return rows.unflatten(0, (len(self.counts), self.counts[0]))
-        out = x_TD.new_zeros(len(self.counts), self.counts[0], x_TD.shape[1])
-        for sequence, own in zip(out, rows.split(self.counts), strict=True):
-            sequence[: len(own)] = own
+    @cached_property
+    def even(self) -> bool:
+        """True when all have the same number of tokens."""
+        return self.counts[0] == self.counts[-1]
+
+    @cached_property
+    def _real_GW(self) -> Tensor:
+        return torch.arange(self.counts[0]) < torch.tensor(self.counts)[:, None]
+
+    @cached_property
+    def _places(self) -> Tensor:
+        """Where the tokens stand in `[G · W]`."""
+        return self._real_GW.flatten().nonzero()[:, 0]
+
+    @cached_property
+    def _tokens(self) -> Tensor:
+        """The token at each place of `[G · W]`; at padding some other one."""
+        return (self._real_GW.flatten().cumsum(0) - 1).clamp(min=0)
+
+    @cached_property
+    def short(self) -> list[tuple[int, int]]:
+        """Number and count of each sequence that is shorter than the longest."""
+        return [(i, count) for i, count in enumerate(self.counts) if count < self.counts[0]]
+
+    def take(self, x_TE: Tensor, *, zeros: bool = False) -> Tensor:
+        """The group's rows as `[G, W, E]`, a view if it is even.
+
+        Beyond a shorter sequence's end stand other rows or, on demand, zeros.
+        """
+        rows = x_TE[self.rows]
+        if not self.even:
+            rows = rows.index_select(0, self._tokens)
+        out = rows.unflatten(0, (len(self.counts), self.counts[0]))
+        if zeros:
+            for i, count in self.short:
+                out[i, count:] = 0
         return out
 
-    def store(self, x_GWD: Tensor, out_TD: Tensor) -> None:
-        """Write what `padded` would have read."""
-        rows = out_TD[self.rows]
-        if self.counts[0] == self.counts[-1]:
-            rows.unflatten(0, (len(self.counts), self.counts[0])).copy_(x_GWD)
-            return
-        for sequence, own in zip(x_GWD, rows.split(self.counts), strict=True):
-            own.copy_(sequence[: len(own)])
+    def store_product(self, a_GWK: Tensor, b_GKE: Tensor, out_TE: Tensor) -> None:
+        """Write a product where `take` would read it."""
+        if self.even:
+            torch.bmm(a_GWK, b_GKE, out=self.take(out_TE))
+        else:
+            torch.index_select(torch.bmm(a_GWK, b_GKE).flatten(0, 1), 0, self._places, out=out_TE[self.rows])
 
 
 class Packing:
@@ -78,6 +104,7 @@ class Packing:
             self.place_T = self.order_B[place_T // length] * length + place_T % length
         self.counts: list[int] = self.counts_B.tolist()
         self.segments: dict[tuple[int, str], Any] = {}  # what the layers of one pass share
+        self.layouts: dict[int, Any] = {}
 
     @cached_property
     def position_T(self) -> Tensor:
@@ -114,17 +141,21 @@ class Packing:
             first, row = first + len(counts), row + total
         return groups
 
-    def pack(self, x_BLD: Tensor) -> Tensor:
-        """Real tokens' entries of `[B, L]` or `[B, L, D]`, as `[T]` or `[T, D]`."""
-        flat = x_BLD.flatten(0, 1)
-        return flat if self.whole else flat.index_select(0, self.place_T)
+    def pack(self, x_BL: Tensor) -> Tensor:
+        """Real tokens' entries of `[B, L]`, as `[T]`."""
+        return x_BL.flatten() if self.whole else x_BL.flatten().index_select(0, self.place_T)
 
-    def unpack(self, x_TD: Tensor) -> Tensor:
-        """Back to `[B, L, D]`, zeros at padding."""
+    def pack_planes(self, x_PBLE: Tensor) -> Tensor:
+        """Real tokens' rows of `[P, B, L, E]`, as `[P, T, E]`."""
+        flat = x_PBLE.flatten(1, 2)
+        return flat if self.whole else flat.index_select(1, self.place_T)
+
+    def unpack_planes(self, x_PTE: Tensor) -> Tensor:
+        """From `[P, T, E]` to `[P, B, L, E]`, zeros at padding."""
         if not self.whole:
-            rows = x_TD.new_zeros(self.batch * self.length, x_TD.shape[1])
-            x_TD = rows.index_copy(0, self.place_T, x_TD)
-        return x_TD.unflatten(0, (self.batch, self.length))
+            rows = x_PTE.new_zeros(len(x_PTE), self.batch * self.length, x_PTE.shape[2])
+            x_PTE = rows.index_copy(1, self.place_T, x_PTE)
+        return x_PTE.unflatten(1, (self.batch, self.length))
 
     def unsort(self, x_BD: Tensor) -> Tensor:
         """One row per packed sequence, back in the batch's order."""
