@@ -42,7 +42,7 @@ class PackedNystrom(torch.autograd.Function):
         leaves = [x.detach().requires_grad_(ctx.needs_input_grad[0]) for x in (marks_q, marks_k, summary)]
         with torch.set_grad_enabled(ctx.needs_input_grad[0]):
             mixed = mix(*leaves)
-        out = from_landmarks(q, marks_k * scale, mixed.detach(), packing, masked=segments.masked)
+        out = from_landmarks(q, marks_k * scale, mixed.detach(), packing, segments.used)
         if taps is not None:
             add_convolution(v, taps, packing, out)
         ctx.save_for_backward(qkv, taps)
@@ -58,7 +58,7 @@ class PackedNystrom(torch.autograd.Function):
         grad_qkv = torch.empty_like(qkv)
         grad_q, grad_k, grad_v = grad_qkv.chunk(3)
         grad_1, grad_mixed = from_landmarks_backward(
-            grads[0], q, marks_k * scale, ctx.mixed.detach(), packing, grad_q, masked=segments.masked
+            grads[0], q, marks_k * scale, ctx.mixed.detach(), packing, segments.used, grad_q
         )
         grad_marks_q, grad_marks_k, grad_summary = torch.autograd.grad(ctx.mixed, ctx.leaves, grad_mixed)
         grad_3 = to_landmarks_backward(grad_summary, marks_q * scale, k, v, packing, grad_k, grad_v)

@@ -71,16 +71,16 @@ class Segments:
         if kind == "padded":
             size = -(-packing.length // num_landmarks)
             segment_T = packing.position_T // size
-            self.masked = False
+            self.used = [num_landmarks] * packing.batch
         else:
             used_B = packing.counts_B.clamp(max=num_landmarks)
             segment_T = packing.rank_T * used_B[packing.sequence_T] // packing.counts_B[packing.sequence_T]
-            self.masked = packing.counts[-1] < num_landmarks
+            self.used = used_B.tolist()
         self.batch, self.num_landmarks = packing.batch, num_landmarks
         self.segment_T = packing.sequence_T * num_landmarks + segment_T
         ends = torch.bincount(self.segment_T, minlength=packing.batch * num_landmarks)
         self.first_S = ends.cumsum(0) - ends
-        self.used_BM = ends.view(packing.batch, num_landmarks) > 0 if self.masked else None
+        self.used_BM = ends.view(packing.batch, num_landmarks) > 0 if min(self.used) < num_landmarks else None
         self.divisor_S1 = (torch.full_like(ends, size) if kind == "padded" else ends.clamp(min=1))[:, None]
 
     def means(self, x_PTE: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Depthwise convolution along packed sequences as products with banded matrices.
 
-A convolution of each head's values with one short filter is what a grouped conv2d does slowly on a CPU. Here the
-sequences of a group stand in one row with gaps of zeros between them, and the row is cut into blocks; a block of
+A convolution of each head's values with one short filter is what a grouped conv2d does slowly on a CPU. Here some
+sequences stand in one row with gaps of zeros between them, and the row is cut into blocks; a block of
 outputs is one small banded matrix, made of the filter, times its window of inputs.
 
 Letters: T tokens, H heads, E dims per head, F taps (odd), S outputs per block, N blocks.
@@ -14,9 +14,10 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from lra.ops.packing import GROUP_ROWS, Packing
+from lra.ops.packing import Packing
 
 BLOCK = 32  # S: smaller ones multiply fewer zeros, larger ones are faster per product
+POSITIONS = 4096  # of the sequences that are convolved at once, so that they stay in cache
 
 
 def add_convolution(x_HTE: Tensor, filter_HF: Tensor, packing: Packing, out_HTE: Tensor) -> None:
@@ -86,27 +87,14 @@ def _layouts(packing: Packing, taps: int) -> Iterator[tuple[slice, _Layout]]:
 
 
 def _make_layouts(packing: Packing, taps: int) -> Iterator[tuple[slice, _Layout]]:
-    if packing.has_holes:
-        size = max(1, GROUP_ROWS // packing.length)
-        counts = [packing.counts[start : start + size] for start in range(0, packing.batch, size)]
-        lengths = [packing.length] * len(counts)
-    else:
-        counts = [group.counts for group in packing.groups]
-        lengths = [group[0] for group in counts]
     row = sequence = 0
-    for group, length in zip(counts, lengths, strict=True):
-        rows = slice(row, row + sum(group))
-        yield (
-            rows,
-            _Layout(
-                packing.position_T[rows],
-                packing.sequence_T[rows] - sequence,
-                count=len(group),
-                length=length,
-                taps=taps,
-            ),
-        )
-        row, sequence = rows.stop, sequence + len(group)
+    while sequence < packing.batch and packing.counts[sequence]:
+        length = packing.length if packing.has_holes else packing.counts[sequence]
+        counts = packing.counts[sequence : sequence + max(1, POSITIONS // length)]
+        rows = slice(row, row + sum(counts))
+        position_T, sequence_T = packing.position_T[rows], packing.sequence_T[rows] - sequence
+        yield rows, _Layout(position_T, sequence_T, count=len(counts), length=length, taps=taps)
+        row, sequence = rows.stop, sequence + len(counts)
 
 
 def _bands(filter_HF: Tensor) -> Tensor:

@@ -1,83 +1,19 @@
 """Real tokens of a batch, one after the other: what is computed once per token need not be computed for padding.
 
-The sequences stand longest first, so that neighbours are of similar length; groups of them make up products that are
-large enough to be fast and small enough to stay in a core's cache.
+The sequences stand longest first, so that neighbours are of similar length.
 
-Letters: B sequences, L positions, T real tokens of all sequences, D any width, G sequences of a group, W the longest
-of them.
+Letters: B sequences, L positions, T real tokens of all sequences, P planes, D and E any width.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import torch
 from torch import Tensor
-
-GROUP_ROWS = 4096  # tokens of one group: with 64 landmarks a head's kernel is 1 MiB in float32
-EVEN_ENOUGH = 0.8  # a sequence joins a group while it is at least this share of the longest
-
-
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """Neighbouring sequences.
-
-    Attributes:
-        sequences: their places among the packed sequences.
-        rows: their tokens among the packed tokens.
-        counts: real tokens of each, longest first.
-    """
-
-    sequences: slice
-    rows: slice
-    counts: list[int]
-
-    @cached_property
-    def even(self) -> bool:
-        """True when all have the same number of tokens."""
-        return self.counts[0] == self.counts[-1]
-
-    @cached_property
-    def _real_GW(self) -> Tensor:
-        return torch.arange(self.counts[0]) < torch.tensor(self.counts)[:, None]
-
-    @cached_property
-    def _places(self) -> Tensor:
-        """Where the tokens stand in `[G · W]`."""
-        return self._real_GW.flatten().nonzero()[:, 0]
-
-    @cached_property
-    def _tokens(self) -> Tensor:
-        """The token at each place of `[G · W]`; at padding some other one."""
-        return (self._real_GW.flatten().cumsum(0) - 1).clamp(min=0)
-
-    @cached_property
-    def short(self) -> list[tuple[int, int]]:
-        """Number and count of each sequence that is shorter than the longest."""
-        return [(i, count) for i, count in enumerate(self.counts) if count < self.counts[0]]
-
-    def take(self, x_TE: Tensor, *, zeros: bool = False) -> Tensor:
-        """The group's rows as `[G, W, E]`, a view if it is even.
-
-        Beyond a shorter sequence's end stand other rows or, on demand, zeros.
-        """
-        rows = x_TE[self.rows]
-        if not self.even:
-            rows = rows.index_select(0, self._tokens)
-        out = rows.unflatten(0, (len(self.counts), self.counts[0]))
-        if zeros:
-            for i, count in self.short:
-                out[i, count:] = 0
-        return out
-
-    def store_product(self, a_GWK: Tensor, b_GKE: Tensor, out_TE: Tensor) -> None:
-        """Write a product where `take` would read it."""
-        if self.even:
-            torch.bmm(a_GWK, b_GKE, out=self.take(out_TE))
-        else:
-            torch.index_select(torch.bmm(a_GWK, b_GKE).flatten(0, 1), 0, self._places, out=out_TE[self.rows])
 
 
 class Packing:
@@ -126,20 +62,11 @@ class Packing:
         """True where padding stands before a real token."""
         return not self.whole and not self.position_T.equal(self.rank_T)
 
-    @cached_property
-    def groups(self) -> list[Group]:
-        """All sequences with a real token, in groups of `GROUP_ROWS` tokens or one sequence."""
-        groups, first, row, used = [], 0, 0, sum(count > 0 for count in self.counts)
-        while first < used:
-            longest = self.counts[first]
-            last = min(used, first + max(1, GROUP_ROWS // longest))
-            counts = [count for count in self.counts[first:last] if count >= EVEN_ENOUGH * longest]
-            total = sum(counts)
-            groups.append(
-                Group(sequences=slice(first, first + len(counts)), rows=slice(row, row + total), counts=counts)
-            )
-            first, row = first + len(counts), row + total
-        return groups
+    def sequences(self) -> Iterator[tuple[int, slice]]:
+        """Place and rows of each sequence that has a real token."""
+        for b, (end, count) in enumerate(zip(accumulate(self.counts), self.counts, strict=True)):
+            if count:
+                yield b, slice(end - count, end)
 
     def pack(self, x_BL: Tensor) -> Tensor:
         """Real tokens' entries of `[B, L]`, as `[T]`."""
