@@ -5,11 +5,14 @@ Letters: B examples, H heads, L positions, E dims per head.
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 from torch.nn.functional import dropout, scaled_dot_product_attention
 
 from lra.attention.base import AttentionBackend, AttentionDims
-from lra.ops.blocked_softmax import blocked_attention
+from lra.ops.dropout import DropoutMasks
+from lra.ops.packed_attention import dropout_attention, exact_attention_packed
+from lra.ops.packing import Packing
 from lra.ops.softmax import attendable, masked_softmax
 from lra.types import UserError
 
@@ -43,10 +46,19 @@ class FullAttention(AttentionBackend):
             keep = None if valid_BL is None else valid_BL[:, None, None, :]
             weights = masked_softmax(q_BHLE @ k_BHLE.mT * self.dims.head_dim**-0.5, keep)
             return dropout(weights, rate) @ v_BHLE
-        keep = attendable(valid_BL)
-        if rate > 0 and q_BHLE.device.type == "cpu":
-            return blocked_attention(q_BHLE, k_BHLE, v_BHLE, None if keep is None else keep[:, 0, 0], dropout=rate)
-        return scaled_dot_product_attention(q_BHLE, k_BHLE, v_BHLE, attn_mask=keep, dropout_p=rate)
+        if q_BHLE.device.type == "cpu" and not torch.compiler.is_compiling():
+            packing = Packing(valid_BL, batch=len(q_BHLE), length=q_BHLE.shape[2])
+            planes = torch.cat([x.transpose(0, 1) for x in (q_BHLE, k_BHLE, v_BHLE)])
+            return packing.unpack_planes(self.forward_packed(packing.pack_planes(planes), packing)).transpose(0, 1)
+        return scaled_dot_product_attention(q_BHLE, k_BHLE, v_BHLE, attn_mask=attendable(valid_BL), dropout_p=rate)
+
+    def forward_packed(self, qkv_PTE: Tensor, packing: Packing) -> Tensor:
+        """Attend where real tokens are; see the base class."""
+        if self.kernel == "math":
+            return super().forward_packed(qkv_PTE, packing)
+        if self.training and self.attention_dropout:
+            return dropout_attention(qkv_PTE, packing, DropoutMasks(self.attention_dropout))
+        return exact_attention_packed(qkv_PTE, packing)
 
     def extra_repr(self) -> str:
         """Say the kernel in a printed model."""

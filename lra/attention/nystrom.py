@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import conv2d, scaled_dot_product_attention
 
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.attention.packed_nystrom import PackedNystrom
-from lra.ops.banded import depthwise_convolution
 from lra.ops.landmarks import Segments, padded_segment_means, valid_segment_means, valid_segments
 from lra.ops.packing import Packing
 from lra.ops.pseudo_inverse import exact_pinv, iterative_pinv
@@ -81,7 +80,9 @@ class NystromAttention(AttentionBackend):
         else:
             out = self._through_landmarks(q_BHLE, k_BHLE, v_BHLE, valid_BL)
         if self.value_skip is not None:
-            out = out + depthwise_convolution(v_BHLE, self.value_skip)
+            heads, taps = self.value_skip.shape
+            filters = self.value_skip.view(heads, 1, taps, 1)
+            out = out + conv2d(v_BHLE, filters, padding=(taps // 2, 0), groups=heads)
         return out
 
     def _through_landmarks(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
