@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import conv2d, scaled_dot_product_attention
 
 from lra.attention.base import AttentionBackend, AttentionDims
-from lra.attention.packed_nystrom import PackedNystrom
+from lra.attention.packed_nystrom import packed_nystrom
 from lra.ops.landmarks import Segments, padded_segment_means, valid_segment_means, valid_segments
 from lra.ops.packing import Packing
 from lra.ops.pseudo_inverse import exact_pinv, iterative_pinv
@@ -116,8 +116,7 @@ class NystromAttention(AttentionBackend):
             kernel_2 = self._kernel_2(q_HBME.transpose(0, 1), k_HBME.transpose(0, 1), segments.used_BM)
             return self._pseudo_inverse(kernel_2).transpose(0, 1) @ summary_HBME
 
-        out_HTE: Tensor = PackedNystrom.apply(qkv_PTE, self.value_skip, packing, segments, mix)
-        return out_HTE
+        return packed_nystrom(qkv_PTE, self.value_skip, packing, segments, mix)
 
     def _kernel_2(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None) -> Tensor:
         """softmax(q̃ k̃ᵀ / √E) `[B, H, M, M]`; rows and columns of unused landmarks are 0, and so in its inverse."""

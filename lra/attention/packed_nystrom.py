@@ -24,17 +24,24 @@ from lra.ops.packing import Packing
 Mix = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
-class PackedNystrom(torch.autograd.Function):
-    """Planes `[3·H, T, E]` of queries, keys and values, and a filter `[H, F]` or None, to `[H, T, E]`.
+def packed_nystrom(qkv_PTE: Tensor, taps_HF: Tensor | None, packing: Packing, segments: Segments, mix: Mix) -> Tensor:
+    """Nyström attention of planes `[3·H, T, E]` of queries, keys and values; returns `[H, T, E]`.
 
-    `mix` makes the landmarks' values of landmark queries, landmark keys and what kernel 3 collects, all
-    `[H, B, M, E]`: pinv(kernel 2) times the last.
+    Args:
+        qkv_PTE: the heads' queries, then keys, then values.
+        taps_HF: the value skip's filters, or None.
+        packing: of the tokens.
+        segments: of the landmarks.
+        mix: makes the landmarks' values of landmark queries, landmark keys and what kernel 3 collects, all
+            `[H, B, M, E]`: pinv(kernel 2) times the last.
     """
+    out_HTE: Tensor = _PackedNystrom.apply(qkv_PTE, taps_HF, packing, segments, mix)
+    return out_HTE
 
+
+class _PackedNystrom(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, qkv: Tensor, taps: Tensor | None, packing: Packing, segments: Segments, mix: Mix
-    ) -> Tensor:
+    def forward(ctx: Any, qkv: Tensor, taps: Tensor | None, packing: Packing, segments: Segments, mix: Mix) -> Tensor:
         q, k, v = qkv.chunk(3)
         scale = q.shape[2] ** -0.5
         marks_q, marks_k = segments.means(qkv[: 2 * len(q)]).chunk(2)

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from lra.attention.base import AttentionBackend
 from lra.ops.dropout import DropoutMasks
-from lra.ops.fused_layers import FeedForwardResidual, NormLinear, ProjectResidual
+from lra.ops.fused_feed_forward import feed_forward_residual
+from lra.ops.fused_linear import norm_linear, project_residual
 from lra.ops.packing import Packing
 
 
@@ -82,13 +83,10 @@ class EncoderBlock(nn.Module):
 
     def forward_packed(self, x_TD: Tensor, packing: Packing, masks: DropoutMasks | None) -> Tensor:
         """Transform the real tokens alone, `[T, D]`."""
-        norm, attention, (up, _, _, down, _) = self.attention_norm, self.attention, self.feed_forward
-        qkv = attention.qkv
-        qkv_PTE = NormLinear.apply(x_TD, norm.weight, norm.bias, qkv.weight, qkv.bias, 3 * attention.num_heads)
+        norm, attention, qkv = self.attention_norm, self.attention, self.attention.qkv
+        qkv_PTE = norm_linear(x_TD, norm.weight, norm.bias, qkv.weight, qkv.bias, 3 * attention.num_heads)
         mixed_HTE = attention.backend.forward_packed(qkv_PTE, packing)
-        x_TD = ProjectResidual.apply(x_TD, mixed_HTE, attention.out.weight, attention.out.bias, masks)
-        norm = self.feed_forward_norm
-        out_TD: Tensor = FeedForwardResidual.apply(
-            x_TD, norm.weight, norm.bias, up.weight, up.bias, down.weight, down.bias, masks
-        )
-        return out_TD
+        x_TD = project_residual(x_TD, mixed_HTE, attention.out.weight, attention.out.bias, masks)
+        norm, up, down = self.feed_forward_norm, self.feed_forward[0], self.feed_forward[3]
+        assert isinstance(up, nn.Linear) and isinstance(down, nn.Linear)  # noqa: PT018 - one fact
+        return feed_forward_residual(x_TD, norm.weight, norm.bias, up.weight, up.bias, down.weight, down.bias, masks)

@@ -16,7 +16,7 @@ from lra.model.embedding import TokenPositionEmbedding
 from lra.model.head import ClassifierHead
 from lra.model.pooling import MaskedMean
 from lra.ops.dropout import DropoutMasks
-from lra.ops.packed_ends import NormSum
+from lra.ops.packed_ends import norm_sum
 from lra.ops.packing import Packing
 from lra.types import TaskSpec
 
@@ -65,14 +65,14 @@ class Encoder(nn.Module):
         out_BLD: Tensor = self.norm(x_BLD)
         return out_BLD
 
-
     def sum_packed(self, tokens_BL: Tensor, packing: Packing) -> Tensor:
         """Encode the real tokens alone and add up each sequence's; `[B, L]` to `[B, D]`."""
         masks = DropoutMasks(self.dropout) if self.training and self.dropout else None
         x_TD = self.embedding.forward_packed(tokens_BL, packing, masks)
         for block in self.blocks:
+            assert isinstance(block, EncoderBlock)
             x_TD = block.forward_packed(x_TD, packing, masks)
-        sums_BD = NormSum.apply(x_TD, packing.counts) * self.norm.weight + packing.counts_B[:, None] * self.norm.bias
+        sums_BD = norm_sum(x_TD, packing.counts) * self.norm.weight + packing.counts_B[:, None] * self.norm.bias
         return packing.unsort(sums_BD)
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from lra.ops.dropout import DropoutMasks
-from lra.ops.packed_ends import Embed
+from lra.ops.packed_ends import embed
 from lra.ops.packing import Packing
 
 
@@ -38,5 +38,4 @@ class TokenPositionEmbedding(nn.Module):
     def forward_packed(self, tokens_BL: Tensor, packing: Packing, masks: DropoutMasks | None) -> Tensor:
         """Embed the real tokens alone; returns `[T, D]`."""
         ids_T = packing.pack(tokens_BL)
-        x_TD: Tensor = Embed.apply(self.token.weight, self.position, ids_T, packing.position_T, masks)
-        return x_TD
+        return embed(self.token.weight, self.position, ids_T, packing.position_T, masks)

@@ -42,7 +42,6 @@ def dropout_attention(qkv_PTE: Tensor, packing: Packing, masks: DropoutMasks) ->
 
 
 class _DropoutAttention(torch.autograd.Function):
-
     @staticmethod
     def forward(ctx: Any, qkv: Tensor, packing: Packing, masks: DropoutMasks) -> Tensor:
         ctx.save_for_backward(qkv)

@@ -104,4 +104,3 @@ def _bands(filter_HF: Tensor) -> Tensor:
     bands = filter_HF.new_zeros(heads, BLOCK, width)
     bands.as_strided((heads, BLOCK, taps), (BLOCK * width, width + 1, 1)).copy_(filter_HF[:, None])
     return bands
-

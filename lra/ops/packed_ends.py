@@ -10,16 +10,26 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lra.ops.chunks import chunks, drop, normalise, normalise_backward, num_chunks
 from lra.ops.dropout import DropoutMasks
-from lra.ops.fused_layers import chunks, drop, normalise, normalise_backward, num_chunks
 
 
-class Embed(torch.autograd.Function):
-    """dropout(token[ids] + position[places]): `[T, D]`; arguments both tables, ids `[T]`, places `[T]`, masks or None.
+def embed(token_VD: Tensor, position_LD: Tensor, ids_T: Tensor, places_T: Tensor, masks: DropoutMasks | None) -> Tensor:
+    """dropout(token[ids] + position[places]), `[T, D]`; no dropout without masks.
 
     A table's gradient is added up row by row where the tokens are, and nowhere else.
     """
+    out_TD: Tensor = _Embed.apply(token_VD, position_LD, ids_T, places_T, masks)
+    return out_TD
 
+
+def norm_sum(x_TD: Tensor, counts: list[int]) -> Tensor:
+    """Sum of each sequence's normalised rows, without gain and bias: `[B, D]`; `counts` are the sequences' tokens."""
+    out_BD: Tensor = _NormSum.apply(x_TD, counts)
+    return out_BD
+
+
+class _Embed(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, token: Tensor, position: Tensor, ids: Tensor, places: Tensor, masks: DropoutMasks | None
@@ -45,9 +55,7 @@ class Embed(torch.autograd.Function):
         return grad_token.mul_(scale), grad_position.mul_(scale), None, None, None
 
 
-class NormSum(torch.autograd.Function):
-    """Sum over each sequence of the normalised rows, without gain and bias: `[B, D]`; arguments x `[T, D]`, counts."""
-
+class _NormSum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, counts: list[int]) -> Tensor:
         ctx.save_for_backward(x)

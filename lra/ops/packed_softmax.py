@@ -3,7 +3,8 @@
 Neither kernel is ever held whole: a sequence's part is computed, used and dropped, and computed again for the backward
 pass, while it stays in cache.
 
-Letters: T tokens, B sequences, H heads, E dims per head, M landmarks, W tokens of one sequence, U landmarks that it uses.
+Letters: T tokens, B sequences, H heads, E dims per head, M landmarks, W tokens of one sequence, U landmarks that
+it uses.
 """
 
 from __future__ import annotations

@@ -1,0 +1,72 @@
+"""The encoder on real tokens alone equals the encoder on padded batches, for every backend and protocol."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from lra import build
+from lra.model import classifier
+from tests.attention.test_contract import CELLS
+
+TASKS = {"listops": 1, "retrieval": 2, "pathfinder": 1}
+
+
+def batch_of(task: str, protocol: str):
+    """Ragged ends, holes, an empty sequence; nothing masked where the protocol masks nothing."""
+    torch.manual_seed(3)
+    tokens = torch.randint(1, 16, (5, TASKS[task], 256))
+    if task == "pathfinder":
+        tokens[torch.rand(tokens.shape) < 0.6] = 0
+        return tokens, tokens != 0 if protocol == "paper" else None
+    ends = torch.tensor([256, 200, 70, 30, 0])[:, None, None].expand(-1, TASKS[task], -1)
+    tokens[torch.arange(256) >= ends] = 0
+    return tokens, tokens != 0
+
+
+def results(model, packed: bool, tokens, valid, monkeypatch):
+    monkeypatch.setattr(classifier, "computes_packed", lambda device: packed)
+    torch.manual_seed(0)  # Reformer draws its rotations at each call
+    logits = model(tokens, valid)
+    grads = torch.autograd.grad(logits.square().sum(), list(model.parameters()), materialize_grads=True)
+    return logits, grads
+
+
+@pytest.mark.parametrize("attention, protocol", CELLS)
+@pytest.mark.parametrize("task", TASKS)
+def test_packed_equals_padded(task, attention, protocol, monkeypatch):
+    words = [f"task={task}", f"attention={attention}", f"protocol={protocol}", "size=tiny", "model.dropout=0"]
+    if attention == "full":
+        words.append("attention.attention_dropout=0")
+    model = build.build_model(build.load_config("train", words)).double()
+    for parameter in model.parameters():  # gains other than 1 and shifts other than 0
+        parameter.data.add_(torch.randn_like(parameter), alpha=0.1)
+    tokens, valid = batch_of(task, protocol)
+    packed, padded = (results(model, form, tokens, valid, monkeypatch) for form in (True, False))
+    torch.testing.assert_close(packed[0], padded[0], rtol=1e-9, atol=1e-10)
+    for one, other in zip(packed[1], padded[1], strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-7, atol=1e-9)
+
+
+def test_on_a_cpu_the_real_tokens_alone_are_computed():
+    model = build.build_model(build.load_config("train", ["size=tiny"]))
+    seen = []
+    block = model.encoder.blocks[0]
+    block.forward_packed = lambda x, packing, masks: seen.append(x.shape) or x
+    tokens, valid = batch_of("listops", "paper")
+    model(tokens, valid)
+    assert seen == [(256 + 200 + 70 + 30, 64)]
+
+
+def test_dropout_repeats_with_the_generator_and_stops_in_evaluation():
+    model = build.build_model(build.load_config("train", ["size=tiny"])).train()
+    tokens, valid = batch_of("listops", "paper")
+
+    def logits(seed):
+        torch.manual_seed(seed)
+        return model(tokens, valid)
+
+    assert logits(1).equal(logits(1))
+    assert not logits(1).allclose(logits(2), atol=1e-4)
+    model.eval()
+    assert logits(1).equal(logits(2))

@@ -1,0 +1,182 @@
+"""The fast functions on packed tokens against torch's own, one operator at a time: outputs and gradients."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch.nn.functional import conv2d, gelu, layer_norm, linear
+
+from lra.ops import chunks, packed_attention
+from lra.ops.dropout import DropoutMasks
+from lra.ops.fused_feed_forward import feed_forward_residual
+from lra.ops.fused_linear import norm_linear, project_residual
+from lra.ops.packed_attention import dropout_attention, exact_attention_packed
+from lra.ops.packed_convolution import add_convolution, add_convolution_backward
+from lra.ops.packed_ends import embed, norm_sum
+from lra.ops.packing import Packing
+
+TOKENS, WIDTH, HIDDEN = 50, 8, 12
+
+
+@pytest.fixture(autouse=True)
+def several_chunks(monkeypatch):
+    torch.manual_seed(0)
+    monkeypatch.setattr(chunks, "ROWS", 16)  # the last chunk of 50 rows has 2
+
+
+def numbers(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+
+
+def assert_same(fast, slow, wrt) -> None:
+    torch.testing.assert_close(fast, slow)
+    grad = torch.randn_like(fast)
+    torch.testing.assert_close(torch.autograd.grad(fast, wrt, grad), torch.autograd.grad(slow, wrt, grad))
+
+
+def factors(masks: DropoutMasks | None, first: int, step: int, width: int) -> torch.Tensor | float:
+    """The factors that a function has used for the chunks of one place."""
+    if masks is None:
+        return 1.0
+    pieces = torch.zeros(TOKENS, width).split(chunks.ROWS)
+    return torch.cat([masks.keep(first + step * i, rows) for i, rows in enumerate(pieces)]).double() * masks.scale
+
+
+def ragged(batch: int = 4, length: int = 40, *, holes: bool) -> torch.Tensor:
+    if holes:
+        valid = torch.rand(batch, length) < 0.4
+        valid[2] = False
+        return valid
+    return torch.arange(length) < torch.tensor([17, 40, 0, 3])[:, None]
+
+
+def test_linear_of_a_layer_norm():
+    x, gain, shift, weight, bias = numbers(TOKENS, WIDTH), numbers(8), numbers(8), numbers(6, 8), numbers(6)
+    fast = norm_linear(x, gain, shift, weight, bias, 3)
+    slow = linear(layer_norm(x, (WIDTH,), gain, shift), weight, bias).unflatten(1, (3, 2)).transpose(0, 1)
+    assert_same(fast, slow, (x, gain, shift, weight, bias))
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3])
+def test_projection_dropout_and_residual(rate):
+    masks = DropoutMasks(rate) if rate else None
+    x, mixed, weight, bias = numbers(TOKENS, WIDTH), numbers(3, TOKENS, 2), numbers(WIDTH, 6), numbers(WIDTH)
+    fast = project_residual(x, mixed, weight, bias, masks)
+    slow = x + linear(mixed.transpose(0, 1).flatten(1), weight, bias) * factors(masks, 0, 1, WIDTH)
+    assert_same(fast, slow, (x, mixed, weight, bias))
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3])
+def test_feed_forward_dropout_and_residual(rate):
+    masks = DropoutMasks(rate) if rate else None
+    x, gain, shift = numbers(TOKENS, WIDTH), numbers(WIDTH), numbers(WIDTH)
+    up, up_bias, down, down_bias = numbers(HIDDEN, WIDTH), numbers(HIDDEN), numbers(WIDTH, HIDDEN), numbers(WIDTH)
+    fast = feed_forward_residual(x, gain, shift, up, up_bias, down, down_bias, masks)
+    hidden = gelu(linear(layer_norm(x, (WIDTH,), gain, shift), up, up_bias)) * factors(masks, 0, 2, HIDDEN)
+    slow = x + linear(hidden, down, down_bias) * factors(masks, 1, 2, WIDTH)
+    assert_same(fast, slow, (x, gain, shift, up, up_bias, down, down_bias))
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3])
+def test_embedding(rate):
+    masks = DropoutMasks(rate) if rate else None
+    token, position = numbers(5, WIDTH), numbers(9, WIDTH)
+    ids, places = torch.randint(5, (TOKENS,)), torch.randint(9, (TOKENS,))
+    fast = embed(token, position, ids, places, masks)
+    assert_same(fast, (token[ids] + position[places]) * factors(masks, 0, 1, WIDTH), (token, position))
+
+
+def test_sum_of_a_layer_norm():
+    x, counts = numbers(TOKENS, WIDTH), [30, 0, 20]
+    slow = torch.stack([layer_norm(rows, (WIDTH,)).sum(0) for rows in x.split(counts)])
+    assert_same(norm_sum(x, counts), slow, (x,))
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_packing_and_unpacking_are_inverse_and_keep_the_order(holes):
+    valid = ragged(holes=holes)
+    packing = Packing(valid, batch=4, length=40)
+    assert packing.counts == sorted(valid.sum(1).tolist(), reverse=True)
+    assert packing.has_holes == holes
+    x = torch.randn(2, 4, 40, 3)
+    assert packing.unpack_planes(packing.pack_planes(x)).equal(x * valid[..., None])
+    for b, rows in packing.sequences():
+        original = packing.order_B[b]
+        assert packing.position_T[rows].equal(valid[original].nonzero()[:, 0])
+        assert packing.rank_T[rows].tolist() == list(range(packing.counts[b]))
+    assert packing.unsort(packing.counts_B[:, None])[:, 0].equal(valid.sum(1))
+
+
+@pytest.mark.parametrize("holes", [False, True, None])
+@pytest.mark.parametrize("length", [1, 31, 65, 200])
+@pytest.mark.parametrize("taps", [1, 3, 35])
+def test_convolution_is_the_grouped_conv2d(holes, length, taps):
+    valid = None if holes is None else torch.rand(4, length) < 0.6
+    if holes is False:
+        valid = torch.arange(length) < torch.tensor([length, 1, 0, length // 2])[:, None]
+    packing = Packing(valid, batch=4, length=length)
+    x = torch.randn(4, 3, length, 2, dtype=torch.float64)
+    x = (x if valid is None else x * valid[:, None, :, None]).requires_grad_()
+    filters, before = numbers(3, taps), torch.randn(3, len(packing.place_T), 2, dtype=torch.float64)
+    planes, out = packing.pack_planes(x.detach().transpose(0, 1)), before.clone()
+    add_convolution(planes, filters.detach(), packing, out)
+    slow = packing.pack_planes(conv2d(x, filters.view(3, 1, taps, 1), padding=(taps // 2, 0), groups=3).transpose(0, 1))
+    torch.testing.assert_close(out - before, slow)
+    grad, grad_x = torch.randn_like(slow), before.clone()
+    grad_filters = add_convolution_backward(grad, planes, filters.detach(), packing, grad_x)
+    wanted = torch.autograd.grad(slow, (x, filters), grad)
+    torch.testing.assert_close(grad_x - before, packing.pack_planes(wanted[0].transpose(0, 1)))
+    torch.testing.assert_close(grad_filters, wanted[1])
+
+
+def slow_attention(planes: torch.Tensor, packing: Packing, keep) -> torch.Tensor:
+    out = torch.zeros_like(planes[:2])
+    for b, rows in packing.sequences():
+        q, k, v = planes[:, rows].chunk(3)
+        out[:, rows] = ((q @ k.mT / math.sqrt(q.shape[2])).softmax(-1) * keep(b)) @ v
+    return out
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_exact_attention(holes):
+    packing = Packing(ragged(holes=holes), batch=4, length=40)
+    planes = numbers(6, len(packing.place_T), 4)
+    assert_same(exact_attention_packed(planes, packing), slow_attention(planes, packing, lambda b: 1.0), (planes,))
+
+
+def test_attention_with_dropout_has_the_outputs_and_gradients_of_its_masks(monkeypatch):
+    monkeypatch.setattr(packed_attention, "BLOCK_ENTRIES", 2 * 17 * 5)  # several blocks, the last one short
+    packing = Packing(ragged(holes=False), batch=4, length=40)
+    planes, masks = numbers(6, len(packing.place_T), 4), DropoutMasks(0.4)
+    numbered: dict[int, list[torch.Tensor]] = {}
+    for number, sequence, block in packed_attention._blocks(packing, 2):
+        like = torch.empty(2, block.stop - block.start, sequence.stop - sequence.start)
+        numbered.setdefault(sequence.start, []).append(masks.keep(number, like).double() * masks.scale)
+    kept = {b: torch.cat(numbered[rows.start], 1) for b, rows in packing.sequences()}
+    assert len(numbered[0]) > 2
+    assert_same(dropout_attention(planes, packing, masks), slow_attention(planes, packing, kept.get), (planes,))
+
+
+def test_attention_with_dropout_keeps_the_mean_of_the_weights():
+    length = 512
+    packing = Packing(None, batch=4, length=length)
+    planes = torch.zeros(6, 4 * length, 8)
+    planes[4:] = torch.eye(length)[:, :8].repeat(4, 1)
+    out = dropout_attention(planes, packing, DropoutMasks(0.1)) * length  # each entry is one weight's factor
+    assert (out == 0).double().mean().item() == pytest.approx(0.1, abs=0.005)
+    assert out.max().item() == pytest.approx(1 / 0.9, rel=1e-4)
+
+
+@pytest.mark.slow
+def test_attention_with_dropout_needs_memory_linear_in_the_length():
+    """L × L floats would be 4 GiB here."""
+    import resource
+
+    packing = Packing(None, batch=1, length=32768)
+    planes = torch.randn(3, 32768, 8, requires_grad=True)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    dropout_attention(planes, packing, DropoutMasks(0.1)).sum().backward()
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    assert grown < 64 * packed_attention.BLOCK_ENTRIES + 40 * planes.numel() * 4
