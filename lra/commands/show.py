@@ -104,7 +104,7 @@ def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str
             module.register_forward_hook(note(name))
     tokens = torch.ones(1, num_sequences, seq_len, dtype=torch.long)
     with torch.no_grad():
-        model.eval()(tokens, None)
+        model.eval()(tokens, None, packed=False)  # the form that calls each layer
     return rows
 
 

@@ -76,7 +76,7 @@ class Encoder(nn.Module):
         return packing.unsort(sums_BD)
 
 
-def computes_packed(device: torch.device) -> bool:
+def pays_packed(device: torch.device) -> bool:
     """True where packed tokens pay and work: on a CPU, neither compiled nor in mixed precision."""
     return device.type == "cpu" and not torch.compiler.is_compiling() and not torch.is_autocast_enabled("cpu")
 
@@ -128,12 +128,16 @@ class SequenceClassifier(nn.Module):
             num_sequences=spec.num_sequences, width=width, hidden=head_hidden, num_classes=spec.num_classes
         )
 
-    def forward(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> Tensor:
-        """Classify `[B, N, L]` token ids; returns logits `[B, C]`."""
+    def forward(self, tokens_BNL: Tensor, valid_BNL: Tensor | None, *, packed: bool | None = None) -> Tensor:
+        """Classify `[B, N, L]` token ids; returns logits `[B, C]`.
+
+        `packed` computes real tokens alone, or padding too; by default the first where it pays, see `pays_packed`.
+        The logits are the same to rounding.
+        """
         batch, num_sequences, length = tokens_BNL.shape
         tokens = tokens_BNL.reshape(batch * num_sequences, length)
         valid = None if valid_BNL is None else valid_BNL.reshape(batch * num_sequences, length)
-        if computes_packed(tokens.device):
+        if pays_packed(tokens.device) if packed is None else packed:
             packing = Packing(valid, batch=len(tokens), length=length)
             pooled = self.pooling.divide(self.encoder.sum_packed(tokens, packing), packing)
         else:

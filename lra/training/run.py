@@ -65,8 +65,12 @@ def quiet_lightning() -> None:
         warnings.filterwarnings("ignore", message=f".*{text}.*")
 
 
-def make_trainer(machine: Machine, **settings: Any) -> pl.Trainer:
-    """A Lightning Trainer on `machine` that draws nothing and checks nothing by itself."""
+def prepare_machine(machine: Machine) -> None:
+    """Set this process's threads and allocator.
+
+    Raises:
+        UserError: when a GPU is asked for and none is there.
+    """
     quiet_lightning()
     if machine.accelerator == "gpu" and not torch.cuda.is_available():
         raise UserError("trainer=gpu, but no CUDA device is visible to torch; type trainer=cpu, or see: lra doctor")
@@ -74,6 +78,11 @@ def make_trainer(machine: Machine, **settings: Any) -> pl.Trainer:
         keep_freed_memory()
     if machine.threads:
         torch.set_num_threads(machine.threads)
+
+
+def make_trainer(machine: Machine, **settings: Any) -> pl.Trainer:
+    """A Lightning Trainer on `machine` that draws nothing and checks nothing by itself."""
+    prepare_machine(machine)
     return pl.Trainer(
         accelerator=machine.accelerator,
         devices=machine.devices,

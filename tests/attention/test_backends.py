@@ -16,7 +16,7 @@ from tests.reference import attention as reference
 
 
 def test_nystrom_with_as_many_landmarks_as_tokens_is_exact_attention():
-    """Catches `ops/pseudo_inverse.py`: `(13 * eye` → `(12 * eye`
+    """Catches `ops/pseudo_inverse.py`: `beta=7, alpha=-1)` → `beta=6, alpha=-1)`
 
     At 12 iterations an error of 5e-4 remains.
     """

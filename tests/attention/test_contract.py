@@ -12,6 +12,7 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from lra.attention.base import AttentionDims
+from lra.ops.packing import Packing
 from lra.paths import conf_dir
 from tests.reference import attention as reference
 
@@ -21,6 +22,7 @@ CELLS = [(name, protocol) for name in NAMES for protocol in PROTOCOLS]
 # The named switches through which batch-mates matter: the pseudo-inverse's start, the keys' stabiliser.
 BATCH_WIDE = {("nystrom", "paper"), ("performer", "paper")}
 LENGTHS = (1, 17, 250)
+FORMS = ("padded", "packed")
 HEADS, DIMS = 2, 8
 
 
@@ -51,13 +53,26 @@ def inputs(length: int, batch: int = 4, dtype=torch.float64):
     return q, k, v, valid
 
 
+def mix(made, form: str, q, k, v, valid):
+    """What a backend makes of a padded batch, or of its real tokens alone."""
+    if form == "padded":
+        return made(q, k, v, valid)
+    packing = Packing(valid, batch=len(q), length=q.shape[2])
+    planes = packing.pack_planes(torch.cat([x.transpose(0, 1) for x in (q, k, v)]))
+    return packing.unpack_planes(made.forward_packed(planes, packing)).transpose(0, 1)
+
+
 @pytest.mark.parametrize("name, protocol", CELLS)
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("masked", [True, False])
-def test_outputs_and_gradients_equal_the_slow_twin(name, protocol, length, masked):
+@pytest.mark.parametrize("form", FORMS)
+def test_outputs_and_gradients_equal_the_slow_twin(name, protocol, length, masked, form):
     """Catches `attention/nystrom.py`: `k_BHME.mT * self.dims.head_dim**-0.5` → `k_BHME.mT * self.dims.head_dim**+0.5`
     `ops/landmarks.py`: `cumsum(1) - 1` → `cumsum(1) - 0`
-    `ops/banded.py`: `filter_HT.flip(1)` → `filter_HT.flip(0)`
+    `ops/landmarks.py`: `packing.position_T // size` → `packing.rank_T // size`
+    `ops/packed_convolution.py`: `filter_HF.flip(1)` → `filter_HF.flip(0)`
+    `ops/packed_softmax.py`: `bmm(weights_HMW.mT` → `bmm(weights_HMW.abs().sqrt().mT`
+    `attention/packed_nystrom.py`: `add(grad_1, alpha=scale)` → `add(grad_1, alpha=1)`
     `attention/linformer.py`: `permute(1, 2, 0, 3)` → `permute(1, 2, 3, 0)`
     `attention/performer.py`: `else -0.25` → `else -0.35`
     `attention/reformer.py`: `roll(1, dims=3)` → `roll(2, dims=3)`
@@ -70,7 +85,7 @@ def test_outputs_and_gradients_equal_the_slow_twin(name, protocol, length, maske
     state = {**parameters, **dict(made.named_buffers())}
     assert hasattr(reference, name), f"tests/reference/attention.py has no slow twin {name}()"
     slow = getattr(reference, name)(q, k, v, valid, **{"value_skip": None, **knobs, **state})
-    fast = made(q, k, v, valid)
+    fast = mix(made, form, q, k, v, valid)
     real = torch.ones_like(fast) if valid is None else valid[:, None, :, None].expand_as(fast).to(fast.dtype)
     torch.testing.assert_close(fast * real, slow * real, rtol=1e-9, atol=1e-9)
     g = torch.randn_like(fast) * real
@@ -84,14 +99,17 @@ def test_outputs_and_gradients_equal_the_slow_twin(name, protocol, length, maske
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("training", [False, True])
-def test_keeps_shape_and_dtype_and_stays_finite_for_a_row_that_is_all_padding(name, protocol, dtype, length, training):
+@pytest.mark.parametrize("form", FORMS)
+def test_keeps_shape_and_dtype_and_stays_finite_for_a_row_that_is_all_padding(
+    name, protocol, dtype, length, training, form
+):
     """Catches `ops/softmax.py`: `valid_BL | ~valid_BL` → `valid_BL & ~valid_BL`
     `ops/pseudo_inverse.py`: `TINY_NORM = 1e-12` → `TINY_NORM = 0e-12`
     `attention/reformer.py`: `PADDING = -1e5, -1e9` → `PADDING = -1e5, -1e999`
     """
     made = backend(name, protocol, length, dtype=dtype).train(training)
     q, k, v, valid = inputs(length, dtype=dtype)
-    out = made(q, k, v, valid)
+    out = mix(made, form, q, k, v, valid)
     assert out.shape == q.shape
     assert out.dtype == dtype
     assert out.isfinite().all()
@@ -116,21 +134,22 @@ def test_the_content_of_padding_never_reaches_a_real_token(name, protocol, lengt
 
 
 @pytest.mark.parametrize("name, protocol", CELLS)
-def test_batch_mates_do_not_matter_but_through_the_named_switches(name, protocol):
+@pytest.mark.parametrize("form", FORMS)
+def test_batch_mates_do_not_matter_but_through_the_named_switches(name, protocol, form):
     """Catches `ops/pseudo_inverse.py`: `start == "batch"` → `start != "batch"`
     `attention/performer.py`: `amax((2, 3)` → `amax((0, 3)`
     """
     made = backend(name, protocol, 250)
     q, k, v, valid = inputs(250)
-    alone = torch.cat([made(*(x[i : i + 1] for x in (q, k, v, valid))) for i in range(len(q))])
-    among = made(q, k, v, valid)
+    alone = torch.cat([mix(made, form, *(x[i : i + 1] for x in (q, k, v, valid))) for i in range(len(q))])
+    among = mix(made, form, q, k, v, valid)
     same = torch.allclose(alone, among, rtol=1e-9, atol=1e-9)
     assert same != ((name, protocol) in BATCH_WIDE)
 
 
 @pytest.mark.parametrize("name, protocol", CELLS)
 def test_evaluation_repeats_and_instances_share_nothing(name, protocol):
-    """Catches `attention/full.py`: `if self.training else 0.0` → `if self.training else 0.1`
+    """Catches `attention/full.py`: `if self.training and` → `if True and`
     `attention/reformer.py`: `if self.training else` → `if not self.training else`
     """
     first, second = backend(name, protocol, 17), backend(name, protocol, 17, seed=1)

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from lra import build
-from lra.model import classifier
 from tests.attention.test_contract import CELLS
 
 TASKS = {"listops": 1, "retrieval": 2, "pathfinder": 1}
@@ -24,17 +23,16 @@ def batch_of(task: str, protocol: str):
     return tokens, tokens != 0
 
 
-def results(model, packed: bool, tokens, valid, monkeypatch):
-    monkeypatch.setattr(classifier, "computes_packed", lambda device: packed)
+def results(model, packed: bool, tokens, valid):
     torch.manual_seed(0)  # Reformer draws its rotations at each call
-    logits = model(tokens, valid)
+    logits = model(tokens, valid, packed=packed)
     grads = torch.autograd.grad(logits.square().sum(), list(model.parameters()), materialize_grads=True)
     return logits, grads
 
 
 @pytest.mark.parametrize("attention, protocol", CELLS)
 @pytest.mark.parametrize("task", TASKS)
-def test_packed_equals_padded(task, attention, protocol, monkeypatch):
+def test_packed_equals_padded(task, attention, protocol):
     words = [f"task={task}", f"attention={attention}", f"protocol={protocol}", "size=tiny", "model.dropout=0"]
     if attention == "full":
         words.append("attention.attention_dropout=0")
@@ -42,7 +40,7 @@ def test_packed_equals_padded(task, attention, protocol, monkeypatch):
     for parameter in model.parameters():  # gains other than 1 and shifts other than 0
         parameter.data.add_(torch.randn_like(parameter), alpha=0.1)
     tokens, valid = batch_of(task, protocol)
-    packed, padded = (results(model, form, tokens, valid, monkeypatch) for form in (True, False))
+    packed, padded = (results(model, form, tokens, valid) for form in (True, False))
     torch.testing.assert_close(packed[0], padded[0], rtol=1e-9, atol=1e-10)
     for one, other in zip(packed[1], padded[1], strict=True):
         torch.testing.assert_close(one, other, rtol=1e-7, atol=1e-9)

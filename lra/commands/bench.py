@@ -1,0 +1,135 @@
+"""lra bench: where the time of a training step goes, on this machine, on real batches.
+
+lra bench step task=listops attention=nystrom
+lra bench step task=image attention=full steps=5
+lra bench step task=text debug=profile             the table of operators, and a Chrome trace
+lra bench step task=text trace=step.json           the trace alone, for ui.perfetto.dev
+
+Prints the bare step with its forward, backward and optimizer shares; the step inside `lra train`, without dev passes;
+a dev pass beside its bare forward passes; FLOPs and bytes, and what they would take at this machine's best rates.
+Bare and harness steps are timed in turns. Missing data is prepared first.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lra.types import UserError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+    from rich.console import Console
+
+WHAT = ("step",)
+TURNS = 2
+
+
+def overrides(words: list[str]) -> list[str]:
+    """Turn the leading word into `what=WORD`.
+
+    Raises:
+        UserError: when it is missing or unknown.
+    """
+    if not words or "=" in words[0] or words[0] not in WHAT:
+        found = f"{words[0]!r} cannot be measured" if words and "=" not in words[0] else "bench what?"
+        raise UserError(f"{found}; type: lra bench step task=listops attention=nystrom")
+    return [f"what={words[0]}", *words[1:]]
+
+
+def run(cfg: DictConfig) -> None:
+    """Measure a step."""
+    import pytorch_lightning as pl
+
+    from lra import build
+    from lra.commands.console import make_console
+    from lra.commands.prepare import ensure_store
+    from lra.training.run import prepare_machine
+
+    console = make_console()
+    build.check_numbers(cfg)
+    build.check_precision(cfg)
+    for key in ("steps", "dev_batches"):
+        if cfg[key] < 1:
+            raise UserError(f"{key}={cfg[key]}, but at least 1 is needed; type for example {key}=10")
+    ensure_store(cfg, console)
+    prepare_machine(build.build_machine(cfg))
+    pl.seed_everything(cfg.seed, workers=True, verbose=False)
+    console.print(
+        f"[bold]{cfg.task.name}/{cfg.attention.name}[/]  protocol {cfg.protocol.name}"
+        f"  batch {cfg.recipe.batch_size}  {cfg.trainer.precision}  {build.device_name(cfg)}"
+    )
+    measure(cfg, console)
+
+
+def measure(cfg: DictConfig, console: Console) -> None:
+    """Time, count, print."""
+    import torch
+
+    from lra import build
+    from lra.training import bench
+
+    spec, machine = build.build_spec(cfg), build.build_machine(cfg)
+    datamodule = build.build_datamodule(cfg, spec)
+    device = torch.device("cuda" if machine.accelerator == "gpu" else "cpu")
+    bare, harness, dev = [], [], []
+    for _ in range(TURNS):
+        module = build.build_module(cfg, spec).to(device).train()
+        optimizer = torch.optim.AdamW(module.model.parameters(), cfg.recipe.optimizer.lr)
+        batches = bench.batches_of(datamodule, device)
+        bench.bare_step(module, optimizer, next(batches))
+        bare += [bench.bare_step(module, optimizer, next(batches)) for _ in range(cfg.steps)]
+        with tempfile.TemporaryDirectory() as folder:
+            harness += bench.harness_steps(
+                module, datamodule, machine, Path(folder), steps=cfg.steps, of=cfg.recipe.steps
+            )
+        module = module.to(device)
+        dev.append(bench.dev_pass(module, datamodule, machine, batches=cfg.dev_batches))
+    print_times(console, bench.medians(bare), statistics.median(harness), dev)
+
+    def step() -> Any:
+        return bench.bare_step(module.train(), optimizer, batch)
+
+    batch = next(batches)
+    print_work(console, step, bench.medians(bare).total, device)
+    if cfg.trace or cfg.debug.profiler:
+        trace = Path(cfg.trace or f"step-{cfg.task.name}-{cfg.attention.name}.trace.json")
+        table, share = bench.profile_step(step, trace)
+        if cfg.debug.profiler:
+            console.print(table, markup=False)
+        console.print(f"products: {share:.0%} of the profiled time; trace of two steps: {trace}")
+
+
+def print_times(console: Console, bare: Any, harness: float, dev: list[tuple[float, float]]) -> None:
+    """The table of seconds and ratios."""
+    from rich.table import Table
+
+    table = Table()
+    table.add_column("")
+    for name in ("milliseconds", "share"):
+        table.add_column(name, justify="right")
+    for name in ("forward", "backward", "optimizer"):
+        seconds = getattr(bare, name)
+        table.add_row(name, f"{seconds * 1e3:.1f}", f"{seconds / bare.total:.0%}")
+    table.add_row("bare step", f"{bare.total * 1e3:.1f}", "100%", style="bold")
+    table.add_row("step in the harness", f"{harness * 1e3:.1f}", f"{harness / bare.total:.1%}")
+    passes, forwards = (statistics.median(seconds) for seconds in zip(*dev, strict=True))
+    ratio = statistics.median(whole / alone for whole, alone in dev)
+    table.add_row("dev pass", f"{passes * 1e3:.1f}", f"{ratio:.1%} of its forward passes ({forwards * 1e3:.1f})")
+    console.print(table)
+
+
+def print_work(console: Console, step: Any, seconds: float, device: Any) -> None:
+    """FLOPs and bytes of a step, and their share of the machine's best."""
+    from lra.training.counting import copy_rate, count_work, product_rate
+
+    work, flops, copied = count_work(step), product_rate(device), copy_rate(device)
+    console.print(
+        f"products  {work.flops / 1e9:,.1f} GFLOP: {work.flops / flops / seconds:.0%} of the step"
+        f" at this machine's {flops / 1e9:,.0f} GFLOP/s\n"
+        f"traffic   {work.bytes / 1e9:,.1f} GB by {work.operators:,} operators:"
+        f" {work.bytes / copied / seconds:.0%} of the step at a large copy's {copied / 1e9:,.1f} GB/s"
+        " (over 100%: caches serve it)"
+    )

@@ -1,0 +1,104 @@
+"""What a step computes and moves, operator by operator, and what the machine can compute and move."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import FlopCounterMode
+
+ATEN = torch.ops.aten
+# What torch's counter leaves out: products that add in place, and the fused attention of a CPU.
+UNCOUNTED = {
+    ATEN.addmm_: lambda out, a, b, **_: 2 * a[0] * a[1] * b[1],
+    ATEN.baddbmm_: lambda out, a, b, **_: 2 * a[0] * a[1] * a[2] * b[2],
+    ATEN._scaled_dot_product_flash_attention_for_cpu: lambda q, k, *_, **__: _attention_flops(q, k, products=2),
+    ATEN._scaled_dot_product_flash_attention_for_cpu_backward: lambda grad, q, k, *_, **__: _attention_flops(
+        q, k, products=5
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one step does.
+
+    Attributes:
+        flops: floating-point operations of its products.
+        bytes: read and written by its operators, each operator's tensors counted once; a cache saves some of them.
+        operators: how many ran, without views.
+    """
+
+    flops: int
+    bytes: int
+    operators: int
+
+
+def count_work(step: Callable[[], Any]) -> Work:
+    """Run `step` once and count."""
+    with FlopCounterMode(display=False, custom_mapping=UNCOUNTED) as flops, _Bytes() as moved:
+        step()
+    return Work(flops.get_total_flops(), moved.bytes, moved.operators)
+
+
+class _Bytes(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = self.operators = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        if not func.is_view:
+            self.operators += 1
+            self.bytes += sum(x.nbytes for x in tree_leaves((args, kwargs, out)) if isinstance(x, Tensor))
+        return out
+
+
+def _attention_flops(q: Any, k: Any, *, products: int) -> int:
+    batch, heads, length, dims = q
+    return int(2 * products * batch * heads * length * k[2] * dims)
+
+
+def product_rate(device: torch.device) -> float:
+    """FLOP/s of the products that the encoder is made of, at their best: matrices that stay in cache."""
+    x, w = torch.randn(2048, 64, device=device), torch.randn(64, 192, device=device)
+    out = torch.empty(2048, 192, device=device)
+    return 2 * x.numel() * 192 / _seconds(lambda: torch.mm(x, w, out=out), device)
+
+
+def copy_rate(device: torch.device) -> float:
+    """Bytes per second read and written by a copy that no cache holds."""
+    x = torch.randn(1 << 25, device=device)
+    out = torch.empty_like(x)
+    return 2 * x.nbytes / _seconds(lambda: out.copy_(x), device)
+
+
+def _seconds(function: Callable[[], Any], device: torch.device, *, least: float = 0.05) -> float:
+    """Median of five turns that each take at least `least` seconds."""
+    function()
+    turns: list[float] = []
+    repeats = 1
+    while len(turns) < 5:
+        began = clock(device)
+        for _ in range(repeats):
+            function()
+        seconds = clock(device) - began
+        if seconds < least:
+            repeats *= 2
+        else:
+            turns.append(seconds / repeats)
+    return statistics.median(turns)
+
+
+def clock(device: torch.device) -> float:
+    """Seconds, read when the device has done what it was told."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()
