@@ -76,11 +76,14 @@ def build_model(cfg: DictConfig) -> nn.Module:
 
 
 def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
-    """The classifier with its optimizer and schedule."""
+    """The classifier with its optimizer and schedule, compiled if the configuration says so."""
     from lra.training.module import ClassifierModule
 
+    model = build_model(cfg)
+    if cfg.get("compile"):  # runs that were trained before there was this setting have none
+        model.compile(fullgraph=True)
     return ClassifierModule(
-        build_model(cfg),
+        model,
         num_classes=spec.num_classes,
         make_optimizer=instantiate(cfg.recipe.optimizer),
         make_schedule=instantiate(cfg.recipe.schedule),

@@ -74,7 +74,14 @@ def test_the_runs_folder_depends_on_what_moves_a_number_and_on_nothing_else():
         return build.run_dir(build.load_config("train", words))
 
     base = folder()
-    for same in ("trainer.max_steps=3", "logger=csv", "debug=profile", "trainer.threads=1", "source=generate"):
+    for same in (
+        "trainer.max_steps=3",
+        "logger=csv",
+        "debug=profile",
+        "trainer.threads=1",
+        "compile=true",
+        "source=generate",
+    ):
         assert folder(same) == base, same
     others = (
         "attention.num_landmarks=32",

@@ -57,16 +57,16 @@ class AttentionBackend(nn.Module):
         """
         raise AssertionError(f"{type(self).__name__} has no forward")
 
-    def forward_packed(self, qkv_PTE: Tensor, packing: Packing) -> Tensor:
+    def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
         """The same mixing for the real tokens alone; a backend that gains by it has a version of its own.
 
         Args:
-            qkv_PTE: planes of the packed tokens, `[3·H, T, E]`: the heads' queries, then keys, then values.
+            qkv_PTD: queries, keys and values of the packed tokens, `[3, T, H·E]`.
             packing: where the tokens stand.
 
         Returns:
-            `[H, T, E]`.
+            `[T, H·E]`.
         """
-        planes = packing.unpack_planes(qkv_PTE).unflatten(0, (3, self.dims.num_heads))
-        q_BHLE, k_BHLE, v_BHLE = planes.transpose(1, 2).unbind(0)
-        return packing.pack_planes(self(q_BHLE, k_BHLE, v_BHLE, packing.valid_BL).transpose(0, 1))
+        heads = packing.unpack(qkv_PTD).unflatten(3, (self.dims.num_heads, self.dims.head_dim))
+        q_BHLE, k_BHLE, v_BHLE = heads.transpose(2, 3).unbind(0)
+        return packing.pack(self(q_BHLE, k_BHLE, v_BHLE, packing.valid_BL).transpose(1, 2).flatten(2))

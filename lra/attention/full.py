@@ -48,17 +48,19 @@ class FullAttention(AttentionBackend):
             return dropout(weights, rate) @ v_BHLE
         if q_BHLE.device.type == "cpu" and not torch.compiler.is_compiling():
             packing = Packing(valid_BL, batch=len(q_BHLE), length=q_BHLE.shape[2])
-            planes = torch.cat([x.transpose(0, 1) for x in (q_BHLE, k_BHLE, v_BHLE)])
-            return packing.unpack_planes(self.forward_packed(packing.pack_planes(planes), packing)).transpose(0, 1)
+            planes = torch.stack([packing.pack(x.transpose(1, 2).flatten(2)) for x in (q_BHLE, k_BHLE, v_BHLE)])
+            mixed_BLD = packing.unpack(self.forward_packed(planes, packing)[None])[0]
+            return mixed_BLD.unflatten(2, (self.dims.num_heads, -1)).transpose(1, 2)
         return scaled_dot_product_attention(q_BHLE, k_BHLE, v_BHLE, attn_mask=attendable(valid_BL), dropout_p=rate)
 
-    def forward_packed(self, qkv_PTE: Tensor, packing: Packing) -> Tensor:
+    def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
         """Attend where real tokens are; see the base class."""
+        heads = self.dims.num_heads
         if self.kernel == "math":
-            return super().forward_packed(qkv_PTE, packing)
+            return super().forward_packed(qkv_PTD, packing)
         if self.training and self.attention_dropout:
-            return dropout_attention(qkv_PTE, packing, DropoutMasks(self.attention_dropout))
-        return exact_attention_packed(qkv_PTE, packing)
+            return dropout_attention(qkv_PTD, packing, DropoutMasks(self.attention_dropout), heads=heads)
+        return exact_attention_packed(qkv_PTD, packing, heads=heads)
 
     def extra_repr(self) -> str:
         """Say the kernel in a printed model."""

@@ -80,9 +80,11 @@ class NystromAttention(AttentionBackend):
         else:
             out = self._through_landmarks(q_BHLE, k_BHLE, v_BHLE, valid_BL)
         if self.value_skip is not None:
+            # The filter lies along the last dimension: torch 2.13's CPU gradient of a [taps, 1] filter is off by percents.
             heads, taps = self.value_skip.shape
-            filters = self.value_skip.view(heads, 1, taps, 1)
-            out = out + conv2d(v_BHLE, filters, padding=(taps // 2, 0), groups=heads)
+            filters = self.value_skip.view(heads, 1, 1, taps)
+            skip_BHEL = conv2d(v_BHLE.transpose(2, 3), filters, padding=(0, taps // 2), groups=heads)
+            out = out + skip_BHEL.transpose(2, 3)
         return out
 
     def _through_landmarks(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
@@ -103,10 +105,10 @@ class NystromAttention(AttentionBackend):
         weighted_BHME = self._pseudo_inverse(kernel_2) @ summary_BHME
         return scaled_dot_product_attention(q_BHLE, k_BHME, weighted_BHME, attn_mask=attendable(used_BM))
 
-    def forward_packed(self, qkv_PTE: Tensor, packing: Packing) -> Tensor:
+    def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
         """Attend where real tokens are; see the base class."""
         if self.landmarks == "padded" and self.num_landmarks >= packing.length:
-            return super().forward_packed(qkv_PTE, packing)
+            return super().forward_packed(qkv_PTD, packing)
         key = (self.num_landmarks, self.landmarks)
         if key not in packing.segments:  # the same for every layer
             packing.segments[key] = Segments(packing, *key)
@@ -116,7 +118,7 @@ class NystromAttention(AttentionBackend):
             kernel_2 = self._kernel_2(q_HBME.transpose(0, 1), k_HBME.transpose(0, 1), segments.used_BM)
             return self._pseudo_inverse(kernel_2).transpose(0, 1) @ summary_HBME
 
-        return packed_nystrom(qkv_PTE, self.value_skip, packing, segments, mix)
+        return packed_nystrom(qkv_PTD, self.value_skip, packing, segments, mix, heads=self.dims.num_heads)
 
     def _kernel_2(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None) -> Tensor:
         """softmax(q̃ k̃ᵀ / √E) `[B, H, M, M]`; rows and columns of unused landmarks are 0, and so in its inverse."""

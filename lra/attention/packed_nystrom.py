@@ -24,27 +24,32 @@ from lra.ops.packing import Packing
 Mix = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
-def packed_nystrom(qkv_PTE: Tensor, taps_HF: Tensor | None, packing: Packing, segments: Segments, mix: Mix) -> Tensor:
-    """Nyström attention of planes `[3·H, T, E]` of queries, keys and values; returns `[H, T, E]`.
+def packed_nystrom(
+    qkv_PTD: Tensor, taps_HF: Tensor | None, packing: Packing, segments: Segments, mix: Mix, *, heads: int
+) -> Tensor:
+    """Nyström attention of the packed tokens; returns `[T, H·E]`.
 
     Args:
-        qkv_PTE: the heads' queries, then keys, then values.
+        qkv_PTD: queries, keys and values, `[3, T, H·E]`.
         taps_HF: the value skip's filters, or None.
         packing: of the tokens.
         segments: of the landmarks.
         mix: makes the landmarks' values of landmark queries, landmark keys and what kernel 3 collects, all
             `[H, B, M, E]`: pinv(kernel 2) times the last.
+        heads: H.
     """
-    out_HTE: Tensor = _PackedNystrom.apply(qkv_PTE, taps_HF, packing, segments, mix)
-    return out_HTE
+    out_TD: Tensor = _PackedNystrom.apply(qkv_PTD, taps_HF, packing, segments, mix, heads)
+    return out_TD
 
 
 class _PackedNystrom(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, qkv: Tensor, taps: Tensor | None, packing: Packing, segments: Segments, mix: Mix) -> Tensor:
-        q, k, v = qkv.chunk(3)
-        scale = q.shape[2] ** -0.5
-        marks_q, marks_k = segments.means(qkv[: 2 * len(q)]).chunk(2)
+    def forward(
+        ctx: Any, qkv: Tensor, taps: Tensor | None, packing: Packing, segments: Segments, mix: Mix, heads: int
+    ) -> Tensor:
+        q, k, v = qkv
+        scale = (q.shape[1] // heads) ** -0.5
+        marks_q, marks_k = segments.means(qkv[:2]).unflatten(3, (heads, -1)).permute(0, 3, 1, 2, 4).contiguous()
         summary = to_landmarks(marks_q * scale, k, v, packing)
         leaves = [x.detach().requires_grad_(ctx.needs_input_grad[0]) for x in (marks_q, marks_k, summary)]
         with torch.set_grad_enabled(ctx.needs_input_grad[0]):
@@ -61,17 +66,17 @@ class _PackedNystrom(torch.autograd.Function):
         qkv, taps = ctx.saved_tensors
         packing, segments, scale = ctx.packing, ctx.segments, ctx.scale
         marks_q, marks_k, _ = ctx.leaves
-        q, k, v = qkv.chunk(3)
+        q, k, v = qkv
         grad_qkv = torch.empty_like(qkv)
-        grad_q, grad_k, grad_v = grad_qkv.chunk(3)
+        grad_q, grad_k, grad_v = grad_qkv
         grad_1, grad_mixed = from_landmarks_backward(
             grads[0], q, marks_k * scale, ctx.mixed.detach(), packing, segments.used, grad_q
         )
         grad_marks_q, grad_marks_k, grad_summary = torch.autograd.grad(ctx.mixed, ctx.leaves, grad_mixed)
         grad_3 = to_landmarks_backward(grad_summary, marks_q * scale, k, v, packing, grad_k, grad_v)
-        grad_marks = grad_marks_q.add(grad_3, alpha=scale), grad_marks_k.add(grad_1, alpha=scale)
-        segments.add_gradient(torch.cat(grad_marks), grad_qkv[: 2 * len(q)])
+        grad_marks = torch.stack([grad_marks_q.add(grad_3, alpha=scale), grad_marks_k.add(grad_1, alpha=scale)])
+        segments.add_gradient(grad_marks.permute(0, 2, 3, 1, 4).flatten(3), grad_qkv[:2])
         grad_taps = None
         if taps is not None:
             grad_taps = add_convolution_backward(grads[0], v, taps, packing, grad_v)
-        return grad_qkv, grad_taps, None, None, None
+        return grad_qkv, grad_taps, None, None, None, None

@@ -84,9 +84,9 @@ class EncoderBlock(nn.Module):
     def forward_packed(self, x_TD: Tensor, packing: Packing, masks: DropoutMasks | None) -> Tensor:
         """Transform the real tokens alone, `[T, D]`."""
         norm, attention, qkv = self.attention_norm, self.attention, self.attention.qkv
-        qkv_PTE = norm_linear(x_TD, norm.weight, norm.bias, qkv.weight, qkv.bias, 3 * attention.num_heads)
-        mixed_HTE = attention.backend.forward_packed(qkv_PTE, packing)
-        x_TD = project_residual(x_TD, mixed_HTE, attention.out.weight, attention.out.bias, masks)
+        qkv_PTD = norm_linear(x_TD, norm.weight, norm.bias, qkv.weight, qkv.bias, planes=3)
+        mixed_TD = attention.backend.forward_packed(qkv_PTD, packing)
+        x_TD = project_residual(x_TD, mixed_TD, attention.out.weight, attention.out.bias, masks)
         norm, up, down = self.feed_forward_norm, self.feed_forward[0], self.feed_forward[3]
         assert isinstance(up, nn.Linear) and isinstance(down, nn.Linear)  # noqa: PT018 - one fact
         return feed_forward_residual(x_TD, norm.weight, norm.bias, up.weight, up.bias, down.weight, down.bias, masks)

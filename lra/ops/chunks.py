@@ -85,10 +85,9 @@ class LinearGradients:
 
 
 def unfold(
-    grads_of: LinearGradients, gain: Tensor, shift: Tensor, weight: Tensor
+    grad_folded: Tensor, grad_offset: Tensor, gain: Tensor, shift: Tensor, weight: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients of gain, norm bias, weight and bias from those of weight · gain and bias + weight @ norm bias."""
-    grad_folded, grad_offset = grads_of.total()
     grad_weight = torch.addr(grad_folded * gain, grad_offset, shift)
     return (grad_folded * weight).sum(0), weight.T @ grad_offset, grad_weight, grad_offset
 

@@ -33,6 +33,8 @@ class DropoutMasks:
         self.seed = int(torch.randint(1 << 62, ()))
         self.next = 0
         self._table = -1
+        # Always the same memory, so that it stays in cache.
+        self._sums, self._kept = torch.empty(WINDOW_WORDS, dtype=torch.int32), torch.empty(MOST_ENTRIES)
 
     def reserve(self, count: int) -> int:
         """Take `count` numbers; returns the first."""
@@ -40,9 +42,9 @@ class DropoutMasks:
         return first
 
     def keep(self, number: int, like: Tensor) -> Tensor:
-        """Mask `number`, 1 where an entry is kept and 0 where it is dropped: int8 of `like`'s shape.
+        """Mask `number`, 1 where an entry is kept and 0 where it is dropped, in `like`'s shape and type.
 
-        At most `MOST_ENTRIES` entries. The mean of what is kept falls by 1 / `scale`.
+        At most `MOST_ENTRIES` entries; valid until the next call. The mean of what is kept falls by 1 / `scale`.
         """
         table, window = divmod(number, WINDOWS)
         if table != self._table:
@@ -51,9 +53,13 @@ class DropoutMasks:
         assert count <= MOST_ENTRIES, like.shape
         words, first = -(-count // 4), (self._steps[0] * window + self._steps[1]) % WINDOWS
         second = (first + self._steps[2] * window + self._steps[3]) % WINDOWS
-        sums = torch.add(self._words[0, first : first + words], self._words[1, second : second + words])
+        sums = self._sums[:words]
+        torch.add(self._words[0, first : first + words], self._words[1, second : second + words], out=sums)
         dropped = int(self.rate * LEVELS + (self._steps[4] * window + self._steps[5]) % WINDOWS / WINDOWS)
-        return sums.view(torch.int8)[:count].ge_(dropped - LEVELS // 2).view(like.shape)
+        if self._kept.dtype != like.dtype:
+            self._kept = self._kept.to(like.dtype)
+        kept = self._kept[:count]
+        return kept.copy_(sums.view(torch.int8)[:count].ge_(dropped - LEVELS // 2)).view(like.shape)
 
     def _draw(self, table: int) -> None:
         """Two rows of words, and how places and rates follow from a mask's number.

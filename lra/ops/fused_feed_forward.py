@@ -93,7 +93,7 @@ class _FeedForwardResidual(torch.autograd.Function):
         grad_down, grad_down_bias = grads_of_down.total(scale)
         return (
             grad_x,
-            *unfold(grads_of_up, gain, shift, up),
+            *unfold(*grads_of_up.total(), gain, shift, up),
             grad_down.mul_(scale),
             grad_down_bias,
             None,

@@ -83,14 +83,14 @@ class Segments:
         self.used_BM = ends.view(packing.batch, num_landmarks) > 0 if min(self.used) < num_landmarks else None
         self.divisor_S1 = (torch.full_like(ends, size) if kind == "padded" else ends.clamp(min=1))[:, None]
 
-    def means(self, x_PTE: Tensor) -> Tensor:
-        """Means over the segments, `[P, B, M, E]`; zeros for one without a token."""
-        tokens = torch.arange(x_PTE.shape[1])
-        sums = torch.stack([embedding_bag(tokens, x_TE, self.first_S, mode="sum") for x_TE in x_PTE])
+    def means(self, x_PTD: Tensor) -> Tensor:
+        """Means over the segments, `[P, B, M, D]`; zeros for one without a token."""
+        tokens = torch.arange(x_PTD.shape[1])
+        sums = torch.stack([embedding_bag(tokens, x_TD, self.first_S, mode="sum") for x_TD in x_PTD])
         return (sums / self.divisor_S1).unflatten(1, (self.batch, self.num_landmarks))
 
-    def add_gradient(self, grad_PBME: Tensor, grad_PTE: Tensor) -> None:
+    def add_gradient(self, grad_PBMD: Tensor, grad_PTD: Tensor) -> None:
         """Add the gradient of `means` to a gradient of tokens."""
-        for share_SE, grad_TE in zip(grad_PBME.flatten(1, 2) / self.divisor_S1, grad_PTE, strict=True):
-            for rows, segment in zip(grad_TE.split(ADDED_ROWS), self.segment_T.split(ADDED_ROWS), strict=True):
-                rows += share_SE.index_select(0, segment)
+        for share_SD, grad_TD in zip(grad_PBMD.flatten(1, 2) / self.divisor_S1, grad_PTD, strict=True):
+            for rows, segment in zip(grad_TD.split(ADDED_ROWS), self.segment_T.split(ADDED_ROWS), strict=True):
+                rows += share_SD.index_select(0, segment)

@@ -17,67 +17,63 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from lra.ops.dropout import MOST_ENTRIES, DropoutMasks
+from lra.ops.packed_softmax import by_head, softmax_backward, softmax_weights
 from lra.ops.packing import Packing
 
 BLOCK_ENTRIES = MOST_ENTRIES  # weights held at once, of all heads: 2 MiB in float32
 
 
-def exact_attention_packed(qkv_PTE: Tensor, packing: Packing) -> Tensor:
-    """softmax(q kᵀ / √E) v within each sequence, from planes `[3·H, T, E]`; returns `[H, T, E]`."""
-    mixed = [
-        scaled_dot_product_attention(*(x[None] for x in sequence.chunk(3)))[0]
-        for sequence in qkv_PTE.split(packing.counts, dim=1)
-        if sequence.shape[1]
-    ]
-    return torch.cat(mixed, dim=1) if mixed else qkv_PTE[: len(qkv_PTE) // 3]
+def exact_attention_packed(qkv_PTD: Tensor, packing: Packing, *, heads: int) -> Tensor:
+    """softmax(q kᵀ / √E) v within each sequence, of queries, keys and values `[3, T, H·E]`; returns `[T, H·E]`."""
+    mixed = []
+    for sequence in qkv_PTD.split(packing.counts, dim=1):
+        q, k, v = sequence.unflatten(2, (heads, -1)).transpose(1, 2).unsqueeze(1)
+        mixed.append(scaled_dot_product_attention(q, k, v)[0].transpose(0, 1).flatten(1))
+    return torch.cat(mixed)
 
 
-def dropout_attention(qkv_PTE: Tensor, packing: Packing, masks: DropoutMasks) -> Tensor:
-    """dropout(softmax(q kᵀ / √E)) v within each sequence, from planes `[3·H, T, E]`; returns `[H, T, E]`.
+def dropout_attention(qkv_PTD: Tensor, packing: Packing, masks: DropoutMasks, *, heads: int) -> Tensor:
+    """dropout(softmax(q kᵀ / √E)) v within each sequence, of queries, keys and values `[3, T, H·E]`; `[T, H·E]`.
 
     The mean of the weights stays: kept ones grow by 1 / (1 − rate).
     """
-    out_HTE: Tensor = _DropoutAttention.apply(qkv_PTE, packing, masks)
-    return out_HTE
+    out_TD: Tensor = _DropoutAttention.apply(qkv_PTD, packing, masks, heads)
+    return out_TD
 
 
 class _DropoutAttention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, qkv: Tensor, packing: Packing, masks: DropoutMasks) -> Tensor:
+    def forward(ctx: Any, qkv: Tensor, packing: Packing, masks: DropoutMasks, heads: int) -> Tensor:
         ctx.save_for_backward(qkv)
-        ctx.packing, ctx.masks = packing, masks
-        q, k, v = qkv.chunk(3)
-        out = torch.empty_like(q)
-        for number, sequence, block in _blocks(packing, len(q)):
-            weights = _weights(q[:, block], k[:, sequence])
+        ctx.packing, ctx.masks, ctx.heads = packing, masks, heads
+        out = torch.empty_like(qkv[0])
+        q, k, v, out_HTE = (by_head(x, heads) for x in (*qkv, out))
+        for number, sequence, block in _blocks(packing, heads):
+            weights = softmax_weights(_scaled(q[:, block]), k[:, sequence])
             weights.mul_(masks.keep(number, weights))
-            torch.bmm(weights, v[:, sequence], out=out[:, block])
+            torch.bmm(weights, v[:, sequence], out=out_HTE[:, block])
         return out.mul_(masks.scale)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (qkv,) = ctx.saved_tensors
-        masks, scale = ctx.masks, qkv.shape[2] ** -0.5
-        q, k, v = qkv.chunk(3)
+        masks, heads = ctx.masks, ctx.heads
         grad_qkv = torch.zeros_like(qkv)
-        grad_q, grad_k, grad_v = grad_qkv.chunk(3)
-        grad_out = grads[0] * masks.scale
-        for number, sequence, block in _blocks(ctx.packing, len(q)):
-            weights, grad = _weights(q[:, block], k[:, sequence]), grad_out[:, block]
+        q, k, v, grad_out = (by_head(x, heads) for x in (*qkv, grads[0] * masks.scale))
+        grad_q, grad_k, grad_v = (by_head(x, heads) for x in grad_qkv)
+        for number, sequence, block in _blocks(ctx.packing, heads):
+            queries, grad = _scaled(q[:, block]), grad_out[:, block]
+            weights = softmax_weights(queries, k[:, sequence])
             keep = masks.keep(number, weights)
             grad_v[:, sequence] += torch.bmm((weights * keep).mT, grad)
-            grad_weights = torch.bmm(grad, v[:, sequence].mT).mul_(keep)
-            grad_scores = torch.ops.aten._softmax_backward_data(grad_weights, weights, -1, weights.dtype)
-            torch.bmm(grad_scores, k[:, sequence], out=grad_q[:, block])
-            grad_k[:, sequence] += torch.bmm(grad_scores.mT, q[:, block])
-        grad_qkv[: 2 * len(q)] *= scale
-        return grad_qkv, None, None
+            grad_scores = softmax_backward(torch.bmm(grad, v[:, sequence].mT).mul_(keep), weights)
+            torch.bmm(grad_scores, _scaled(k[:, sequence]), out=grad_q[:, block])
+            grad_k[:, sequence] += torch.bmm(grad_scores.mT, queries)
+        return grad_qkv, None, None, None
 
 
-def _weights(q_HSE: Tensor, k_HWE: Tensor) -> Tensor:
-    """softmax(q kᵀ / √E), `[H, S, W]`."""
-    scores = torch.bmm(q_HSE * q_HSE.shape[2] ** -0.5, k_HWE.mT)
-    return torch.softmax(scores, -1, out=scores)
+def _scaled(x_HWE: Tensor) -> Tensor:
+    return x_HWE * x_HWE.shape[2] ** -0.5
 
 
 def _blocks(packing: Packing, heads: int) -> Iterator[tuple[int, slice, slice]]:

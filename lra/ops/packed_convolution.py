@@ -4,7 +4,7 @@ A convolution of each head's values with one short filter is what a grouped conv
 sequences stand in one row with gaps of zeros between them, and the row is cut into blocks; a block of
 outputs is one small banded matrix, made of the filter, times its window of inputs.
 
-Letters: T tokens, H heads, E dims per head, F taps (odd), S outputs per block, N blocks.
+Letters: T tokens, D = H·E width, H heads, E dims per head, F taps (odd), S outputs per block, N blocks.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ BLOCK = 32  # S: smaller ones multiply fewer zeros, larger ones are faster per p
 POSITIONS = 4096  # of the sequences that are convolved at once, so that they stay in cache
 
 
-def add_convolution(x_HTE: Tensor, filter_HF: Tensor, packing: Packing, out_HTE: Tensor) -> None:
-    """Add each head's correlation with its filter, zeros beyond the ends and in holes, to `out_HTE`.
+def add_convolution(x_TD: Tensor, filter_HF: Tensor, packing: Packing, out_TD: Tensor) -> None:
+    """Add each head's correlation with its filter, zeros beyond the ends and in holes, to `out_TD`; all `[T, H·E]`.
 
     out[l] += Σ_f filter[f] · x[l + f − (F − 1) / 2].
     """
     bands_HSW = _bands(filter_HF)
     for rows, layout in _layouts(packing, filter_HF.shape[1]):
-        for band, x_TE, out_TE in zip(bands_HSW, x_HTE, out_HTE, strict=True):
-            out_TE[rows] += layout.correlate(band, layout.windows(x_TE[rows]))
+        out_TD[rows] += layout.correlate(bands_HSW, layout.windows(x_TD[rows]))
 
 
 def add_convolution_backward(
-    grad_HTE: Tensor, x_HTE: Tensor, filter_HF: Tensor, packing: Packing, grad_x_HTE: Tensor
+    grad_TD: Tensor, x_TD: Tensor, filter_HF: Tensor, packing: Packing, grad_x_TD: Tensor
 ) -> Tensor:
-    """Gradient of the filter; that of x is added to `grad_x_HTE`."""
+    """Gradient of the filter; that of x is added to `grad_x_TD`."""
     heads, taps = filter_HF.shape
     bands_HSW, width, halo = _bands(filter_HF.flip(1)), BLOCK + taps - 1, taps // 2
     products_HSW = filter_HF.new_zeros(heads, BLOCK, width)  # entry (i, j) belongs to tap j − i
     for rows, layout in _layouts(packing, taps):
-        for h in range(heads):
-            grads_NWE = layout.windows(grad_HTE[h, rows])
-            grad_x_HTE[h, rows] += layout.correlate(bands_HSW[h], grads_NWE)
-            outputs_NSE = grads_NWE[:, halo : halo + BLOCK]
-            products_HSW[h] += torch.bmm(outputs_NSE, layout.windows(x_HTE[h, rows]).mT).sum(0)
+        grads_NWD, windows_NWD = layout.windows(grad_TD[rows]), layout.windows(x_TD[rows])
+        grad_x_TD[rows] += layout.correlate(bands_HSW, grads_NWD)
+        outputs_NSD = grads_NWD[:, halo : halo + BLOCK]
+        parts = zip(products_HSW, outputs_NSD.chunk(heads, 2), windows_NWD.chunk(heads, 2), strict=True)
+        for product_SW, outputs_NSE, windows_NWE in parts:
+            product_SW += torch.bmm(outputs_NSE, windows_NWE.mT).sum(0)
     return products_HSW.as_strided((heads, taps, BLOCK), (BLOCK * width, 1, width + 1)).sum(2)
 
 
@@ -67,16 +67,19 @@ class _Layout:
         token[self.place_T + halo] = torch.arange(len(position_T))
         self.zeros, self.token = (token < 0).nonzero()[:, 0], token.clamp_(min=0)
 
-    def windows(self, x_TE: Tensor) -> Tensor:
-        """The overlapping windows `[N, S + F − 1, E]` of the row."""
-        row = x_TE.index_select(0, self.token).index_fill_(0, self.zeros, 0)
-        dims = x_TE.shape[1]
-        return row.as_strided((self.blocks, BLOCK + self.taps - 1, dims), (BLOCK * dims, dims, 1))
+    def windows(self, x_TD: Tensor) -> Tensor:
+        """The overlapping windows `[N, S + F − 1, D]` of the row."""
+        row = x_TD.index_select(0, self.token).index_fill_(0, self.zeros, 0)
+        width = x_TD.shape[1]
+        return row.as_strided((self.blocks, BLOCK + self.taps - 1, width), (BLOCK * width, width, 1))
 
-    def correlate(self, band_SW: Tensor, windows_NWE: Tensor) -> Tensor:
-        """Products `[S, S + F − 1] @ [S + F − 1, E]` for each block, at the tokens: `[T, E]`."""
-        out = torch.bmm(band_SW.expand(len(windows_NWE), -1, -1), windows_NWE)
-        return out.flatten(0, 1).index_select(0, self.place_T)
+    def correlate(self, bands_HSW: Tensor, windows_NWD: Tensor) -> Tensor:
+        """Products `[S, S + F − 1] @ [S + F − 1, E]` for each head and block, at the tokens: `[T, D]`."""
+        outputs = [
+            torch.bmm(band.expand(len(windows_NWD), -1, -1), windows_NWE)
+            for band, windows_NWE in zip(bands_HSW, windows_NWD.chunk(len(bands_HSW), 2), strict=True)
+        ]
+        return torch.cat(outputs, 2).flatten(0, 1).index_select(0, self.place_T)
 
 
 def _layouts(packing: Packing, taps: int) -> Iterator[tuple[slice, _Layout]]:

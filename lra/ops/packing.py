@@ -69,20 +69,16 @@ class Packing:
                 yield b, slice(end - count, end)
 
     def pack(self, x_BL: Tensor) -> Tensor:
-        """Real tokens' entries of `[B, L]`, as `[T]`."""
-        return x_BL.flatten() if self.whole else x_BL.flatten().index_select(0, self.place_T)
+        """Real tokens' entries of `[B, L]`, as `[T]`, or their rows of `[B, L, D]`, as `[T, D]`."""
+        flat = x_BL.flatten(0, 1)
+        return flat if self.whole else flat.index_select(0, self.place_T)
 
-    def pack_planes(self, x_PBLE: Tensor) -> Tensor:
-        """Real tokens' rows of `[P, B, L, E]`, as `[P, T, E]`."""
-        flat = x_PBLE.flatten(1, 2)
-        return flat if self.whole else flat.index_select(1, self.place_T)
-
-    def unpack_planes(self, x_PTE: Tensor) -> Tensor:
-        """From `[P, T, E]` to `[P, B, L, E]`, zeros at padding."""
+    def unpack(self, x_PTD: Tensor) -> Tensor:
+        """From planes `[P, T, D]` to `[P, B, L, D]`, zeros at padding."""
         if not self.whole:
-            rows = x_PTE.new_zeros(len(x_PTE), self.batch * self.length, x_PTE.shape[2])
-            x_PTE = rows.index_copy(1, self.place_T, x_PTE)
-        return x_PTE.unflatten(1, (self.batch, self.length))
+            rows = x_PTD.new_zeros(len(x_PTD), self.batch * self.length, x_PTD.shape[2])
+            x_PTD = rows.index_copy(1, self.place_T, x_PTD)
+        return x_PTD.unflatten(1, (self.batch, self.length))
 
     def unsort(self, x_BD: Tensor) -> Tensor:
         """One row per packed sequence, back in the batch's order."""

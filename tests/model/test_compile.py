@@ -1,0 +1,62 @@
+"""compile=true: one graph without a break for every task and attention, the same numbers as without."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from lra import build
+from tests.attention.test_contract import NAMES
+
+TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "pathx")
+
+
+@pytest.fixture(autouse=True)
+def fresh_compiler():
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+def gradients(model, batch):
+    torch.manual_seed(0)  # Reformer draws its rotations at each call
+    logits = model(*batch)
+    loss = cross_entropy(logits, torch.zeros(len(logits), dtype=torch.long))
+    return logits, torch.autograd.grad(loss, list(model.parameters()), materialize_grads=True)
+
+
+@pytest.mark.parametrize("attention", NAMES)
+@pytest.mark.parametrize("task", TASKS)
+def test_a_step_is_one_graph_with_the_same_numbers(task, attention):
+    """The compiler's front end decides about breaks; what it hands on runs as it is, without a C++ compiler."""
+    words = [f"task={task}", f"attention={attention}", "size=tiny", "model.dropout=0", "protocol=clean"]
+    cfg = build.load_config("train", [*words, *(["attention.attention_dropout=0"] if attention == "full" else [])])
+    spec, model = build.build_spec(cfg), build.build_model(cfg).train()
+    tokens = torch.randint(1, 16, (2, spec.num_sequences, spec.seq_len))
+    tokens[0, :, 100:] = 0
+    batch = tokens, (tokens != 0 if cfg.task.mask_zero else None)
+    plain = gradients(model, batch)
+    model.compile(fullgraph=True, backend="aot_eager")
+    compiled = gradients(model, batch)
+    torch.testing.assert_close(compiled[0], plain[0], rtol=1e-4, atol=1e-5)
+    for one, other in zip(compiled[1], plain[1], strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
+
+
+def test_the_setting_reaches_the_model(monkeypatch):
+    asked = []
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda self, **how: asked.append(how))
+    for words in ([], ["compile=true"]):
+        cfg = build.load_config("train", ["size=tiny", *words])
+        build.build_module(cfg, build.build_spec(cfg))
+    assert asked == [{"fullgraph": True}], "off by default; a break in the graph is an error"
+
+
+@pytest.mark.slow
+def test_a_compiled_run_trains(tmp_path):
+    """With the real compiler, through the command."""
+    from lra.cli import main
+
+    words = ["size=tiny", "compile=true", "logger=csv", f"paths.runs={tmp_path}/runs", f"paths.data={tmp_path}/data"]
+    assert main(["train", "attention=nystrom", "recipe.steps=4", "recipe.eval_every=2", *words]) == 0
