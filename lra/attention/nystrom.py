@@ -80,7 +80,7 @@ class NystromAttention(AttentionBackend):
         else:
             out = self._through_landmarks(q_BHLE, k_BHLE, v_BHLE, valid_BL)
         if self.value_skip is not None:
-            # The filter lies along the last dimension: torch 2.13's CPU gradient of a [taps, 1] filter is off by percents.
+            # The filter lies along the last dimension: torch 2.13's CPU gradient of a [taps, 1] one is off by percents.
             heads, taps = self.value_skip.shape
             filters = self.value_skip.view(heads, 1, 1, taps)
             skip_BHEL = conv2d(v_BHLE.transpose(2, 3), filters, padding=(0, taps // 2), groups=heads)

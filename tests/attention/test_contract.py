@@ -58,8 +58,9 @@ def mix(made, form: str, q, k, v, valid):
     if form == "padded":
         return made(q, k, v, valid)
     packing = Packing(valid, batch=len(q), length=q.shape[2])
-    planes = packing.pack_planes(torch.cat([x.transpose(0, 1) for x in (q, k, v)]))
-    return packing.unpack_planes(made.forward_packed(planes, packing)).transpose(0, 1)
+    planes = torch.stack([packing.pack(x.transpose(1, 2).flatten(2)) for x in (q, k, v)])
+    out_BLD = packing.unpack(made.forward_packed(planes, packing)[None])[0]
+    return out_BLD.unflatten(2, (q.shape[1], -1)).transpose(1, 2)
 
 
 @pytest.mark.parametrize("name, protocol", CELLS)

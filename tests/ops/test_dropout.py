@@ -16,7 +16,7 @@ SHAPE = torch.empty(999, 131)  # an odd count of entries
 
 
 def kept(masks: DropoutMasks, number: int) -> torch.Tensor:
-    return masks.keep(number, SHAPE).double().flatten()
+    return masks.keep(number, SHAPE).double().flatten()  # a copy
 
 
 @pytest.fixture(autouse=True)

@@ -65,7 +65,7 @@ def test_landmarks_of_packed_tokens_are_those_of_padded_ones(kind, landmarks):
     valid = torch.rand(3, 50) < 0.6
     valid[1] = False
     packing = Packing(valid, batch=3, length=50)
-    x = torch.randn(2, 3, 50, 4, dtype=torch.float64) * valid[..., None]
-    segments = Segments(packing, landmarks, kind)
-    wanted = means(x.transpose(0, 1), valid, landmarks, kind)[packing.order_B].transpose(0, 1)
-    torch.testing.assert_close(segments.means(packing.pack_planes(x)), wanted)
+    x = torch.randn(3, 2, 50, 4, dtype=torch.float64) * valid[:, None, :, None]
+    packed = torch.stack([packing.pack(head) for head in x.unbind(1)])
+    wanted = means(x, valid, landmarks, kind)[packing.order_B].transpose(0, 1)
+    torch.testing.assert_close(Segments(packing, landmarks, kind).means(packed), wanted)

@@ -41,7 +41,9 @@ def factors(masks: DropoutMasks | None, first: int, step: int, width: int) -> to
     if masks is None:
         return 1.0
     pieces = torch.zeros(TOKENS, width).split(chunks.ROWS)
-    return torch.cat([masks.keep(first + step * i, rows) for i, rows in enumerate(pieces)]).double() * masks.scale
+    return (
+        torch.cat([masks.keep(first + step * i, rows).clone() for i, rows in enumerate(pieces)]).double() * masks.scale
+    )
 
 
 def ragged(batch: int = 4, length: int = 40, *, holes: bool) -> torch.Tensor:
@@ -54,7 +56,7 @@ def ragged(batch: int = 4, length: int = 40, *, holes: bool) -> torch.Tensor:
 
 def test_linear_of_a_layer_norm():
     x, gain, shift, weight, bias = numbers(TOKENS, WIDTH), numbers(8), numbers(8), numbers(6, 8), numbers(6)
-    fast = norm_linear(x, gain, shift, weight, bias, 3)
+    fast = norm_linear(x, gain, shift, weight, bias, planes=3)
     slow = linear(layer_norm(x, (WIDTH,), gain, shift), weight, bias).unflatten(1, (3, 2)).transpose(0, 1)
     assert_same(fast, slow, (x, gain, shift, weight, bias))
 
@@ -62,9 +64,9 @@ def test_linear_of_a_layer_norm():
 @pytest.mark.parametrize("rate", [0.0, 0.3])
 def test_projection_dropout_and_residual(rate):
     masks = DropoutMasks(rate) if rate else None
-    x, mixed, weight, bias = numbers(TOKENS, WIDTH), numbers(3, TOKENS, 2), numbers(WIDTH, 6), numbers(WIDTH)
+    x, mixed, weight, bias = numbers(TOKENS, WIDTH), numbers(TOKENS, 6), numbers(WIDTH, 6), numbers(WIDTH)
     fast = project_residual(x, mixed, weight, bias, masks)
-    slow = x + linear(mixed.transpose(0, 1).flatten(1), weight, bias) * factors(masks, 0, 1, WIDTH)
+    slow = x + linear(mixed, weight, bias) * factors(masks, 0, 1, WIDTH)
     assert_same(fast, slow, (x, mixed, weight, bias))
 
 
@@ -101,7 +103,7 @@ def test_packing_and_unpacking_are_inverse_and_keep_the_order(holes):
     assert packing.counts == sorted(valid.sum(1).tolist(), reverse=True)
     assert packing.has_holes == holes
     x = torch.randn(2, 4, 40, 3)
-    assert packing.unpack_planes(packing.pack_planes(x)).equal(x * valid[..., None])
+    assert packing.unpack(torch.stack([packing.pack(plane) for plane in x])).equal(x * valid[..., None])
     for b, rows in packing.sequences():
         original = packing.order_B[b]
         assert packing.position_T[rows].equal(valid[original].nonzero()[:, 0])
@@ -117,54 +119,59 @@ def test_convolution_is_the_grouped_conv2d(holes, length, taps):
     if holes is False:
         valid = torch.arange(length) < torch.tensor([length, 1, 0, length // 2])[:, None]
     packing = Packing(valid, batch=4, length=length)
-    x = torch.randn(4, 3, length, 2, dtype=torch.float64)
-    x = (x if valid is None else x * valid[:, None, :, None]).requires_grad_()
-    filters, before = numbers(3, taps), torch.randn(3, len(packing.place_T), 2, dtype=torch.float64)
-    planes, out = packing.pack_planes(x.detach().transpose(0, 1)), before.clone()
-    add_convolution(planes, filters.detach(), packing, out)
-    slow = packing.pack_planes(conv2d(x, filters.view(3, 1, taps, 1), padding=(taps // 2, 0), groups=3).transpose(0, 1))
+    x_BLD = torch.randn(4, length, 6, dtype=torch.float64)
+    x_BLD = (x_BLD if valid is None else x_BLD * valid[..., None]).requires_grad_()
+    filters, before = numbers(3, taps), torch.randn(len(packing.place_T), 6, dtype=torch.float64)
+    x_TD, out = packing.pack(x_BLD.detach()), before.clone()
+    add_convolution(x_TD, filters.detach(), packing, out)
+    x_BHLE = x_BLD.unflatten(2, (3, 2)).transpose(1, 2)
+    slow_BHLE = conv2d(x_BHLE, filters.view(3, 1, taps, 1), padding=(taps // 2, 0), groups=3)
+    slow = packing.pack(slow_BHLE.transpose(1, 2).flatten(2))
     torch.testing.assert_close(out - before, slow)
     grad, grad_x = torch.randn_like(slow), before.clone()
-    grad_filters = add_convolution_backward(grad, planes, filters.detach(), packing, grad_x)
-    wanted = torch.autograd.grad(slow, (x, filters), grad)
-    torch.testing.assert_close(grad_x - before, packing.pack_planes(wanted[0].transpose(0, 1)))
+    grad_filters = add_convolution_backward(grad, x_TD, filters.detach(), packing, grad_x)
+    wanted = torch.autograd.grad(slow, (x_BLD, filters), grad)
+    torch.testing.assert_close(grad_x - before, packing.pack(wanted[0]))
     torch.testing.assert_close(grad_filters, wanted[1])
 
 
 def slow_attention(planes: torch.Tensor, packing: Packing, keep) -> torch.Tensor:
-    out = torch.zeros_like(planes[:2])
+    out = torch.zeros_like(planes[0])
     for b, rows in packing.sequences():
-        q, k, v = planes[:, rows].chunk(3)
-        out[:, rows] = ((q @ k.mT / math.sqrt(q.shape[2])).softmax(-1) * keep(b)) @ v
+        q, k, v = planes[:, rows].unflatten(2, (2, -1)).transpose(1, 2)
+        weights = (q @ k.mT / math.sqrt(q.shape[2])).softmax(-1) * keep(b)
+        out[rows] = (weights @ v).transpose(0, 1).flatten(1)
     return out
 
 
 @pytest.mark.parametrize("holes", [False, True])
 def test_exact_attention(holes):
     packing = Packing(ragged(holes=holes), batch=4, length=40)
-    planes = numbers(6, len(packing.place_T), 4)
-    assert_same(exact_attention_packed(planes, packing), slow_attention(planes, packing, lambda b: 1.0), (planes,))
+    planes = numbers(3, len(packing.place_T), 8)
+    fast = exact_attention_packed(planes, packing, heads=2)
+    assert_same(fast, slow_attention(planes, packing, lambda b: 1.0), (planes,))
 
 
 def test_attention_with_dropout_has_the_outputs_and_gradients_of_its_masks(monkeypatch):
     monkeypatch.setattr(packed_attention, "BLOCK_ENTRIES", 2 * 17 * 5)  # several blocks, the last one short
     packing = Packing(ragged(holes=False), batch=4, length=40)
-    planes, masks = numbers(6, len(packing.place_T), 4), DropoutMasks(0.4)
+    planes, masks = numbers(3, len(packing.place_T), 8), DropoutMasks(0.4)
     numbered: dict[int, list[torch.Tensor]] = {}
     for number, sequence, block in packed_attention._blocks(packing, 2):
         like = torch.empty(2, block.stop - block.start, sequence.stop - sequence.start)
         numbered.setdefault(sequence.start, []).append(masks.keep(number, like).double() * masks.scale)
     kept = {b: torch.cat(numbered[rows.start], 1) for b, rows in packing.sequences()}
     assert len(numbered[0]) > 2
-    assert_same(dropout_attention(planes, packing, masks), slow_attention(planes, packing, kept.get), (planes,))
+    fast = dropout_attention(planes, packing, masks, heads=2)
+    assert_same(fast, slow_attention(planes, packing, kept.get), (planes,))
 
 
 def test_attention_with_dropout_keeps_the_mean_of_the_weights():
     length = 512
     packing = Packing(None, batch=4, length=length)
-    planes = torch.zeros(6, 4 * length, 8)
-    planes[4:] = torch.eye(length)[:, :8].repeat(4, 1)
-    out = dropout_attention(planes, packing, DropoutMasks(0.1)) * length  # each entry is one weight's factor
+    planes = torch.zeros(3, 4 * length, 16)
+    planes[2] = torch.eye(length)[:, :8].repeat(4, 2)
+    out = dropout_attention(planes, packing, DropoutMasks(0.1), heads=2) * length  # an entry is one weight's factor
     assert (out == 0).double().mean().item() == pytest.approx(0.1, abs=0.005)
     assert out.max().item() == pytest.approx(1 / 0.9, rel=1e-4)
 
@@ -177,6 +184,6 @@ def test_attention_with_dropout_needs_memory_linear_in_the_length():
     packing = Packing(None, batch=1, length=32768)
     planes = torch.randn(3, 32768, 8, requires_grad=True)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    dropout_attention(planes, packing, DropoutMasks(0.1)).sum().backward()
+    dropout_attention(planes, packing, DropoutMasks(0.1), heads=1).sum().backward()
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     assert grown < 64 * packed_attention.BLOCK_ENTRIES + 40 * planes.numel() * 4
