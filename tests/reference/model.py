@@ -28,10 +28,18 @@ class PlainBlock(nn.Module):
 
 
 class PlainClassifier(nn.Module):
-    """The released ListOps model's arithmetic, for one sequence per example."""
+    """The released models' arithmetic: one sequence per example, or a pair whose documents go through in turn."""
 
     def __init__(
-        self, *, vocab: int, length: int, classes: int, landmarks: int = 64, dropout: float = 0.1, taps: int = 35
+        self,
+        *,
+        vocab: int,
+        length: int,
+        classes: int,
+        sequences: int = 1,
+        landmarks: int = 64,
+        dropout: float = 0.1,
+        taps: int = 35,
     ):
         super().__init__()
         self.token, self.position = nn.Embedding(vocab, 64), nn.Embedding(length, 64)
@@ -40,15 +48,21 @@ class PlainClassifier(nn.Module):
             PlainBlock(PlainNystrom(2, landmarks, taps, 6), 64, 2, 128, dropout) for _ in range(2)
         )
         self.norm = nn.LayerNorm(64)
-        self.head = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, classes))
+        self.head = nn.Sequential(nn.Linear(64 if sequences == 1 else 256, 128), nn.ReLU(), nn.Linear(128, classes))
 
     def forward(self, tokens: Tensor, valid: Tensor) -> Tensor:
-        tokens, valid = tokens[:, 0], valid[:, 0]
+        pooled = [self.encode(tokens[:, n], valid[:, n]) for n in range(tokens.shape[1])]
+        if len(pooled) == 1:
+            return self.head(pooled[0])
+        a, b = pooled
+        return self.head(torch.cat([a, b, a * b, a - b], dim=-1))
+
+    def encode(self, tokens: Tensor, valid: Tensor) -> Tensor:
         x = self.drop(self.token(tokens) + self.position(torch.arange(tokens.shape[1]))[None])
         for block in self.blocks:
             x = block(x, valid)
         x = self.norm(x) * valid[..., None]
-        return self.head(x.mean(1))
+        return x.mean(1)
 
     @torch.no_grad()
     def take_weights(self, model: SequenceClassifier) -> None:
