@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from lra.ops.dropout import MOST_ENTRIES, DropoutMasks
-from lra.ops.packed_softmax import by_head, softmax_backward, softmax_weights
+from lra.ops.packed_softmax import softmax_backward, softmax_weights
 from lra.ops.packing import Packing
 
 BLOCK_ENTRIES = MOST_ENTRIES  # weights held at once, of all heads: 2 MiB in float32
@@ -47,28 +47,33 @@ class _DropoutAttention(torch.autograd.Function):
         ctx.save_for_backward(qkv)
         ctx.packing, ctx.masks, ctx.heads = packing, masks, heads
         out = torch.empty_like(qkv[0])
-        q, k, v, out_HTE = (by_head(x, heads) for x in (*qkv, out))
-        for number, sequence, block in _blocks(packing, heads):
-            weights = softmax_weights(_scaled(q[:, block]), k[:, sequence])
-            weights.mul_(masks.keep(number, weights))
-            torch.bmm(weights, v[:, sequence], out=out_HTE[:, block])
+        number = 0
+        for q, k, v, out_HWE in zip(*(packing.by_head(x, heads) for x in (*qkv, out)), strict=True):
+            for block in _blocks(q):
+                weights = softmax_weights(_scaled(q[:, block]), k)
+                weights.mul_(masks.keep(number, weights))
+                torch.bmm(weights, v, out=out_HWE[:, block])
+                number += 1
         return out.mul_(masks.scale)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (qkv,) = ctx.saved_tensors
         masks, heads = ctx.masks, ctx.heads
-        grad_qkv = torch.zeros_like(qkv)
-        q, k, v, grad_out = (by_head(x, heads) for x in (*qkv, grads[0] * masks.scale))
-        grad_q, grad_k, grad_v = (by_head(x, heads) for x in grad_qkv)
-        for number, sequence, block in _blocks(ctx.packing, heads):
-            queries, grad = _scaled(q[:, block]), grad_out[:, block]
-            weights = softmax_weights(queries, k[:, sequence])
-            keep = masks.keep(number, weights)
-            grad_v[:, sequence] += torch.bmm((weights * keep).mT, grad)
-            grad_scores = softmax_backward(torch.bmm(grad, v[:, sequence].mT).mul_(keep), weights)
-            torch.bmm(grad_scores, _scaled(k[:, sequence]), out=grad_q[:, block])
-            grad_k[:, sequence] += torch.bmm(grad_scores.mT, queries)
+        grad_qkv, number = torch.zeros_like(qkv), 0
+        all_planes = (*qkv, grads[0] * masks.scale, *grad_qkv)
+        for q, k, v, grad_out, grad_q, grad_k, grad_v in zip(
+            *(ctx.packing.by_head(x, heads) for x in all_planes), strict=True
+        ):
+            for block in _blocks(q):
+                queries, grad = _scaled(q[:, block]), grad_out[:, block]
+                weights = softmax_weights(queries, k)
+                keep = masks.keep(number, weights)
+                grad_v += torch.bmm((weights * keep).mT, grad)
+                grad_scores = softmax_backward(torch.bmm(grad, v.mT).mul_(keep), weights)
+                torch.bmm(grad_scores, _scaled(k), out=grad_q[:, block])
+                grad_k += torch.bmm(grad_scores.mT, queries)
+                number += 1
         return grad_qkv, None, None, None
 
 
@@ -76,11 +81,9 @@ def _scaled(x_HWE: Tensor) -> Tensor:
     return x_HWE * x_HWE.shape[2] ** -0.5
 
 
-def _blocks(packing: Packing, heads: int) -> Iterator[tuple[int, slice, slice]]:
-    """Number, rows of the sequence and rows of the queries of each block, always in the same order."""
-    number = 0
-    for _, sequence in packing.sequences():
-        size = max(1, BLOCK_ENTRIES // (heads * (sequence.stop - sequence.start)))
-        for start in range(sequence.start, sequence.stop, size):
-            yield number, sequence, slice(start, min(start + size, sequence.stop))
-            number += 1
+def _blocks(q_HWE: Tensor) -> Iterator[slice]:
+    """Queries of one sequence that are computed at once; every block has a mask, numbered in this order."""
+    heads, length, _ = q_HWE.shape
+    size = max(1, BLOCK_ENTRIES // (heads * length))
+    for start in range(0, length, size):
+        yield slice(start, min(start + size, length))

@@ -18,9 +18,10 @@ from lra.ops.packing import Packing
 def to_landmarks(q_HBME: Tensor, k_TD: Tensor, v_TD: Tensor, packing: Packing) -> Tensor:
     """softmax(q kᵀ) v over each sequence's tokens, q scaled already; zeros for a sequence without any."""
     out_HBME, heads = torch.zeros_like(q_HBME), len(q_HBME)
-    for b, rows in packing.sequences():
-        weights_HMW = softmax_weights(q_HBME[:, b], by_head(k_TD[rows], heads))
-        out_HBME[:, b] = torch.bmm(weights_HMW, by_head(v_TD[rows], heads))
+    tokens = (packing.by_head(x, heads) for x in (k_TD, v_TD))
+    marks = (x.unbind(1)[: packing.used] for x in (q_HBME, out_HBME))
+    for k_HWE, v_HWE, q_HME, out_HME in zip(*tokens, *marks, strict=True):
+        out_HME.copy_(torch.bmm(softmax_weights(q_HME, k_HWE), v_HWE))
     return out_HBME
 
 
@@ -35,13 +36,14 @@ def to_landmarks_backward(
 ) -> Tensor:
     """Gradient of q; those of k and v are written in place."""
     grad_q_HBME, heads = torch.zeros_like(q_HBME), len(q_HBME)
-    for b, rows in packing.sequences():
-        q_HME, k_HWE, grad_HME = q_HBME[:, b], by_head(k_TD[rows], heads), grad_HBME[:, b]
+    tokens = (packing.by_head(x, heads) for x in (k_TD, v_TD, grad_k_TD, grad_v_TD))
+    marks = (x.unbind(1)[: packing.used] for x in (grad_HBME, q_HBME, grad_q_HBME))
+    for k_HWE, v_HWE, grad_k_HWE, grad_v_HWE, grad_HME, q_HME, grad_q_HME in zip(*tokens, *marks, strict=True):
         weights_HMW = softmax_weights(q_HME, k_HWE)
-        torch.bmm(weights_HMW.mT, grad_HME, out=by_head(grad_v_TD[rows], heads))
-        grad_scores_HMW = softmax_backward(torch.bmm(grad_HME, by_head(v_TD[rows], heads).mT), weights_HMW)
-        torch.bmm(grad_scores_HMW.mT, q_HME, out=by_head(grad_k_TD[rows], heads))
-        grad_q_HBME[:, b] = torch.bmm(grad_scores_HMW, k_HWE)
+        grad_v_HWE.copy_(torch.bmm(weights_HMW.mT, grad_HME))
+        grad_scores_HMW = softmax_backward(torch.bmm(grad_HME, v_HWE.mT), weights_HMW)
+        grad_k_HWE.copy_(torch.bmm(grad_scores_HMW.mT, q_HME))
+        grad_q_HME.copy_(torch.bmm(grad_scores_HMW, k_HWE))
     return grad_q_HBME
 
 
@@ -56,9 +58,10 @@ def from_landmarks(q_TD: Tensor, k_HBME: Tensor, v_HBME: Tensor, packing: Packin
         used: how many landmarks each sequence has, the first ones.
     """
     out_TD, heads = torch.empty_like(q_TD), len(k_HBME)
-    for b, rows in packing.sequences():
-        weights_HWU = softmax_weights(by_head(q_TD[rows], heads), k_HBME[:, b, : used[b]])
-        torch.bmm(weights_HWU, v_HBME[:, b, : used[b]], out=by_head(out_TD[rows], heads))
+    tokens = (packing.by_head(x, heads) for x in (q_TD, out_TD))
+    marks = (landmarks_of(x, packing, used) for x in (k_HBME, v_HBME))
+    for q_HWE, out_HWE, k_HUE, v_HUE in zip(*tokens, *marks, strict=True):
+        out_HWE.copy_(torch.bmm(softmax_weights(q_HWE, k_HUE), v_HUE))
     return out_TD
 
 
@@ -73,20 +76,20 @@ def from_landmarks_backward(
 ) -> tuple[Tensor, Tensor]:
     """Gradients of k and v; that of q is written in place."""
     grad_k_HBME, grad_v_HBME, heads = torch.zeros_like(k_HBME), torch.zeros_like(v_HBME), len(k_HBME)
-    for b, rows in packing.sequences():
-        q_HWE, grad_HWE = by_head(q_TD[rows], heads), by_head(grad_TD[rows], heads)
-        k_HUE = k_HBME[:, b, : used[b]]
+    tokens = (packing.by_head(x, heads) for x in (grad_TD, q_TD, grad_q_TD))
+    marks = (landmarks_of(x, packing, used) for x in (k_HBME, v_HBME, grad_k_HBME, grad_v_HBME))
+    for grad_HWE, q_HWE, grad_q_HWE, k_HUE, v_HUE, grad_k_HUE, grad_v_HUE in zip(*tokens, *marks, strict=True):
         weights_HWU = softmax_weights(q_HWE, k_HUE)
-        grad_v_HBME[:, b, : used[b]] = torch.bmm(weights_HWU.mT, grad_HWE)
-        grad_scores_HWU = softmax_backward(torch.bmm(grad_HWE, v_HBME[:, b, : used[b]].mT), weights_HWU)
-        grad_k_HBME[:, b, : used[b]] = torch.bmm(grad_scores_HWU.mT, q_HWE)
-        torch.bmm(grad_scores_HWU, k_HUE, out=by_head(grad_q_TD[rows], heads))
+        grad_v_HUE.copy_(torch.bmm(weights_HWU.mT, grad_HWE))
+        grad_scores_HWU = softmax_backward(torch.bmm(grad_HWE, v_HUE.mT), weights_HWU)
+        grad_k_HUE.copy_(torch.bmm(grad_scores_HWU.mT, q_HWE))
+        grad_q_HWE.copy_(torch.bmm(grad_scores_HWU, k_HUE))
     return grad_k_HBME, grad_v_HBME
 
 
-def by_head(x_WD: Tensor, heads: int) -> Tensor:
-    """A view `[H, W, E]`."""
-    return x_WD.unflatten(1, (heads, -1)).transpose(0, 1)
+def landmarks_of(x_HBME: Tensor, packing: Packing, used: list[int]) -> list[Tensor]:
+    """Each used sequence's own landmarks, views `[H, U, E]`."""
+    return [x[:, :count] for x, count in zip(x_HBME.unbind(1)[: packing.used], used, strict=False)]
 
 
 def softmax_weights(q: Tensor, k: Tensor) -> Tensor:

@@ -2,14 +2,13 @@
 
 The sequences stand longest first, so that neighbours are of similar length.
 
-Letters: B sequences, L positions, T real tokens of all sequences, P planes, D and E any width.
+Letters: B sequences, L positions, T real tokens of all sequences, P planes, D = H·E width, H heads, W tokens of one
+sequence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
-from itertools import accumulate
 from typing import Any
 
 import torch
@@ -62,11 +61,14 @@ class Packing:
         """True where padding stands before a real token."""
         return not self.whole and not self.position_T.equal(self.rank_T)
 
-    def sequences(self) -> Iterator[tuple[int, slice]]:
-        """Place and rows of each sequence that has a real token."""
-        for b, (end, count) in enumerate(zip(accumulate(self.counts), self.counts, strict=True)):
-            if count:
-                yield b, slice(end - count, end)
+    @cached_property
+    def used(self) -> int:
+        """How many sequences have a real token: the first ones."""
+        return sum(count > 0 for count in self.counts)
+
+    def by_head(self, x_TD: Tensor, heads: int) -> tuple[Tensor, ...]:
+        """Each used sequence's tokens as a view `[H, W, E]`."""
+        return x_TD.unflatten(1, (heads, -1)).transpose(0, 1).split(self.counts[: self.used], dim=1)
 
     def pack(self, x_BL: Tensor) -> Tensor:
         """Real tokens' entries of `[B, L]`, as `[T]`, or their rows of `[B, L, D]`, as `[T, D]`."""

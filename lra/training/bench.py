@@ -56,6 +56,7 @@ def harness_steps(
 
     `of` is the length of the run whose first `steps` + 1 are trained.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     curves = folder / "metrics.csv"
     fit(
         module,

@@ -104,10 +104,10 @@ def test_packing_and_unpacking_are_inverse_and_keep_the_order(holes):
     assert packing.has_holes == holes
     x = torch.randn(2, 4, 40, 3)
     assert packing.unpack(torch.stack([packing.pack(plane) for plane in x])).equal(x * valid[..., None])
-    for b, rows in packing.sequences():
-        original = packing.order_B[b]
-        assert packing.position_T[rows].equal(valid[original].nonzero()[:, 0])
+    for b, rows in enumerate(torch.arange(len(packing.place_T)).split(packing.counts)):
+        assert packing.position_T[rows].equal(valid[packing.order_B[b]].nonzero()[:, 0])
         assert packing.rank_T[rows].tolist() == list(range(packing.counts[b]))
+        assert packing.sequence_T[rows].eq(b).all()
     assert packing.unsort(packing.counts_B[:, None])[:, 0].equal(valid.sum(1))
 
 
@@ -136,12 +136,12 @@ def test_convolution_is_the_grouped_conv2d(holes, length, taps):
 
 
 def slow_attention(planes: torch.Tensor, packing: Packing, keep) -> torch.Tensor:
-    out = torch.zeros_like(planes[0])
-    for b, rows in packing.sequences():
-        q, k, v = planes[:, rows].unflatten(2, (2, -1)).transpose(1, 2)
-        weights = (q @ k.mT / math.sqrt(q.shape[2])).softmax(-1) * keep(b)
-        out[rows] = (weights @ v).transpose(0, 1).flatten(1)
-    return out
+    out = []
+    for b, rows in enumerate(planes.split(packing.counts, dim=1)):
+        q, k, v = rows.unflatten(2, (2, -1)).transpose(1, 2)
+        weights = (q @ k.mT / math.sqrt(q.shape[2])).softmax(-1) * (keep(b) if len(q[0]) else 1)
+        out.append((weights @ v).transpose(0, 1).flatten(1))
+    return torch.cat(out)
 
 
 @pytest.mark.parametrize("holes", [False, True])
@@ -156,12 +156,12 @@ def test_attention_with_dropout_has_the_outputs_and_gradients_of_its_masks(monke
     monkeypatch.setattr(packed_attention, "BLOCK_ENTRIES", 2 * 17 * 5)  # several blocks, the last one short
     packing = Packing(ragged(holes=False), batch=4, length=40)
     planes, masks = numbers(3, len(packing.place_T), 8), DropoutMasks(0.4)
-    numbered: dict[int, list[torch.Tensor]] = {}
-    for number, sequence, block in packed_attention._blocks(packing, 2):
-        like = torch.empty(2, block.stop - block.start, sequence.stop - sequence.start)
-        numbered.setdefault(sequence.start, []).append(masks.keep(number, like).double() * masks.scale)
-    kept = {b: torch.cat(numbered[rows.start], 1) for b, rows in packing.sequences()}
-    assert len(numbered[0]) > 2
+    kept, number = {}, 0
+    for b, q in enumerate(packing.by_head(planes[0], 2)):
+        blocks = [torch.empty(2, block.stop - block.start, q.shape[1]) for block in packed_attention._blocks(q)]
+        kept[b] = torch.cat([masks.keep(number + i, like).double() for i, like in enumerate(blocks)], 1) * masks.scale
+        number += len(blocks)
+    assert number > 2 * packing.used
     fast = dropout_attention(planes, packing, masks, heads=2)
     assert_same(fast, slow_attention(planes, packing, kept.get), (planes,))
 
