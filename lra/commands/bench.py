@@ -93,7 +93,10 @@ def measure(cfg: DictConfig, console: Console) -> None:
         return bench.bare_step(module.train(), optimizer, batch)
 
     batch = next(batches)
-    print_work(console, step, bench.medians(bare).total, device)
+    if cfg.compile:
+        console.print("products and traffic: not counted, a compiled step hides its operators; leave compile=true out")
+    else:
+        print_work(console, step, bench.medians(bare).total, device)
     if cfg.trace or cfg.debug.profiler:
         trace = Path(cfg.trace or f"step-{cfg.task.name}-{cfg.attention.name}.trace.json")
         table, share = bench.profile_step(step, trace)

@@ -57,7 +57,25 @@ def test_the_accuracies_of_shortened_runs_are_their_records():
         assert "-dirty" not in record["provenance"]["git_commit"]
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "data_prep/README.md"])
+def test_the_speeds_are_their_records():
+    text = (ROOT / "docs/performance.md").read_text()
+    lines = (ROOT / "runs/published/speed.jsonl").read_text().splitlines()
+    records = {record["what"]: record for record in map(json.loads, lines)}
+    for what, record in records.items():
+        assert "-dirty" not in record["git_commit"]
+        if what.startswith("step "):
+            row = next(line for line in text.splitlines() if line.startswith(f"| `{what.split()[1]}` |"))
+            cells = [cell.strip() for cell in row.split("|")]
+            assert f"{record['real']:.0%}".replace("%", " %") in cells
+            assert [f"{record[key]:.2f} s" for key in ("paper_seconds", "seconds")] == cells[3:5]
+            assert f"{record['ratio']:.1f}" == cells[5]
+    for length in (2048, 4096):
+        for rate in ("0", "0.1"):
+            pair = [records[f"full {length} dropout {rate} {form}"]["ratio"] for form in ("real lengths", "all real")]
+            assert f"| {length} | {rate} | {pair[0]:.1f} | {pair[1]:.1f} |" in text
+
+
+@pytest.mark.parametrize("name", ["docs/performance.md", "README.md", "CONTRIBUTING.md", "data_prep/README.md"])
 def test_files_that_a_document_names_are_there(name):
     document = ROOT / name
     for target in re.findall(r"\]\(([\w./-]+)\)", document.read_text()):

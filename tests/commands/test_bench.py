@@ -1,0 +1,73 @@
+"""lra bench step: what it prints, what it counts, its mistakes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from lra.cli import main
+from lra.training.counting import count_work
+
+
+@pytest.fixture
+def places(tmp_path, monkeypatch):
+    monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_step_is_taken_apart(places, capsys):
+    assert main(["bench", "step", "size=tiny", "steps=2", "dev_batches=1", "trace=step.json"]) == 0
+    out = capsys.readouterr().out
+    for word in ("forward", "backward", "optimizer", "bare step", "step in the harness", "dev pass", "GFLOP", "GB"):
+        assert word in out, word
+    events = json.loads((places / "step.json").read_text())["traceEvents"]
+    assert any(event["name"] == "aten::bmm" for event in events)
+    assert {path.name for path in places.iterdir()} == {"data", "step.json"}, "no run is left"
+
+
+def test_debug_profile_prints_the_operators_and_leaves_a_trace(places, capsys):
+    words = ["size=tiny", "task=image", "attention=full", "steps=1", "dev_batches=1", "debug=profile"]
+    assert main(["bench", "step", *words]) == 0
+    assert "Self CPU time total" in capsys.readouterr().out
+    assert (places / "step-image-full.trace.json").exists()
+
+
+@pytest.mark.parametrize(
+    "words, line",
+    [
+        ([], "lra bench step"),
+        (["task=image"], "lra bench step"),
+        (["speed"], "'speed' cannot be measured"),
+        (["step", "steps=0"], "steps=0"),
+        (["step", "dev_batches=0"], "dev_batches=0"),
+        (["step", "attention=nystrm"], "nystrom"),
+    ],
+)
+def test_a_mistake_is_one_line(places, capsys, words, line):
+    assert main(["bench", *words]) == 2
+    err = capsys.readouterr().err
+    assert line in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_flops_are_those_of_the_products():
+    a, b, c = torch.randn(5, 2, 3), torch.randn(5, 3, 4), torch.zeros(5, 2, 4)
+    once = 2 * 5 * 2 * 3 * 4
+    assert count_work(lambda: a @ b).flops == once
+    assert count_work(lambda: torch.bmm(a, b, out=c)).flops == once
+    assert count_work(lambda: c.baddbmm_(a, b)).flops == once
+    assert count_work(lambda: c[0].addmm_(a[0], b[0])).flops == once / 5
+    q, k = torch.randn(2, 3, 7, 8, requires_grad=True), torch.randn(2, 3, 9, 8)
+    product = 2 * 2 * 3 * 7 * 9 * 8
+    assert count_work(lambda: scaled_dot_product_attention(q, k, k)).flops == 2 * product
+    assert count_work(lambda: scaled_dot_product_attention(q, k, k).sum().backward()).flops == 7 * product
+
+
+def test_bytes_are_those_of_each_operators_tensors_and_views_are_free():
+    x = torch.randn(100)
+    work = count_work(lambda: x.view(10, 10) + 1)
+    assert (work.bytes, work.operators) == (800, 1)
