@@ -104,7 +104,7 @@ def test_outputs_and_gradients_equal_the_slow_twin(name, protocol, length, maske
 def test_keeps_shape_and_dtype_and_stays_finite_for_a_row_that_is_all_padding(
     name, protocol, dtype, length, training, form
 ):
-    """Catches `ops/softmax.py`: `valid_BL | ~valid_BL` → `valid_BL & ~valid_BL`
+    """Catches `ops/softmax.py`: `torch.finfo(scores.dtype).min` → `float("-inf")`
     `ops/pseudo_inverse.py`: `TINY_NORM = 1e-12` → `TINY_NORM = 0e-12`
     `attention/reformer.py`: `PADDING = -1e5, -1e9` → `PADDING = -1e5, -1e999`
     """
