@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
@@ -45,10 +46,18 @@ for _name, _folder in (("data_dir", data_dir), ("runs_dir", runs_dir)):
     OmegaConf.register_new_resolver(f"lra.{_name}", lambda folder=_folder: str(folder()), replace=True)
 
 
-def load_config(name: str, overrides: Sequence[str] = ()) -> DictConfig:
-    """The configuration that `lra NAME OVERRIDES` would use."""
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        return compose(name, list(overrides))
+def load_config(name: str, overrides: Sequence[str] = (), *, with_hydra: bool = False) -> DictConfig:
+    """The configuration that `lra NAME OVERRIDES` would use; with Hydra's own part if asked for.
+
+    Hydra composes for one program at a time: inside a running command, its state is set aside and brought back.
+    """
+    running = GlobalHydra.instance().hydra
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+            return compose(name, list(overrides), return_hydra_config=with_hydra)
+    finally:
+        GlobalHydra.instance().hydra = running
 
 
 def build_spec(cfg: DictConfig) -> TaskSpec:

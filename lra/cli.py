@@ -20,6 +20,7 @@ VERBS = {
     "prepare": "make a task's data: download or generate, pack, check",
     "train": "train one attention on one task, test it, record the result; -m for several",
     "evaluate": "test a run's best checkpoint again",
+    "table": "the paper's table: plan it, run what is missing, show it beside the published numbers",
     "show": "look at a model or at data: lra show model, lra show data",
     "bench": "say where the time of a training step goes: lra bench step",
     "doctor": "say what is installed, where things lie, and what is missing",
@@ -70,6 +71,8 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
 
     from lra.commands.errors import explain
     from lra.commands.overrides import check
+    from lra.sweeps.lease import LeasedError
+    from lra.types import BUSY
 
     def run(cfg: DictConfig) -> None:
         try:
@@ -78,6 +81,9 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
             raise _FailedError(error) from error
 
     try:
+        if hasattr(command, "main"):  # a verb over many runs composes their configurations itself
+            command.main(words)
+            return 0
         flags = [word for word in words if word in ("-m", "--multirun")]  # Hydra wants them in front
         settings = [word for word in words if word not in flags]
         if hasattr(command, "overrides"):  # a verb with words of its own, as `lra show model`
@@ -91,7 +97,8 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     except (Exception, _FailedError) as error:
         if os.environ.get("LRA_DEBUG"):
             raise
-        return _fail(explain(error.error if isinstance(error, _FailedError) else error))
+        cause = error.error if isinstance(error, _FailedError) else error
+        return _fail(explain(cause), code=BUSY if isinstance(cause, LeasedError) else 2)
     return 0
 
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+BUSY = 75  # exit code of a run that another process is at work on (EX_TEMPFAIL of sysexits.h)
+
+
 class UserError(ValueError):
     """A mistake of the user's: one line with the wrong value, what would be right, and what to type."""
 

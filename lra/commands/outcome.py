@@ -10,6 +10,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from lra import build
+from lra.results.correctness import pack_correct
 from lra.results.plots import learning_curve
 from lra.results.record import git_commit, versions, write_record
 from lra.results.reference import paper_accuracy
@@ -65,6 +66,8 @@ def write_result(
             "outcome": {
                 "test_accuracy": outcome.test_accuracy,
                 "test_loss": outcome.test_loss,
+                "test_correct": pack_correct(outcome.test_correct),
+                "confusion": outcome.confusion,
                 "test_examples": datamodule.num_examples("test"),
                 "train_examples": datamodule.num_examples("train"),
                 "dev_examples": datamodule.num_examples("dev"),

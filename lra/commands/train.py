@@ -62,7 +62,6 @@ def run(cfg: DictConfig) -> None:
 
 def _train(cfg: DictConfig, folder: Path, console: Console) -> None:
     import pytorch_lightning as pl
-    from filelock import FileLock, Timeout
     from omegaconf import OmegaConf
 
     from lra import build
@@ -70,21 +69,16 @@ def _train(cfg: DictConfig, folder: Path, console: Console) -> None:
     from lra.commands.prepare import ensure_store
     from lra.commands.summary import print_summary
     from lra.model.classifier import count_parameters
+    from lra.results.record import read_record
+    from lra.sweeps.lease import lease
     from lra.training.run import quiet_lightning
-    from lra.types import UserError
 
     quiet_lightning()
     spec = build.build_spec(cfg)
     ensure_store(cfg, console)
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / "lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise UserError(
-            f"another process is training this run: {folder}; wait for it, or choose another seed="
-        ) from error
-    with lock:
+    with lease(folder):
+        if read_record(folder) is not None:  # another process has finished it since we looked
+            return
         pl.seed_everything(cfg.seed, workers=True, verbose=False)
         datamodule = build.build_datamodule(cfg, spec)
         module = build.build_module(cfg, spec)
@@ -155,7 +149,7 @@ def _fit_and_test(
             finish_wandb()
     if memory_is_out:
         raise UserError(_what_fits(cfg, module))
-    outcome = training.finish(folder, metrics, module.device)
+    outcome = training.finish(folder, metrics, module)
     return write_result(cfg, folder, outcome, datamodule, parameters, read_curves(folder / "metrics.csv"))
 
 

@@ -25,12 +25,16 @@ PACKAGES = ("lra", "torch", "pytorch-lightning", "torchmetrics", "hydra-core", "
 
 def write_record(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
     """Write `folder/result.json` in one step; returns the record with its schema version."""
-    record = {"schema_version": SCHEMA_VERSION, **record}
-    _validate(record, folder / FILE)
-    path, unfinished = folder / FILE, folder / f"{FILE}.unfinished"
-    unfinished.write_text(json.dumps(record, indent=2) + "\n")
-    os.replace(unfinished, path)
+    record = validated({"schema_version": SCHEMA_VERSION, **record}, folder / FILE)
+    replace_text(folder / FILE, json.dumps(record, indent=2) + "\n")
     return record
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a file so that, after a kill, there is the old one or the new one, whole."""
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    unfinished.write_text(text)
+    os.replace(unfinished, path)
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:
@@ -42,21 +46,40 @@ def read_record(folder: Path) -> dict[str, Any] | None:
     path = folder / FILE
     if not path.exists():
         return None
+    return parse_record(path.read_text(), path)
+
+
+def parse_record(text: str, place: object) -> dict[str, Any]:
+    """The record that `text` is.
+
+    Raises:
+        UserError: when it is none; the line names `place`.
+    """
     try:
-        record = json.loads(path.read_text())
+        record = json.loads(text)
     except ValueError as error:
-        raise UserError(f"{path} is not JSON ({error}); move it away and run again") from error
-    _validate(record, path)
-    return dict(record)
+        raise UserError(f"{place} is not JSON ({error}); move it away and run again") from error
+    return validated(record, place)
 
 
-def _validate(record: Any, path: Path) -> None:
+def validated(record: Any, place: object) -> dict[str, Any]:
+    """The record itself, if it is one of this schema version with every key and an accuracy that can be one.
+
+    Raises:
+        UserError: else; the line names `place` and what is wrong.
+    """
     if not isinstance(record, dict) or record.get("schema_version") != SCHEMA_VERSION:
-        raise UserError(f"{path} is not a record of schema version {SCHEMA_VERSION}")
+        raise UserError(f"{place} is not a record of schema version {SCHEMA_VERSION}")
     for section, keys in SECTIONS.items():
-        missing = [key for key in keys if key not in record.get(section, {})]
+        content = record.get(section)
+        missing = keys if not isinstance(content, dict) else [key for key in keys if key not in content]
         if missing:
-            raise UserError(f"{path} lacks {section}.{missing[0]}")
+            raise UserError(f"{place} lacks {section}.{missing[0]}")
+    for key in ("test_accuracy", "best_dev_accuracy", "majority_rate"):
+        share = record["outcome"][key]
+        if not isinstance(share, int | float) or isinstance(share, bool) or not 0 <= share <= 1:
+            raise UserError(f"{place}: outcome.{key}={share!r} is not a share in [0, 1]")
+    return record
 
 
 def versions() -> dict[str, str]:

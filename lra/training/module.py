@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.optim import Optimizer
 from torchmetrics import MeanMetric
-from torchmetrics.classification import MulticlassAccuracy
+from torchmetrics.classification import MulticlassAccuracy, MulticlassConfusionMatrix
 
 from lra.types import Batch
 
@@ -36,6 +36,10 @@ class ClassifierModule(pl.LightningModule):
         make_optimizer: from the parameters.
         make_schedule: from the optimizer.
         label: what an error calls this run, such as `listops/nystrom`.
+
+    Attributes:
+        correct: which examples the last test got right, `[B]` bool for each batch.
+        confusion: how often, in the last test, the label of the row was taken for that of the column, `[C, C]`.
     """
 
     def __init__(
@@ -54,6 +58,8 @@ class ClassifierModule(pl.LightningModule):
         self.train_loss, self.eval_loss = MeanMetric(), MeanMetric()
         self.train_accuracy = MulticlassAccuracy(num_classes, average="micro")
         self.eval_accuracy = MulticlassAccuracy(num_classes, average="micro")
+        self.confusion = MulticlassConfusionMatrix(num_classes)
+        self.correct: list[Tensor] = []
         self.train_loss.persistent(True)  # so that a resumed run logs the very same points
         self.train_accuracy.persistent(True)
 
@@ -94,10 +100,11 @@ class ClassifierModule(pl.LightningModule):
                 " is kept. A smaller rate may help: recipe.optimizer.lr=5e-5"
             )
 
-    def _eval_step(self, batch: Batch) -> None:
-        logits = self(batch)
+    def _eval_step(self, batch: Batch) -> Tensor:
+        logits: Tensor = self(batch)
         self.eval_loss.update(cross_entropy(logits, batch.label), weight=len(batch.label))
         self.eval_accuracy.update(logits, batch.label)
+        return logits
 
     def _log_eval(self, split: str) -> None:
         metrics = {
@@ -118,9 +125,16 @@ class ClassifierModule(pl.LightningModule):
         """Log the dev split's loss and accuracy, over every example."""
         self._log_eval("dev")
 
+    def on_test_epoch_start(self) -> None:
+        """Forget an earlier test."""
+        self.correct = []
+        self.confusion.reset()
+
     def test_step(self, batch: Batch, batch_idx: int) -> None:
         """Add one test batch."""
-        self._eval_step(batch)
+        guesses = self._eval_step(batch).argmax(-1)
+        self.confusion.update(guesses, batch.label)
+        self.correct.append(guesses == batch.label)
 
     def on_test_epoch_end(self) -> None:
         """Log the test split's loss and accuracy, over every example."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.loggers.logger import Logger
@@ -42,10 +43,17 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came out of a run that trained to its end."""
+    """What came out of a run that trained to its end.
+
+    Attributes:
+        test_correct: which test examples it got right, `[examples]` bool in the split's order.
+        confusion: how many test examples of each label (row) were taken for each (column).
+    """
 
     test_accuracy: float
     test_loss: float
+    test_correct: np.ndarray
+    confusion: list[list[int]]
     best_dev_accuracy: float
     best_step: int
     train_seconds: float
@@ -171,8 +179,8 @@ def test(
     return {name: value.item() for name, value in trainer.callback_metrics.items()}
 
 
-def finish(folder: Path, metrics: dict[str, float], device: torch.device) -> Outcome:
-    """Gather a run's outcome from its test metrics and its checkpoints."""
+def finish(folder: Path, metrics: dict[str, float], module: ClassifierModule) -> Outcome:
+    """Gather a run's outcome from its test, of which `module` knows the examples, and from its checkpoints."""
     last, best = read_checkpoint(folder / LAST), read_checkpoint(folder / BEST)
     dev_accuracy = next(
         state["best_model_score"] for key, state in last["callbacks"].items() if key.startswith("ModelCheckpoint")
@@ -180,8 +188,10 @@ def finish(folder: Path, metrics: dict[str, float], device: torch.device) -> Out
     return Outcome(
         test_accuracy=metrics["test/accuracy"],
         test_loss=metrics["test/loss"],
+        test_correct=torch.cat(module.correct).cpu().numpy(),
+        confusion=module.confusion.compute().tolist(),
         best_dev_accuracy=float(dev_accuracy),
         best_step=int(best["global_step"]),
         train_seconds=float(last["callbacks"]["ResumePoint"]["train_seconds"]),
-        peak_memory_bytes=peak_memory_bytes(device),
+        peak_memory_bytes=peak_memory_bytes(module.device),
     )

@@ -1,0 +1,136 @@
+"""What the verbs over many runs share: their words, their cells, running what is missing with one worker or several."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lra.types import UserError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+    from rich.console import Console
+
+    from lra.sweeps.grid import Cell
+    from lra.sweeps.runner import Outcome
+
+ACTIONS = ("plan", "run", "show")
+
+
+class Campaign:
+    """One call of `lra table`, `lra sweep` or `lra compare`.
+
+    Args:
+        verb: which of them; `conf/VERB.yaml` has its own settings.
+        words: what was typed after it. The first may be an action; its own settings, `hydra/launcher=` and
+            `hydra.launcher.` settings are taken out, the rest goes to every run.
+
+    Raises:
+        UserError: for a word that is wrong.
+    """
+
+    def __init__(self, verb: str, words: Sequence[str]):
+        from lra.build import check_numbers, load_config
+        from lra.commands.overrides import check
+        from lra.sweeps.grid import make_cells
+
+        words = list(words)
+        own = [f"what={words.pop(0)}"] if words and "=" not in words[0] and not words[0].startswith("-") else []
+        if own and own[0] not in [f"what={action}" for action in ACTIONS]:
+            raise UserError(f"{own[0].removeprefix('what=')!r} is no action; type: lra {verb} {'|'.join(ACTIONS)}")
+        flag = next((word for word in words if word.startswith("-")), None)
+        if flag:
+            raise UserError(f"{flag} is not needed: several values multiply by themselves, as in seed=0,1,2")
+        known = set(load_config(verb))
+        own += [word for word in words if word.split("=")[0] in known]
+        self.launcher = [word for word in words if word.lstrip("+").startswith(("hydra/", "hydra."))]
+        self.words = [word for word in words if word not in own and word not in self.launcher]
+        check(verb, own, sweep=False)
+        check("train", self.words, sweep=True)
+        self.verb = verb
+        self.settings: DictConfig = load_config(verb, own)
+        if self.settings.workers < 1:
+            raise UserError(f"workers={self.settings.workers}, but at least 1 is needed; type for example workers=2")
+        self.cells: list[Cell] = make_cells(self.settings.sweep, self.words)
+        for cell in self.cells:
+            check_numbers(cell.cfg)
+
+    @property
+    def group(self) -> Path:
+        """Folder of the cells' run group."""
+        cfg = self.cells[0].cfg
+        return Path(cfg.paths.runs) / str(cfg.run_group)
+
+    def run(self, console: Console) -> Outcome:
+        """Run what is missing; with `workers=` in as many processes, through a Hydra launcher."""
+        from lra.sweeps.runner import outcome_of, run_missing
+
+        if self.settings.workers == 1 and not self.launcher:
+            run_missing(self.cells, console)
+        else:
+            _launch(self.settings.sweep, self.words, self.settings.workers, self.launcher)
+        return outcome_of(self.cells)
+
+    def asked_for(self, record: dict[str, Any]) -> bool:
+        """Whether a record is one of those that the words `task=`, `attention=` and `seed=` name, if any does."""
+        cells = {(key, str(_identity(cell.cfg, key))) for cell in self.cells for key in ("task", "attention", "seed")}
+        typed = {word.split("=")[0] for word in self.words}
+        return all(
+            (key, str(record["identity"][key])) in cells for key in ("task", "attention", "seed") if key in typed
+        )
+
+
+def _identity(cfg: DictConfig, key: str) -> Any:
+    return cfg.seed if key == "seed" else cfg[key].name
+
+
+def _launch(sweep: str, words: list[str], workers: int, launcher: list[str]) -> None:
+    """Start workers by Hydra's launcher and wait for them; leases share the cells out among them."""
+    import hydra
+
+    from lra.paths import conf_dir
+
+    if not any("hydra/launcher=" in word for word in launcher):
+        launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={workers}", *launcher]
+    quoted = ",".join("'" + word.replace("'", r"\'") + "'" for word in words)
+    sys.argv = ["lra", "--multirun", f"sweep={sweep}", f"worker=range({workers})", f"words=[{quoted}]", *launcher]
+    hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="worker")(work)()
+
+
+def work(cfg: DictConfig) -> None:
+    """One worker: a job of the launcher, on this machine or another that shares the folder of runs."""
+    from lra.commands.console import make_console
+    from lra.sweeps.grid import make_cells
+    from lra.sweeps.runner import run_missing
+
+    run_missing(make_cells(cfg.sweep, list(cfg.words)), make_console())
+
+
+def report_outcome(console: Console, outcome: Outcome, total: int) -> None:
+    """Say what was done and what failed."""
+    console.print(f"\n{outcome.finished} of {total} cells finished")
+    for folder, error in outcome.failed.items():
+        console.print("[red]failed[/]  ", end="")
+        console.print(f"{error}\n        {folder}", markup=False)
+
+
+def write_out(console: Console, table: Any, form: str, out: str | None) -> None:
+    """Print a table, or write it to a file; on a terminal with its notes below."""
+    from lra.results.record import replace_text
+    from lra.results.tables import FORMATS
+
+    if form not in FORMATS:
+        raise UserError(f"format={form} is not known; choose one of {', '.join(FORMATS)}")
+    if out is not None and form == "terminal":
+        form = {".csv": "csv", ".tex": "latex"}.get(Path(out).suffix, "markdown")
+    if form == "terminal":
+        console.print(table.to_rich())
+        for note in table.notes:
+            console.print(note, style="dim", markup=False)
+    elif out is None:
+        print(table.to_text(form), end="")
+    else:
+        replace_text(Path(out), table.to_text(form))
+        console.print(f"written: {out}")

@@ -1,0 +1,63 @@
+"""lra table: the paper's table: plan it, run what is missing, show it beside the published numbers.
+
+  lra table plan                             75 cells: what is done; seconds a step, hours, memory of the rest, measured
+  lra table run                              runs what is missing and only that; Ctrl-C or kill it, and go on later
+  lra table run task=listops,text seed=0     a part of it
+  lra table run workers=2 trainer.threads=1  two cells at a time on this machine (Hydra's joblib launcher)
+  lra table run workers=8 hydra/launcher=submitit_slurm hydra.launcher.timeout_min=1440
+  lra table show                             value ± spread (seeds), the paper's, the difference, at any moment
+  lra table show reference=skyformer format=latex out=table.tex
+  lra table show run_group=published         from committed records
+  lra table run size=tiny recipe.steps=4     a rehearsal in minutes
+
+  sweep=paper_table    the cells: 5 tasks × 5 attentions × 3 seeds (conf/sweep has the file)
+  reference=paper|xformers|skyformer|google        format=terminal|markdown|csv|latex
+
+Several runners on one folder, on one machine or many, share the cells: none is run twice, and one that dies frees
+its cell. A cell that fails is noted with its error, does not stop the others, and is tried again by the next call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def main(words: Sequence[str]) -> None:
+    """Plan, run or show."""
+    from lra.commands.campaign import Campaign, report_outcome
+    from lra.commands.console import make_console
+    from lra.types import UserError
+
+    console = make_console()
+    campaign = Campaign("table", words)
+    if campaign.settings.what == "plan":
+        from lra.commands.plan import print_plan
+
+        print_plan(console, campaign)
+        return
+    if campaign.settings.what == "run":
+        outcome = campaign.run(console)
+        report_outcome(console, outcome, len(campaign.cells))
+        show(campaign, console)
+        if outcome.failed:
+            raise UserError(f"{len(outcome.failed)} cells failed; the same command tries them again")
+        return
+    show(campaign, console)
+
+
+def show(campaign, console) -> None:  # type: ignore[no-untyped-def]
+    """Print the table of the group's records."""
+    from lra.commands.campaign import write_out
+    from lra.results.accuracy_table import accuracy_table
+    from lra.results.collect import collect
+    from lra.results.reference import REFERENCES
+    from lra.types import UserError
+
+    settings, cfg = campaign.settings, campaign.cells[0].cfg
+    if settings.reference not in REFERENCES:
+        raise UserError(f"reference={settings.reference} is not known; choose one of {', '.join(REFERENCES)}")
+    found = collect(campaign.group)
+    records = [record for record in found.records if campaign.asked_for(record)]
+    table = accuracy_table(records, reference=settings.reference, protocol=cfg.protocol.name, size=cfg.size.name)
+    table.notes.extend(found.troubles)
+    write_out(console, table, settings.format, settings.out)

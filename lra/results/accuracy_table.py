@@ -1,0 +1,116 @@
+"""The paper's table with measured cells beside the published ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lra.results.cells import Cell, Row, make_rows
+from lra.results.collect import Record
+from lra.results.reference import PASS_BAND, SOURCES, TASKS
+from lra.results.tables import MISSING, TextTable, number
+
+MARKS = {"official": "", "altered": "†", "generated": "‡", "stand-in": "§"}
+ORIGINS = {
+    "altered": "† data not the published archive's",
+    "generated": "‡ data from our generator of the benchmark's distribution",
+    "stand-in": "§ data that only stand in for the task's: no result of that task",
+}
+
+
+def accuracy_table(records: list[Record], *, reference: str, protocol: str, size: str) -> TextTable:
+    """Rows of attentions, columns of tasks: value ± spread (seeds), the published value, the difference.
+
+    Records of another protocol or size are not in it; nor are, at size=full, stand-ins for a task's data.
+    """
+    wanted = [
+        one for one in records if one["identity"]["protocol"]["name"] == protocol and one["identity"]["size"] == size
+    ]
+    shown = [one for one in wanted if size != "full" or one["provenance"]["data_origin"] != "stand-in"]
+    tasks = TASKS + tuple(sorted({one["identity"]["task"] for one in shown} - set(TASKS)))
+    rows = make_rows(shown, reference=reference, tasks=tasks)
+    lines: list[list[str]] = []
+    for row in rows:
+        lines += _lines(row, tasks, reference)
+    return TextTable(
+        title=f"Test accuracy (%), protocol {protocol}"
+        + ("" if size == "full" else f", size={size}: NOT the benchmark"),
+        columns=("attention", *tasks, "average", "parameters", "hours"),
+        rows=lines,
+        notes=_notes(shown, rows, reference, left_out=len(wanted) - len(shown)),
+        numbers=[_numbers(row, task, cell, reference) for row in rows for task, cell in row.cells.items()],
+    )
+
+
+def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
+    cells = [row.cells[task] for task in tasks]
+    known = [cell for cell in cells if cell is not None]
+    sizes = sorted(cell.parameters / 1e6 for cell in known)
+    spread = f"{sizes[0]:.2f}" + (f"–{sizes[-1]:.2f}" if f"{sizes[-1]:.2f}" != f"{sizes[0]:.2f}" else "")
+    hours = sum(cell.hours for cell in known)
+    lines = [[row.name, *map(_value, cells), number(row.average), f"{spread} M", number(hours, 2 if hours < 10 else 0)]]
+    if any(cell.reference is not None for cell in known):
+        average, published = row.average, row.average_reference
+        apart = None if average is None or published is None else average - published
+        lines.append(
+            [
+                f"  {reference}",
+                *[number(None if cell is None else cell.reference) for cell in cells],
+                number(published),
+                "",
+                "",
+            ]
+        )
+        lines.append(["  difference", *map(_difference, cells), number(apart, sign=True), "", ""])
+    return lines
+
+
+def _value(cell: Cell | None) -> str:
+    if cell is None:
+        return MISSING
+    spread = "" if cell.std is None else f" ± {cell.std:.2f}"
+    return f"{cell.mean:.2f}{spread} ({cell.count})" + "".join(sorted(MARKS[origin] for origin in cell.origins))
+
+
+def _difference(cell: Cell | None) -> str:
+    if cell is None or cell.difference is None:
+        return MISSING
+    where = "" if cell.inside is None else " in" if cell.inside else " OUT"
+    return number(cell.difference, sign=True) + where
+
+
+def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: int) -> list[str]:
+    if not records:
+        return ["No record yet: lra table run makes them."]
+    identities, costs = [one["identity"] for one in records], [one["cost"] for one in records]
+    origins = sorted({one["provenance"]["data_origin"] for one in records} & set(ORIGINS))
+    notes = [
+        "value ± standard deviation over seeds (number of seeds); average of complete rows only; hours: mean training"
+        " time of a seed, all tasks together.",
+        "Tested: every test example, with the checkpoint that was best on dev"
+        + (
+            "; Text's dev split is its test split."
+            if any(one.get("dev_split") == "test" for one in identities)
+            else "."
+        ),
+        f"precision {', '.join(sorted({cost['precision'] for cost in costs}))};"
+        f" device {', '.join(sorted({cost['device'] for cost in costs}))}.",
+    ]
+    if any(cell is not None and cell.reference is not None for row in rows for cell in row.cells.values()):
+        bands = ", ".join(f"{task} ±{band:g}" for task, band in PASS_BAND.items())
+        judged = f" in/OUT: of the band around its cell ({bands})." if reference == "paper" else ""
+        notes.append(f"{reference}: {SOURCES[reference]}.{judged}")
+    notes += [ORIGINS[origin] + "." for origin in origins]
+    if left_out:
+        notes.append(f"{left_out} records on stand-in data are left out.")
+    return notes
+
+
+def _numbers(row: Row, task: str, cell: Cell | None, reference: str) -> dict[str, Any]:
+    empty: dict[str, Any] = {"attention": row.name, "task": task, "reference": reference}
+    keys = (
+        "count", "mean", "std", "noise", "reference", "difference", "inside", "converged",
+        "parameters", "hours", "steps_per_second", "peak_memory_bytes",
+    )  # fmt: skip
+    values = {key: None if cell is None else getattr(cell, key) for key in keys}
+    values["reference_accuracy"] = values.pop("reference")
+    return {**empty, **values, "origins": "" if cell is None else " ".join(sorted(cell.origins))}

@@ -1,0 +1,123 @@
+"""Cells of the accuracy table: what the seeds of one variant on one task give."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lra.results.collect import Record
+from lra.results.reference import PAPER_STEPS, PASS_BAND, REFERENCES, TASKS
+from lra.results.statistics import binomial_error, converged, sample_std
+from lra.results.variants import group_by_variant
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One variant on one task; accuracies in percent.
+
+    Attributes:
+        count: seeds.
+        mean, std: over seeds; no spread for one seed.
+        noise: binomial standard error of one test.
+        reference: the published accuracy, None where there is none or where it may not be compared.
+        inside: whether the mean is in the band around the paper's accuracy; None without one, or beside another
+            reference.
+        converged: seeds that are clearly above the majority class.
+        parameters, hours, peak_memory_bytes: of one run; the last two are means.
+        origins: where the data came from.
+    """
+
+    count: int
+    mean: float
+    std: float | None
+    noise: float
+    reference: float | None
+    inside: bool | None
+    converged: int
+    parameters: int
+    hours: float
+    steps_per_second: float
+    peak_memory_bytes: float
+    origins: frozenset[str]
+
+    @property
+    def difference(self) -> float | None:
+        """Mean minus reference, in points."""
+        return None if self.reference is None else self.mean - self.reference
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One variant on every task."""
+
+    name: str
+    cells: Mapping[str, Cell | None]
+
+    @property
+    def average(self) -> float | None:
+        """Mean of the tasks' accuracies in percent; None unless every task has one."""
+        means = [cell.mean for cell in self.cells.values() if cell is not None]
+        return statistics.fmean(means) if len(means) == len(self.cells) else None
+
+    @property
+    def average_reference(self) -> float | None:
+        """Mean of the references; None unless every cell has one."""
+        found = [cell.reference for cell in self.cells.values() if cell is not None and cell.reference is not None]
+        return statistics.fmean(found) if len(found) == len(self.cells) else None
+
+
+def make_rows(records: list[Record], *, reference: str, tasks: tuple[str, ...] = TASKS) -> list[Row]:
+    """The accuracy table: a row for every variant, a cell (or None) for every task."""
+    rows = []
+    for name, members in group_by_variant(records).items():
+        by_task = {task: [one for one in members if one["identity"]["task"] == task] for task in tasks}
+        rows.append(
+            Row(
+                name=name,
+                cells={task: make_cell(found, reference) if found else None for task, found in by_task.items()},
+            )
+        )
+    return rows
+
+
+def make_cell(records: list[Record], reference: str) -> Cell:
+    """The cell of records that differ in nothing but the seed."""
+    outcomes = [record["outcome"] for record in records]
+    costs = [record["cost"] for record in records]
+    accuracies = [100 * outcome["test_accuracy"] for outcome in outcomes]
+    mean = statistics.fmean(accuracies)
+    published = _comparable(records[0], reference)
+    band = PASS_BAND.get(records[0]["identity"]["task"]) if reference == "paper" else None
+    return Cell(
+        count=len(records),
+        mean=mean,
+        std=sample_std(accuracies),
+        noise=100 * binomial_error(mean / 100, outcomes[0]["test_examples"]),
+        reference=published,
+        inside=None if published is None or band is None else abs(mean - published) <= band,
+        converged=sum(converged(one["test_accuracy"], one["majority_rate"], one["test_examples"]) for one in outcomes),
+        parameters=costs[0]["parameters"],
+        hours=statistics.fmean(cost["train_seconds"] for cost in costs) / 3600,
+        steps_per_second=statistics.fmean(cost["steps_per_second"] for cost in costs),
+        peak_memory_bytes=statistics.fmean(cost["peak_memory_bytes"] for cost in costs),
+        origins=frozenset(record["provenance"]["data_origin"] for record in records),
+    )
+
+
+def _comparable(record: Record, reference: str) -> float | None:
+    """The published accuracy, if a run did what the benchmark says: its size, the paper's steps, the task's data."""
+    identity = record["identity"]
+    task = identity["task"]
+    if identity["size"] != "full" or record["outcome"]["steps"] != PAPER_STEPS.get(task):
+        return None
+    if record["provenance"]["data_origin"] == "stand-in":
+        return None
+    return REFERENCES[reference].get(identity["attention"], {}).get(task)
+
+
+def average_error(row: Row) -> float:
+    """Binomial standard error of a complete row's average over one test each, in points."""
+    cells = [cell for cell in row.cells.values() if cell is not None]
+    return math.sqrt(sum(cell.noise**2 for cell in cells)) / len(cells)

@@ -1,0 +1,94 @@
+"""Cells of a sweep: a file in `conf/sweep` and what the user typed, multiplied out."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from omegaconf import DictConfig
+
+from lra import build
+from lra.paths import conf_dir
+from lra.results.record import FILE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One run of a sweep.
+
+    Attributes:
+        words: what `lra train` is to be called with.
+        cfg: the configuration that these words give.
+        folder: where the run lies.
+    """
+
+    words: tuple[str, ...]
+    cfg: DictConfig
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """Short, for messages: `listops/nystrom seed 0`."""
+        return f"{self.cfg.task.name}/{self.cfg.attention.name} seed {self.cfg.seed}{self.apart}"
+
+    @property
+    def apart(self) -> str:
+        """What else was varied, such as ` num_landmarks=16`."""
+        varied = [word for word in self.words if word.startswith("attention.")]
+        return "".join(f" {word.removeprefix('attention.')}" for word in varied)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has its record."""
+        return (self.folder / FILE).exists()
+
+
+def make_cells(sweep: str, words: Sequence[str]) -> list[Cell]:
+    """The cells of `conf/sweep/SWEEP.yaml`, with the user's settings in place of the file's.
+
+    A word with several values multiplies, as in `lra train -m`; one with a single value holds for every cell.
+    The file's order counts: what it names first changes slowest, so that one seed of everything comes first.
+    """
+    params = {str(key): str(value) for key, value in _sweep_params(sweep).items()}
+    fixed = [f"sweep={sweep}", "hydra.mode=RUN"]
+    for one in OverridesParser.create().parse_overrides(list(words)):
+        if one.is_sweep_override() or one.key_or_group in params:
+            params[one.key_or_group] = str(one.input_line).split("=", 1)[1]
+        else:
+            fixed.append(str(one.input_line))
+    axes = [_words_of(key, values) for key, values in params.items()]
+    composed: dict[tuple[str, ...], DictConfig] = {}
+    cells = []
+    for chosen in itertools.product(*axes):
+        groups_first = sorted(chosen, key=lambda word: "." in word.split("=")[0])
+        mine = tuple([*fixed, *groups_first])
+        seedless = tuple(word for word in mine if not word.startswith("seed="))
+        if seedless not in composed:
+            composed[seedless] = build.load_config("train", seedless)
+        cfg = composed[seedless].copy()
+        for word in mine:
+            if word.startswith("seed="):
+                cfg.seed = int(word.removeprefix("seed="))
+        cells.append(Cell(words=mine, cfg=cfg, folder=build.run_dir(cfg)))
+    return cells
+
+
+def sweep_names() -> list[str]:
+    """The files in `conf/sweep`."""
+    return sorted(path.stem for path in (conf_dir() / "sweep").glob("*.yaml"))
+
+
+def _sweep_params(sweep: str) -> Any:
+    return build.load_config("train", [f"sweep={sweep}"], with_hydra=True).hydra.sweeper.params
+
+
+def _words_of(key: str, values: str) -> list[str]:
+    """`seed=0`, `seed=1` … from `seed` and `0,1`."""
+    one: Override = OverridesParser.create().parse_override(f"{key}={values}")
+    found = list(one.sweep_string_iterator()) if one.is_sweep_override() else [values]
+    return [f"{key}={value}" for value in found]

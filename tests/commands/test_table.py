@@ -1,0 +1,102 @@
+"""`lra table` as a user drives it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from lra.cli import main
+from tests.conftest import lra
+from tests.results.records import make_record
+
+GRID = ("size=tiny", "task=listops", "attention=nystrom", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
+
+
+def run(capsys, *words):
+    capsys.readouterr()
+    code = main(["table", *words])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.fixture
+def published(home):
+    folder = home / "published"
+    folder.mkdir(parents=True)
+    lines = [json.dumps(make_record(seed=seed, accuracy=0.37 + seed / 100)) for seed in range(3)]
+    (folder / "listops.jsonl").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def test_run_trains_what_is_missing_notes_what_fails_and_shows_the_table(data_dir, tmp_path):
+    words = ("table", "run", *GRID, "seed=0", "attention.num_landmarks=8,0")
+    done = lra(*words, data=data_dir, runs=tmp_path / "runs")
+    assert done.returncode == 2, done.stderr
+    assert "1 of 2" in done.stdout
+    assert "1 of 2 cells finished" in done.stdout
+    assert "attention.num_landmarks=0, but at least 1 is needed" in done.stdout
+    assert re.search(r"│ nystrom +│ +\d+\.\d\d \(1\)‡ │", done.stdout)
+    assert "NOT the benchmark" in done.stdout
+    (result,) = (tmp_path / "runs/table").rglob("result.json")
+    written = result.stat().st_mtime_ns
+    again = lra(*words, "attention.num_landmarks=8", data=data_dir, runs=tmp_path / "runs")
+    assert again.returncode == 0, again.stderr
+    assert result.stat().st_mtime_ns == written, "a finished cell is not run again"
+
+
+def test_plan_names_state_time_and_memory_before_anything_runs(data_dir, tmp_path):
+    done = lra("table", "plan", *GRID, "seed=0,1", data=data_dir, runs=tmp_path / "runs")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"│ listops/nystrom │ +0, 1 │ 0 of 2 │ +\d+\.\d{3} │ +[\d.]+ MiB │", done.stdout), done.stdout
+    assert "2 cells to run" in done.stdout
+    assert not list((tmp_path / "runs").rglob("*.ckpt"))
+
+
+def test_show_reads_published_records_in_every_form(published, capsys, tmp_path):
+    code, out, _ = run(capsys, "show", "run_group=published")
+    assert code == 0
+    assert "38.00 ± 1.00 (3)‡" in out
+    assert "+0.85 in" in out
+    assert "best on dev" in out
+    for form, said in (("markdown", "38.00 ± 1.00 (3)‡ |"), ("latex", r"\toprule"), ("csv", "nystrom,listops,paper,3")):
+        assert said in run(capsys, "show", "run_group=published", f"format={form}")[1]
+    code, out, _ = run(capsys, "show", "run_group=published", f"out={tmp_path}/table.tex")
+    assert r"\bottomrule" in (tmp_path / "table.tex").read_text()
+
+
+def test_show_leaves_out_and_names_a_broken_record(published, capsys):
+    with (published / "listops.jsonl").open("a") as file:
+        file.write('{"identity": 1, "schema_version": 1}\n')
+    _, out, _ = run(capsys, "show", "run_group=published")
+    assert "38.00 ± 1.00 (3)" in out
+    assert "left out" in out
+    assert "listops.jsonl, line 4" in out
+
+
+def test_show_is_of_what_was_asked_for(published, capsys):
+    assert "38.50 ± 0.71 (2)" in run(capsys, "show", "run_group=published", "seed=1,2")[1]
+    assert "No record yet" in run(capsys, "show", "run_group=published", "task=text")[1]
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["shwo"], "'shwo' is no action; type: lra table plan|run|show"),
+        (["show", "reference=mine"], "reference=mine is not known; choose one of paper, xformers"),
+        (["show", "format=word"], "format=word is not known"),
+        (["show", "sweep=nothing"], "sweep=nothing is not known"),
+        (["show", "workers=two"], "workers=two is not a whole number"),
+        (["show", "workers=0"], "workers=0"),
+        (["show", "task=listopps"], "did you mean listops?"),
+        (["run", "-m", "seed=0,1"], "-m is not needed"),
+        (["show", "sizes=tiny"], "did you mean size?"),
+        (["show", "seed=x"], "seed=x is not a whole number"),
+    ],
+)
+def test_wrong_words(home, capsys, words, said):
+    code, _, err = run(capsys, *words)
+    assert code == 2
+    assert said in err
+    assert err.count("\n") == 1

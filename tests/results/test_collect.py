@@ -1,0 +1,67 @@
+"""Records are found, and what is broken is named and never used."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from lra.results.collect import collect
+from lra.results.correctness import pack_correct, unpack_correct
+from tests.results.records import make_record
+
+
+def write(folder, name, record):
+    (folder / name).mkdir(parents=True)
+    (folder / name / "result.json").write_text(record if isinstance(record, str) else json.dumps(record))
+
+
+def test_records_come_from_folders_and_from_files_of_published_ones(tmp_path):
+    write(tmp_path, "a/seed0", make_record(seed=0))
+    (tmp_path / "more.jsonl").write_text(
+        json.dumps({"what": "another measurement"}) + "\n" + json.dumps(make_record(seed=1)) + "\n"
+    )
+    found = collect(tmp_path)
+    assert [record["identity"]["seed"] for record in found.records] == [0, 1]
+    assert found.troubles == []
+
+
+@pytest.mark.parametrize(
+    "damage, said",
+    [
+        (lambda record: "{half", "is not JSON"),
+        (lambda record: {**record, "schema_version": 99}, "not a record of schema version 1"),
+        (lambda record: {**record, "cost": {}}, "lacks cost.parameters"),
+        (lambda record: {**record, "cost": None}, "lacks cost.parameters"),
+        (lambda record: {**record, "outcome": {**record["outcome"], "test_accuracy": 37.15}}, "not a share in [0, 1]"),
+        (lambda record: {**record, "outcome": {**record["outcome"], "test_accuracy": float("nan")}}, "not a share"),
+    ],
+)
+def test_a_broken_record_is_named_and_left_out(tmp_path, damage, said):
+    write(tmp_path, "good/seed0", make_record(seed=0))
+    write(tmp_path, "bad/seed1", damage(make_record(seed=1)))
+    found = collect(tmp_path)
+    assert [record["identity"]["seed"] for record in found.records] == [0]
+    (trouble,) = found.troubles
+    assert said in trouble
+    assert "bad/seed1" in trouble
+
+
+def test_a_run_counts_once_and_its_later_record_wins(tmp_path):
+    write(tmp_path, "a/seed0", make_record(accuracy=0.30, finished_at="2026-01-01T00:00:00+00:00"))
+    write(tmp_path, "b/seed0", make_record(accuracy=0.35, finished_at="2026-02-01T00:00:00+00:00"))
+    write(tmp_path, "c/seed0", make_record(accuracy=0.35, finished_at="2026-02-01T00:00:00+00:00"))
+    write(tmp_path, "a/seed0.replaced-20260101-000000", make_record(accuracy=0.99, finished_at="2027"))
+    found = collect(tmp_path)
+    assert [record["outcome"]["test_accuracy"] for record in found.records] == [0.35]
+    assert len(found.troubles) == 1, "the same record twice is no trouble, another one is"
+
+
+def test_correctness_goes_into_a_record_and_back():
+    correct = np.random.default_rng(0).random(2001) < 0.4
+    text = pack_correct(correct)
+    assert len(text) < 350
+    assert (unpack_correct(text, 2001) == correct).all()
+    with pytest.raises(ValueError, match="cannot hold"):
+        unpack_correct(text, 1000)

@@ -1,0 +1,53 @@
+"""The statistics, against values worked out by hand or by scipy's own tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from lra.results.statistics import binomial_error, converged, paired_bootstrap, paired_t, sample_std
+
+
+def test_the_noise_of_the_benchmarks_tests():
+    for accuracy, examples, points in ((0.3715, 2000, 1.08), (0.4158, 10_000, 0.49), (0.6552, 25_000, 0.30)):
+        assert 100 * binomial_error(accuracy, examples) == pytest.approx(points, abs=0.005)
+
+
+def test_converged_is_three_standard_errors_above_the_majority():
+    assert not converged(0.19, 0.17, 2000)
+    assert not converged(0.195, 0.17, 2000)
+    assert converged(0.20, 0.17, 2000)
+
+
+def test_one_seed_has_no_spread():
+    assert sample_std([37.0]) is None
+    assert sample_std([36.0, 38.0]) == pytest.approx(2**0.5)
+
+
+def test_the_paired_interval_is_scipys():
+    first, second = [37.1, 37.9, 36.8, 37.4], [36.0, 37.5, 36.9, 36.3]
+    found = paired_t(first, second)
+    expected = stats.ttest_rel(first, second).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert found.within_noise == (stats.ttest_rel(first, second).pvalue > 0.05)
+    assert found.difference == pytest.approx(np.subtract(first, second).mean())
+
+
+def test_pairing_matters():
+    seeds = np.array([30.0, 35.0, 40.0])  # they differ much, the attentions always by one point
+    assert not paired_t(list(seeds + 1.0 + np.array([0.1, -0.1, 0.0])), list(seeds)).within_noise
+
+
+def test_the_bootstrap_agrees_with_the_normal_interval_of_paired_examples():
+    rng = np.random.default_rng(0)
+    first = rng.random((2, 2000)) < 0.40
+    second = rng.random((2, 2000)) < 0.35
+    found = paired_bootstrap(list(first), list(second))
+    differences = first.mean(0) - second.mean(0)
+    error = differences.std() / 2000**0.5
+    assert found.difference == pytest.approx(differences.mean())
+    assert (found.low, found.high) == pytest.approx(
+        (found.difference - 1.96 * error, found.difference + 1.96 * error), abs=0.1 * error + 0.0005
+    )
+    assert found == paired_bootstrap(list(first), list(second)), "the same examples, the same interval"

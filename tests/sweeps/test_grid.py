@@ -1,0 +1,44 @@
+"""Which cells a sweep has, and what each is called with."""
+
+from __future__ import annotations
+
+import pytest
+
+from lra.build import load_config, run_dir
+from lra.sweeps.grid import make_cells, sweep_names
+
+
+def test_the_papers_table_is_every_task_attention_and_seed_one_seed_after_the_other():
+    cells = make_cells("paper_table", [])
+    assert len(cells) == 75
+    assert {cell.cfg.seed for cell in cells[:25]} == {0}
+    assert len({cell.folder for cell in cells}) == 75
+    assert {cell.cfg.run_group for cell in cells} == {"table"}
+
+
+def test_what_is_typed_stands_in_place_of_the_files_values():
+    cells = make_cells("paper_table", ["task=listops", "attention=nystrom", "seed=7,9", "size=tiny", "recipe.steps=4"])
+    assert [cell.name for cell in cells] == ["listops/nystrom seed 7", "listops/nystrom seed 9"]
+    assert {cell.cfg.recipe.steps for cell in cells} == {4}
+    (cell,) = make_cells("paper_table", ["task=text", "attention=full", "seed=range(0,1)", "run_group=other"])
+    assert cell.cfg.run_group == "other"
+
+
+def test_a_knob_multiplies_too():
+    cells = make_cells("landmarks", ["attention.num_landmarks=16,32", "seed=0"])
+    assert [cell.cfg.attention.num_landmarks for cell in cells] == [16, 32]
+    assert cells[0].name == "listops/nystrom seed 0 num_landmarks=16"
+
+
+@pytest.mark.parametrize("sweep", sweep_names())
+def test_a_cells_words_give_its_configuration(sweep):
+    cell = make_cells(sweep, ["size=tiny"])[-1]
+    assert run_dir(load_config("train", cell.words)) == cell.folder
+    assert load_config("train", cell.words, with_hydra=True).hydra.mode.name == "RUN"
+
+
+@pytest.mark.parametrize("sweep", sweep_names())
+def test_the_file_is_a_hydra_sweep_by_itself(sweep):
+    hydra = load_config("train", [f"sweep={sweep}"], with_hydra=True).hydra
+    assert hydra.mode.name == "MULTIRUN"
+    assert "seed" in hydra.sweeper.params

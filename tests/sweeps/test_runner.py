@@ -1,0 +1,160 @@
+"""Cells are run once, whoever runs them and whatever dies; the training is a stand-in that takes the real lease."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+
+from lra.sweeps import runner
+from lra.sweeps.failure import read_failure
+from lra.sweeps.grid import Cell
+from lra.sweeps.lease import LeasedError, is_leased, lease
+from tests.conftest import ROOT
+
+TRAINING = """
+import sys, time
+from pathlib import Path
+from lra.sweeps.lease import lease
+folder = Path(sys.argv[1])
+with lease(folder):
+    with open(folder.parent / "log", "a") as log: log.write(f"begun {folder.name}\\n")
+    if folder.name == "bad":
+        sys.exit("lra: nothing will come of this")
+    if folder.name == "killed":
+        import os; os.kill(os.getpid(), 9)
+    time.sleep(float(sys.argv[2]))
+    (folder / "result.json").write_text("{}")
+    with open(folder.parent / "log", "a") as log: log.write(f"done {folder.name}\\n")
+"""
+RUNNER = """
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from rich.console import Console
+from lra.sweeps import runner
+from tests.sweeps.test_runner import make_cells, use_stand_in
+use_stand_in()
+runner.run_missing(make_cells(Path(sys.argv[1]), sys.argv[3:], sys.argv[2]), Console(), poll_seconds=0.1)
+"""
+
+
+def use_stand_in():
+    runner.TRAIN = (sys.executable, "-c", TRAINING)
+
+
+class NamedCell(Cell):
+    name = "a cell"
+
+
+def make_cells(place, names, seconds="0"):
+    return [NamedCell(words=(str(place / name), seconds), cfg=None, folder=place / name) for name in names]
+
+
+@pytest.fixture(autouse=True)
+def _stand_in(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setattr(runner, "TRAIN", (sys.executable, "-c", TRAINING))
+
+
+def start(place, names, seconds):
+    words = [sys.executable, "-c", RUNNER, str(place), str(seconds), *names]
+    return subprocess.Popen(words, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+
+
+def log(place):
+    return (place / "log").read_text().splitlines() if (place / "log").exists() else []
+
+
+def wait_for(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def test_what_is_missing_is_run_and_only_that(tmp_path, capsys):
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b/result.json").write_text("{}")
+    from rich.console import Console
+
+    cells = make_cells(tmp_path, "abc")
+    runner.run_missing(cells, Console())
+    runner.run_missing(cells, Console())
+    assert log(tmp_path) == ["begun a", "done a", "begun c", "done c"]
+    assert runner.outcome_of(cells) == runner.Outcome(finished=3, failed={})
+
+
+def test_a_failing_cell_is_noted_does_not_stop_the_others_and_is_tried_again_next_time(tmp_path):
+    from rich.console import Console
+
+    cells = make_cells(tmp_path, ["bad", "killed", "good"])
+    for tries in (1, 2):
+        runner.run_missing(cells, Console())
+        outcome = runner.outcome_of(cells)
+        assert outcome.finished == 1
+        assert outcome.failed[tmp_path / "bad"] == "nothing will come of this"
+        assert outcome.failed[tmp_path / "killed"] == "killed by SIGKILL: out of memory?"
+        assert Counter(log(tmp_path))["begun bad"] == tries
+    assert Counter(log(tmp_path))["begun good"] == 1
+
+
+def test_a_success_takes_the_mark_of_failure_away(tmp_path):
+    from rich.console import Console
+
+    from lra.sweeps.failure import write_failure
+
+    (cell,) = make_cells(tmp_path, "a")
+    write_failure(cell.folder, "an older fault")
+    runner.run_missing([cell], Console())
+    assert read_failure(cell.folder) is None
+
+
+def test_two_runners_share_the_cells(tmp_path):
+    names = [f"c{number}" for number in range(6)]
+    both = [start(tmp_path, names, 0.3) for _ in range(2)]
+    assert [one.wait(60) for one in both] == [0, 0]
+    assert Counter(log(tmp_path)) == Counter(f"{what} {name}" for name in names for what in ("begun", "done"))
+
+
+def test_a_killed_runners_cell_is_taken_up_and_every_cell_is_finished_once(tmp_path):
+    names = [f"c{number}" for number in range(5)]
+    first = start(tmp_path, names, 30)
+    wait_for(lambda: "begun c0" in log(tmp_path))
+    second = start(tmp_path, names, 0.2)
+    wait_for(lambda: "begun c1" in log(tmp_path))
+    first.kill()
+    assert second.wait(60) == 0
+    counts = Counter(log(tmp_path))
+    assert [counts[f"done {name}"] for name in names] == [1] * 5
+    assert counts["begun c0"] == 2, "begun by the killed one, taken up by the other"
+
+
+def test_a_lease_is_one_processs_and_gone_with_it(tmp_path):
+    assert not is_leased(tmp_path)
+    hold = "import sys, time; from pathlib import Path; from lra.sweeps.lease import lease\n"
+    hold += "with lease(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+    child = subprocess.Popen([sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE, cwd=ROOT)
+    assert child.stdout is not None
+    child.stdout.readline()
+    assert is_leased(tmp_path)
+    with pytest.raises(LeasedError, match="another process"), lease(tmp_path, patience_seconds=0):
+        pass
+    child.kill()
+    child.wait()
+    assert not is_leased(tmp_path)
+
+
+def test_ctrl_c_reaches_the_child_and_waits_for_it(tmp_path):
+    import signal
+
+    one = start(tmp_path, ["a"], 30)
+    wait_for(lambda: "begun a" in log(tmp_path))
+    one.send_signal(signal.SIGINT)
+    assert one.wait(30) != 0
+    wait_for(lambda: not is_leased(tmp_path / "a"), 5)
+    assert log(tmp_path) == ["begun a"]
