@@ -21,6 +21,7 @@ VERBS = {
     "train": "train one attention on one task, test it, record the result; -m for several",
     "evaluate": "test a run's best checkpoint again",
     "table": "the paper's table: plan it, run what is missing, show it beside the published numbers",
+    "compare": "attentions side by side on a task, with intervals and a picture",
     "show": "look at a model or at data: lra show model, lra show data",
     "bench": "say where the time of a training step goes: lra bench step",
     "doctor": "say what is installed, where things lie, and what is missing",

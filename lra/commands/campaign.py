@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
 
+    from lra.results.collect import Record
+    from lra.results.tables import TextTable
     from lra.sweeps.grid import Cell
     from lra.sweeps.runner import Outcome
 
@@ -50,6 +52,7 @@ class Campaign:
         check(verb, own, sweep=False)
         check("train", self.words, sweep=True)
         self.verb = verb
+        self.troubles: list[str] = []
         self.settings: DictConfig = load_config(verb, own)
         if self.settings.workers < 1:
             raise UserError(f"workers={self.settings.workers}, but at least 1 is needed; type for example workers=2")
@@ -73,13 +76,23 @@ class Campaign:
             _launch(self.settings.sweep, self.words, self.settings.workers, self.launcher)
         return outcome_of(self.cells)
 
-    def asked_for(self, record: dict[str, Any]) -> bool:
-        """Whether a record is one of those that the words `task=`, `attention=` and `seed=` name, if any does."""
-        cells = {(key, str(_identity(cell.cfg, key))) for cell in self.cells for key in ("task", "attention", "seed")}
-        typed = {word.split("=")[0] for word in self.words}
-        return all(
-            (key, str(record["identity"][key])) in cells for key in ("task", "attention", "seed") if key in typed
-        )
+    def records(self) -> list[Record]:
+        """Valid records of the run group, of this protocol and size, and of what `task=`, `attention=`, `seed=` name.
+
+        What had to be left out is in `troubles`.
+        """
+        from lra.results.collect import collect
+
+        found = collect(self.group)
+        self.troubles = found.troubles
+        return [record for record in found.records if self._asked_for(record)]
+
+    def _asked_for(self, record: Record) -> bool:
+        identity, cfg = record["identity"], self.cells[0].cfg
+        if (identity["protocol"]["name"], identity["size"]) != (cfg.protocol.name, cfg.size.name):
+            return False
+        typed = {word.split("=")[0] for word in self.words} & {"task", "attention", "seed"}
+        return all(identity[key] in {_identity(cell.cfg, key) for cell in self.cells} for key in typed)
 
 
 def _identity(cfg: DictConfig, key: str) -> Any:
@@ -108,25 +121,52 @@ def work(cfg: DictConfig) -> None:
     run_missing(make_cells(cfg.sweep, list(cfg.words)), make_console())
 
 
-def report_outcome(console: Console, outcome: Outcome, total: int) -> None:
-    """Say what was done and what failed."""
-    console.print(f"\n{outcome.finished} of {total} cells finished")
+def act(campaign: Campaign, show: Callable[[Campaign, Console], None]) -> None:
+    """Do what was asked for: plan; or run, then show; or show.
+
+    Raises:
+        UserError: at the end, when cells have failed.
+    """
+    from lra.commands.console import make_console
+
+    console = make_console()
+    if campaign.settings.what == "plan":
+        from lra.commands.plan import print_plan
+
+        print_plan(console, campaign)
+        return
+    if campaign.settings.what == "show":
+        show(campaign, console)
+        return
+    outcome = campaign.run(console)
+    console.print(f"\n{outcome.finished} of {len(campaign.cells)} cells finished")
     for folder, error in outcome.failed.items():
         console.print("[red]failed[/]  ", end="")
         console.print(f"{error}\n        {folder}", markup=False)
+    show(campaign, console)
+    if outcome.failed:
+        raise UserError(f"{len(outcome.failed)} cells failed; the same command tries them again")
 
 
-def write_out(console: Console, table: Any, form: str, out: str | None) -> None:
-    """Print a table, or write it to a file; on a terminal with its notes below."""
+def write_out(console: Console, table: TextTable, settings: DictConfig) -> None:
+    """Print a table as `format=` says, its notes below, or write it to the file `out=`."""
+    from rich.measure import Measurement
+
     from lra.results.record import replace_text
     from lra.results.tables import FORMATS
 
+    form, out = settings.format, settings.out
     if form not in FORMATS:
         raise UserError(f"format={form} is not known; choose one of {', '.join(FORMATS)}")
     if out is not None and form == "terminal":
         form = {".csv": "csv", ".tex": "latex"}.get(Path(out).suffix, "markdown")
     if form == "terminal":
-        console.print(table.to_rich())
+        drawn = table.to_rich()
+        if not console.is_terminal:  # a pipe has no width to keep to
+            console.width = max(
+                console.width, Measurement.get(console, console.options.update(width=1000), drawn).maximum
+            )
+        console.print(drawn)
         for note in table.notes:
             console.print(note, style="dim", markup=False)
     elif out is None:

@@ -20,44 +20,33 @@ its cell. A cell that fails is noted with its error, does not stop the others, a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lra.commands.campaign import Campaign
 
 
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""
-    from lra.commands.campaign import Campaign, report_outcome
-    from lra.commands.console import make_console
-    from lra.types import UserError
+    from lra.commands.campaign import Campaign, act
 
-    console = make_console()
-    campaign = Campaign("table", words)
-    if campaign.settings.what == "plan":
-        from lra.commands.plan import print_plan
-
-        print_plan(console, campaign)
-        return
-    if campaign.settings.what == "run":
-        outcome = campaign.run(console)
-        report_outcome(console, outcome, len(campaign.cells))
-        show(campaign, console)
-        if outcome.failed:
-            raise UserError(f"{len(outcome.failed)} cells failed; the same command tries them again")
-        return
-    show(campaign, console)
+    act(Campaign("table", words), show)
 
 
-def show(campaign, console) -> None:  # type: ignore[no-untyped-def]
+def show(campaign: Campaign, console: Console) -> None:
     """Print the table of the group's records."""
     from lra.commands.campaign import write_out
     from lra.results.accuracy_table import accuracy_table
-    from lra.results.collect import collect
     from lra.results.reference import REFERENCES
     from lra.types import UserError
 
     settings, cfg = campaign.settings, campaign.cells[0].cfg
     if settings.reference not in REFERENCES:
         raise UserError(f"reference={settings.reference} is not known; choose one of {', '.join(REFERENCES)}")
-    found = collect(campaign.group)
-    records = [record for record in found.records if campaign.asked_for(record)]
-    table = accuracy_table(records, reference=settings.reference, protocol=cfg.protocol.name, size=cfg.size.name)
-    table.notes.extend(found.troubles)
-    write_out(console, table, settings.format, settings.out)
+    table = accuracy_table(
+        campaign.records(), reference=settings.reference, protocol=cfg.protocol.name, size=cfg.size.name
+    )
+    table.notes.extend(campaign.troubles)
+    write_out(console, table, settings)

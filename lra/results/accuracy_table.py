@@ -23,7 +23,7 @@ def accuracy_table(records: list[Record], *, reference: str, protocol: str, size
     Records of another protocol or size are not in it; nor are, at size=full, stand-ins for a task's data.
     """
     wanted = [
-        one for one in records if one["identity"]["protocol"]["name"] == protocol and one["identity"]["size"] == size
+        one for one in records if (one["identity"]["protocol"]["name"], one["identity"]["size"]) == (protocol, size)
     ]
     shown = [one for one in wanted if size != "full" or one["provenance"]["data_origin"] != "stand-in"]
     tasks = TASKS + tuple(sorted({one["identity"]["task"] for one in shown} - set(TASKS)))

@@ -36,7 +36,7 @@ class TextTable:
         """For a terminal, without the notes; a row whose first word is empty belongs to the one before."""
         table = Table(title=self.title, title_justify="left")
         for number, name in enumerate(self.columns):
-            table.add_column(name, justify="right" if number else "left", no_wrap=True)
+            table.add_column(name, justify="right" if number else "left", overflow="fold")
         for number, row in enumerate(self.rows):
             last = number + 1 == len(self.rows) or bool(self.rows[number + 1][0])
             table.add_row(*row, style=None if row[0] else "dim", end_section=last)

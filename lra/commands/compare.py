@@ -1,0 +1,77 @@
+"""lra compare: attentions side by side on a task, paired by seed, with intervals and a picture.
+
+  lra compare run task=listops attention=full,nystrom,linformer     trains what is missing, then shows
+  lra compare run attention=nystrom attention.pinv=iterative,exact  variants of one
+  lra compare plan task=text attention=full,nystrom seed=range(5)   what that would cost
+  lra compare show task=listops run_group=table                     from the records of the table
+  lra compare show format=csv out=compare.csv
+
+The first attention is the baseline. Each other has its difference from it with two 95 % intervals: over seeds
+(paired t, from three on) and over test examples (bootstrap); fewer than three seeds say "test noise only". A picture
+of accuracy against time, with the Pareto front, goes into the run group's folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lra.commands.campaign import Campaign
+    from lra.results.collect import Record
+    from lra.results.comparison import Contender
+
+
+def main(words: Sequence[str]) -> None:
+    """Plan, run or show."""
+    from lra.commands.campaign import Campaign, act
+
+    act(Campaign("compare", words), show)
+
+
+def show(campaign: Campaign, console: Console) -> None:
+    """Print a table and draw a picture for every task."""
+    from lra.commands.campaign import write_out
+    from lra.results.comparison import comparison_table, contenders
+
+    for task in dict.fromkeys(cell.cfg.task.name for cell in campaign.cells):
+        records = [one for one in campaign.records() if one["identity"]["task"] == task]
+        found = contenders(records, _baseline(campaign, records))
+        table = comparison_table(task, found, title=title(campaign, task))
+        if any(one["provenance"]["data_origin"] == "stand-in" for one in records):
+            table.notes.append(f"Data that only stand in for {task}: no result of that task.")
+        table.notes.extend(campaign.troubles)
+        write_out(console, table, campaign.settings)
+        if found:
+            _draw(campaign, console, task, found, records[0]["outcome"]["majority_rate"])
+
+
+def title(campaign: Campaign, task: str) -> str:
+    """What is compared, and whether it is the benchmark."""
+    cfg = next(cell.cfg for cell in campaign.cells if cell.cfg.task.name == task)
+    text = f"{task}, protocol {cfg.protocol.name}, {cfg.recipe.steps:,} steps"
+    return text if cfg.size.name == "full" else f"{text}, size={cfg.size.name}: NOT the benchmark"
+
+
+def _baseline(campaign: Campaign, records: list[Record]) -> str | None:
+    """The name, among the records' variants, of the first cell's that there is."""
+    from lra import build
+    from lra.results.variants import group_by_variant
+
+    groups = group_by_variant(records)
+    for cell in campaign.cells:
+        wanted = {key: value for key, value in build.attention_settings(cell.cfg).items() if not key.startswith("_")}
+        for name, members in groups.items():
+            if members[0]["identity"]["attention_settings"] == wanted:
+                return name
+    return None
+
+
+def _draw(campaign: Campaign, console: Console, task: str, found: list[Contender], majority_rate: float) -> None:
+    from lra.results.plot_comparison import plot_pareto
+
+    campaign.group.mkdir(parents=True, exist_ok=True)
+    path = campaign.group / f"compare-{task}.png"
+    console.print(f"picture  {plot_pareto(found, path, title=title(campaign, task), majority_rate=majority_rate)}")

@@ -1,0 +1,179 @@
+"""Attentions side by side on one task: differences with intervals, paired by seed and by test example."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from lra.results.cells import Cell, make_cell
+from lra.results.collect import Record
+from lra.results.correctness import unpack_correct
+from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES
+from lra.results.statistics import LEAST_SEEDS_FOR_T, Interval, binomial_error, paired_bootstrap, paired_t
+from lra.results.tables import MISSING, TextTable, number
+from lra.results.variants import group_by_variant
+
+ONE_STANDARD_NORMAL = 1.96  # half of a 95 % interval, in standard errors
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender:
+    """One variant of a comparison.
+
+    Attributes:
+        name: as in the tables.
+        cell: its seeds together.
+        over_seeds: difference from the baseline over common seeds, in points; None for fewer than three of them.
+        over_examples: the same over test examples; None where the records do not hold them, or for other test data.
+        pairs: common seeds.
+    """
+
+    name: str
+    cell: Cell
+    over_seeds: Interval | None
+    over_examples: Interval | None
+    pairs: int
+
+    @property
+    def verdict(self) -> str:
+        """What the difference is worth, in a few words."""
+        if self.over_seeds is not None:
+            return "within noise" if self.over_seeds.within_noise else "beyond noise"
+        if self.over_examples is None:
+            return MISSING
+        return f"{'within' if self.over_examples.within_noise else 'beyond'}; test noise only"
+
+
+def contenders(records: list[Record], baseline: str | None = None) -> list[Contender]:
+    """The variants in records of one task, the baseline (its name; the first by name if None) in front.
+
+    Raises:
+        KeyError: when there is no variant of the baseline's name.
+    """
+    groups = group_by_variant(records)
+    if not groups:
+        return []
+    first = next(iter(groups)) if baseline is None else baseline
+    order = [first, *[name for name in groups if name != first]]
+    return [_contender(name, groups[name], groups[first] if name != first else []) for name in order]
+
+
+def _contender(name: str, mine: list[Record], others: list[Record]) -> Contender:
+    by_seed = {record["identity"]["seed"]: record for record in others}
+    pairs = [(one, by_seed[one["identity"]["seed"]]) for one in mine if one["identity"]["seed"] in by_seed]
+    over_seeds = None
+    if len(pairs) >= LEAST_SEEDS_FOR_T:
+        first, second = ([100 * one["outcome"]["test_accuracy"] for one in side] for side in zip(*pairs, strict=True))
+        over_seeds = paired_t(first, second)
+    return Contender(
+        name=name,
+        cell=make_cell(mine, "paper"),
+        over_seeds=over_seeds,
+        over_examples=_over_examples(pairs),
+        pairs=len(pairs),
+    )
+
+
+def _over_examples(pairs: list[tuple[Record, Record]]) -> Interval | None:
+    """Bootstrap over the test examples, in points, if every record holds them and all were tested on the same ones."""
+    records = [record for pair in pairs for record in pair]
+    if not records or any("test_correct" not in record["outcome"] for record in records):
+        return None
+    if len({_test_data(record) for record in records}) > 1:
+        return None
+    first, second = (
+        [unpack_correct(one["outcome"]["test_correct"], one["outcome"]["test_examples"]) for one in side]
+        for side in zip(*pairs, strict=True)
+    )
+    found = paired_bootstrap(first, second)
+    return Interval(difference=100 * found.difference, low=100 * found.low, high=100 * found.high, kind=found.kind)
+
+
+def _test_data(record: Record) -> tuple[Any, ...]:
+    sha256 = record["provenance"]["data_sha256"]
+    return (
+        record["outcome"]["test_examples"],
+        sha256.get("tokens"),
+        sha256.get("test.sequences"),
+        sha256.get("test.labels"),
+    )
+
+
+def comparison_table(task: str, found: list[Contender], *, title: str) -> TextTable:
+    """The comparison as a table; the first contender is the baseline."""
+    rows, numbers = [], []
+    for one in found:
+        cell = one.cell
+        spread = "" if cell.std is None else f" ± {cell.std:.2f}"
+        rows.append(
+            [
+                one.name,
+                f"{cell.mean:.2f}{spread} ({cell.count})",
+                f"{cell.converged} of {cell.count}",
+                _interval(one.over_seeds),
+                _interval(one.over_examples),
+                one.verdict if one is not found[0] else "baseline",
+                f"{cell.parameters:,}",
+                f"{1 / cell.steps_per_second:.3f}",
+                f"{cell.peak_memory_bytes / 2**20:,.0f}",
+            ]
+        )
+        numbers.append(_numbers(task, one))
+    columns = (
+        "attention", "accuracy (%)", "converged", "Δ over seeds", "Δ over examples", "verdict",
+        "parameters", "s/step", "MiB",
+    )  # fmt: skip
+    return TextTable(title=title, columns=columns, rows=rows, notes=_notes(found), numbers=numbers)
+
+
+def _interval(interval: Interval | None) -> str:
+    if interval is None:
+        return MISSING
+    low, high = number(interval.low, sign=True), number(interval.high, sign=True)
+    return f"{number(interval.difference, sign=True)} [{low}, {high}]"
+
+
+def _notes(found: list[Contender]) -> list[str]:
+    if not found:
+        return ["No record yet: lra compare run makes them."]
+    return [
+        "value ± standard deviation over seeds (number of seeds); Δ: difference from the first row in points, with its"
+        " 95 % interval, over the seeds that both have:",
+        f"  seeds: Student's paired t, from {LEAST_SEEDS_FOR_T} seeds on: what another training would give; examples:"
+        " bootstrap over the test examples, these trainings as they are.",
+        "converged: accuracy above the majority class by more than three standard errors. Memory: the process's peak.",
+        paper_noise(),
+    ]
+
+
+def paper_noise() -> str:
+    """What the noise of its tests alone says about the paper's own lead of Nyström over full attention."""
+    averages = {name: sum(PAPER[name][task] for task in TASKS) / len(TASKS) for name in ("nystrom", "full")}
+    variances = [
+        binomial_error(PAPER[name][task] / 100, TEST_EXAMPLES[task]) ** 2 for name in averages for task in TASKS
+    ]
+    half = 100 * ONE_STANDARD_NORMAL * math.sqrt(sum(variances)) / len(TASKS)
+    lead = averages["nystrom"] - averages["full"]
+    where = "within" if abs(lead) <= half else "beyond"
+    return (
+        f"For scale: the paper's averages, nystrom {averages['nystrom']:.2f} and full {averages['full']:.2f}, are"
+        f" {lead:.2f} points apart; the noise of one test each is ±{half:.2f} (95 %): {where} noise."
+    )
+
+
+def _numbers(task: str, one: Contender) -> dict[str, Any]:
+    cell = one.cell
+    flat: dict[str, Any] = {
+        "attention": one.name, "task": task, "count": cell.count, "mean": cell.mean, "std": cell.std,
+        "converged": cell.converged, "pairs": one.pairs,
+    }  # fmt: skip
+    for name, interval in (("seeds", one.over_seeds), ("examples", one.over_examples)):
+        for end in ("difference", "low", "high"):
+            flat[f"{name}_{end}"] = None if interval is None else getattr(interval, end)
+    return flat | {
+        "parameters": cell.parameters,
+        "seconds_per_step": 1 / cell.steps_per_second,
+        "hours": cell.hours,
+        "peak_memory_bytes": cell.peak_memory_bytes,
+    }

@@ -1,0 +1,58 @@
+"""The picture of a comparison: accuracy against time, and which attentions no other beats in both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+from lra.results.comparison import Contender
+
+
+def pareto_front(found: list[Contender]) -> list[Contender]:
+    """Those that no other beats in accuracy without being slower, fastest first."""
+    front: list[Contender] = []
+    for one in sorted(found, key=lambda one: (-one.cell.steps_per_second, -one.cell.mean)):
+        if not front or one.cell.mean > front[-1].cell.mean:
+            front.append(one)
+    return front
+
+
+def plot_pareto(found: list[Contender], path: Path, *, title: str, majority_rate: float) -> Path:
+    """Draw accuracy (spread over seeds, or noise of one test) against seconds per step into a PNG or SVG.
+
+    The area of a dot is proportional to peak memory; the line joins the Pareto front.
+    """
+    figure, axis = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    most = max(one.cell.peak_memory_bytes for one in found)
+    for one in found:
+        cell = one.cell
+        seconds, error = 1 / cell.steps_per_second, cell.noise if cell.std is None else cell.std
+        dots = axis.scatter(seconds, cell.mean, s=400 * cell.peak_memory_bytes / most, alpha=0.5)
+        axis.errorbar(seconds, cell.mean, yerr=error, capsize=3, color=dots.get_facecolor()[0], alpha=1)
+        axis.annotate(one.name, (seconds, cell.mean), xytext=(8, 8), textcoords="offset points")
+    front = pareto_front(found)
+    axis.plot(
+        [1 / one.cell.steps_per_second for one in front],
+        [one.cell.mean for one in front],
+        color="tab:gray",
+        lw=1,
+        zorder=0,
+        label="Pareto front",
+    )
+    axis.axhline(100 * majority_rate, ls=":", color="tab:red", label=f"majority class {100 * majority_rate:.1f}")
+    axis.set_xscale("log")
+    axis.set_xlabel("seconds per training step")
+    axis.set_ylabel("test accuracy (%)")
+    axis.set_title(
+        f"{title}\nbars: standard deviation over seeds (one seed: noise of the test); area: memory", fontsize=9
+    )
+    axis.margins(0.15)
+    axis.grid(alpha=0.3, which="both")
+    axis.legend(fontsize=8)
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+    return path

@@ -1,0 +1,93 @@
+"""Attentions side by side: what a difference is worth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lra.results.comparison import comparison_table, contenders, paper_noise
+from lra.results.plot_comparison import pareto_front, plot_pareto
+from tests.results.records import make_record
+
+
+def right_ones(accuracy, seed):
+    """Which of 2,000 examples were right; two models share most of them."""
+    order = np.random.default_rng(0).permutation(2000)
+    correct = np.zeros(2000, bool)
+    correct[order[: round(accuracy * 2000) + seed]] = True
+    return correct
+
+
+def make(attention, accuracies, **more):
+    return [
+        make_record(attention=attention, seed=seed, correct=right_ones(accuracy, seed), **more)
+        for seed, accuracy in enumerate(accuracies)
+    ]
+
+
+def test_three_seeds_have_an_interval_over_seeds_and_fewer_say_so():
+    records = make("full", (0.36, 0.37, 0.38)) + make("nystrom", (0.39, 0.40, 0.405))
+    base, other = contenders(records)
+    assert (base.name, other.name) == ("full", "nystrom")
+    assert other.over_seeds is not None
+    assert other.over_seeds.difference == pytest.approx(2.833, abs=0.001)
+    assert other.verdict == "beyond noise"
+    two = contenders([record for record in records if record["identity"]["seed"] < 2])[1]
+    assert two.over_seeds is None
+    assert two.verdict == "beyond; test noise only"
+
+
+def test_pairs_are_of_the_same_seed():
+    records = make("full", (0.36, 0.37, 0.38)) + [
+        make_record(attention="nystrom", seed=seed, correct=right_ones(0.4, 0)) for seed in (1, 2, 5)
+    ]
+    other = contenders(records)[1]
+    assert other.pairs == 2
+    assert other.cell.count == 3
+    assert other.over_examples is not None
+    assert other.over_examples.difference == pytest.approx(100 * (0.4 - (0.3705 + 0.381) / 2), abs=0.001)
+
+
+def test_a_difference_within_noise_is_called_so():
+    near = contenders(make("full", (0.36, 0.37, 0.38)) + make("nystrom", (0.365, 0.362, 0.384)))[1]
+    assert near.verdict == "within noise"
+
+
+def test_examples_are_paired_only_on_the_same_test_data():
+    records = make("full", (0.36,)) + make("nystrom", (0.40,))
+    assert contenders(records)[1].over_examples is not None
+    records[1]["provenance"]["data_sha256"] = {"tokens": "other"}
+    assert contenders(records)[1].over_examples is None
+    del records[1]["outcome"]["test_correct"]
+    assert contenders(records)[1].verdict == "–"
+
+
+def test_the_papers_own_lead_is_within_noise():
+    assert "0.18 points apart" in paper_noise()
+    assert "±0.72 (95 %): within noise" in paper_noise()
+
+
+def test_the_table_says_how_many_seeds_converged():
+    found = contenders(make("nystrom", (0.37, 0.18, 0.36)))
+    (row,) = comparison_table("listops", found, title="").rows
+    assert row[2] == "2 of 3"
+    assert row[5] == "baseline"
+
+
+def test_the_baseline_is_chosen_by_name():
+    found = contenders(make("full", (0.36,)) + make("nystrom", (0.40,)), "nystrom")
+    assert [one.name for one in found] == ["nystrom", "full"]
+    with pytest.raises(KeyError):
+        contenders(make("full", (0.36,)), "nystrom")
+
+
+def test_the_pareto_front_has_those_that_none_beats_in_both(tmp_path):
+    records = []
+    for attention, accuracy, steps_per_second in (("full", 0.38, 1), ("nystrom", 0.37, 4), ("performer", 0.30, 2)):
+        (record,) = make(attention, (accuracy,))
+        record["cost"]["steps_per_second"] = steps_per_second
+        records.append(record)
+    found = contenders(records)
+    assert [one.name for one in pareto_front(found)] == ["nystrom", "full"]
+    path = plot_pareto(found, tmp_path / "compare.png", title="ListOps", majority_rate=0.17)
+    assert path.stat().st_size > 10_000
