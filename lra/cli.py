@@ -22,6 +22,7 @@ VERBS = {
     "evaluate": "test a run's best checkpoint again",
     "table": "the paper's table: plan it, run what is missing, show it beside the published numbers",
     "compare": "attentions side by side on a task, with intervals and a picture",
+    "sweep": "a curve against the number of landmarks: lra sweep landmarks",
     "show": "look at a model or at data: lra show model, lra show data",
     "bench": "say where the time of a training step goes: lra bench step",
     "doctor": "say what is installed, where things lie, and what is missing",

@@ -75,7 +75,7 @@ class NystromAttention(AttentionBackend):
         if valid_BL is not None:
             real = valid_BL[:, None, :, None]
             q_BHLE, k_BHLE, v_BHLE = q_BHLE * real, k_BHLE * real, v_BHLE * real
-        if self.landmarks == "padded" and self.num_landmarks >= q_BHLE.shape[2]:
+        if self.is_exact(q_BHLE.shape[2]):
             out = exact_attention(q_BHLE, k_BHLE, v_BHLE, valid_BL)
         else:
             out = self._through_landmarks(q_BHLE, k_BHLE, v_BHLE, valid_BL)
@@ -87,27 +87,35 @@ class NystromAttention(AttentionBackend):
             out = out + skip_BHEL.transpose(2, 3)
         return out
 
+    def is_exact(self, length: int) -> bool:
+        """Whether attention over so many positions is not approximated at all."""
+        return self.landmarks == "padded" and self.num_landmarks >= length
+
     def _through_landmarks(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """The three kernels; the two of size L × M are never held, a fused kernel multiplies as it goes."""
-        used_BM = None
-        if self.landmarks == "padded":
-            q_BHME = padded_segment_means(q_BHLE, self.num_landmarks)
-            k_BHME = padded_segment_means(k_BHLE, self.num_landmarks)
-        else:
-            batch, _, length, _ = q_BHLE.shape
-            everywhere = torch.ones(batch, length, dtype=torch.bool, device=q_BHLE.device)
-            segment_BL, sizes_BM = valid_segments(everywhere if valid_BL is None else valid_BL, self.num_landmarks)
-            q_BHME = valid_segment_means(q_BHLE, segment_BL, sizes_BM)
-            k_BHME = valid_segment_means(k_BHLE, segment_BL, sizes_BM)
-            used_BM = sizes_BM > 0
-        kernel_2 = self._kernel_2(q_BHME, k_BHME, used_BM)
+        q_BHME, k_BHME, used_BM = self.landmarks_of(q_BHLE, k_BHLE, valid_BL)
+        kernel_2 = self.kernel_2(q_BHME, k_BHME, used_BM)
         summary_BHME = exact_attention(q_BHME, k_BHLE, v_BHLE, valid_BL)  # kernel 3 times the values
-        weighted_BHME = self._pseudo_inverse(kernel_2) @ summary_BHME
+        weighted_BHME = self.pseudo_inverse(kernel_2) @ summary_BHME
         return scaled_dot_product_attention(q_BHLE, k_BHME, weighted_BHME, attn_mask=attendable(used_BM))
+
+    def landmarks_of(
+        self, q_BHLE: Tensor, k_BHLE: Tensor, valid_BL: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Landmark queries and keys `[B, H, M, E]`, and which of them are used `[B, M]` (None: all)."""
+        if self.landmarks == "padded":
+            q_BHME, k_BHME = (padded_segment_means(x, self.num_landmarks) for x in (q_BHLE, k_BHLE))
+            return q_BHME, k_BHME, None
+        batch, _, length, _ = q_BHLE.shape
+        everywhere = torch.ones(batch, length, dtype=torch.bool, device=q_BHLE.device)
+        segment_BL, sizes_BM = valid_segments(everywhere if valid_BL is None else valid_BL, self.num_landmarks)
+        q_BHME = valid_segment_means(q_BHLE, segment_BL, sizes_BM)
+        k_BHME = valid_segment_means(k_BHLE, segment_BL, sizes_BM)
+        return q_BHME, k_BHME, sizes_BM > 0
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
         """Attend where real tokens are; see the base class."""
-        if self.landmarks == "padded" and self.num_landmarks >= packing.length:
+        if self.is_exact(packing.length):
             return super().forward_packed(qkv_PTD, packing)
         key = (self.num_landmarks, self.landmarks)
         if key not in packing.segments:  # the same for every layer
@@ -115,19 +123,20 @@ class NystromAttention(AttentionBackend):
         segments = packing.segments[key]
 
         def mix(q_HBME: Tensor, k_HBME: Tensor, summary_HBME: Tensor) -> Tensor:
-            kernel_2 = self._kernel_2(q_HBME.transpose(0, 1), k_HBME.transpose(0, 1), segments.used_BM)
-            return self._pseudo_inverse(kernel_2).transpose(0, 1) @ summary_HBME
+            kernel_2 = self.kernel_2(q_HBME.transpose(0, 1), k_HBME.transpose(0, 1), segments.used_BM)
+            return self.pseudo_inverse(kernel_2).transpose(0, 1) @ summary_HBME
 
         return packed_nystrom(qkv_PTD, self.value_skip, packing, segments, mix, heads=self.dims.num_heads)
 
-    def _kernel_2(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None) -> Tensor:
+    def kernel_2(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None) -> Tensor:
         """softmax(q̃ k̃ᵀ / √E) `[B, H, M, M]`; rows and columns of unused landmarks are 0, and so in its inverse."""
         scores = q_BHME @ k_BHME.mT * self.dims.head_dim**-0.5
         if used_BM is None:
             return scores.softmax(-1)
         return masked_softmax(scores, used_BM[:, None, None, :]) * used_BM[:, None, :, None]
 
-    def _pseudo_inverse(self, a_BHMM: Tensor) -> Tensor:
+    def pseudo_inverse(self, a_BHMM: Tensor) -> Tensor:
+        """The inverse `[B, H, M, M]` of kernel 2, as the settings say."""
         if self.pinv == "exact":
             return exact_pinv(a_BHMM)
         return iterative_pinv(a_BHMM, iterations=self.pinv_iterations, start=self.pinv_start)

@@ -28,12 +28,13 @@ class Campaign:
         verb: which of them; `conf/VERB.yaml` has its own settings.
         words: what was typed after it. The first may be an action; its own settings, `hydra/launcher=` and
             `hydra.launcher.` settings are taken out, the rest goes to every run.
+        beside: a second sweep whose cells belong to it, with what was typed but the attention.
 
     Raises:
         UserError: for a word that is wrong.
     """
 
-    def __init__(self, verb: str, words: Sequence[str]):
+    def __init__(self, verb: str, words: Sequence[str], *, beside: str | None = None):
         from lra.build import check_numbers, load_config
         from lra.commands.overrides import check
         from lra.sweeps.grid import make_cells
@@ -56,7 +57,10 @@ class Campaign:
         self.settings: DictConfig = load_config(verb, own)
         if self.settings.workers < 1:
             raise UserError(f"workers={self.settings.workers}, but at least 1 is needed; type for example workers=2")
-        self.cells: list[Cell] = make_cells(self.settings.sweep, self.words)
+        self.sweeps = {self.settings.sweep: self.words}
+        if beside is not None:
+            self.sweeps[beside] = [word for word in self.words if not word.startswith("attention")]
+        self.cells: list[Cell] = [cell for sweep, typed in self.sweeps.items() for cell in make_cells(sweep, typed)]
         for cell in self.cells:
             check_numbers(cell.cfg)
 
@@ -73,7 +77,8 @@ class Campaign:
         if self.settings.workers == 1 and not self.launcher:
             run_missing(self.cells, console)
         else:
-            _launch(self.settings.sweep, self.words, self.settings.workers, self.launcher)
+            for sweep, typed in self.sweeps.items():
+                _launch(sweep, typed, self.settings.workers, self.launcher)
         return outcome_of(self.cells)
 
     def records(self) -> list[Record]:
@@ -93,6 +98,27 @@ class Campaign:
             return False
         typed = {word.split("=")[0] for word in self.words} & {"task", "attention", "seed"}
         return all(identity[key] in {_identity(cell.cfg, key) for cell in self.cells} for key in typed)
+
+    def tasks(self) -> list[str]:
+        """The cells' tasks, in their order."""
+        return list(dict.fromkeys(cell.cfg.task.name for cell in self.cells))
+
+    def title(self, task: str) -> str:
+        """What is shown of a task, and whether it is the benchmark."""
+        cfg = next(cell.cfg for cell in self.cells if cell.cfg.task.name == task)
+        text = f"{task}, protocol {cfg.protocol.name}, {cfg.recipe.steps:,} steps"
+        return text if cfg.size.name == "full" else f"{text}, size={cfg.size.name}: NOT the benchmark"
+
+    def notes(self, task: str, records: list[Record]) -> list[str]:
+        """What belongs under every table of a task's records."""
+        costs = [record["cost"] for record in records]
+        origins = sorted({record["provenance"]["data_origin"] for record in records})
+        notes = [
+            f"data: {', '.join(origins)}; " + "; ".join(sorted({f"{c['device']}, {c['precision']}" for c in costs}))
+        ]
+        if "stand-in" in origins:
+            notes.append(f"The data only stand in for {task}: no result of that task.")
+        return [*(notes if records else []), *self.troubles]
 
 
 def _identity(cfg: DictConfig, key: str) -> Any:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from lra.commands.campaign import Campaign
     from lra.results.collect import Record
-    from lra.results.comparison import Contender
 
 
 def main(words: Sequence[str]) -> None:
@@ -35,24 +34,19 @@ def show(campaign: Campaign, console: Console) -> None:
     """Print a table and draw a picture for every task."""
     from lra.commands.campaign import write_out
     from lra.results.comparison import comparison_table, contenders
+    from lra.results.plot_comparison import plot_pareto
 
-    for task in dict.fromkeys(cell.cfg.task.name for cell in campaign.cells):
-        records = [one for one in campaign.records() if one["identity"]["task"] == task]
-        found = contenders(records, _baseline(campaign, records))
-        table = comparison_table(task, found, title=title(campaign, task))
-        if any(one["provenance"]["data_origin"] == "stand-in" for one in records):
-            table.notes.append(f"Data that only stand in for {task}: no result of that task.")
-        table.notes.extend(campaign.troubles)
+    records = campaign.records()
+    for task in campaign.tasks():
+        mine = [one for one in records if one["identity"]["task"] == task]
+        found, title = contenders(mine, _baseline(campaign, mine)), campaign.title(task)
+        table = comparison_table(task, found, title=title)
+        table.notes.extend(campaign.notes(task, mine))
         write_out(console, table, campaign.settings)
         if found:
-            _draw(campaign, console, task, found, records[0]["outcome"]["majority_rate"])
-
-
-def title(campaign: Campaign, task: str) -> str:
-    """What is compared, and whether it is the benchmark."""
-    cfg = next(cell.cfg for cell in campaign.cells if cell.cfg.task.name == task)
-    text = f"{task}, protocol {cfg.protocol.name}, {cfg.recipe.steps:,} steps"
-    return text if cfg.size.name == "full" else f"{text}, size={cfg.size.name}: NOT the benchmark"
+            path = campaign.group / f"compare-{task}.png"
+            majority_rate = mine[0]["outcome"]["majority_rate"]
+            console.print(f"picture  {plot_pareto(found, path, title=title, majority_rate=majority_rate)}")
 
 
 def _baseline(campaign: Campaign, records: list[Record]) -> str | None:
@@ -67,11 +61,3 @@ def _baseline(campaign: Campaign, records: list[Record]) -> str | None:
             if members[0]["identity"]["attention_settings"] == wanted:
                 return name
     return None
-
-
-def _draw(campaign: Campaign, console: Console, task: str, found: list[Contender], majority_rate: float) -> None:
-    from lra.results.plot_comparison import plot_pareto
-
-    campaign.group.mkdir(parents=True, exist_ok=True)
-    path = campaign.group / f"compare-{task}.png"
-    console.print(f"picture  {plot_pareto(found, path, title=title(campaign, task), majority_rate=majority_rate)}")

@@ -37,9 +37,13 @@ def write_result(
     outcome: Any,
     datamodule: Any,
     parameters: int,
+    approximation: dict[str, Any] | None,
     curves: list[dict[str, float]],
 ) -> dict[str, Any]:
-    """Write the learning curve and `result.json`; returns the record."""
+    """Write the learning curve and `result.json`; returns the record.
+
+    `approximation` is what `measure_approximation` found, in a section of its own.
+    """
     attention = build.attention_settings(cfg)
     majority = datamodule.majority_rate("test")
     learning_curve(
@@ -84,6 +88,7 @@ def write_result(
                 "device": build.device_name(cfg),
                 "precision": cfg.trainer.precision,
             },
+            **({} if approximation is None else {"approximation": approximation}),
             "provenance": {
                 "git_commit": git_commit(),
                 "config_hash": build.config_hash(cfg),

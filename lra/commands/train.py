@@ -101,6 +101,7 @@ def _fit_and_test(
     from lra import build
     from lra.commands.outcome import write_result
     from lra.training import run as training
+    from lra.training.approximation import measure_approximation
     from lra.training.checkpoints import BEST, LAST, saved_step
     from lra.training.curves import CurveLogger, read_curves
     from lra.training.memory import is_out_of_memory
@@ -134,6 +135,7 @@ def _fit_and_test(
             )
             return None
         metrics = training.test(module, datamodule, checkpoint=folder / BEST, machine=machine, loggers=loggers)
+        approximation = measure_approximation(module.model, datamodule.test_dataloader(), module.device)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
@@ -150,7 +152,9 @@ def _fit_and_test(
     if memory_is_out:
         raise UserError(_what_fits(cfg, module))
     outcome = training.finish(folder, metrics, module)
-    return write_result(cfg, folder, outcome, datamodule, parameters, read_curves(folder / "metrics.csv"))
+    return write_result(
+        cfg, folder, outcome, datamodule, parameters, approximation, read_curves(folder / "metrics.csv")
+    )
 
 
 def _what_fits(cfg: DictConfig, module: Any) -> str:

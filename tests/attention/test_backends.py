@@ -27,7 +27,7 @@ def test_nystrom_with_as_many_landmarks_as_tokens_is_exact_attention():
 
 
 def test_nystrom_with_more_landmarks_than_padded_positions_is_exact_attention():
-    """Catches `attention/nystrom.py`: `self.num_landmarks >= q` → `self.num_landmarks <= q`"""
+    """Catches `attention/nystrom.py`: `self.num_landmarks >= length` → `self.num_landmarks <= length`"""
     made = backend("nystrom", "paper", 40, num_landmarks=64, value_skip_taps=0)
     q, k, v, valid = inputs(40)
     real = valid[:, None, :, None]

@@ -1,0 +1,70 @@
+"""How well Nyström attention approximates: its pseudo-inverse, and its attention matrix against the exact one.
+
+Letters: B examples, H heads, L positions, E dims per head, M landmarks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lra.attention.nystrom import NystromAttention
+from lra.ops.softmax import masked_softmax
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApproximationError:
+    """Means over examples and heads of relative errors in Frobenius' norm.
+
+    Attributes:
+        pinv_residual: ‖AZA − A‖ / ‖A‖ for kernel 2 A and its pseudo-inverse Z; 0 where attention is exact.
+        attention_error: ‖Ŝ − S‖ / ‖S‖ for the approximated and the exact attention matrix, rows of real tokens only.
+    """
+
+    pinv_residual: float
+    attention_error: float
+
+
+@torch.no_grad()
+def approximation_error(
+    backend: NystromAttention, q_BHLE: Tensor, k_BHLE: Tensor, valid_BL: Tensor | None, *, examples: int
+) -> ApproximationError:
+    """Measure on queries and keys as `forward` gets them.
+
+    Args:
+        backend: whose landmarks and pseudo-inverse are judged.
+        q_BHLE, k_BHLE: queries and keys, unscaled.
+        valid_BL: True at real tokens; None for all.
+        examples: of how many the L × L matrices are compared, one at a time; the inverse is that of the whole batch.
+    """
+    length, scale = q_BHLE.shape[2], backend.dims.head_dim**-0.5
+    if backend.is_exact(length):
+        return ApproximationError(pinv_residual=0.0, attention_error=0.0)
+    if valid_BL is not None:
+        q_BHLE, k_BHLE = (x * valid_BL[:, None, :, None] for x in (q_BHLE, k_BHLE))
+    q_BHME, k_BHME, used_BM = backend.landmarks_of(q_BHLE, k_BHLE, valid_BL)
+    a_BHMM = backend.kernel_2(q_BHME, k_BHME, used_BM)
+    z_BHMM = backend.pseudo_inverse(a_BHMM)
+    residual_BH = _relative(a_BHMM @ z_BHMM @ a_BHMM, a_BHMM)
+    errors = []
+    for b in range(min(examples, len(q_BHLE))):
+        real_L = None if valid_BL is None else valid_BL[b]
+        if real_L is not None and not real_L.any():
+            continue
+        q_HLE = q_BHLE[b] if real_L is None else q_BHLE[b][:, real_L]
+        used_M = None if used_BM is None else used_BM[b]
+        kernel_1 = masked_softmax(q_HLE @ k_BHME[b].mT * scale, used_M)
+        kernel_3 = masked_softmax(q_BHME[b] @ k_BHLE[b].mT * scale, real_L)
+        exact_HLL = masked_softmax(q_HLE @ k_BHLE[b].mT * scale, real_L)
+        errors.append(_relative(kernel_1 @ (z_BHMM[b] @ kernel_3), exact_HLL))
+    return ApproximationError(
+        pinv_residual=residual_BH.mean().item(),
+        attention_error=torch.stack(errors).mean().item() if errors else 0.0,
+    )
+
+
+def _relative(found: Tensor, wanted: Tensor) -> Tensor:
+    """‖found − wanted‖ / ‖wanted‖ over the last two dimensions."""
+    return (found - wanted).flatten(-2).norm(dim=-1) / wanted.flatten(-2).norm(dim=-1)

@@ -1,0 +1,54 @@
+"""lra sweep landmarks: accuracy, time, memory and error of Nyström attention against its number of landmarks.
+
+  lra sweep landmarks                                    16 to 512 landmarks and exact attention, 3 seeds, ListOps
+  lra sweep landmarks attention.num_landmarks=32,64,128 task=text,image seed=0,1
+  lra sweep landmarks plan                               what that would cost
+  lra sweep landmarks show format=csv out=landmarks.csv  from what is there
+  lra sweep landmarks size=demo                          minutes a cell; not the benchmark
+
+Runs what is missing, then prints a table and draws a figure into the run group's folder: the relative error of the
+pseudo-inverse, and of the approximated against the exact attention matrix, are those of the trained models on real
+test batches. Other knobs stay as in lra train: protocol=clean attention.pinv=exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lra.commands.campaign import Campaign
+
+EXACT = "landmarks_exact"  # the sweep of the line to compare with
+
+
+def main(words: Sequence[str]) -> None:
+    """Plan, run or show."""
+    from lra.commands.campaign import Campaign, act
+    from lra.types import UserError
+
+    if not words or words[0] != "landmarks":
+        found = f"{words[0]!r} cannot be swept" if words else "sweep what?"
+        raise UserError(f"{found}; type: lra sweep landmarks. Anything else: lra train -m key=value,value")
+    act(Campaign("sweep", words[1:], beside=EXACT), show)
+
+
+def show(campaign: Campaign, console: Console) -> None:
+    """Print a table and draw a figure for every task."""
+    from lra.commands.campaign import write_out
+    from lra.results.landmarks import landmark_points, landmark_table
+    from lra.results.plot_landmarks import plot_landmarks
+
+    records = campaign.records()
+    for task in campaign.tasks():
+        mine = [one for one in records if one["identity"]["task"] == task]
+        points, title = landmark_points(mine), campaign.title(task)
+        table = landmark_table(points, title=title)
+        table.notes.extend(campaign.notes(task, mine))
+        write_out(console, table, campaign.settings)
+        if points:
+            path = campaign.group / f"landmarks-{task}.png"
+            majority_rate = mine[0]["outcome"]["majority_rate"]
+            console.print(f"figure  {plot_landmarks(points, path, title=title, majority_rate=majority_rate)}")

@@ -1,0 +1,48 @@
+"""How well a trained model's layers approximate exact attention, on real batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from lra.attention.nystrom import NystromAttention
+from lra.attention.nystrom_error import ApproximationError, approximation_error
+from lra.types import Batch
+
+EXAMPLES = 16
+
+
+def measure_approximation(model: nn.Module, batches: Iterable[Batch], device: torch.device) -> dict[str, Any] | None:
+    """Errors of each Nyström layer of a `SequenceClassifier`, on the first of some batches; None without such layers.
+
+    Returns:
+        `sequences` whose matrices were compared; `pinv_residual` and `attention_error`, each a mean over layers, and
+        with `_layers` after the name one value for each; see `ApproximationError`.
+    """
+    layers = [module for module in model.modules() if isinstance(module, NystromAttention)]
+    if not layers:
+        return None
+    batch = next(iter(batches))
+    found: dict[NystromAttention, ApproximationError] = {}
+
+    def note(layer: NystromAttention, inputs: tuple[Tensor, Tensor, Tensor, Tensor | None]) -> None:
+        q, k, _, valid = inputs
+        found[layer] = approximation_error(layer, q, k, valid, examples=EXAMPLES)
+
+    hooks = [layer.register_forward_pre_hook(note) for layer in layers]
+    try:
+        with torch.inference_mode():
+            valid = None if batch.valid is None else batch.valid.to(device)
+            model.eval()(batch.tokens.to(device), valid, packed=False)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    sequences = batch.tokens.shape[0] * batch.tokens.shape[1]
+    said: dict[str, Any] = {"sequences": min(EXAMPLES, sequences)}
+    for name in ("pinv_residual", "attention_error"):
+        values = [getattr(found[layer], name) for layer in layers]
+        said |= {name: sum(values) / len(values), f"{name}_layers": values}
+    return said

@@ -1,0 +1,38 @@
+"""The landmark sweep's table and figure."""
+
+from __future__ import annotations
+
+from lra.results.landmarks import landmark_points, landmark_table
+from lra.results.plot_landmarks import plot_landmarks
+from tests.results.records import make_record
+
+
+def sweep():
+    records = []
+    for count in (64, 16):
+        for seed in range(2):
+            record = make_record(seed=seed, accuracy=0.30 + count / 1000 + seed / 100, num_landmarks=count)
+            record["approximation"] = {"pinv_residual": 0.1 / count, "attention_error": 1 / count + seed / 100}
+            records.append(record)
+    return [*records, make_record(attention="full", accuracy=0.40), make_record(attention="linformer", accuracy=0.9)]
+
+
+def test_one_row_for_each_count_in_order_and_exact_attention_last():
+    table = landmark_table(landmark_points(sweep()), title="ListOps")
+    assert [row[0] for row in table.rows] == ["16", "64", "exact"]
+    assert table.rows[0][1] == "32.10 ± 0.71 (2)"
+    assert table.rows[1][4:] == ["0.0016", "0.021"]
+    assert table.rows[2][1] == "40.00 (1)"
+    assert table.rows[2][4:] == ["–", "–"]
+    assert "0.0675" in table.to_csv().splitlines()[1]
+
+
+def test_without_records_it_says_what_to_type():
+    assert landmark_table([], title="").notes == ["No record yet: lra sweep landmarks makes them."]
+
+
+def test_the_figure_is_drawn(tmp_path):
+    path = plot_landmarks(landmark_points(sweep()), tmp_path / "f.png", title="ListOps", majority_rate=0.17)
+    assert path.stat().st_size > 20_000
+    only = [point for point in landmark_points(sweep()) if point.num_landmarks is None]
+    plot_landmarks(only, tmp_path / "g.png", title="exact alone", majority_rate=0.17)
