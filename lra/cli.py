@@ -23,10 +23,13 @@ VERBS = {
     "table": "the paper's table: plan it, run what is missing, show it beside the published numbers",
     "compare": "attentions side by side on a task, with intervals and a picture",
     "sweep": "a curve against the number of landmarks: lra sweep landmarks",
+    "publish": "append records to a file that is kept with the code",
+    "import": "bring runs of another machine into this one's folder",
     "show": "look at a model or at data: lra show model, lra show data",
     "bench": "say where the time of a training step goes: lra bench step",
     "doctor": "say what is installed, where things lie, and what is missing",
 }
+MODULES = {"import": "import_runs"}  # a keyword is no name for a module
 HELP = ("-h", "--help", "help")
 
 
@@ -60,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         near = difflib.get_close_matches(verb, VERBS, n=1, cutoff=0.5)
         meant = f"did you mean: lra {near[0]}?" if near else f"choose one of {', '.join(VERBS)}"
         return _fail(f"{verb!r} is not a verb of lra; {meant}")
-    command = importlib.import_module(f"lra.commands.{verb}")
+    command = importlib.import_module(f"lra.commands.{MODULES.get(verb, verb)}")
     if any(word in HELP for word in rest):
         print((command.__doc__ or "").strip())
         return 0

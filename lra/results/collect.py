@@ -20,10 +20,12 @@ class Collection:
 
     Attributes:
         records: in the order of their identity.
+        sources: the file in which each stands.
         troubles: what was left out, and why.
     """
 
     records: list[Record] = field(default_factory=list)
+    sources: list[Path] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
 
 
@@ -34,20 +36,21 @@ def collect(place: Path) -> Collection:
     very same. A run that was moved aside by `force=true` is an old one and does not count.
     """
     found = Collection()
-    latest: dict[tuple[object, ...], Record] = {}
-    for where, text in _texts(place):
+    latest: dict[tuple[object, ...], tuple[Record, Path]] = {}
+    for path, where, text in _texts(place):
         try:
             record = parse_record(text, where)
         except UserError as error:
             found.troubles.append(f"left out: {error}")
             continue
         key = run_key(record)
-        other = latest.get(key)
+        other = latest[key][0] if key in latest else None
         if other is not None and other != record:
             found.troubles.append(f"two records of {describe(record)}: the later one counts ({where})")
         if other is None or finished_at(record) >= finished_at(other):
-            latest[key] = record
-    found.records = sorted(latest.values(), key=lambda record: json.dumps(run_key(record)))
+            latest[key] = (record, path)
+    ordered = sorted(latest.values(), key=lambda found: json.dumps(run_key(found[0])))
+    found.records, found.sources = [record for record, _ in ordered], [path for _, path in ordered]
     return found
 
 
@@ -69,8 +72,8 @@ def describe(record: Record) -> str:
     return f"{identity['task']}/{identity['attention']} seed {identity['seed']} ({settings})"
 
 
-def _texts(place: Path) -> Iterator[tuple[str, str]]:
-    """Where each record stands, and its JSON text."""
+def _texts(place: Path) -> Iterator[tuple[Path, str, str]]:
+    """The file of each record, where in it it stands, and its JSON text."""
     if place.is_file():
         files = [place]
     else:
@@ -79,8 +82,8 @@ def _texts(place: Path) -> Iterator[tuple[str, str]]:
         if ".replaced-" in path.parent.name:
             continue
         if path.suffix != ".jsonl":
-            yield str(path), path.read_text()
+            yield path, str(path), path.read_text()
             continue
         for number, line in enumerate(path.read_text().splitlines(), start=1):
             if '"identity"' in line or not line.startswith("{"):  # other measurements lie there too: speeds, stores
-                yield f"{path}, line {number},", line
+                yield path, f"{path}, line {number},", line
