@@ -34,6 +34,7 @@ WHOLE_NUMBERS = {
     "recipe.batch_size": 1,
     "recipe.eval_every": 1,
     "trainer.accumulate_grad_batches": 1,
+    "trainer.devices": 1,
     "callbacks.log_every_steps": 1,
     "trainer.max_steps": 1,
     "trainer.threads": 1,
@@ -136,11 +137,17 @@ def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
     """The task's data, in batches that accumulation has split."""
     from lra.data.datamodule import StoreDataModule
 
-    parts = cfg.trainer.accumulate_grad_batches
-    if cfg.recipe.batch_size % parts:
+    parts, devices = cfg.trainer.accumulate_grad_batches, cfg.trainer.devices
+    if cfg.recipe.batch_size % devices:
         raise UserError(
-            f"trainer.accumulate_grad_batches={parts} does not divide recipe.batch_size={cfg.recipe.batch_size};"
-            f" type trainer.accumulate_grad_batches={math.gcd(parts, cfg.recipe.batch_size)}"
+            f"trainer.devices={devices} does not divide recipe.batch_size={cfg.recipe.batch_size};"
+            f" type trainer.devices={math.gcd(devices, cfg.recipe.batch_size)}"
+        )
+    if cfg.recipe.batch_size // devices % parts:
+        raise UserError(
+            f"trainer.accumulate_grad_batches={parts} does not divide recipe.batch_size={cfg.recipe.batch_size}"
+            + (f" over {devices} devices" if devices > 1 else "")
+            + f"; type trainer.accumulate_grad_batches={math.gcd(parts, cfg.recipe.batch_size // devices)}"
         )
     return StoreDataModule(
         spec=spec,
@@ -172,8 +179,10 @@ def device_name(cfg: DictConfig) -> str:
     import torch
 
     if cfg.trainer.accelerator == "gpu":
-        return torch.cuda.get_device_name()
-    return f"cpu ({torch.get_num_threads()} threads)"
+        name = torch.cuda.get_device_name()
+    else:
+        name = f"cpu ({torch.get_num_threads()} threads)"
+    return name if cfg.trainer.devices == 1 else f"{cfg.trainer.devices} x {name}"
 
 
 def build_loggers(cfg: DictConfig, folder: Path, curves: Logger) -> list[Logger]:
@@ -208,7 +217,8 @@ def settings(cfg: DictConfig) -> dict[str, Any]:
     """What moves a number of the result, but the seed."""
     chosen = {group: plain(cfg[group]) for group in SETTINGS}
     chosen["task"].pop("sizes", None)
-    return {**chosen, "trainer": {key: cfg.trainer[key] for key in TRAINER_SETTINGS}}
+    together = {} if cfg.trainer.devices == 1 else {"devices": cfg.trainer.devices}
+    return {**chosen, "trainer": {**{key: cfg.trainer[key] for key in TRAINER_SETTINGS}, **together}}
 
 
 def config_hash(cfg: DictConfig) -> str:

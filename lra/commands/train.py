@@ -5,6 +5,7 @@
   lra train protocol=clean attention.num_landmarks=128
   lra train -m attention=full,nystrom seed=0,1,2     all six, one after the other
   lra train size=tiny logger=csv                     seconds, to see that it works
+  lra train trainer=ddp trainer.devices=2            two processes, each with half of every batch (DDP)
   lra train trainer=gpu trainer.precision=bf16-mixed
   lra train experiment=demo                          the README's demo
 
@@ -20,6 +21,7 @@ Missing data is prepared first. After Ctrl-C or a kill, the same command goes on
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +40,7 @@ def run(cfg: DictConfig) -> None:
     from lra.commands.console import make_console
     from lra.commands.summary import print_summary
     from lra.results.record import read_record
+    from lra.training.ranks import is_launched, rank
     from lra.types import UserError
 
     console = make_console()
@@ -55,9 +58,33 @@ def run(cfg: DictConfig) -> None:
         console.print(f"Finished before, nothing to train: {folder}")
         print_summary(console, folder, record)
         return
-    if record is not None:
+    if record is not None and rank() == 0:
         folder.rename(folder.with_name(f"{folder.name}.replaced-{datetime.now():%Y%m%d-%H%M%S}"))
-    _train(cfg, folder, console)
+    if cfg.trainer.devices > 1 and not is_launched():
+        _train_together(cfg, folder, console)
+    else:
+        console.quiet = rank() > 0  # of several processes one speaks
+        _train(cfg, folder, console)
+
+
+def _train_together(cfg: DictConfig, folder: Path, console: Console) -> None:
+    """Train in as many processes as there are devices; this one only starts them and waits."""
+    from hydra.core.hydra_config import HydraConfig
+
+    from lra import build
+    from lra.commands.prepare import ensure_store
+    from lra.sweeps.lease import lease
+    from lra.training.ranks import run_together
+    from lra.types import UserError
+
+    ensure_store(cfg, console)
+    build.build_datamodule(cfg, build.build_spec(cfg))  # says what is wrong once, not once per process
+    with lease(folder):  # says at once if another process has it; the first of the processes holds it then
+        pass
+    code, lines = run_together(cfg.trainer.devices, list(HydraConfig.get().overrides.task))
+    if code:
+        said = [line.removeprefix("lra: ") for line in lines if line.startswith("lra: ")]
+        raise UserError((said or lines or [f"exit code {code}"])[0])
 
 
 def _train(cfg: DictConfig, folder: Path, console: Console) -> None:
@@ -70,20 +97,23 @@ def _train(cfg: DictConfig, folder: Path, console: Console) -> None:
     from lra.commands.summary import print_summary
     from lra.model.classifier import count_parameters
     from lra.results.record import read_record
-    from lra.sweeps.lease import lease
+    from lra.sweeps.lease import LeasedError, lease
+    from lra.training.ranks import rank
     from lra.training.run import quiet_lightning
 
     quiet_lightning()
     spec = build.build_spec(cfg)
     ensure_store(cfg, console)
-    with lease(folder):
-        if read_record(folder) is not None:  # another process has finished it since we looked
-            return
+    first = rank() == 0
+    with lease(folder) if first else nullcontext():
+        if first and read_record(folder) is not None:
+            raise LeasedError(f"another process has just finished this run: {folder}")
         pl.seed_everything(cfg.seed, workers=True, verbose=False)
         datamodule = build.build_datamodule(cfg, spec)
         module = build.build_module(cfg, spec)
-        OmegaConf.save(cfg, folder / "config.yaml", resolve=True)
-        check_same_data(folder, datamodule.data_sha256)
+        if first:
+            OmegaConf.save(cfg, folder / "config.yaml", resolve=True)
+            check_same_data(folder, datamodule.data_sha256)
         parameters = count_parameters(module.model)
         console.print(
             f"[bold]{cfg.task.name}/{cfg.attention.name}[/]  protocol {cfg.protocol.name}  seed {cfg.seed}"
@@ -105,6 +135,7 @@ def _fit_and_test(
     from lra.training.checkpoints import BEST, LAST, saved_step
     from lra.training.curves import CurveLogger, read_curves
     from lra.training.memory import is_out_of_memory
+    from lra.training.ranks import rank
     from lra.types import UserError
 
     behind = saved_step(folder / LAST)
@@ -112,7 +143,9 @@ def _fit_and_test(
         console.print(f"Going on from step {behind:,}.")
     machine = build.build_machine(cfg)
     memory_is_out = False
-    loggers = build.build_loggers(cfg, folder, CurveLogger(folder / "metrics.csv", resume_step=behind))
+    first = rank() == 0
+    curves = folder / "metrics.csv"
+    loggers = build.build_loggers(cfg, folder, CurveLogger(curves, resume_step=behind)) if first else []
     try:
         complete = training.fit(
             module,
@@ -135,6 +168,8 @@ def _fit_and_test(
             )
             return None
         metrics = training.test(module, datamodule, checkpoint=folder / BEST, machine=machine, loggers=loggers)
+        if not first:
+            return None
         approximation = measure_approximation(module.model, datamodule.test_dataloader(), module.device)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
@@ -145,16 +180,14 @@ def _fit_and_test(
         kept = f"step {step:,} of {cfg.recipe.steps:,} is saved in {folder}" if step else "no step was saved yet"
         raise KeyboardInterrupt(f"interrupted; {kept}. The same command goes on from there.") from stopped
     finally:
-        if cfg.logger.wandb is not None:
+        if first and cfg.logger.wandb is not None:
             from lra.training.loggers import finish_wandb
 
             finish_wandb()
     if memory_is_out:
         raise UserError(_what_fits(cfg, module))
     outcome = training.finish(folder, metrics, module)
-    return write_result(
-        cfg, folder, outcome, datamodule, parameters, approximation, read_curves(folder / "metrics.csv")
-    )
+    return write_result(cfg, folder, outcome, datamodule, parameters, approximation, read_curves(curves))
 
 
 def _what_fits(cfg: DictConfig, module: Any) -> str:

@@ -80,20 +80,32 @@ class StoreDataModule(pl.LightningDataModule):
 
     def train_dataloader(self) -> TrainLoader:
         """This process's share of the run's batches."""
-        trainer = self.trainer
+        rank, world_size = self._place()
         return TrainLoader(
             self._collate["train"],
             batch_size=self.batch_size,
             num_batches=self.num_train_batches,
             seed=self.seed,
-            rank=trainer.global_rank if trainer else 0,
-            world_size=trainer.world_size if trainer else 1,
+            rank=rank,
+            world_size=world_size,
         )
 
     def val_dataloader(self) -> EvalLoader:
-        """The dev split."""
-        return EvalLoader(self._collate["dev"], batch_size=self.batch_size)
+        """This process's batches of the dev split."""
+        rank, world_size = self._place()
+        return EvalLoader(self._collate["dev"], batch_size=self.batch_size, rank=rank, world_size=world_size)
 
     def test_dataloader(self) -> EvalLoader:
-        """The test split."""
-        return EvalLoader(self._collate["test"], batch_size=self.batch_size, drop_last=self.drop_last_of_test)
+        """This process's batches of the test split."""
+        rank, world_size = self._place()
+        return EvalLoader(
+            self._collate["test"],
+            batch_size=self.batch_size,
+            drop_last=self.drop_last_of_test,
+            rank=rank,
+            world_size=world_size,
+        )
+
+    def _place(self) -> tuple[int, int]:
+        """Rank and number of the processes that train together."""
+        return (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)

@@ -129,18 +129,23 @@ class EvalLoader:
         collate: makes a batch from example numbers.
         batch_size: examples per batch.
         drop_last: leave a smaller last batch out, as the paper's code does with the test split.
+        rank: this process, which gets the batches numbered rank, rank + world_size, …
+        world_size: how many processes share the batches.
     """
 
-    def __init__(self, collate: Collator, *, batch_size: int, drop_last: bool = False):
+    def __init__(
+        self, collate: Collator, *, batch_size: int, drop_last: bool = False, rank: int = 0, world_size: int = 1
+    ):
         self.collate, self.batch_size = collate, batch_size
+        self.rank, self.world_size = rank, world_size
         count = len(collate.split)
         self.num_examples = count - count % batch_size if drop_last else count
 
     def __len__(self) -> int:
-        """Number of batches."""
-        return -(-self.num_examples // self.batch_size)
+        """Number of batches of this process."""
+        return len(range(self.rank * self.batch_size, self.num_examples, self.world_size * self.batch_size))
 
     def __iter__(self) -> Iterator[Batch]:
         """From the first example to the last."""
-        for start in range(0, self.num_examples, self.batch_size):
+        for start in range(self.rank * self.batch_size, self.num_examples, self.world_size * self.batch_size):
             yield self.collate(np.arange(start, min(start + self.batch_size, self.num_examples)))

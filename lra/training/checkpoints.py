@@ -20,6 +20,7 @@ import torch
 from pytorch_lightning.callbacks import Checkpoint, ModelCheckpoint
 from pytorch_lightning.plugins.io import TorchCheckpointIO
 
+from lra.training.ranks import gather, rank
 from lra.types import UserError
 
 BEST, LAST = "best.ckpt", "last.ckpt"
@@ -66,6 +67,7 @@ class ResumePoint(Checkpoint):
         self.train_seconds = 0.0
         self._clock = self._saved = 0.0
         self._random: dict[str, Any] | None = None
+        self._random_of_ranks: list[dict[str, Any]] = []
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Start the clock."""
@@ -84,10 +86,10 @@ class ResumePoint(Checkpoint):
             return
         if step == self.steps:
             trainer.should_stop = True  # makes Lightning run the dev pass, whether or not eval_every divides steps
-        elif step % self.eval_every != 0 and (
-            step == trainer.max_steps or time.monotonic() - self._saved >= self.every_seconds
-        ):
-            self._save(trainer)
+        elif step % self.eval_every != 0:
+            due = step == trainer.max_steps or time.monotonic() - self._saved >= self.every_seconds
+            if trainer.strategy.reduce_boolean_decision(due, all=False):  # every process saves, or none
+                self._save(trainer)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Save: the dev pass is done and the best checkpoint is on disk."""
@@ -98,16 +100,17 @@ class ResumePoint(Checkpoint):
         now = time.monotonic()
         self.train_seconds += now - self._clock
         self._clock = self._saved = now
+        self._random_of_ranks = gather(_random_states())
         trainer.save_checkpoint(self.path)
 
     def state_dict(self) -> dict[str, Any]:
-        """Seconds trained so far and the random states of now."""
-        return {"train_seconds": self.train_seconds, "random": _random_states()}
+        """Seconds trained so far and each process's random states when it was saved."""
+        return {"train_seconds": self.train_seconds, "random": self._random_of_ranks}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take up where the saved run was."""
         self.train_seconds = state_dict["train_seconds"]
-        self._random = state_dict["random"]
+        self._random = state_dict["random"][rank()]
 
 
 def saved_step(path: Path) -> int:

@@ -17,6 +17,7 @@ from torch.optim import Optimizer
 from torchmetrics import MeanMetric
 from torchmetrics.classification import MulticlassAccuracy, MulticlassConfusionMatrix
 
+from lra.training.ranks import gather, interleave
 from lra.types import Batch
 
 
@@ -39,7 +40,7 @@ class ClassifierModule(pl.LightningModule):
 
     Attributes:
         correct: which examples the last test got right, `[B]` bool for each batch.
-        confusion: how often, in the last test, the label of the row was taken for that of the column, `[C, C]`.
+        confusion: how often, in the last test, the label of the row was taken for that of the column, C × C.
     """
 
     def __init__(
@@ -58,8 +59,9 @@ class ClassifierModule(pl.LightningModule):
         self.train_loss, self.eval_loss = MeanMetric(), MeanMetric()
         self.train_accuracy = MulticlassAccuracy(num_classes, average="micro")
         self.eval_accuracy = MulticlassAccuracy(num_classes, average="micro")
-        self.confusion = MulticlassConfusionMatrix(num_classes)
+        self.eval_confusion = MulticlassConfusionMatrix(num_classes)
         self.correct: list[Tensor] = []
+        self.confusion: list[list[int]] = []
         self.train_loss.persistent(True)  # so that a resumed run logs the very same points
         self.train_accuracy.persistent(True)
 
@@ -128,14 +130,16 @@ class ClassifierModule(pl.LightningModule):
     def on_test_epoch_start(self) -> None:
         """Forget an earlier test."""
         self.correct = []
-        self.confusion.reset()
+        self.eval_confusion.reset()
 
     def test_step(self, batch: Batch, batch_idx: int) -> None:
         """Add one test batch."""
         guesses = self._eval_step(batch).argmax(-1)
-        self.confusion.update(guesses, batch.label)
+        self.eval_confusion.update(guesses, batch.label)
         self.correct.append(guesses == batch.label)
 
     def on_test_epoch_end(self) -> None:
         """Log the test split's loss and accuracy, over every example."""
+        self.correct = interleave(gather([flags.cpu() for flags in self.correct]))
+        self.confusion = self.eval_confusion.compute().tolist()
         self._log_eval("test")

@@ -26,8 +26,11 @@ from lra.training.checkpoints import (
 )
 from lra.training.module import ClassifierModule
 from lra.training.progress import RunProgress
+from lra.training.ranks import rank
 from lra.training.telemetry import Telemetry, peak_memory_bytes
 from lra.types import UserError
+
+RANK_STRIDE = 1_000_003  # between the seeds of processes that train together: none is another run's seed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +97,7 @@ def make_trainer(machine: Machine, **settings: Any) -> pl.Trainer:
     return pl.Trainer(
         accelerator=machine.accelerator,
         devices=machine.devices,
+        strategy="ddp" if machine.devices > 1 else "auto",
         precision=machine.precision,  # type: ignore[arg-type]  # a Literal there, words of a YAML file here
         enable_progress_bar=False,
         enable_model_summary=False,
@@ -148,6 +152,8 @@ def fit(
             ResumePoint(folder, every_seconds=checkpoint_every_seconds, eval_every=every, steps=steps),
         ],
     )
+    if rank():  # one seed for all gave the same weights; dropout must not be the same everywhere
+        torch.manual_seed(torch.initial_seed() + RANK_STRIDE * rank())
     try:
         trainer.fit(module, datamodule=datamodule, ckpt_path=folder / LAST if done else None, weights_only=True)
     except SystemExit as stopped:  # Lightning turns Ctrl-C into an exit; the caller has a line to say about it
@@ -188,8 +194,8 @@ def finish(folder: Path, metrics: dict[str, float], module: ClassifierModule) ->
     return Outcome(
         test_accuracy=metrics["test/accuracy"],
         test_loss=metrics["test/loss"],
-        test_correct=torch.cat(module.correct).cpu().numpy(),
-        confusion=module.confusion.compute().tolist(),
+        test_correct=torch.cat(module.correct).numpy(),
+        confusion=module.confusion,
         best_dev_accuracy=float(dev_accuracy),
         best_step=int(best["global_step"]),
         train_seconds=float(last["callbacks"]["ResumePoint"]["train_seconds"]),
