@@ -189,21 +189,19 @@ def build_loggers(cfg: DictConfig, folder: Path, curves: Logger) -> list[Logger]
     """The curve file, and W&B unless `logger=csv`."""
     if cfg.logger.wandb is None:
         return [curves]
-    from lra.training.loggers import wandb_logger
+    from lra.training.loggers import start_wandb, wandb_logger
 
     task, attention = cfg.task.name, cfg.attention.name
-    return [
-        curves,
-        wandb_logger(
-            folder,
-            **plain(cfg.logger.wandb),
-            name=f"{task}/{attention}/{cfg.seed}",
-            group=cfg.run_group,
-            job_type=task,
-            tags=[task, attention, cfg.protocol.name, cfg.size.name],
-            config=plain(cfg),
-        ),
-    ]
+    run = start_wandb(
+        folder,
+        **plain(cfg.logger.wandb),
+        name=f"{task}/{attention}/{cfg.seed}",
+        group=cfg.run_group,
+        job_type=task,
+        tags=[task, attention, cfg.protocol.name, cfg.size.name],
+        config=plain(cfg),
+    )
+    return [curves, wandb_logger(run)]
 
 
 def plain(cfg: DictConfig) -> dict[str, Any]:

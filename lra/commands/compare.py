@@ -42,11 +42,11 @@ def show(campaign: Campaign, console: Console) -> None:
         found, title = contenders(mine, _baseline(campaign, mine)), campaign.title(task)
         table = comparison_table(task, found, title=title)
         table.notes.extend(campaign.notes(task, mine))
-        write_out(console, table, campaign.settings)
+        figures = []
         if found:
-            path = campaign.group / f"compare-{task}.png"
-            majority_rate = mine[0]["outcome"]["majority_rate"]
-            console.print(f"picture  {plot_pareto(found, path, title=title, majority_rate=majority_rate)}")
+            path, rate = campaign.group / f"compare-{task}.png", mine[0]["outcome"]["majority_rate"]
+            figures.append(plot_pareto(found, path, title=title, majority_rate=rate))
+        write_out(campaign, console, f"compare-{task}", table, figures)
 
 
 def _baseline(campaign: Campaign, records: list[Record]) -> str | None:

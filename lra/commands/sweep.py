@@ -47,8 +47,8 @@ def show(campaign: Campaign, console: Console) -> None:
         points, title = landmark_points(mine), campaign.title(task)
         table = landmark_table(points, title=title)
         table.notes.extend(campaign.notes(task, mine))
-        write_out(console, table, campaign.settings)
+        figures = []
         if points:
-            path = campaign.group / f"landmarks-{task}.png"
-            majority_rate = mine[0]["outcome"]["majority_rate"]
-            console.print(f"figure  {plot_landmarks(points, path, title=title, majority_rate=majority_rate)}")
+            path, rate = campaign.group / f"landmarks-{task}.png", mine[0]["outcome"]["majority_rate"]
+            figures.append(plot_landmarks(points, path, title=title, majority_rate=rate))
+        write_out(campaign, console, f"landmarks-{task}", table, figures)

@@ -11,7 +11,7 @@
   lra table run size=tiny recipe.steps=4     a rehearsal in minutes
 
   sweep=paper_table    the cells: 5 tasks × 5 attentions × 3 seeds (conf/sweep has the file)
-  reference=paper|xformers|skyformer|google        format=terminal|markdown|csv|latex
+  reference=paper|xformers|skyformer|google        format=terminal|markdown|csv|latex|wandb
 
 Several runners on one folder, on one machine or many, share the cells: none is run twice, and one that dies frees
 its cell. A cell that fails is noted with its error, does not stop the others, and is tried again by the next call.
@@ -49,4 +49,4 @@ def show(campaign: Campaign, console: Console) -> None:
         campaign.records(), reference=settings.reference, protocol=cfg.protocol.name, size=cfg.size.name
     )
     table.notes.extend(campaign.troubles)
-    write_out(console, table, settings)
+    write_out(campaign, console, "table", table, [])

@@ -134,6 +134,7 @@ def _fit_and_test(
     from lra.training.approximation import measure_approximation
     from lra.training.checkpoints import BEST, LAST, saved_step
     from lra.training.curves import CurveLogger, read_curves
+    from lra.training.loggers import finish_wandb, log_result
     from lra.training.memory import is_out_of_memory
     from lra.training.ranks import rank
     from lra.types import UserError
@@ -171,6 +172,11 @@ def _fit_and_test(
         if not first:
             return None
         approximation = measure_approximation(module.model, datamodule.test_dataloader(), module.device)
+        outcome = training.finish(folder, metrics, module)
+        record = write_result(cfg, folder, outcome, datamodule, parameters, approximation, read_curves(curves))
+        if cfg.logger.wandb is not None:
+            log_result(record, folder / "curve.png")
+        return record
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
@@ -181,13 +187,9 @@ def _fit_and_test(
         raise KeyboardInterrupt(f"interrupted; {kept}. The same command goes on from there.") from stopped
     finally:
         if first and cfg.logger.wandb is not None:
-            from lra.training.loggers import finish_wandb
-
             finish_wandb()
-    if memory_is_out:
-        raise UserError(_what_fits(cfg, module))
-    outcome = training.finish(folder, metrics, module)
-    return write_result(cfg, folder, outcome, datamodule, parameters, approximation, read_curves(curves))
+    assert memory_is_out
+    raise UserError(_what_fits(cfg, module))
 
 
 def _what_fits(cfg: DictConfig, module: Any) -> str:
