@@ -50,14 +50,15 @@ def show(campaign: Campaign, console: Console) -> None:
 
 
 def _baseline(campaign: Campaign, records: list[Record]) -> str | None:
-    """The name, among the records' variants, of the first cell's that there is."""
+    """The name, among the records' variants, of the first cell's that there is; older records may lack newer knobs."""
     from lra import build
     from lra.results.variants import group_by_variant
 
     groups = group_by_variant(records)
     for cell in campaign.cells:
-        wanted = {key: value for key, value in build.attention_settings(cell.cfg).items() if not key.startswith("_")}
+        wanted = build.attention_settings(cell.cfg)
         for name, members in groups.items():
-            if members[0]["identity"]["attention_settings"] == wanted:
+            settings = members[0]["identity"]["attention_settings"]
+            if all(wanted.get(key) == value for key, value in settings.items()):
                 return name
     return None
