@@ -23,6 +23,7 @@ VERBS = {
     "table": "the paper's table: plan it, run what is missing, show it beside the published numbers",
     "compare": "attentions side by side on a task, with intervals and a picture",
     "sweep": "a curve against the number of landmarks: lra sweep landmarks",
+    "report": "everything about a run group in one HTML file",
     "publish": "append records to a file that is kept with the code",
     "import": "bring runs of another machine into this one's folder",
     "show": "look at a model or at data: lra show model, lra show data",

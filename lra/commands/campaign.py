@@ -109,17 +109,6 @@ class Campaign:
         text = f"{task}, protocol {cfg.protocol.name}, {cfg.recipe.steps:,} steps"
         return text if cfg.size.name == "full" else f"{text}, size={cfg.size.name}: NOT the benchmark"
 
-    def notes(self, task: str, records: list[Record]) -> list[str]:
-        """What belongs under every table of a task's records."""
-        costs = [record["cost"] for record in records]
-        origins = sorted({record["provenance"]["data_origin"] for record in records})
-        notes = [
-            f"data: {', '.join(origins)}; " + "; ".join(sorted({f"{c['device']}, {c['precision']}" for c in costs}))
-        ]
-        if "stand-in" in origins:
-            notes.append(f"The data only stand in for {task}: no result of that task.")
-        return [*(notes if records else []), *self.troubles]
-
 
 def _identity(cfg: DictConfig, key: str) -> Any:
     return cfg.seed if key == "seed" else cfg[key].name

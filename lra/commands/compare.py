@@ -35,13 +35,14 @@ def show(campaign: Campaign, console: Console) -> None:
     from lra.commands.campaign import write_out
     from lra.results.comparison import comparison_table, contenders
     from lra.results.plot_comparison import plot_pareto
+    from lra.results.provenance import provenance_notes
 
     records = campaign.records()
     for task in campaign.tasks():
         mine = [one for one in records if one["identity"]["task"] == task]
         found, title = contenders(mine, _baseline(campaign, mine)), campaign.title(task)
         table = comparison_table(task, found, title=title)
-        table.notes.extend(campaign.notes(task, mine))
+        table.notes.extend([*provenance_notes(mine), *campaign.troubles])
         figures = []
         if found:
             path, rate = campaign.group / f"compare-{task}.png", mine[0]["outcome"]["majority_rate"]

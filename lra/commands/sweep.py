@@ -40,13 +40,14 @@ def show(campaign: Campaign, console: Console) -> None:
     from lra.commands.campaign import write_out
     from lra.results.landmarks import landmark_points, landmark_table
     from lra.results.plot_landmarks import plot_landmarks
+    from lra.results.provenance import provenance_notes
 
     records = campaign.records()
     for task in campaign.tasks():
         mine = [one for one in records if one["identity"]["task"] == task]
         points, title = landmark_points(mine), campaign.title(task)
         table = landmark_table(points, title=title)
-        table.notes.extend(campaign.notes(task, mine))
+        table.notes.extend([*provenance_notes(mine), *campaign.troubles])
         figures = []
         if points:
             path, rate = campaign.group / f"landmarks-{task}.png", mine[0]["outcome"]["majority_rate"]

@@ -45,6 +45,8 @@ def plot_pareto(found: list[Contender], path: Path, *, title: str, majority_rate
     )
     axis.axhline(100 * majority_rate, ls=":", color="tab:red", label=f"majority class {100 * majority_rate:.1f}")
     axis.set_xscale("log")
+    for ticks in (axis.xaxis.set_major_formatter, axis.xaxis.set_minor_formatter):
+        ticks("{x:g}")
     axis.set_xlabel("seconds per training step")
     axis.set_ylabel("test accuracy (%)")
     axis.set_title(

@@ -14,8 +14,9 @@ Settings = dict[str, Any]
 def group_by_variant(records: Iterable[Record]) -> dict[str, list[Record]]:
     """Records by attention and by what sets their settings apart; the keys are names for rows.
 
-    What most records of an attention (for the recipe: of a task) share goes without saying; a deviation stands in the
-    name: `nystrom (num_landmarks=32)`. So records of other settings never get into one average.
+    A knob of an attention that is not the same in all its records stands in the name: `nystrom (num_landmarks=32)`. Of
+    protocol, size and recipe what most records share goes without saying. So records of other settings never get into
+    one average.
     """
     records = list(records)
     settings = [_settings(record) for record in records]
@@ -32,13 +33,20 @@ def group_by_variant(records: Iterable[Record]) -> dict[str, list[Record]]:
     return dict(sorted(groups.items()))
 
 
-def _usual(records: list[Record], settings: list[Settings]) -> dict[tuple[str, str], str]:
-    """For each family of records and each key, the most frequent value."""
+def _usual(records: list[Record], settings: list[Settings]) -> dict[tuple[str, str], str | None]:
+    """For each family of records and each key, the value that goes without saying."""
     seen: dict[tuple[str, str], Counter[str]] = {}
     for record, chosen in zip(records, settings, strict=True):
         for key, value in chosen.items():
             seen.setdefault((_family(record, key), key), Counter())[repr(value)] += 1
-    return {family: max(sorted(counts), key=lambda value: counts[value]) for family, counts in seen.items()}
+    return {family: _most(family[1], counts) for family, counts in seen.items()}
+
+
+def _most(key: str, counts: Counter[str]) -> str | None:
+    """The most frequent value; None, which no value is, for a knob of which there are several."""
+    if key.startswith("attention.") and len(counts) > 1:
+        return None
+    return max(sorted(counts), key=lambda value: counts[value])
 
 
 def _family(record: Record, key: str) -> str:

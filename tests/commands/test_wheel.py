@@ -18,6 +18,7 @@ def test_the_wheel_carries_conf_and_data_prep_and_runs_elsewhere(tmp_path):
     names = zipfile.ZipFile(wheel).namelist()
     for path in (ROOT / "conf").rglob("*.yaml"):
         assert f"lra/conf/{path.relative_to(ROOT / 'conf')}" in names
+    assert "lra/results/report.html" in names
     assert "data_prep/listops/builder.py" in names
 
     environment, elsewhere = tmp_path / "venv", tmp_path / "elsewhere"

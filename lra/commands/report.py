@@ -1,0 +1,152 @@
+"""lra report: everything about a run group in one HTML file.
+
+  lra report run_group=table
+  lra report run_group=landmarks out=landmarks.html
+  lra report run_group=published samples=0
+
+Accuracy tables, learning curves, comparison and landmark figures, each run's settings and provenance, examples of each
+task. One file without scripts that needs no network; light and dark, readable on a phone.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+from collections import defaultdict
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from lra.types import UserError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+    from lra.results.collect import Collection, Record
+    from lra.results.report import Sample, Section
+
+SHEET = 16  # images shown of a task
+
+
+def run(cfg: DictConfig) -> None:
+    """Write the page."""
+    from lra.commands.console import make_console, size_text
+    from lra.results.collect import collect
+    from lra.results.reference import REFERENCES
+    from lra.results.report import write_report
+
+    if cfg.reference not in REFERENCES:
+        raise UserError(f"reference={cfg.reference} is not known; choose one of {', '.join(REFERENCES)}")
+    group = Path(cfg.paths.runs) / cfg.run_group
+    found = collect(group)
+    if not found.records:
+        raise UserError(f"no record is below {group}; runs there are: {_groups(Path(cfg.paths.runs))}")
+    newest = max(record["provenance"]["finished_at"] for record in found.records)
+    path = write_report(
+        group / "report.html" if cfg.out is None else Path(cfg.out).expanduser(),
+        title=f"Long Range Arena: {cfg.run_group}",
+        subtitle=f"{len(found.records)} runs, the last of {newest[:10]}; made from their records alone.",
+        sections=_sections(found, cfg.reference),
+        records=found.records,
+        samples=_samples(cfg, found.records) if cfg.samples else [],
+        troubles=found.troubles,
+    )
+    make_console().print(f"{path}  {size_text(path.stat().st_size)}")
+
+
+def _groups(runs: Path) -> str:
+    names = sorted(path.name for path in runs.iterdir() if path.is_dir()) if runs.is_dir() else []
+    return ", ".join(name for name in names if not name.startswith(".")) or "none"
+
+
+def _sections(found: Collection, reference: str) -> list[Section]:
+    """One for each protocol and size, and in it each task."""
+    from lra.results.accuracy_table import accuracy_table
+    from lra.results.report import Section
+
+    kinds: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for number, record in enumerate(found.records):
+        kinds[record["identity"]["protocol"]["name"], record["identity"]["size"]].append(number)
+    sections = []
+    for (protocol, size), numbers in sorted(kinds.items()):
+        records = [found.records[number] for number in numbers]
+        table = accuracy_table(records, reference=reference, protocol=protocol, size=size)
+        name = f"Protocol {protocol}" if size == "full" else f"Protocol {protocol}, size {size}"
+        sections.append(Section(name=name, tables=[table]))
+        for task in dict.fromkeys(record["identity"]["task"] for record in records):
+            mine = [number for number in numbers if found.records[number]["identity"]["task"] == task]
+            sections.append(_task_section(f"{task}, {name[0].lower()}{name[1:]}", found, mine))
+    return sections
+
+
+def _task_section(name: str, found: Collection, numbers: list[int]) -> Section:
+    from lra.results.comparison import comparison_table, contenders
+    from lra.results.landmarks import landmark_points, landmark_table
+    from lra.results.plot_comparison import plot_pareto
+    from lra.results.plot_landmarks import plot_landmarks
+    from lra.results.plots import learning_curves
+    from lra.results.provenance import provenance_notes
+    from lra.results.report import Section, svg
+
+    records = [found.records[number] for number in numbers]
+    task, rate = records[0]["identity"]["task"], records[0]["outcome"]["majority_rate"]
+    tables, figures = [], []
+    compared, points = contenders(records), landmark_points(records)
+    if len(compared) > 1:
+        tables.append(comparison_table(task, compared, title="Side by side"))
+        figures.append(svg(partial(plot_pareto, compared, title=task, majority_rate=rate)))
+    if sum(point.num_landmarks is not None for point in points) > 1:
+        tables.append(landmark_table(points, title="Landmarks"))
+        figures.append(svg(partial(plot_landmarks, points, title=task, majority_rate=rate)))
+    for table in tables:
+        table.notes.extend(provenance_notes(records))
+    curves = _curves(records, [found.sources[number] for number in numbers])
+    if curves:
+        figures.append(svg(partial(learning_curves, curves, title="Learning curves", majority_rate=rate)))
+    return Section(name=name, tables=tables, figures=figures)
+
+
+def _curves(records: list[Record], sources: list[Path]) -> dict[str, list[list[dict[str, float]]]]:
+    """The curves of each variant's seeds, of those runs whose folder is here."""
+    from lra.results.variants import group_by_variant
+    from lra.training.curves import read_curves
+
+    places = {id(record): source.with_name("metrics.csv") for record, source in zip(records, sources, strict=True)}
+    curves = {}
+    for name, members in group_by_variant(records).items():
+        rows = [read_curves(places[id(record)]) for record in members]
+        shown = [one for one in rows if any("dev/accuracy" in row for row in one)]
+        if shown:
+            curves[name] = shown
+    return curves
+
+
+def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:
+    """Examples of each task whose store, of the same data as the records', is prepared here."""
+    from lra import build
+    from lra.data.store import MANIFEST, read_manifest
+    from lra.results.plots import contact_sheet
+    from lra.results.report import Sample
+
+    samples = []
+    for task, size in sorted({(record["identity"]["task"], record["identity"]["size"]) for record in records}):
+        chosen = build.load_config("train", [f"task={task}", f"size={size}"])
+        chosen.paths = cfg.paths
+        folder = build.store_dir(chosen)
+        if not (folder / MANIFEST).exists():
+            continue
+        split = build.build_datamodule(chosen, build.build_spec(chosen)).splits["test"]
+        drawer = importlib.import_module(f"lra.data.{task}")
+        note = f"test split, size {size}, data {read_manifest(folder)['origin']}"
+        if hasattr(drawer, "square"):
+            shown = [split.example(index) for index in range(min(SHEET, len(split)))]
+            images, labels = [drawer.square(stored[0]) for stored, _ in shown], [label for _, label in shown]
+            with TemporaryDirectory() as place:
+                sheet = contact_sheet(images, labels, Path(place) / "sheet.png")
+                samples.append(Sample(task=task, note=note, image=base64.b64encode(sheet.read_bytes()).decode()))
+            continue
+        shown = [split.example(index) for index in range(min(cfg.samples, len(split)))]
+        texts = [f"label {label}\n" + "\n".join(drawer.draw(stored)) for stored, label in shown]
+        samples.append(Sample(task=task, note=note, texts=texts))
+    return samples

@@ -1,0 +1,100 @@
+"""One HTML file that holds everything: no script, no network, light and dark."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import jinja2
+import matplotlib
+
+from lra.results.collect import Record, describe
+from lra.results.record import replace_text
+from lra.results.tables import TextTable
+
+TEMPLATE = Path(__file__).with_name("report.html")
+INK = "#808890"  # of figures: reads on a light and on a dark page
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A part of the page.
+
+    Attributes:
+        name: its heading.
+        tables: in their order.
+        figures: SVG, below the tables.
+    """
+
+    name: str
+    tables: list[TextTable] = field(default_factory=list)
+    figures: list[str] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        """Its anchor."""
+        return re.sub(r"\W+", "-", self.name.lower()).strip("-")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """Examples of a task: drawn as lines of text, or a PNG in base64."""
+
+    task: str
+    note: str
+    texts: list[str] = field(default_factory=list)
+    image: str = ""
+
+
+def write_report(
+    path: Path,
+    *,
+    title: str,
+    subtitle: str,
+    sections: list[Section],
+    records: list[Record],
+    samples: list[Sample],
+    troubles: list[str],
+) -> Path:
+    """Write the page in one step; every word in it is escaped, figures are the only markup from outside."""
+    page = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(TEMPLATE.read_text())
+    runs = [
+        {
+            "name": describe(record),
+            "accuracy": f"{record['outcome']['test_accuracy']:.2%}",
+            "record": json.dumps(_readable(record), indent=2),
+        }
+        for record in records
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = page.render(title=title, subtitle=subtitle, sections=sections, runs=runs, samples=samples, troubles=troubles)
+    replace_text(path, text)
+    return path
+
+
+def _readable(record: Record) -> Record:
+    """The record without what only programs read."""
+    outcome = {key: value for key, value in record["outcome"].items() if key != "test_correct"}
+    return {**record, "outcome": outcome}
+
+
+def svg(draw: Callable[[Path], Path]) -> str:
+    """What `draw` draws into the file it is given, as SVG for a page of either colour."""
+    with TemporaryDirectory() as folder, _page_colours():
+        text = draw(Path(folder) / "figure.svg").read_text()
+    return text[text.index("<svg") :]
+
+
+@contextmanager
+def _page_colours() -> Iterator[None]:
+    inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color", "grid.color")
+    clear = ("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.facecolor")
+    settings: Any = {name: INK for name in inked} | {name: "none" for name in clear}
+    with matplotlib.rc_context({**settings, "svg.hashsalt": "lra", "legend.edgecolor": INK}):
+        yield

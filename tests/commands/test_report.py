@@ -1,0 +1,84 @@
+"""The report: one file, everything in it, nothing from outside."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from lra.cli import main
+from tests.results.records import make_record
+
+
+class Page(HTMLParser):
+    """Notes tags, what they point to, and that they are closed."""
+
+    VOID = ("meta", "img", "br", "path", "use", "rect", "link")
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.links = [], set(), []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.links += [value for name, value in attrs if name in ("src", "href", "xlink:href", "action")]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.add(tag)
+        self.links += [value for name, value in attrs if name in ("src", "href", "xlink:href", "action")]
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+
+@pytest.fixture
+def page(home, capsys):
+    group = home / "table"
+    for number, (attention, seed) in enumerate((a, s) for a in ("full", "nystrom") for s in range(3)):
+        record = make_record(attention=attention, seed=seed, accuracy=0.36 + number / 200)
+        record["identity"]["run_group"] = "<script>alert(1)</script>"
+        folder = group / attention / f"seed{seed}"
+        folder.mkdir(parents=True)
+        (folder / "result.json").write_text(json.dumps(record))
+        (folder / "metrics.csv").write_text("step,dev/accuracy\n50,0.2\n100,0.36\n")
+    lines = [json.dumps(make_record(size="tiny", steps=20, seed=seed)) for seed in range(2)]
+    (group / "tiny.jsonl").write_text("\n".join(lines) + "\n")
+    (group / "broken").mkdir()
+    (group / "broken/result.json").write_text("{")
+    assert main(["report", "run_group=table"]) == 0
+    return (group / "report.html").read_text()
+
+
+def test_it_holds_tables_figures_runs_samples_and_troubles(page):
+    for said in ("36.50 ± 0.50 (3)‡", "Side by side", "beyond noise", "NOT the benchmark", "is not JSON"):
+        assert said in page
+    assert page.count("<svg") == 2, "a comparison, and the learning curves of the runs that are here"
+    assert page.count("<details>") == 8
+    assert "config_hash" in page
+    assert "test_correct" not in page
+    assert "<h3>listops</h3>" in page
+    assert re.search(r"label \d\n(MIN|MAX|MED|SM) = \d", page)
+
+
+def test_it_needs_nothing_from_outside_and_runs_nothing(page):
+    found = Page(page)
+    assert found.open == []
+    assert "script" not in found.tags, "what a record says is text"
+    assert all(link.startswith(("#", "data:image/png")) for link in found.links)
+    assert "url(http" not in page
+    assert "prefers-color-scheme" in page or "light-dark(" in page
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [(["run_group=nothing"], "no record is below"), (["reference=x"], "reference=x is not known")],
+)
+def test_wrong_words(home, capsys, words, said):
+    assert main(["report", *words]) == 2
+    assert said in capsys.readouterr().err
