@@ -74,6 +74,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then lets errors through, and one place below words them
     import hydra
+    from hydra.core.hydra_config import HydraConfig
+    from hydra.types import RunMode
 
     from lra.commands.errors import explain
     from lra.commands.overrides import check
@@ -84,7 +86,10 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
         try:
             command.run(cfg)
         except Exception as error:
-            raise _FailedError(error) from error
+            if HydraConfig.get().mode is not RunMode.MULTIRUN:
+                raise _FailedError(error) from error
+            _fail(explain(error))  # the other runs of a sweep go on; Hydra raises this one at the end
+            raise
 
     try:
         if hasattr(command, "main"):  # a verb over many runs composes their configurations itself

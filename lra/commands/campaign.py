@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -37,7 +38,7 @@ class Campaign:
     def __init__(self, verb: str, words: Sequence[str], *, beside: str | None = None):
         from lra.build import check_numbers, load_config
         from lra.commands.overrides import check
-        from lra.sweeps.grid import make_cells
+        from lra.sweeps.grid import make_cells, sweep_names
 
         words = list(words)
         own = [f"what={words.pop(0)}"] if words and "=" not in words[0] and not words[0].startswith("-") else []
@@ -47,6 +48,8 @@ class Campaign:
         if flag:
             raise UserError(f"{flag} is not needed: several values multiply by themselves, as in seed=0,1,2")
         known = set(load_config(verb))
+        chosen = [word.removeprefix("sweep=") for word in words if word.startswith("sweep=")]  # a group's name too
+        words = [word for word in words if not word.startswith("sweep=")]
         own += [word for word in words if word.split("=")[0] in known]
         self.launcher = [word for word in words if word.lstrip("+").startswith(("hydra/", "hydra."))]
         self.words = [word for word in words if word not in own and word not in self.launcher]
@@ -55,6 +58,10 @@ class Campaign:
         self.verb = verb
         self.troubles: list[str] = []
         self.settings: DictConfig = load_config(verb, own)
+        if chosen:
+            self.settings.sweep = chosen[-1]
+        if self.settings.sweep not in sweep_names():
+            raise UserError(f"sweep={self.settings.sweep} is not known; choose one of {', '.join(sweep_names())}")
         if self.settings.workers < 1:
             raise UserError(f"workers={self.settings.workers}, but at least 1 is needed; type for example workers=2")
         self.sweeps = {self.settings.sweep: self.words}
@@ -123,7 +130,7 @@ def _launch(sweep: str, words: list[str], workers: int, launcher: list[str]) -> 
     if not any("hydra/launcher=" in word for word in launcher):
         launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={workers}", *launcher]
     quoted = ",".join("'" + word.replace("'", r"\'") + "'" for word in words)
-    sys.argv = ["lra", "--multirun", f"sweep={sweep}", f"worker=range({workers})", f"words=[{quoted}]", *launcher]
+    sys.argv = ["lra", "--multirun", f"of={sweep}", f"worker=range({workers})", f"words=[{quoted}]", *launcher]
     hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="worker")(work)()
 
 
@@ -133,7 +140,8 @@ def work(cfg: DictConfig) -> None:
     from lra.sweeps.grid import make_cells
     from lra.sweeps.runner import run_missing
 
-    run_missing(make_cells(cfg.sweep, list(cfg.words)), make_console())
+    os.environ["TTY_COMPATIBLE"] = "0"  # several on one terminal write lines, not bars over each other's
+    run_missing(make_cells(cfg.of, list(cfg.words)), make_console())
 
 
 def act(campaign: Campaign, show: Callable[[Campaign, Console], None]) -> None:

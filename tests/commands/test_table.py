@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
+import time
 
 import pytest
 
 from lra.cli import main
-from tests.conftest import lra
+from tests.conftest import ROOT, lra
 from tests.results.records import make_record
 
 GRID = ("size=tiny", "task=listops", "attention=nystrom", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
@@ -100,3 +104,52 @@ def test_wrong_words(home, capsys, words, said):
     assert code == 2
     assert said in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", ["joblib", "submitit_local"])
+def test_two_workers_of_a_hydra_launcher_share_the_cells(launcher, data_dir, tmp_path):
+    words = ("table", "run", *GRID, "seed=0,1,2", "workers=2", f"hydra/launcher={launcher}")
+    done = lra(*words, data=data_dir, runs=tmp_path / "runs")
+    assert done.returncode == 0, done.stderr
+    assert "3 of 3 cells finished" in done.stdout
+    assert len(list((tmp_path / "runs/table").rglob("result.json"))) == 3
+    assert re.search(r"nystrom +│ +\d+\.\d\d ± \d+\.\d\d \(3\)‡ │", done.stdout)
+
+
+def test_a_plain_sweep_goes_on_after_a_run_that_fails(data_dir, tmp_path):
+    done = lra("train", "-m", *GRID, "attention.num_landmarks=0,8", data=data_dir, runs=tmp_path / "runs")
+    assert done.returncode == 2
+    assert done.stderr.count("lra: attention.num_landmarks=0, but at least 1 is needed") == 2, "at once and at the end"
+    assert len(list((tmp_path / "runs").rglob("result.json"))) == 1
+
+
+KILLS = 3
+
+
+@pytest.mark.slow
+def test_a_table_killed_three_times_is_complete_and_right_at_the_end(data_dir, tmp_path):
+    """The accuracies are those of runs that nothing has disturbed."""
+    words = ("table", "run", *GRID[:1], "task=listops", "attention=nystrom,full", "seed=0,1", "recipe.steps=30")
+    words += ("recipe.eval_every=10", "callbacks.checkpoint_every_seconds=0.2", "logger=csv")
+    environment = {**os.environ, "LRA_DATA_DIR": str(data_dir), "PYTHONPATH": str(ROOT)}
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    for wait in (7.3, 11.1, 8.7)[:KILLS]:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "lra", *words],
+            env={**environment, "LRA_RUNS_DIR": str(killed)},
+            stdout=subprocess.DEVNULL,
+            cwd=tmp_path,
+        )
+        time.sleep(wait)
+        child.kill()
+        child.wait()
+    for runs in (killed, whole):
+        done = lra(*words, data=data_dir, runs=runs)
+        assert done.returncode == 0, done.stderr
+    found = [
+        {path.parent.relative_to(runs): json.loads(path.read_text())["outcome"] for path in runs.rglob("result.json")}
+        for runs in (killed, whole)
+    ]
+    assert len(found[0]) == 4
+    assert found[0] == found[1]
