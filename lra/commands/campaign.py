@@ -1,9 +1,7 @@
-"""What the verbs over many runs share: their words, their cells, running what is missing with one worker or several."""
+"""What the verbs over many runs share: their words, their cells, planning, running what is missing, showing."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lra.results.collect import Record
-    from lra.results.tables import TextTable
     from lra.sweeps.grid import Cell
     from lra.sweeps.runner import Outcome
 
@@ -73,19 +70,27 @@ class Campaign:
 
     @property
     def group(self) -> Path:
-        """Folder of the cells' run group."""
+        """The cells' run group: a folder of runs, or a file of published records."""
         cfg = self.cells[0].cfg
         return Path(cfg.paths.runs) / str(cfg.run_group)
 
+    def figure(self, name: str, draw: Callable[[Path], Path]) -> list[Path]:
+        """Draw a figure beside the records, if a terminal or W&B shows the table: other formats are text alone."""
+        if self.settings.format not in ("terminal", "wandb"):
+            return []
+        folder, prefix = (self.group.parent, f"{self.group.stem}-") if self.group.is_file() else (self.group, "")
+        return [draw(folder / f"{prefix}{name}.png")]
+
     def run(self, console: Console) -> Outcome:
         """Run what is missing; with `workers=` in as many processes, through a Hydra launcher."""
+        from lra.commands.workers import start_workers
         from lra.sweeps.runner import outcome_of, run_missing
 
         if self.settings.workers == 1 and not self.launcher:
             run_missing(self.cells, console)
         else:
             for sweep, typed in self.sweeps.items():
-                _launch(sweep, typed, self.settings.workers, self.launcher)
+                start_workers(sweep, typed, self.settings.workers, self.launcher)
         return outcome_of(self.cells)
 
     def records(self) -> list[Record]:
@@ -121,29 +126,6 @@ def _identity(cfg: DictConfig, key: str) -> Any:
     return cfg.seed if key == "seed" else cfg[key].name
 
 
-def _launch(sweep: str, words: list[str], workers: int, launcher: list[str]) -> None:
-    """Start workers by Hydra's launcher and wait for them; leases share the cells out among them."""
-    import hydra
-
-    from lra.paths import conf_dir
-
-    if not any("hydra/launcher=" in word for word in launcher):
-        launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={workers}", *launcher]
-    quoted = ",".join("'" + word.replace("'", r"\'") + "'" for word in words)
-    sys.argv = ["lra", "--multirun", f"of={sweep}", f"worker=range({workers})", f"words=[{quoted}]", *launcher]
-    hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="worker")(work)()
-
-
-def work(cfg: DictConfig) -> None:
-    """One worker: a job of the launcher, on this machine or another that shares the folder of runs."""
-    from lra.commands.console import make_console
-    from lra.sweeps.grid import make_cells
-    from lra.sweeps.runner import run_missing
-
-    os.environ["TTY_COMPATIBLE"] = "0"  # several on one terminal write lines, not bars over each other's
-    run_missing(make_cells(cfg.of, list(cfg.words)), make_console())
-
-
 def act(campaign: Campaign, show: Callable[[Campaign, Console], None]) -> None:
     """Do what was asked for: plan; or run, then show; or show.
 
@@ -169,77 +151,3 @@ def act(campaign: Campaign, show: Callable[[Campaign, Console], None]) -> None:
     show(campaign, console)
     if outcome.failed:
         raise UserError(f"{len(outcome.failed)} cells failed; the same command tries them again")
-
-
-def write_out(campaign: Campaign, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
-    """Print a table as `format=` says, its notes below, or write it to the file `out=`; name the figures.
-
-    Args:
-        campaign: whose table it is.
-        console: where to.
-        name: of the table in W&B, such as `compare-listops`.
-        table: with its notes.
-        figures: drawn beside it.
-
-    Raises:
-        UserError: for an unknown format.
-    """
-    from lra.results.record import replace_text
-    from lra.results.tables import FORMATS
-
-    form, out = campaign.settings.format, campaign.settings.out
-    if form not in (*FORMATS, "wandb"):
-        raise UserError(f"format={form} is not known; choose one of {', '.join(FORMATS)}, wandb")
-    if out is not None and form == "terminal":
-        form = {".csv": "csv", ".tex": "latex"}.get(Path(out).suffix, "markdown")
-    if form == "wandb":
-        _log(campaign, console, name, table, figures)
-        return
-    if form == "terminal":
-        _print_table(console, table)
-    elif out is None:
-        print(table.to_text(form), end="")
-    else:
-        replace_text(Path(out), table.to_text(form))
-        console.print(f"written: {out}")
-    for figure in figures if form == "terminal" or out is not None else []:
-        console.print(f"figure   {figure}")
-
-
-def _print_table(console: Console, table: TextTable) -> None:
-    from rich.measure import Measurement
-
-    drawn = table.to_rich()
-    if not console.is_terminal:  # a pipe has no width to keep to
-        options = console.options.update(width=1000)
-        console.width = max(console.width, Measurement.get(console, options, drawn).maximum)
-    console.print(drawn)
-    for note in table.notes:
-        console.print(note, style="dim", markup=False)
-
-
-def _log(campaign: Campaign, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
-    """A W&B run of the group's own that holds the table and the figures."""
-    from lra import build
-    from lra.training.loggers import finish_wandb, log_table, start_wandb
-
-    cfg = campaign.cells[0].cfg
-    if cfg.logger.wandb is None:
-        raise UserError("format=wandb needs a W&B logger; leave logger=csv out")
-    folder = campaign.group / "tables" / name
-    folder.mkdir(parents=True, exist_ok=True)
-    run = start_wandb(
-        folder,
-        **build.plain(cfg.logger.wandb),
-        name=name,
-        group=str(cfg.run_group),
-        job_type=campaign.verb,
-        tags=[campaign.verb, cfg.protocol.name, cfg.size.name],
-        config={"title": table.title, "notes": table.notes},
-    )
-    try:
-        log_table(name, table.columns, table.rows, figures)
-    finally:
-        finish_wandb()
-    sent = "logged" if cfg.logger.wandb.mode == "online" else f"later: wandb sync {folder}/wandb/offline-run-*"
-    console.print(f"W&B run {run.id} ({name}) in {folder}; {sent}")

@@ -14,9 +14,12 @@ of accuracy against time, with the Pareto front, goes into the run group's folde
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from lra.commands.campaign import Campaign
@@ -32,7 +35,7 @@ def main(words: Sequence[str]) -> None:
 
 def show(campaign: Campaign, console: Console) -> None:
     """Print a table and draw a picture for every task."""
-    from lra.commands.campaign import write_out
+    from lra.commands.output import write_out
     from lra.results.comparison import comparison_table, contenders
     from lra.results.plot_comparison import plot_pareto
     from lra.results.provenance import provenance_notes
@@ -43,10 +46,11 @@ def show(campaign: Campaign, console: Console) -> None:
         found, title = contenders(mine, _baseline(campaign, mine)), campaign.title(task)
         table = comparison_table(task, found, title=title)
         table.notes.extend([*provenance_notes(mine), *campaign.troubles])
-        figures = []
+        figures: list[Path] = []
         if found:
-            path, rate = campaign.group / f"compare-{task}.png", mine[0]["outcome"]["majority_rate"]
-            figures.append(plot_pareto(found, path, title=title, majority_rate=rate))
+            rate = mine[0]["outcome"]["majority_rate"]
+            draw = partial(plot_pareto, found, title=title, majority_rate=rate)
+            figures = campaign.figure(f"compare-{task}", draw)
         write_out(campaign, console, f"compare-{task}", table, figures)
 
 

@@ -14,9 +14,12 @@ test batches. Other knobs stay as in lra train: protocol=clean attention.pinv=ex
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from lra.commands.campaign import Campaign
@@ -37,7 +40,7 @@ def main(words: Sequence[str]) -> None:
 
 def show(campaign: Campaign, console: Console) -> None:
     """Print a table and draw a figure for every task."""
-    from lra.commands.campaign import write_out
+    from lra.commands.output import write_out
     from lra.results.landmarks import landmark_points, landmark_table
     from lra.results.plot_landmarks import plot_landmarks
     from lra.results.provenance import provenance_notes
@@ -48,8 +51,9 @@ def show(campaign: Campaign, console: Console) -> None:
         points, title = landmark_points(mine), campaign.title(task)
         table = landmark_table(points, title=title)
         table.notes.extend([*provenance_notes(mine), *campaign.troubles])
-        figures = []
+        figures: list[Path] = []
         if points:
-            path, rate = campaign.group / f"landmarks-{task}.png", mine[0]["outcome"]["majority_rate"]
-            figures.append(plot_landmarks(points, path, title=title, majority_rate=rate))
+            rate = mine[0]["outcome"]["majority_rate"]
+            draw = partial(plot_landmarks, points, title=title, majority_rate=rate)
+            figures = campaign.figure(f"landmarks-{task}", draw)
         write_out(campaign, console, f"landmarks-{task}", table, figures)

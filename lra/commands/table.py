@@ -37,7 +37,7 @@ def main(words: Sequence[str]) -> None:
 
 def show(campaign: Campaign, console: Console) -> None:
     """Print the table of the group's records."""
-    from lra.commands.campaign import write_out
+    from lra.commands.output import write_out
     from lra.results.accuracy_table import accuracy_table
     from lra.results.reference import REFERENCES
     from lra.types import UserError

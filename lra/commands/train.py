@@ -39,8 +39,9 @@ def run(cfg: DictConfig) -> None:
     from lra import build
     from lra.commands.console import make_console
     from lra.commands.summary import print_summary
+    from lra.commands.together import train_together
     from lra.results.record import read_record
-    from lra.training.ranks import is_launched, rank
+    from lra.training.ranks import die_with_parent, is_launched, rank
     from lra.types import UserError
 
     console = make_console()
@@ -60,31 +61,14 @@ def run(cfg: DictConfig) -> None:
         return
     if record is not None and rank() == 0:
         folder.rename(folder.with_name(f"{folder.name}.replaced-{datetime.now():%Y%m%d-%H%M%S}"))
-    if cfg.trainer.devices > 1 and not is_launched():
-        _train_together(cfg, folder, console)
+    together = cfg.trainer.devices > 1
+    if together and not is_launched():
+        train_together(cfg, folder, console)
     else:
+        if together:
+            die_with_parent()
         console.quiet = rank() > 0  # of several processes one speaks
         _train(cfg, folder, console)
-
-
-def _train_together(cfg: DictConfig, folder: Path, console: Console) -> None:
-    """Train in as many processes as there are devices; this one only starts them and waits."""
-    from hydra.core.hydra_config import HydraConfig
-
-    from lra import build
-    from lra.commands.prepare import ensure_store
-    from lra.sweeps.lease import lease
-    from lra.training.ranks import run_together
-    from lra.types import UserError
-
-    ensure_store(cfg, console)
-    build.build_datamodule(cfg, build.build_spec(cfg))  # says what is wrong once, not once per process
-    with lease(folder):  # says at once if another process has it; the first of the processes holds it then
-        pass
-    code, lines = run_together(cfg.trainer.devices, list(HydraConfig.get().overrides.task))
-    if code:
-        said = [line.removeprefix("lra: ") for line in lines if line.startswith("lra: ")]
-        raise UserError((said or lines or [f"exit code {code}"])[0])
 
 
 def _train(cfg: DictConfig, folder: Path, console: Console) -> None:

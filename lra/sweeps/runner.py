@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import signal
 import subprocess
 import sys
@@ -17,11 +16,11 @@ from rich.console import Console
 from lra.sweeps.failure import forget_failure, read_failure, write_failure
 from lra.sweeps.grid import Cell
 from lra.sweeps.lease import RUNNER, LeasedError, is_leased, lease
+from lra.training.ranks import die_with_parent
 from lra.types import BUSY
 
 POLL_SECONDS = 2.0
 STOP_SECONDS = 60.0  # that a child gets to save itself after Ctrl-C
-PR_SET_PDEATHSIG = 1
 TRAIN = (sys.executable, "-m", "lra", "train")
 
 
@@ -99,7 +98,7 @@ def _train(cell: Cell) -> tuple[int, str]:
         [*TRAIN, *cell.words],
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+        preexec_fn=die_with_parent,
     )
     lines: list[str] = []
     reader = threading.Thread(target=_pass_on, args=(child, lines), daemon=True)
@@ -141,8 +140,3 @@ def _error(code: int, lines: list[str]) -> str:
         return f"killed by {name}" + (": out of memory?" if name == "SIGKILL" else "")
     said = [line.removeprefix("lra: ") for line in lines if line.startswith("lra: ")]
     return (said or [line for line in lines if line] or [f"exit code {code}"])[-1]
-
-
-def _die_with_parent() -> None:
-    """A runner that is killed takes its child along, so that a cell is free at once."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
