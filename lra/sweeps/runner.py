@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import statistics
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ from rich.console import Console
 from lra.sweeps.failure import forget_failure, read_failure, write_failure
 from lra.sweeps.grid import Cell
 from lra.sweeps.lease import RUNNER, LeasedError, is_leased, lease
+from lra.training.progress import clock
 from lra.training.ranks import die_with_parent
 from lra.types import BUSY
 
@@ -56,6 +58,7 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
         KeyboardInterrupt: on Ctrl-C, after the child has saved itself.
     """
     started = time.time()
+    seconds: dict[Path, float] = {}  # of the cells run here; another seed of one takes as long
     waited = False
     while True:
         todo = [cell for cell in cells if not cell.finished and not _failed_since(cell, started)]
@@ -70,13 +73,22 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
             continue
         waited = False
         cell = free[0]
-        console.print(f"\n[bold]{len(cells) - len(todo) + 1} of {len(cells)}[/]  {cell.name}")
+        console.print(f"\n[bold]{len(cells) - len(todo) + 1} of {len(cells)}[/]  {cell.name}{_left(todo, seconds)}")
+        begun = time.monotonic()
         code, error = _take(cell)
         if code == 0 and cell.finished:
+            seconds[cell.folder.parent] = time.monotonic() - begun
             forget_failure(cell.folder)
         elif code != BUSY:
             write_failure(cell.folder, error)
             console.print(f"[red]failed[/]: {cell.name}; the others go on")
+
+
+def _left(todo: Sequence[Cell], seconds: dict[Path, float]) -> str:
+    if not seconds:
+        return ""
+    usual = statistics.fmean(seconds.values())
+    return f"  about {clock(sum(seconds.get(cell.folder.parent, usual) for cell in todo))} left"
 
 
 def _failed_since(cell: Cell, started: float) -> bool:

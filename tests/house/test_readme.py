@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from lra.cli import main
 from lra.data.store import SPLITS
+from lra.results.reference import paper_accuracy
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -73,6 +75,59 @@ def test_the_speeds_are_their_records():
         for rate in ("0", "0.1"):
             pair = [records[f"full {length} dropout {rate} {form}"]["ratio"] for form in ("real lengths", "all real")]
             assert f"| {length} | {rate} | {pair[0]:.1f} | {pair[1]:.1f} |" in text
+
+
+def test_the_speeds_of_the_readme_are_their_records():
+    text = (ROOT / "README.md").read_text()
+    lines = (ROOT / "runs/published/speed.jsonl").read_text().splitlines()
+    speed = {record["what"]: record for record in map(json.loads, lines)}
+    assert f"takes {speed['step listops']['seconds']:.2f} s on".replace("0.", ".") in text
+    steps = {task: speed[f"step {task}"]["ratio"] for task in ("image", "retrieval")}
+    assert f"{steps['image']:.1f} (Image) to {steps['retrieval']:.1f} times (Retrieval)" in " ".join(text.split())
+    assert {record["ratio"] for what, record in speed.items() if what.startswith("step ")} >= set(steps.values())
+    assert round(speed["memory text"]["ratio"]) == 6
+    assert "a sixth of the memory" in text
+    made = {record["task"]: record for record in map(json.loads, (ROOT / "runs/published/data.jsonl").open())}
+    assert f"| {made['listops']['seconds']:.0f} s |" in text
+    assert f"| {made['text']['seconds']:.0f} s and {made['image']['seconds']:.0f} s, download" in text
+    assert f"| {made['pathfinder']['seconds'] / 60:.0f} minutes for 200,000 images" in text
+
+
+def test_the_full_runs_are_their_records():
+    text = (ROOT / "README.md").read_text()
+    records = [json.loads(line) for line in (ROOT / "runs/published/listops.jsonl").read_text().splitlines()]
+    assert records
+    for record in records:
+        identity, outcome, cost = record["identity"], record["outcome"], record["cost"]
+        assert (identity["size"], outcome["steps"]) == ("full", 5000)
+        assert "-dirty" not in record["provenance"]["git_commit"]
+        paper = paper_accuracy(identity["attention"], identity["task"])
+        cells = (
+            f"`{identity['attention']}`, `{identity['protocol']['name']}`",
+            str(identity["seed"]),
+            f"{100 * outcome['best_dev_accuracy']:.2f} %",
+            f"{100 * outcome['test_accuracy']:.2f} %",
+            f"{paper:.2f} %",
+            f"{100 * outcome['majority_rate']:.2f} %",
+            f"{cost['train_seconds'] / 3600:.1f} h",
+        )
+        assert f"| {' | '.join(cells)} |" in text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "show", "run_group=published/demo_compare.jsonl"),
+        ("sweep", "landmarks", "show", "run_group=published/demo_landmarks.jsonl"),
+    ],
+)
+def test_the_miniature_tables_are_what_their_commands_print(words, monkeypatch, capsys):
+    monkeypatch.setenv("LRA_RUNS_DIR", str(ROOT / "runs"))
+    capsys.readouterr()
+    assert main([*words, "size=demo", "recipe.steps=100", "format=markdown"]) == 0
+    table = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    assert len(table) > 3
+    assert "\n".join(table) in (ROOT / "README.md").read_text(), "\n".join(["this should stand there:", *table])
 
 
 @pytest.mark.parametrize("name", ["docs/performance.md", "README.md", "CONTRIBUTING.md", "data_prep/README.md"])

@@ -86,6 +86,7 @@ def test_what_is_missing_is_run_and_only_that(tmp_path, capsys):
     runner.run_missing(cells, Console())
     runner.run_missing(cells, Console())
     assert log(tmp_path) == ["begun a", "done a", "begun c", "done c"]
+    assert "3 of 3  a cell  about 0:0" in capsys.readouterr().out
     assert runner.outcome_of(cells) == runner.Outcome(finished=3, failed={})
 
 
