@@ -86,11 +86,15 @@ class Campaign:
         from lra.commands.workers import start_workers
         from lra.sweeps.runner import outcome_of, run_missing
 
-        if self.settings.workers == 1 and not self.launcher:
-            run_missing(self.cells, console)
-        else:
-            for sweep, typed in self.sweeps.items():
-                start_workers(sweep, typed, self.settings.workers, self.launcher)
+        try:
+            if self.settings.workers == 1 and not self.launcher:
+                run_missing(self.cells, console)
+            else:
+                for sweep, typed in self.sweeps.items():
+                    start_workers(sweep, typed, self.settings.workers, self.launcher)
+        except KeyboardInterrupt as stopped:
+            done = f"{outcome_of(self.cells).finished} of {len(self.cells)} cells are finished"
+            raise KeyboardInterrupt(f"interrupted; {done}. The same command goes on from there.") from stopped
         return outcome_of(self.cells)
 
     def records(self) -> list[Record]:
