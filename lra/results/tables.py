@@ -21,7 +21,7 @@ class TextTable:
     Attributes:
         title: what it is.
         columns: their names.
-        rows: one word for each column.
+        rows: one word for each column; a row that begins with a space belongs to the one above.
         notes: lines that belong to it always.
         numbers: the same content as numbers, one flat dictionary per cell, for CSV; the rows themselves if empty.
     """
@@ -33,13 +33,13 @@ class TextTable:
     numbers: list[dict[str, Any]] = field(default_factory=list)
 
     def to_rich(self) -> Table:
-        """For a terminal, without the notes; a row whose first word is empty belongs to the one before."""
+        """For a terminal, without the notes."""
         table = Table(title=self.title, title_justify="left")
         for number, name in enumerate(self.columns):
             table.add_column(name, justify="right" if number else "left", overflow="fold")
         for number, row in enumerate(self.rows):
-            last = number + 1 == len(self.rows) or bool(self.rows[number + 1][0])
-            table.add_row(*row, style=None if row[0] else "dim", end_section=last)
+            last = number + 1 == len(self.rows) or not self.rows[number + 1][0].startswith(" ")
+            table.add_row(*row, style="dim" if row[0].startswith(" ") else None, end_section=last)
         return table
 
     def to_markdown(self) -> str:
