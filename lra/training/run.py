@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import platform
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,11 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import Logger
 from rich.console import Console
 
-from lra.training.allocator import keep_freed_memory
+from lra.training.allocator import FreedMemory, keep_freed_memory
 from lra.training.checkpoints import (
     BEST,
     LAST,
@@ -91,10 +94,12 @@ def prepare_machine(machine: Machine) -> None:
         torch.set_num_threads(machine.threads)
 
 
-def make_trainer(machine: Machine, **settings: Any) -> pl.Trainer:
+def make_trainer(machine: Machine, *, callbacks: Sequence[Callback] = (), **settings: Any) -> pl.Trainer:
     """A Lightning Trainer on `machine` that draws nothing and checks nothing by itself."""
     prepare_machine(machine)
+    keeps = machine.accelerator == "cpu" and platform.libc_ver()[0] == "glibc"
     return pl.Trainer(
+        callbacks=[*callbacks, *([FreedMemory()] if keeps else [])],
         accelerator=machine.accelerator,
         devices=machine.devices,
         strategy="ddp" if machine.devices > 1 else "auto",
