@@ -37,10 +37,10 @@ from lra.training.allocator import FreedMemory, keep_freed_memory, resident_byte
 if not keep_freed_memory():
     print(0, 0); sys.exit()
 torch.set_num_threads(1)
-freed, pins, most = FreedMemory(margin_bytes=1 << 24), [], 0
+freed, pins, most = FreedMemory(growth=1.0, margin_bytes=1 << 27), [], 0
 for step in range(12):
     blocks = []  # larger in every step, so the holes that the last ones left do not hold them
-    for _ in range(10):
+    for _ in range(40):
         blocks.append(torch.empty((step + 4) * 250_000).fill_(1.0))
         pins.append(torch.empty(10_000).fill_(1.0))  # keeps two holes from becoming one
     del blocks
@@ -59,7 +59,7 @@ def test_a_process_that_grows_gives_freed_memory_back():
     assert kept[1] == 0
     if kept[0]:
         assert given[1] >= 1
-        assert given[0] < 0.7 * kept[0]
+        assert given[0] < 0.95 * kept[0]
 
 
 def test_every_trainer_on_a_cpu_watches_its_memory():
