@@ -124,7 +124,7 @@ def test_the_full_runs_are_their_records():
 def test_the_miniature_tables_are_what_their_commands_print(words, monkeypatch, capsys):
     monkeypatch.setenv("LRA_RUNS_DIR", str(ROOT / "runs"))
     capsys.readouterr()
-    assert main([*words, "size=demo", "recipe.steps=100", "format=markdown"]) == 0
+    assert main([*words, "size=demo", "recipe.steps=50", "format=markdown"]) == 0
     table = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
     assert len(table) > 3
     assert "\n".join(table) in (ROOT / "README.md").read_text(), "\n".join(["this should stand there:", *table])
