@@ -99,6 +99,14 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
         bands = ", ".join(f"{task} ±{band:g}" for task, band in PASS_BAND.items())
         judged = f" in/OUT: of the band around its cell ({bands})." if reference == "paper" else ""
         notes.append(f"{reference}: {SOURCES[reference]}.{judged}")
+    stuck = [
+        f"{row.name} on {task} {cell.count - cell.converged} of {cell.count}"
+        for row in rows
+        for task, cell in row.cells.items()
+        if cell is not None and cell.converged < cell.count
+    ]
+    if stuck:
+        notes.append(f"Not clear of the majority class (three standard errors): {'; '.join(stuck)}.")
     notes += [ORIGINS[origin] + "." for origin in origins]
     if left_out:
         notes.append(f"{left_out} records on stand-in data are left out.")
