@@ -52,8 +52,8 @@ def _draw(axis: Any, points: list[Point], exact: Point | None, value: Callable[[
     if drawn:
         counts, means = [count for count, _ in drawn], [mean for _, (mean, _) in drawn]
         (line,) = axis.plot(counts, means, marker="o", label=label)
-        bands = [std for _, (_, std) in drawn if std is not None]
-        if len(bands) == len(drawn):
+        bands = [std or 0.0 for _, (_, std) in drawn]  # of one seed there is no spread: the band has no width there
+        if any(bands):
             low, high = ([mean + sign * std for mean, std in zip(means, bands, strict=True)] for sign in (-1, 1))
             axis.fill_between(counts, low, high, alpha=0.2, color=line.get_color())
     wanted = None if exact is None else value(exact)
