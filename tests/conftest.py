@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,11 @@ def home(data_dir, tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "runs"))
     monkeypatch.chdir(tmp_path)
     return tmp_path / "runs"
+
+
+def hear_ctrl_c() -> None:
+    """For a child process: a shell that started the tests in the background has made them deaf to it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def lra(*words: str, data: Path, runs: Path, **env: str) -> subprocess.CompletedProcess[str]:

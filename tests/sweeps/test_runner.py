@@ -14,7 +14,7 @@ from lra.sweeps import runner
 from lra.sweeps.failure import read_failure
 from lra.sweeps.grid import Cell
 from lra.sweeps.lease import LeasedError, is_leased, lease
-from tests.conftest import ROOT
+from tests.conftest import ROOT, hear_ctrl_c
 
 TRAINING = """
 import sys, time
@@ -63,7 +63,7 @@ def _stand_in(monkeypatch):
 
 def start(place, names, seconds):
     words = [sys.executable, "-c", RUNNER, str(place), str(seconds), *names]
-    return subprocess.Popen(words, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    return subprocess.Popen(words, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, preexec_fn=hear_ctrl_c)
 
 
 def log(place):

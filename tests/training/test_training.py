@@ -17,8 +17,8 @@ from filelock import FileLock
 from lra.cli import main
 from lra.training.curves import CurveLogger, read_curves
 from lra.training.schedule import one_cycle
-from lra.types import UserError
-from tests.conftest import ROOT
+from lra.types import BUSY, UserError
+from tests.conftest import ROOT, hear_ctrl_c
 
 COMMAND = ("train", "size=tiny", "recipe.steps=60", "recipe.eval_every=25", "logger=csv")
 
@@ -42,7 +42,8 @@ def started(runs, *words: str):
     """The run in a process of its own, which does not outlive the block."""
     env = {**os.environ, "LRA_RUNS_DIR": str(runs), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "lra", *COMMAND, *words]
-    with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=env, preexec_fn=hear_ctrl_c, **pipes) as process:
         try:
             yield process
         finally:
@@ -157,7 +158,7 @@ def test_a_run_that_another_process_trains_is_left_alone(home, capsys):
     assert main([*COMMAND, "trainer.max_steps=2"]) == 0
     (config,) = home.rglob("config.yaml")
     with FileLock(config.parent / "lock"):
-        assert main(COMMAND) == 2
+        assert main(COMMAND) == BUSY
     assert "another process is training this run" in capsys.readouterr().err
 
 
