@@ -117,6 +117,7 @@ def test_two_workers_of_a_hydra_launcher_share_the_cells(launcher, data_dir, tmp
     assert re.search(r"nystrom +│ +\d+\.\d\d ± \d+\.\d\d \(3\)‡ │", done.stdout)
 
 
+@pytest.mark.slow
 def test_a_plain_sweep_goes_on_after_a_run_that_fails(data_dir, tmp_path):
     done = lra("train", "-m", *GRID, "attention.num_landmarks=0,8", data=data_dir, runs=tmp_path / "runs")
     assert done.returncode == 2

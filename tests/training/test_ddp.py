@@ -30,6 +30,7 @@ def read(runs, name):
     return json.loads(path.read_text()) if name.endswith("json") else read_curves(path)
 
 
+@pytest.mark.slow
 def test_two_processes_with_half_the_batch_have_the_losses_of_one(data_dir, tmp_path):
     """Without dropout and with per-example numerics, see the `clean` protocol."""
     train(data_dir, tmp_path / "one", "model.dropout=0")
