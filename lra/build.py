@@ -14,7 +14,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from lra.paths import conf_dir, data_dir, runs_dir
+from lra.paths import conf_dir, data_dir, run_folder, runs_dir
 from lra.types import TaskSpec, UserError
 
 if TYPE_CHECKING:  # imported where they are used: `lra prepare` and `lra doctor` answer at once without them
@@ -225,9 +225,15 @@ def config_hash(cfg: DictConfig) -> str:
 
 
 def run_dir(cfg: DictConfig) -> Path:
-    """The run's folder: `runs/<group>/<task>/<attention>/<settings>/seed<k>`.
-
-    It is a function of the settings, so the same command finds what it had begun.
-    """
-    label = f"{cfg.protocol.name}-{cfg.size.name}-{cfg.recipe.steps}steps-{config_hash(cfg)}"
-    return Path(cfg.paths.runs) / cfg.run_group / cfg.task.name / cfg.attention.name / label / f"seed{cfg.seed}"
+    """The run's folder: a function of the settings, so the same command finds what it had begun."""
+    return run_folder(
+        Path(cfg.paths.runs),
+        cfg.run_group,
+        task=cfg.task.name,
+        attention=cfg.attention.name,
+        protocol=cfg.protocol.name,
+        size=cfg.size.name,
+        steps=cfg.recipe.steps,
+        config_hash=config_hash(cfg),
+        seed=cfg.seed,
+    )

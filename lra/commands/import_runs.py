@@ -15,6 +15,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lra.paths import run_folder
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -62,16 +63,20 @@ def run(cfg: DictConfig) -> None:
 def _folder(runs: Path, record: dict[str, Any], into: str | None) -> Path:
     """Where `lra train` would have put the run."""
     identity = record["identity"]
-    parts = [str(into or identity["run_group"]), identity["task"], identity["attention"]]
-    settings = (
-        f"{identity['protocol']['name']}-{identity['size']}-{record['outcome']['steps']}steps"
-        f"-{record['provenance']['config_hash']}"
-    )
-    parts += [settings, f"seed{identity['seed']}"]
-    for part in parts:  # a record from elsewhere must not say where on this disk it goes
-        if not part or part.startswith(".") or any(sign in part for sign in "/\\\0"):
-            raise UserError(f"a record names itself {part!r}, which is no name for a folder; it is not imported")
-    return runs.joinpath(*parts)
+    names: dict[str, Any] = {
+        "group": str(into or identity["run_group"]),
+        "task": identity["task"],
+        "attention": identity["attention"],
+        "protocol": identity["protocol"]["name"],
+        "size": identity["size"],
+        "steps": record["outcome"]["steps"],
+        "config_hash": record["provenance"]["config_hash"],
+        "seed": identity["seed"],
+    }
+    for name in map(str, names.values()):  # a record from elsewhere must not say where on this disk it goes
+        if not name or name.startswith(".") or any(sign in name for sign in "/\\\0"):
+            raise UserError(f"a record names itself {name!r}, which is no name for a folder; it is not imported")
+    return run_folder(runs, **names)
 
 
 def _copy(source: Path, record: dict[str, Any], folder: Path) -> None:
