@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 BOOTSTRAP_RESAMPLES = 2000
 LEAST_SEEDS_FOR_T = 3
@@ -20,13 +19,11 @@ class Interval:
     Attributes:
         difference: in the unit of the values that were compared.
         low, high: ends of the interval.
-        kind: `paired t over seeds` or `bootstrap over test examples`.
     """
 
     difference: float
     low: float
     high: float
-    kind: str
 
     @property
     def within_noise(self) -> bool:
@@ -55,11 +52,13 @@ def paired_t(first: Sequence[float], second: Sequence[float], confidence: float 
     Raises:
         AssertionError: for fewer than three pairs, of which an interval says nothing.
     """
+    from scipy import stats  # a second to import, which most tables need not wait for
+
     assert len(first) == len(second) >= LEAST_SEEDS_FOR_T
     differences = np.subtract(first, second)
     mean = float(differences.mean())
     half = float(stats.t.ppf((1 + confidence) / 2, len(differences) - 1) * stats.sem(differences))
-    return Interval(difference=mean, low=mean - half, high=mean + half, kind="paired t over seeds")
+    return Interval(difference=mean, low=mean - half, high=mean + half)
 
 
 def paired_bootstrap(
@@ -72,6 +71,8 @@ def paired_bootstrap(
         confidence: of the interval, percentiles.
         seed: of the resampling.
     """
+    from scipy import stats
+
     differences = np.mean(np.asarray(first, float), axis=0) - np.mean(np.asarray(second, float), axis=0)
     found = stats.bootstrap(
         (differences,),
@@ -86,5 +87,4 @@ def paired_bootstrap(
         difference=float(differences.mean()),
         low=float(found.low),
         high=float(found.high),
-        kind="bootstrap over test examples",
     )

@@ -9,6 +9,7 @@ grows, to 17 GB in 90 steps of Reformer whose step needs 4.6. So it is given bac
 from __future__ import annotations
 
 import ctypes
+import functools
 import platform
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,15 @@ STATM = Path("/proc/self/statm")  # sizes in pages; the second is what is reside
 PAGE_BYTES = 4096
 
 
+@functools.cache
+def is_glibc() -> bool:
+    """Whether this process's allocator is one that can be set; the answer is read from Python's own file."""
+    return platform.libc_ver()[0] == "glibc"
+
+
 def keep_freed_memory() -> bool:
     """Set this process's allocator so; False where it is not glibc's."""
-    if platform.libc_ver()[0] != "glibc":
+    if not is_glibc():
         return False
     mallopt = ctypes.CDLL(None).mallopt
     settings = ((MMAP_MAX, 0), (TRIM_THRESHOLD, KEPT_BYTES), (TOP_PAD, GROWN_BYTES))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import platform
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import Logger
 from rich.console import Console
 
-from lra.training.allocator import FreedMemory, keep_freed_memory
+from lra.training.allocator import FreedMemory, is_glibc, keep_freed_memory
 from lra.training.checkpoints import (
     BEST,
     LAST,
@@ -97,7 +96,7 @@ def prepare_machine(machine: Machine) -> None:
 def make_trainer(machine: Machine, *, callbacks: Sequence[Callback] = (), **settings: Any) -> pl.Trainer:
     """A Lightning Trainer on `machine` that draws nothing and checks nothing by itself."""
     prepare_machine(machine)
-    keeps = machine.accelerator == "cpu" and platform.libc_ver()[0] == "glibc"
+    keeps = machine.accelerator == "cpu" and is_glibc()
     return pl.Trainer(
         callbacks=[*callbacks, *([FreedMemory()] if keeps else [])],
         accelerator=machine.accelerator,
