@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lra.sweeps.runner import Outcome
 
 ACTIONS = ("plan", "run", "show")
+FORMATS = ("terminal", "markdown", "csv", "latex", "wandb")
 
 
 class Campaign:
@@ -35,6 +36,7 @@ class Campaign:
     def __init__(self, verb: str, words: Sequence[str], *, beside: str | None = None):
         from lra.build import check_numbers, load_config
         from lra.commands.overrides import check
+        from lra.results.reference import REFERENCES
         from lra.sweeps.grid import make_cells, sweep_names
 
         words = list(words)
@@ -61,6 +63,11 @@ class Campaign:
             raise UserError(f"sweep={self.settings.sweep} is not known; choose one of {', '.join(sweep_names())}")
         if self.settings.workers < 1:
             raise UserError(f"workers={self.settings.workers}, but at least 1 is needed; type for example workers=2")
+        if self.settings.format not in FORMATS:
+            raise UserError(f"format={self.settings.format} is not known; choose one of {', '.join(FORMATS)}")
+        reference = self.settings.get("reference", "paper")
+        if reference not in REFERENCES:
+            raise UserError(f"reference={reference} is not known; choose one of {', '.join(REFERENCES)}")
         self.sweeps = {self.settings.sweep: self.words}
         if beside is not None:
             self.sweeps[beside] = [word for word in self.words if not word.startswith("attention")]

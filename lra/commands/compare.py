@@ -13,7 +13,7 @@ of accuracy against time, with the Pareto front, goes into the run group's folde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from lra.commands.campaign import Campaign
     from lra.results.collect import Record
+    from lra.results.tables import TextTable
 
 
 def main(words: Sequence[str]) -> None:
@@ -35,23 +36,18 @@ def main(words: Sequence[str]) -> None:
 
 def show(campaign: Campaign, console: Console) -> None:
     """Print a table and draw a picture for every task."""
-    from lra.commands.output import write_out
+    from lra.commands.output import write_tasks
     from lra.results.comparison import comparison_table, contenders
     from lra.results.plot_comparison import plot_pareto
-    from lra.results.provenance import provenance_notes
 
-    records = campaign.records()
-    for task in campaign.tasks():
-        mine = [one for one in records if one["identity"]["task"] == task]
-        found, title = contenders(mine, _baseline(campaign, mine)), campaign.title(task)
-        table = comparison_table(task, found, title=title)
-        table.notes.extend([*provenance_notes(mine), *campaign.troubles])
-        figures: list[Path] = []
-        if found:
-            rate = mine[0]["outcome"]["majority_rate"]
-            draw = partial(plot_pareto, found, title=title, majority_rate=rate)
-            figures = campaign.figure(f"compare-{task}", draw)
-        write_out(campaign, console, f"compare-{task}", table, figures)
+    def make(records: list[Record], title: str) -> tuple[TextTable, Callable[[Path], Path] | None]:
+        found = contenders(records, _baseline(campaign, records))
+        table = comparison_table(records[0]["identity"]["task"] if records else "", found, title=title)
+        if not found:
+            return table, None
+        return table, partial(plot_pareto, found, title=title, majority_rate=records[0]["outcome"]["majority_rate"])
+
+    write_tasks(campaign, console, "compare", make)
 
 
 def _baseline(campaign: Campaign, records: list[Record]) -> str | None:

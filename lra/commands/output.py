@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,27 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lra.commands.campaign import Campaign
+    from lra.results.collect import Record
     from lra.results.tables import TextTable
+
+    Draw = Callable[[Path], Path]
+    Make = Callable[[list[Record], str], tuple[TextTable, Draw | None]]
+
+
+def write_tasks(campaign: Campaign, console: Console, kind: str, make: Make) -> None:
+    """Show a table and a figure, called `KIND-TASK`, for every task.
+
+    `make` gets a task's records and a title; it gives the table, and what draws the figure (None: nothing to draw).
+    """
+    from lra.results.provenance import provenance_notes
+
+    records = campaign.records()
+    for task in campaign.tasks():
+        mine = [one for one in records if one["identity"]["task"] == task]
+        table, draw = make(mine, campaign.title(task))
+        table.notes.extend([*provenance_notes(mine), *campaign.troubles])
+        name = f"{kind}-{task}"
+        write_out(campaign, console, name, table, [] if draw is None else campaign.figure(name, draw))
 
 
 def write_out(campaign: Campaign, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
@@ -23,16 +44,10 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
         name: of the table in W&B, such as `compare-listops`.
         table: with its notes.
         figures: drawn beside it.
-
-    Raises:
-        UserError: for an unknown format.
     """
     from lra.results.record import replace_text
-    from lra.results.tables import FORMATS
 
     form, out = campaign.settings.format, campaign.settings.out
-    if form not in (*FORMATS, "wandb"):
-        raise UserError(f"format={form} is not known; choose one of {', '.join(FORMATS)}, wandb")
     if out is not None and form == "terminal":
         form = {".csv": "csv", ".tex": "latex"}.get(Path(out).suffix, "markdown")
     if form == "wandb":
@@ -45,7 +60,7 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
     else:
         replace_text(Path(out), table.to_text(form))
         console.print(f"written: {out}")
-    for figure in figures if form == "terminal" or out is not None else []:
+    for figure in figures:
         console.print(f"figure   {figure}")
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lra.results.reference import PAPER_STEPS, PASS_BAND, paper_accuracy
+from lra.results.statistics import binomial_error
 
 
 def print_summary(console: Console, folder: Path, record: dict[str, Any]) -> None:
@@ -36,7 +37,7 @@ def verdict(record: dict[str, Any]) -> str:
     """One or two sentences: against the majority class, and against the paper if the run may be compared with it."""
     identity, outcome = record["identity"], record["outcome"]
     measured, majority, tested = outcome["test_accuracy"], outcome["majority_rate"], outcome["test_examples"]
-    noise = (measured * (1 - measured) / tested) ** 0.5
+    noise = binomial_error(measured, tested)
     gain = 100 * (measured - majority)
     against = (
         f"beats the majority class by {gain:.1f}" if gain > 0 else f"does not beat the majority class: {gain:+.1f}"

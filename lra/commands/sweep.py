@@ -13,7 +13,7 @@ test batches. Other knobs stay as in lra train: protocol=clean attention.pinv=ex
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lra.commands.campaign import Campaign
+    from lra.results.collect import Record
+    from lra.results.tables import TextTable
 
 EXACT = "landmarks_exact"  # the sweep of the line to compare with
 
@@ -40,20 +42,15 @@ def main(words: Sequence[str]) -> None:
 
 def show(campaign: Campaign, console: Console) -> None:
     """Print a table and draw a figure for every task."""
-    from lra.commands.output import write_out
+    from lra.commands.output import write_tasks
     from lra.results.landmarks import landmark_points, landmark_table
     from lra.results.plot_landmarks import plot_landmarks
-    from lra.results.provenance import provenance_notes
 
-    records = campaign.records()
-    for task in campaign.tasks():
-        mine = [one for one in records if one["identity"]["task"] == task]
-        points, title = landmark_points(mine), campaign.title(task)
+    def make(records: list[Record], title: str) -> tuple[TextTable, Callable[[Path], Path] | None]:
+        points = landmark_points(records)
         table = landmark_table(points, title=title)
-        table.notes.extend([*provenance_notes(mine), *campaign.troubles])
-        figures: list[Path] = []
-        if points:
-            rate = mine[0]["outcome"]["majority_rate"]
-            draw = partial(plot_landmarks, points, title=title, majority_rate=rate)
-            figures = campaign.figure(f"landmarks-{task}", draw)
-        write_out(campaign, console, f"landmarks-{task}", table, figures)
+        if not points:
+            return table, None
+        return table, partial(plot_landmarks, points, title=title, majority_rate=records[0]["outcome"]["majority_rate"])
+
+    write_tasks(campaign, console, "landmarks", make)

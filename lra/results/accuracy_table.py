@@ -67,8 +67,7 @@ def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
 def _value(cell: Cell | None) -> str:
     if cell is None:
         return MISSING
-    spread = "" if cell.std is None else f" ± {cell.std:.2f}"
-    return f"{cell.mean:.2f}{spread} ({cell.count})" + "".join(sorted(MARKS[origin] for origin in cell.origins))
+    return str(cell) + "".join(sorted(MARKS[origin] for origin in cell.origins))
 
 
 def _difference(cell: Cell | None) -> str:

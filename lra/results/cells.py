@@ -42,6 +42,11 @@ class Cell:
     peak_memory_bytes: float
     origins: frozenset[str]
 
+    def __str__(self) -> str:
+        """Mean, spread and number of seeds: `37.00 ± 1.00 (3)`."""
+        spread = "" if self.std is None else f" ± {self.std:.2f}"
+        return f"{self.mean:.2f}{spread} ({self.count})"
+
     @property
     def difference(self) -> float | None:
         """Mean minus reference, in points."""

@@ -87,7 +87,7 @@ def _over_examples(pairs: list[tuple[Record, Record]]) -> Interval | None:
         for side in zip(*pairs, strict=True)
     )
     found = paired_bootstrap(first, second)
-    return Interval(difference=100 * found.difference, low=100 * found.low, high=100 * found.high, kind=found.kind)
+    return Interval(difference=100 * found.difference, low=100 * found.low, high=100 * found.high)
 
 
 def _test_data(record: Record) -> tuple[Any, ...]:
@@ -105,11 +105,10 @@ def comparison_table(task: str, found: list[Contender], *, title: str) -> TextTa
     rows, numbers = [], []
     for one in found:
         cell = one.cell
-        spread = "" if cell.std is None else f" ± {cell.std:.2f}"
         rows.append(
             [
                 one.name,
-                f"{cell.mean:.2f}{spread} ({cell.count})",
+                str(cell),
                 f"{cell.converged} of {cell.count}",
                 _interval(one.over_seeds),
                 _interval(one.over_examples),

@@ -60,11 +60,11 @@ def landmark_table(points: list[Point], *, title: str) -> TextTable:
     """One row for each number of landmarks."""
     rows, numbers = [], []
     for point in points:
-        cell, spread = point.cell, "" if point.cell.std is None else f" ± {point.cell.std:.2f}"
+        cell = point.cell
         rows.append(
             [
                 "exact" if point.num_landmarks is None else str(point.num_landmarks),
-                f"{cell.mean:.2f}{spread} ({cell.count})",
+                str(cell),
                 f"{1 / cell.steps_per_second:.3f}",
                 f"{cell.peak_memory_bytes / 2**20:,.0f}",
                 number(point.pinv_residual and point.pinv_residual[0], 4),

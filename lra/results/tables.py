@@ -10,7 +10,6 @@ from typing import Any
 from rich.table import Table
 from tabulate import tabulate
 
-FORMATS = ("terminal", "markdown", "csv", "latex")
 MISSING = "–"
 
 
