@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
+from lra.paths import regular_file
 from lra.types import UserError
 
 Tick = Callable[[int, int | None], None]  # how much is done, and of how much
@@ -129,7 +130,7 @@ def _unzipped(raw: IO[bytes]) -> IO[bytes]:
 
 def _in_folder(path: Path, wanted: re.Pattern[str], tick: Tick) -> Iterator[tuple[re.Match[str], IO[bytes], int]]:
     count = 0
-    for folder, folders, names in os.walk(path):
+    for folder, folders, names in os.walk(path, onerror=_raise):
         folders.sort()
         for name in sorted(names):
             file = Path(folder, name)
@@ -140,8 +141,12 @@ def _in_folder(path: Path, wanted: re.Pattern[str], tick: Tick) -> Iterator[tupl
                 raise UserError(f"{file} is a link; copy the file itself there")
             count += 1
             tick(count, None)
-            with file.open("rb") as opened:
+            with regular_file(file).open("rb") as opened:
                 yield match, opened, file.stat().st_size
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def broken(path: Path, error: Exception) -> Exception:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from lra.paths import regular_file
 from lra.types import TaskSpec, UserError
 
 FORMAT_VERSION = 2
@@ -66,7 +67,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not path.exists():
         raise UserError(f"no prepared data in {folder}; type: lra prepare {_arguments(folder)}")
     try:
-        manifest = json.loads(path.read_text())
+        manifest = json.loads(regular_file(path).read_text())
     except ValueError as error:
         raise UserError(f"{path} is not JSON ({error}); {_again(folder)}") from error
     version = manifest.get("format_version") if isinstance(manifest, dict) else None
@@ -102,7 +103,7 @@ def open_store(folder: Path, spec: TaskSpec) -> dict[str, Split]:
 def _open_array(folder: Path, name: str, said: dict[str, Any]) -> np.ndarray:
     path = array_path(folder, name)
     try:
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
+        found = np.load(regular_file(path), mmap_mode="r", allow_pickle=False)
     except ValueError as error:
         raise ValueError(f"{path} cannot be opened ({error})") from error
     if [str(found.dtype), list(found.shape)] != [said["dtype"], said["shape"]]:
@@ -145,7 +146,7 @@ def verify_store(folder: Path) -> None:
     """
     for name, said in read_manifest(folder)["arrays"].items():
         path = array_path(folder, name)
-        if not path.exists() or sha256(path) != said["sha256"]:
+        if not path.exists() or sha256(regular_file(path)) != said["sha256"]:
             raise UserError(f"{path} is not what it was when it was made; {_again(folder)}")
 
 
