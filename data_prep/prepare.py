@@ -86,6 +86,7 @@ def _make(
             size=folder.name,
             verify=verify,
             folders=source_dirs(),
+            scratch=unfinished,
             tick=lambda done, total: bar.update(task, completed=done, total=total),
         )
         opened: Source = module.open_source(request)

@@ -29,6 +29,7 @@ class Request:
         size: full, demo or tiny; names the TFDS configuration.
         verify: refuse what is not the benchmark's: another hash, other counts.
         folders: where `auto` looks; the first is where downloads go.
+        scratch: a folder for files that are needed until the store is made; removed then.
         tick: called with how much is done and of how much (None: unknown), for progress.
     """
 
@@ -38,6 +39,7 @@ class Request:
     size: str
     verify: bool
     folders: list[Path]
+    scratch: Path
     tick: Tick
 
 
