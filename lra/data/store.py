@@ -35,6 +35,7 @@ class Split:
         sequences: `[examples, N]`, numbers of sequences.
         labels: `[examples]`.
         first_id: what to add to `tokens` for ids.
+        longest: how much of a sequence is used, from its beginning; None: all of it.
     """
 
     tokens: np.ndarray
@@ -42,6 +43,7 @@ class Split:
     sequences: np.ndarray
     labels: np.ndarray
     first_id: int
+    longest: int | None = None
 
     def __len__(self) -> int:
         """Number of examples."""
@@ -54,7 +56,7 @@ class Split:
     def example(self, index: int) -> tuple[list[np.ndarray], int]:
         """What is stored of an example's N sequences, and its label."""
         bounds = [self.offsets[number : number + 2] for number in self.sequences[index].tolist()]
-        return [np.asarray(self.tokens[a:b]) for a, b in bounds], int(self.labels[index])
+        return [np.asarray(self.tokens[a:b][: self.longest]) for a, b in bounds], int(self.labels[index])
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
