@@ -154,6 +154,7 @@ def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
         store_dir=store_dir(cfg),
         mask_zero=cfg.task.mask_zero,
         dev_split=cfg.task.dev_split,
+        text_length=cfg.task.get("longest"),  # Text alone; runs of before have none
         test_last_batch=cfg.protocol.test_last_batch,
         batch_size=cfg.recipe.batch_size // parts,
         num_train_batches=cfg.recipe.steps * parts,

@@ -43,6 +43,9 @@ def run(cfg: DictConfig) -> None:
         return
     made = ensure_store(cfg, console, force=cfg.force)
     if not made:
+        from data_prep.unfinished import remove_leftovers
+
+        remove_leftovers(build.store_dir(cfg))
         console.print("prepared already; force=true makes it again")
     print_store(console, build.store_dir(cfg))
 

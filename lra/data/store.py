@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from lra.paths import regular_file
 from lra.types import TaskSpec, UserError
 
 FORMAT_VERSION = 2
@@ -34,6 +35,7 @@ class Split:
         sequences: `[examples, N]`, numbers of sequences.
         labels: `[examples]`.
         first_id: what to add to `tokens` for ids.
+        longest: how much of a sequence is used, from its beginning; None: all of it.
     """
 
     tokens: np.ndarray
@@ -41,6 +43,7 @@ class Split:
     sequences: np.ndarray
     labels: np.ndarray
     first_id: int
+    longest: int | None = None
 
     def __len__(self) -> int:
         """Number of examples."""
@@ -53,7 +56,7 @@ class Split:
     def example(self, index: int) -> tuple[list[np.ndarray], int]:
         """What is stored of an example's N sequences, and its label."""
         bounds = [self.offsets[number : number + 2] for number in self.sequences[index].tolist()]
-        return [np.asarray(self.tokens[a:b]) for a, b in bounds], int(self.labels[index])
+        return [np.asarray(self.tokens[a:b][: self.longest]) for a, b in bounds], int(self.labels[index])
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -66,7 +69,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not path.exists():
         raise UserError(f"no prepared data in {folder}; type: lra prepare {_arguments(folder)}")
     try:
-        manifest = json.loads(path.read_text())
+        manifest = json.loads(regular_file(path).read_text())
     except ValueError as error:
         raise UserError(f"{path} is not JSON ({error}); {_again(folder)}") from error
     version = manifest.get("format_version") if isinstance(manifest, dict) else None
@@ -102,7 +105,7 @@ def open_store(folder: Path, spec: TaskSpec) -> dict[str, Split]:
 def _open_array(folder: Path, name: str, said: dict[str, Any]) -> np.ndarray:
     path = array_path(folder, name)
     try:
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
+        found = np.load(regular_file(path), mmap_mode="r", allow_pickle=False)
     except ValueError as error:
         raise ValueError(f"{path} cannot be opened ({error})") from error
     if [str(found.dtype), list(found.shape)] != [said["dtype"], said["shape"]]:
@@ -145,7 +148,7 @@ def verify_store(folder: Path) -> None:
     """
     for name, said in read_manifest(folder)["arrays"].items():
         path = array_path(folder, name)
-        if not path.exists() or sha256(path) != said["sha256"]:
+        if not path.exists() or sha256(regular_file(path)) != said["sha256"]:
             raise UserError(f"{path} is not what it was when it was made; {_again(folder)}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from lra.training.ranks import rank
 from lra.training.telemetry import Telemetry, peak_memory_bytes
 from lra.types import UserError
 
+THREADS_PER_CORE = 4  # at most; with a million, torch ends in a segmentation fault
 RANK_STRIDE = 1_000_003  # between the seeds of processes that train together: none is another run's seed
 
 
@@ -82,9 +84,15 @@ def prepare_machine(machine: Machine) -> None:
     """Set this process's threads and allocator.
 
     Raises:
-        UserError: when a GPU is asked for and none is there.
+        UserError: when a GPU is asked for and none is there, or far more threads than cores.
     """
     quiet_lightning()
+    cores = os.cpu_count() or 1
+    if machine.threads and machine.threads > THREADS_PER_CORE * cores:
+        raise UserError(
+            f"trainer.threads={machine.threads}, but this machine has {cores} cores, and more than {THREADS_PER_CORE}"
+            f" threads a core are no help; type trainer.threads={cores}"
+        )
     if machine.accelerator == "gpu" and not torch.cuda.is_available():
         raise UserError("trainer=gpu, but no CUDA device is visible to torch; type trainer=cpu, or see: lra doctor")
     if machine.accelerator == "cpu":
