@@ -42,7 +42,9 @@ def attend(q: Tensor, key: Tensor, v: Tensor, real: Tensor, own: list[int], seen
     return (scores - totals[:, None]).exp() @ v[seen], totals
 
 
-def one_head(q: Tensor, v: Tensor, real: Tensor, rotations_ENK: Tensor, chunk: int, look_back: str, model_length: int) -> Tensor:
+def one_head(
+    q: Tensor, v: Tensor, real: Tensor, rotations_ENK: Tensor, chunk: int, look_back: str, model_length: int
+) -> Tensor:
     """One head of one example: `q`, `v` and the result are `[L, E]`."""
     length, width = q.shape
     key = q / (q.square().mean(-1, keepdim=True) + 1e-6).sqrt() / math.sqrt(width)
@@ -56,6 +58,8 @@ def one_head(q: Tensor, v: Tensor, real: Tensor, rotations_ENK: Tensor, chunk: i
         orders = [[p for p in order if real[p]] for order in orders]
     rings = [sum(orders, [])] if look_back == "across_hashes" else orders
 
+    if not any(orders):
+        return torch.zeros_like(v)
     values, totals = [], []
     for ring in rings:
         chunks = [ring[i : i + chunk] for i in range(0, len(ring), chunk)]
@@ -72,11 +76,23 @@ def one_head(q: Tensor, v: Tensor, real: Tensor, rotations_ENK: Tensor, chunk: i
     return result
 
 
-def reformer(q: Tensor, v: Tensor, valid: Tensor | None, *, rotations_HENK: Tensor, chunk_length: int, look_back: str, model_length: int) -> Tensor:
+def lsh_attention(
+    q: Tensor,
+    v: Tensor,
+    valid: Tensor | None,
+    *,
+    rotations_HENK: Tensor,
+    chunk_length: int,
+    look_back: str,
+    model_length: int,
+) -> Tensor:
     """LSH attention with shared queries and keys: `q`, `v` are `[B, H, L, E]`, `valid` is `[B, L]` or None."""
     examples = []
     for b in range(len(q)):
         real = torch.ones(q.shape[2], dtype=torch.bool) if valid is None else valid[b]
-        heads = [one_head(q[b, h], v[b, h], real, rotations_HENK[h], chunk_length, look_back, model_length) for h in range(q.shape[1])]
+        heads = [
+            one_head(q[b, h], v[b, h], real, rotations_HENK[h], chunk_length, look_back, model_length)
+            for h in range(q.shape[1])
+        ]
         examples.append(torch.stack(heads))
     return torch.stack(examples)
