@@ -7,6 +7,7 @@ Letters: H heads, E dims per head, N hashes, K random directions of a hash, C po
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import torch
@@ -56,9 +57,10 @@ def one_head(
         orders.append(sorted(range(length), key=buckets.__getitem__))
     if look_back == "within_hash":  # for each hash a ring of its real tokens alone
         orders = [[p for p in order if real[p]] for order in orders]
-    rings = [sum(orders, [])] if look_back == "across_hashes" else orders
+    laid_out = list(itertools.chain(*orders))
+    rings = [laid_out] if look_back == "across_hashes" else orders
 
-    if not any(orders):
+    if not laid_out:
         return torch.zeros_like(v)
     values, totals = [], []
     for ring in rings:
@@ -68,7 +70,7 @@ def one_head(
             value, total = attend(q, key, v, real, own, seen)
             values.append(value)
             totals.append(total)
-    line = torch.tensor(sum(orders, []))
+    line = torch.tensor(laid_out)
     places_LN = line.argsort(stable=True).view(-1, len(orders))  # where each position stands, once in each hash
     shares_LN = torch.cat(totals)[places_LN].softmax(1)
     result = torch.zeros_like(v)
