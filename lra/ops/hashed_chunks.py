@@ -47,9 +47,9 @@ def attend_chunks(
     q = _take(q_BHLE, order_BHNL).unflatten(3, (-1, chunk))
     k = _before_and_own(unit_keys(q), last_B)
     v = _before_and_own(_take(v_BHLE, order_BHNL).unflatten(3, (-1, chunk)), last_B)
-    scores = (q @ k.mT).masked_fill(seen == own, SELF).masked_fill(seen < 0, PADDING)
+    scores = (q @ k.mT).masked_fill_(seen == own, SELF).masked_fill_(seen < 0, PADDING)
     normaliser = scores.logsumexp(-1, keepdim=True)
-    out = (torch.exp(scores - normaliser) @ v).flatten(3, 4)
+    out = ((scores - normaliser).exp_() @ v).flatten(3, 4)
     place = order_BHNL.argsort(-1)[..., None]
     out = out.gather(3, place.expand_as(out))
     weights = normaliser.flatten(3, 4).gather(3, place).softmax(2)

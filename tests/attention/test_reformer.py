@@ -13,7 +13,7 @@ from lra.ops.packing import Packing
 from tests.attention.test_contract import DIMS, HEADS, PROTOCOLS, backend, inputs, mix
 from tests.reference.reformer import bucket_factors, lsh_attention
 
-LENGTH = 320
+LENGTH = 256
 
 
 def slow(made, q, v, valid, generator: torch.Generator | None):
@@ -73,7 +73,7 @@ def test_evaluation_draws_as_its_switch_says_and_a_pass_repeats(protocol, step):
     q, k, v, valid = ragged(10)
     for _ in range(2):
         made.eval()
-        for call in range(3):
+        for call in range(2):
             generator = torch.Generator().manual_seed(int(made.rotation_seed) + step * call)
             compare(made(q, k, v, valid), slow(made, q, v, valid, generator), valid, q, v)
 
