@@ -80,7 +80,7 @@ def test_evaluation_draws_as_its_switch_says_and_a_pass_repeats(protocol, step):
 
 def test_training_draws_new_rotations():
     """Catches `attention/reformer.py`: `self._draw(None) if self.training` → `self._draw(None) if False`"""
-    made = backend("reformer", "paper", 250).train()
+    made = backend("reformer", "clean", 250).train()
     q, k, v, valid = inputs(250)
     assert not made(q, k, v, valid).equal(made(q, k, v, valid))
 
@@ -91,9 +91,9 @@ def test_many_buckets_are_two_rotations_and_equal_the_slow_twin(protocol):
     `ops/hashing.py`: `exponent - exponent // 2` → `exponent // 2`
     """
     assert bucket_factors(16_384, 64) == [16, 32]
-    assert len(bucket_factors(128, 4)) == 2
-    made = backend("reformer", protocol, 128, chunk_length=4)
-    q, k, v, valid = ragged(7, 128)
+    assert len(bucket_factors(256, 4)) == 2
+    made = backend("reformer", protocol, 256, chunk_length=4)
+    q, k, v, valid = ragged(7, 256)
     generator = torch.Generator().manual_seed(int(made.rotation_seed))
     compare(made(q, k, v, valid), slow(made, q, v, valid, generator), valid, q, v)
 

@@ -1,6 +1,9 @@
 """The slow twin of Reformer's attention (Kitaev et al. 2020, arXiv 2001.04451): loops over positions and chunks.
 
 `look_back="across_hashes"` is `LSHSelfAttention` of transformers 3.x, which the released code of Nyströmformer calls.
+Compared with that of 3.3.1 and of 4.40.2 in float64 with the same rotations: 512 positions, 0, 10, 63, 64 and 200 of
+them padded, and holes, 1, 2 and 4 hashes, training and evaluation; sequences shorter than a chunk; hashes of two
+rotations. Outputs at real tokens differ by at most 1.2e-15, gradients by 1e-15 of the largest.
 
 Letters: H heads, E dims per head, N hashes, K random directions of a hash, C positions of a chunk.
 """
