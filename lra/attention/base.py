@@ -33,8 +33,13 @@ class AttentionBackend(nn.Module):
     A backend owns no projections, no dropout on the residual and no precision switches: the block does, once,
     for all. Its promises are tested for every file in `conf/attention/`: shape and dtype kept; finite and
     differentiable also for a row that is all padding; the content of a padded position never reaches a real
-    token; deterministic in eval; outputs and gradients equal to those of its slow twin.
+    token; each pass of evaluation, begun by `eval()`, the same; outputs and gradients equal to those of its slow twin.
+
+    Attributes:
+        biased: whether the queries, keys and values that it is given have their projections' biases in them.
     """
+
+    biased = True
 
     def __init__(self, dims: AttentionDims):
         super().__init__()

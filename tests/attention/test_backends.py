@@ -63,6 +63,9 @@ def test_the_math_kernel_of_full_is_the_fused_one():
         ("performer", {"features": 0}, "at least 1"),
         ("reformer", {"num_hashes": 0}, "at least 1"),
         ("reformer", {"chunk_length": 0}, "at least 1"),
+        ("reformer", {"biases": "none"}, "unused, used"),
+        ("reformer", {"look_back": "all"}, "across_hashes, within_hash"),
+        ("reformer", {"rotations": "stored"}, "each_call, stored_for_evaluation"),
         ("performer", {"kernel": "elu"}, "softmax, relu"),
         ("performer", {"scaling": "thrice"}, "twice, once"),
         ("performer", {"key_maximum": "head"}, "batch, per_head"),
@@ -142,21 +145,3 @@ def test_random_features_are_orthogonal_with_gaussian_lengths():
     assert (block - block.diag().diag()).abs().max() < 1e-4
     many = orthogonal_gaussian(4096, 16)
     assert many.square().sum(1).mean().item() == pytest.approx(16, rel=0.05)
-
-
-def test_reformer_in_one_chunk_is_attention_with_unit_keys_but_to_oneself():
-    """Catches `attention/reformer.py`: `SELF, PADDING = -1e5` → `SELF, PADDING = -0e5`"""
-    made = backend("reformer", "paper", 30)
-    q, k, v, _ = inputs(30)
-    scores = q @ (q / q.norm(dim=-1, keepdim=True)).mT
-    expected = scores.masked_fill(torch.eye(30, dtype=torch.bool), -1e5).softmax(-1) @ v
-    torch.testing.assert_close(made(q, k, v, None), expected)
-
-
-def test_reformer_draws_new_rotations_in_training_alone():
-    """Catches `attention/reformer.py`: `if self.training else` → `if not self.training else`"""
-    made = backend("reformer", "paper", 250)
-    q, k, v, valid = inputs(250)
-    assert made(q, k, v, valid).equal(made(q, k, v, valid))
-    made.train()
-    assert not made(q, k, v, valid).equal(made(q, k, v, valid))

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.attention import test_backends, test_contract
+from tests.attention import test_backends, test_contract, test_reformer
 from tests.conftest import ROOT
 
 BUG = re.compile(r"`([\w/]+\.py)`: `(.+?)` → `(.+?)`")
 TESTS = {
     f"{Path(module.__file__).name}::{name}": test
-    for module in (test_contract, test_backends)
+    for module in (test_contract, test_backends, test_reformer)
     for name, test in vars(module).items()
     if name.startswith("test_") and inspect.isfunction(test)
 }
