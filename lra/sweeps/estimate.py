@@ -61,7 +61,7 @@ def measure_here(cfg: DictConfig) -> Estimate:
     import torch
 
     from lra import build
-    from lra.data.store import MANIFEST
+    from lra.data.manifest import MANIFEST
     from lra.training import bench
     from lra.training.counting import clock
     from lra.training.run import prepare_machine
