@@ -35,12 +35,17 @@ class Spec(TypedDict):
     num_classes: Annotated[int, Field(ge=2)]
 
 
+Quantiles = TypedDict(
+    "Quantiles", {"0": Number, "0.25": Number, "0.5": Number, "0.75": Number, "0.95": Number, "1": Number}
+)
+
+
 class SplitFacts(TypedDict):
     """What a split holds: examples, examples of each label, tokens of a sequence at each quantile."""
 
     count: Positive
     label_counts: Annotated[dict[str, Positive], Field(min_length=1)]
-    length_quantiles: dict[str, Number]
+    length_quantiles: Quantiles
     cut_sequences: Count
     empty_sequences: Count
 
@@ -109,21 +114,28 @@ def check_manifest(manifest: object, folder: Path) -> Manifest:
     for name in ("train", "test"):
         if name not in known["splits"]:
             raise UserError(f"{path}: splits.{name} is missing; {again(folder)}")
-    sequences = known["spec"]["num_sequences"]
+    for array, shape in _shapes(known).items():
+        if array not in known["arrays"]:
+            raise UserError(f"{path}: arrays.{array} is missing; {again(folder)}")
+        said = known["arrays"][array]["shape"]
+        if said != shape:
+            raise UserError(f"{path}: arrays.{array}.shape={said} should be {shape}; {again(folder)}")
+    for array in known["arrays"].keys() - _shapes(known):
+        raise UserError(f"{path}: arrays.{array} is of no split; {again(folder)}")
     for name, facts in known["splits"].items():
-        count = facts["count"]
-        shapes = {f"{name}.sequences": [count, sequences], f"{name}.labels": [count]}
-        for array in ("tokens", "offsets", *shapes):
-            if array not in known["arrays"]:
-                raise UserError(f"{path}: arrays.{array} is missing; {again(folder)}")
-            shape = known["arrays"][array]["shape"]
-            should = shapes.get(array, shape[:1])
-            if shape != should:
-                raise UserError(f"{path}: arrays.{array}.shape={shape} should be {should}; {again(folder)}")
         total = sum(facts["label_counts"].values())
-        if total != count:
-            raise UserError(f"{path}: splits.{name}.count={count} should be {total}, as its labels; {again(folder)}")
+        if total != facts["count"]:
+            raise UserError(f"{path}: splits.{name}.count={facts['count']} should be {total}; {again(folder)}")
     return known
+
+
+def _shapes(known: Manifest) -> dict[str, list[int]]:
+    """What shape each array must have; of tokens and offsets only how many axes is known."""
+    shapes = {name: known["arrays"].get(name, {"shape": [0]})["shape"][:1] for name in ("tokens", "offsets")}
+    for name, facts in known["splits"].items():
+        shapes[f"{name}.sequences"] = [facts["count"], known["spec"]["num_sequences"]]
+        shapes[f"{name}.labels"] = [facts["count"]]
+    return shapes
 
 
 def check_asked(manifest: Manifest, folder: Path, settings: dict[str, Any], source: str) -> None:
