@@ -35,6 +35,8 @@ def test_a_moved_run_ends_as_an_undisturbed_one(stopped, home, tmp_path, monkeyp
     assert main(COMMAND) == 0
     assert outcome(tmp_path / "moved") == outcome(tmp_path / "whole")
     assert outcome(tmp_path / "moved")["best_step"] == 2
+    (record,) = (tmp_path / "moved").rglob("result.json")
+    assert json.loads(record.read_text())["provenance"]["data_check"] == "structure"
     (best,) = (tmp_path / "moved").rglob("best.ckpt")
     assert torch.load(best, weights_only=True)["global_step"] == 2
 
