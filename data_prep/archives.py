@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
-from lra.paths import regular_file
+from lra.files import regular_file
 from lra.types import UserError
 
 Tick = Callable[[int, int | None], None]  # how much is done, and of how much

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from data_prep.in_order import rows_in_order
 from data_prep.source import TFDS_SPLITS, Request, Source
 from data_prep.unfinished import put_in_place, tfds_folder, unfinished_dataset
-from lra.data.store import MANIFEST, check_asked, read_manifest
+from lra.data.manifest import MANIFEST, check_asked, read_manifest
 from lra.data.writer import Example, store_lock, write_store
 from lra.paths import source_dirs
 from lra.types import TaskSpec, UserError
@@ -60,7 +60,7 @@ def prepare(
         if (folder / MANIFEST).exists() and not force:
             manifest = read_manifest(folder)
             check_asked(manifest, folder, settings, source)
-            return manifest
+            return dict(manifest)
         return _make(spec, settings, folder, source=source, verify=verify, command=command, console=console)
 
 

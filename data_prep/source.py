@@ -9,9 +9,8 @@ from typing import Any
 
 from data_prep.archives import Tick
 from data_prep.download import Archive, download
-from lra.data.store import sha256
 from lra.data.writer import Example
-from lra.paths import regular_file
+from lra.files import regular_file, sha256
 from lra.types import UserError
 
 TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}  # TFDS has a word of its own

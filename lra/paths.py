@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
-
-from lra.types import UserError
-
-SPECIAL = ((stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"), (stat.S_ISCHR, "device"), (stat.S_ISBLK, "device"))
 
 
 def conf_dir() -> Path:
@@ -53,25 +48,3 @@ def run_folder(
 ) -> Path:
     """Where a run lies: `runs/<group>/<task>/<attention>/<settings>/seed<k>`."""
     return runs / group / task / attention / f"{protocol}-{size}-{steps}steps-{config_hash}" / f"seed{seed}"
-
-
-def regular_file(path: Path, said: str | None = None) -> Path:
-    """The path, when what is there can be read to an end; reading a pipe or a device may never end.
-
-    Args:
-        path: a file that is there.
-        said: how the user named it; else the path.
-
-    Raises:
-        UserError: for a folder, a pipe, a socket or a device, and for a file that cannot be read.
-    """
-    named = said or str(path)
-    try:
-        mode = path.stat().st_mode
-        kind = next((word for is_kind, word in SPECIAL if is_kind(mode)), "folder" if stat.S_ISDIR(mode) else None)
-        if kind:
-            raise UserError(f"{named} is a {kind}, not a regular file; name a file on disk")
-        path.open("rb").close()
-    except PermissionError as error:
-        raise UserError(f"{named} cannot be read; type: chmod u+r {path}") from error
-    return path

@@ -16,8 +16,9 @@ from data_prep.listops.builder import Listops
 from data_prep.listops.generator import generate
 from data_prep.source import Request, Source, judge, locate, spread
 from lra.data.listops import decode, encode
-from lra.data.store import SPLITS, sha256
+from lra.data.manifest import SPLITS
 from lra.data.writer import Example
+from lra.files import sha256
 
 Rows = Callable[[], Iterator[tuple[str, int]]]
 

@@ -80,7 +80,7 @@ def _source(folder: Path) -> tuple[bool, str, str]:
 
 
 def _stores(data: Path) -> list[tuple[bool, str, str]]:
-    from lra.data.store import read_manifest
+    from lra.data.manifest import read_manifest
     from lra.types import UserError
 
     folders = sorted(path.parent for path in (data / "stores").glob("*/*/manifest.json"))

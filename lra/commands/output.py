@@ -45,7 +45,7 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
         table: with its notes.
         figures: drawn beside it.
     """
-    from lra.results.record import replace_text
+    from lra.files import replace_text
 
     form, out = campaign.settings.format, campaign.settings.out
     if out is not None and form == "terminal":

@@ -141,7 +141,7 @@ def _read_cache(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _write_cache(path: Path, known: dict[str, dict[str, Any]]) -> None:
-    from lra.results.record import replace_text
+    from lra.files import replace_text
 
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_text(path, json.dumps(known, indent=2) + "\n")

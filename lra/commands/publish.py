@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def run(cfg: DictConfig) -> None:
     """Append what is new."""
     from lra.commands.console import make_console
+    from lra.files import replace_text
     from lra.results.collect import collect, describe
-    from lra.results.record import replace_text
 
     if cfg.name is None or (cfg.run is None) == (cfg.run_group is None):
         raise UserError("say what and where: lra publish run_group=table name=paper_table, or run=FOLDER name=…")

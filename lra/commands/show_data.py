@@ -27,7 +27,7 @@ def show_data(cfg: DictConfig) -> None:
     from lra import build
     from lra.commands.console import make_console
     from lra.commands.prepare import ensure_store, print_store
-    from lra.data.store import SPLITS
+    from lra.data.manifest import SPLITS
 
     console = make_console()
     if cfg.split not in SPLITS:

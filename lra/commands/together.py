@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
 
 
-def train_together(cfg: DictConfig, folder: Path, console: Console) -> None:
-    """Train in as many processes as there are devices; this one only starts them and waits."""
+def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced: dict[str, Any] | None) -> None:
+    """Train in as many processes as there are devices; this one only starts them and waits.
+
+    `replaced` is the result that the run has and that `force=true` replaces.
+    """
     from hydra.core.hydra_config import HydraConfig
 
     from lra import build
     from lra.commands.prepare import ensure_store
+    from lra.commands.set_aside import set_aside
     from lra.sweeps.lease import lease
     from lra.training.ranks import run_together
     from lra.types import UserError
@@ -23,7 +27,7 @@ def train_together(cfg: DictConfig, folder: Path, console: Console) -> None:
     ensure_store(cfg, console)
     build.build_datamodule(cfg, build.build_spec(cfg))  # says what is wrong once, not once per process
     with lease(folder):  # says at once if another process has it; the first of the processes holds it then
-        pass
+        set_aside(folder, replaced)
     code, lines = run_together(cfg.trainer.devices, list(HydraConfig.get().overrides.task))
     if code:
         said = [line.removeprefix("lra: ") for line in lines if line.startswith("lra: ")]

@@ -16,13 +16,13 @@ Missing data is prepared first. After Ctrl-C or a kill, the same command goes on
   protocol=paper|clean      size=full|demo|tiny
   recipe.steps=N (run and schedule)      trainer.max_steps=N (stop early, for a look)
   logger=wandb|csv          logger.wandb.mode=online               force=true (train a finished run again)
+  check=true                rehash the prepared data first (a flipped byte in its tokens is found in no other way)
   lra train --cfg job       prints every setting
 """
 
 from __future__ import annotations
 
 from contextlib import nullcontext
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,29 +59,29 @@ def run(cfg: DictConfig) -> None:
         console.print(f"Finished before, nothing to train: {folder}")
         print_summary(console, folder, record)
         return
-    if record is not None and rank() == 0:
-        folder.rename(folder.with_name(f"{folder.name}.replaced-{datetime.now():%Y%m%d-%H%M%S}"))
     together = cfg.trainer.devices > 1
     if together and not is_launched():
-        train_together(cfg, folder, console)
+        train_together(cfg, folder, console, replaced=record)
     else:
         if together:
             die_with_parent()
         console.quiet = rank() > 0  # of several processes one speaks
-        _train(cfg, folder, console)
+        _train(cfg, folder, console, replaced=record)
 
 
-def _train(cfg: DictConfig, folder: Path, console: Console) -> None:
+def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: dict[str, Any] | None) -> None:
     import pytorch_lightning as pl
     from omegaconf import OmegaConf
 
     from lra import build
     from lra.commands.outcome import check_same_data
     from lra.commands.prepare import ensure_store
+    from lra.commands.set_aside import set_aside
     from lra.commands.summary import print_summary
+    from lra.data.store import verify_store
+    from lra.files import replace_text
     from lra.model.classifier import count_parameters
-    from lra.results.record import read_record
-    from lra.sweeps.lease import LeasedError, lease
+    from lra.sweeps.lease import lease
     from lra.training.ranks import rank
     from lra.training.run import quiet_lightning
 
@@ -90,13 +90,14 @@ def _train(cfg: DictConfig, folder: Path, console: Console) -> None:
     ensure_store(cfg, console)
     first = rank() == 0
     with lease(folder) if first else nullcontext():
-        if first and read_record(folder) is not None:
-            raise LeasedError(f"another process has just finished this run: {folder}")
         pl.seed_everything(cfg.seed, workers=True, verbose=False)
         datamodule = build.build_datamodule(cfg, spec)
         module = build.build_module(cfg, spec)
         if first:
-            OmegaConf.save(cfg, folder / "config.yaml", resolve=True)
+            if cfg.check:
+                verify_store(build.store_dir(cfg))
+            set_aside(folder, replaced)
+            replace_text(folder / "config.yaml", OmegaConf.to_yaml(cfg, resolve=True))
             check_same_data(folder, datamodule.data_sha256)
         parameters = count_parameters(module.model)
         console.print(

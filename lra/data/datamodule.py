@@ -9,7 +9,8 @@ import pytorch_lightning as pl
 
 from lra.data.dev import with_dev
 from lra.data.loader import Collator, EvalLoader, TrainLoader
-from lra.data.store import open_store, read_manifest
+from lra.data.manifest import read_manifest
+from lra.data.store import open_store
 from lra.types import TaskSpec, UserError
 
 TEST_LAST_BATCH = ("kept", "dropped")

@@ -17,7 +17,9 @@ from typing import Any, BinaryIO
 import numpy as np
 from filelock import FileLock
 
-from lra.data.store import FORMAT_VERSION, MANIFEST, array_path, sha256
+from lra.data.manifest import FORMAT_VERSION, MANIFEST
+from lra.data.store import array_path
+from lra.files import replace_text, sha256, to_disk
 from lra.types import TaskSpec, UserError
 
 Sequence = np.ndarray | int  # what to store of a sequence, or the number of one that was written before
@@ -89,7 +91,9 @@ def write_store(
         **facts,
     }
     manifest["seconds"] = round(time.monotonic() - started, 1)
-    (unfinished / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n")
+    for path in unfinished.glob("*.npy"):
+        to_disk(path)
+    replace_text(unfinished / MANIFEST, json.dumps(manifest, indent=2) + "\n")
     replaced = replaced_folder(folder)
     shutil.rmtree(replaced, ignore_errors=True)
     if folder.exists():

@@ -10,6 +10,8 @@ import numpy as np
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
+from lra.files import replacing
+
 
 def learning_curve(
     curves: list[dict[str, float]],
@@ -40,7 +42,8 @@ def learning_curve(
         axis.grid(alpha=0.3)
         axis.legend()
     figure.suptitle(title)
-    figure.savefig(path, dpi=120)
+    with replacing(path) as unfinished:
+        figure.savefig(unfinished, dpi=120, format="png")
     plt.close(figure)
     return path
 

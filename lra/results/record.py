@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import os
 import platform
 import subprocess
 from pathlib import Path
 from typing import Any
 
+from lra.files import replace_text
 from lra.types import UserError
 
 SCHEMA_VERSION = 1
@@ -28,13 +28,6 @@ def write_record(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
     record = validated({"schema_version": SCHEMA_VERSION, **record}, folder / FILE)
     replace_text(folder / FILE, json.dumps(record, indent=2) + "\n")
     return record
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Write a file so that, after a kill, there is the old one or the new one, whole."""
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    unfinished.write_text(text)
-    os.replace(unfinished, path)
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:

@@ -14,8 +14,8 @@ from typing import Any
 import jinja2
 import matplotlib
 
+from lra.files import replace_text
 from lra.results.collect import Record, describe
-from lra.results.record import replace_text
 from lra.results.tables import TextTable
 
 TEMPLATE = Path(__file__).with_name("report.html")

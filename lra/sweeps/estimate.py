@@ -131,7 +131,7 @@ def measure_here(cfg: DictConfig) -> Estimate:
 def is_prepared(cfg: DictConfig) -> bool:
     """Whether the task's store is there."""
     from lra import build
-    from lra.data.store import MANIFEST
+    from lra.data.manifest import MANIFEST
 
     return (build.store_dir(cfg) / MANIFEST).exists()
 

@@ -6,7 +6,7 @@ import json
 import time
 from pathlib import Path
 
-from lra.results.record import replace_text
+from lra.files import replace_text
 
 FILE = "failed.json"
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import secrets
 from pathlib import Path
 from typing import Any, Literal
 
 from pytorch_lightning.loggers import WandbLogger
 
+from lra.files import replace_text
 from lra.types import UserError
 
 WANDB_MODES = ("offline", "online", "disabled")
@@ -93,11 +95,19 @@ def log_table(name: str, columns: tuple[str, ...], rows: list[list[str]], figure
 
 
 def wandb_id(folder: Path) -> str:
-    """The run's W&B id, drawn once and kept in the folder."""
+    """The run's W&B id, eight hex digits, drawn once and kept in the folder.
+
+    Raises:
+        UserError: when the file holds something else.
+    """
     path = folder / "wandb_id"
-    if not path.exists():
-        path.write_text(secrets.token_hex(4))
-    return path.read_text()
+    kept = path.read_text(errors="replace") if path.exists() else ""
+    if re.fullmatch(r"[0-9a-f]{0,7}", kept):  # none, or cut short before anything was logged under it
+        kept = secrets.token_hex(4)
+        replace_text(path, kept)
+    if not re.fullmatch(r"[0-9a-f]{8}", kept):
+        raise UserError(f"{path} holds {kept[:40]!r}, not the eight hex digits of a W&B id; delete it for a new one")
+    return kept
 
 
 def finish_wandb() -> None:

@@ -18,18 +18,12 @@ from pytorch_lightning.loggers.logger import Logger
 from rich.console import Console
 
 from lra.training.allocator import FreedMemory, is_glibc, keep_freed_memory
-from lra.training.checkpoints import (
-    BEST,
-    LAST,
-    AtomicCheckpointIO,
-    ResumePoint,
-    best_checkpoint,
-    read_checkpoint,
-    saved_step,
-)
+from lra.training.best import best_so_far
+from lra.training.checkpoints import LAST, WholeCheckpointIO, read_checkpoint, saved_step
 from lra.training.module import ClassifierModule
 from lra.training.progress import RunProgress
 from lra.training.ranks import rank
+from lra.training.resume import ResumePoint
 from lra.training.telemetry import Telemetry, peak_memory_bytes
 from lra.types import UserError
 
@@ -76,6 +70,7 @@ def quiet_lightning() -> None:
         "Checkpoint directory",
         "logging interval",
         "is deprecated, use `isinstance",
+        "callbacks used to create the checkpoint",  # of a run that an older version has begun
     ):
         warnings.filterwarnings("ignore", message=f".*{text}.*")
 
@@ -115,7 +110,7 @@ def make_trainer(machine: Machine, *, callbacks: Sequence[Callback] = (), **sett
         enable_model_summary=False,
         num_sanity_val_steps=0,
         use_distributed_sampler=False,  # the loaders share batches out themselves
-        plugins=[AtomicCheckpointIO()],
+        plugins=[WholeCheckpointIO()],
         **settings,
     )
 
@@ -141,10 +136,11 @@ def fit(
         True when the run has reached `steps`.
 
     Raises:
+        UserError: when a checkpoint is damaged, or the best one is not this run's.
         KeyboardInterrupt: on Ctrl-C; the last resume point is kept.
         NonFiniteLossError: when the loss is no number.
     """
-    done = saved_step(folder / LAST)
+    done, best = saved_step(folder / LAST), best_so_far(folder)
     stop = steps if max_steps is None else min(steps, max_steps)
     if done >= stop:
         return done >= steps
@@ -160,8 +156,7 @@ def fit(
         callbacks=[
             telemetry,
             RunProgress(telemetry, console=console, steps=steps),
-            best_checkpoint(folder),
-            ResumePoint(folder, every_seconds=checkpoint_every_seconds, eval_every=every, steps=steps),
+            ResumePoint(folder, best=best, every_seconds=checkpoint_every_seconds, eval_every=every, steps=steps),
         ],
     )
     if rank():  # one seed for all gave the same weights; dropout must not be the same everywhere
@@ -199,17 +194,15 @@ def test(
 
 def finish(folder: Path, metrics: dict[str, float], module: ClassifierModule) -> Outcome:
     """Gather a run's outcome from its test, of which `module` knows the examples, and from its checkpoints."""
-    last, best = read_checkpoint(folder / LAST), read_checkpoint(folder / BEST)
-    dev_accuracy = next(
-        state["best_model_score"] for key, state in last["callbacks"].items() if key.startswith("ModelCheckpoint")
-    )
+    last, best = read_checkpoint(folder / LAST), best_so_far(folder)
+    assert best is not None, "a finished run has had a dev pass"
     return Outcome(
         test_accuracy=metrics["test/accuracy"],
         test_loss=metrics["test/loss"],
         test_correct=torch.cat(module.correct).numpy(),
         confusion=module.confusion,
-        best_dev_accuracy=float(dev_accuracy),
-        best_step=int(best["global_step"]),
+        best_dev_accuracy=best.accuracy,
+        best_step=best.step,
         train_seconds=float(last["callbacks"]["ResumePoint"]["train_seconds"]),
         peak_memory_bytes=peak_memory_bytes(module.device),
     )

@@ -9,7 +9,7 @@ import pytest
 
 from lra.build import load_config
 from lra.cli import VERBS, main
-from lra.data.store import MANIFEST
+from lra.data.manifest import MANIFEST
 from tests.conftest import ROOT, lra
 
 TRAIN = ("train", "size=tiny", "recipe.steps=4", "recipe.eval_every=2")

@@ -11,6 +11,7 @@ from lra.data.dev import stratified, with_dev
 from lra.data.store import open_store
 from lra.data.writer import write_store
 from lra.types import TaskSpec, UserError
+from tests.data.test_store import FACTS
 
 HOW = {"max_length": 8, "first_id": 0, "started": 0.0}
 
@@ -26,7 +27,7 @@ def examples(count: int):
 def store(tmp_path):
     """A store like Text's: no dev split, a quarter of the labels 0."""
     folder = tmp_path / "text" / "tiny"
-    write_store(folder, SPEC, {"train": examples(200), "test": examples(42)}, facts={}, dtype=np.uint16, **HOW)
+    write_store(folder, SPEC, {"train": examples(200), "test": examples(42)}, facts=FACTS, dtype=np.uint16, **HOW)
     return folder
 
 

@@ -111,7 +111,9 @@ def test_members_that_were_read_are_not_kept(tmp_path):
     def count(done, total):
         if len(alive) % 100 == 0:
             gc.collect()
-        alive.append(sum(issubclass(type(item), tarfile.TarInfo) for item in gc.get_objects()) if len(alive) == 900 else 0)
+        alive.append(
+            sum(issubclass(type(item), tarfile.TarInfo) for item in gc.get_objects()) if len(alive) == 900 else 0
+        )
 
     assert list(read_files(tmp_path / "x.tar", re.compile("a/.*"), largest_bytes=100, tick=count)) == []
     assert len(alive) == 1000

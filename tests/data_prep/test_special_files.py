@@ -15,7 +15,7 @@ import pytest
 from data_prep.archives import open_files
 from lra.commands.errors import explain
 from lra.data.store import MANIFEST, open_store, read_manifest, verify_store
-from lra.paths import regular_file
+from lra.files import regular_file
 from lra.types import TaskSpec, UserError
 from tests.commands.test_cli import run
 

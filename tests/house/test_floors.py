@@ -13,7 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted([*(ROOT / "lra").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py")])
 FLOOR = {
     "lra.types": 0,
-    "lra.paths": 1,
+    "lra.paths": 0,
+    "lra.files": 1,
+    "lra.schema": 1,
     "lra.ops": 1,
     "lra.attention": 2,
     "lra.data": 3,

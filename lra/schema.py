@@ -1,0 +1,38 @@
+"""Files are checked by a schema when they are read: pydantic's verdict as one line for the user."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from lra.types import UserError
+
+T = TypeVar("T")
+SHOWN = 60  # characters of a wrong value
+
+
+def checked(adapter: TypeAdapter[T], value: object, place: object, remedy: str) -> T:
+    """The value itself, if it is what `adapter` describes: no type is converted to another.
+
+    Args:
+        adapter: of the schema.
+        value: what was read.
+        place: the file, or where in a file it stands.
+        remedy: what to type.
+
+    Raises:
+        UserError: one line with the first wrong field, its value and what it should be.
+    """
+    try:
+        return adapter.validate_python(value, strict=True)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_context=False)[0]
+    key = ".".join(map(str, wrong["loc"])) or "its content"
+    if wrong["type"] == "missing":
+        raise UserError(f"{place}: {key} is missing; {remedy}")
+    shown = repr(wrong["input"])
+    shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
+    _, should, what = wrong["msg"].partition(" should ")
+    said = f"should {what}" if should else f"is wrong ({wrong['msg']})"
+    raise UserError(f"{place}: {key}={shown} {said}; {remedy}")
