@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import statistics
-import subprocess
 import sys
 from dataclasses import dataclass
 from typing import Any
 
 from omegaconf import DictConfig
 
+from lra.processes import Child
 from lra.sweeps.grid import Cell
 from lra.types import UserError
 
@@ -47,13 +47,11 @@ def measure(cell: Cell) -> Estimate:
     Raises:
         UserError: when it cannot be trained at all; the line is the child's.
     """
-    done = subprocess.run(
-        [sys.executable, "-m", "lra.commands.estimate", *cell.words], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()] or [f"exit code {done.returncode}"]
-        raise UserError(lines[-1])
-    return Estimate(**json.loads(done.stdout.splitlines()[-1]))
+    command = (sys.executable, "-m", "lra.commands.estimate", *cell.words)
+    with Child(command, echo=False, keep_output=True, patience_seconds=0) as child:
+        if child.wait():
+            raise UserError(child.error())
+        return Estimate(**json.loads(child.output[-1]))
 
 
 def measure_here(cfg: DictConfig) -> Estimate:

@@ -20,7 +20,7 @@ import torch
 from pytorch_lightning.callbacks import Checkpoint, ModelCheckpoint
 from pytorch_lightning.plugins.io import TorchCheckpointIO
 
-from lra.training.ranks import gather, rank
+from lra.training.ranks import gather, place
 from lra.types import UserError
 
 BEST, LAST = "best.ckpt", "last.ckpt"
@@ -110,7 +110,7 @@ class ResumePoint(Checkpoint):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take up where the saved run was."""
         self.train_seconds = state_dict["train_seconds"]
-        self._random = state_dict["random"][rank()]
+        self._random = state_dict["random"][place()]
 
 
 def saved_step(path: Path) -> int:
@@ -118,6 +118,13 @@ def saved_step(path: Path) -> int:
     if not path.exists():
         return 0
     return int(read_checkpoint(path)["global_step"])
+
+
+def what_is_saved(folder: Path, steps: int) -> str:
+    """For the line of a stopped run of `steps` steps: what it can go on from."""
+    step = saved_step(folder / LAST)
+    kept = f"step {step:,} of {steps:,} is saved in {folder}" if step else "no step was saved yet"
+    return f"{kept}. The same command goes on from there."
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
