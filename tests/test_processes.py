@@ -1,4 +1,4 @@
-"""A child ends with its parent, however that ends; what it said is known; it is stopped in order, or in the end killed."""
+"""A child ends with its parent, whatever ends that; what it said is known; it is stopped in order, or killed in the end."""
 
 from __future__ import annotations
 
