@@ -1,4 +1,4 @@
-"""A child ends with its parent, whatever ends that; what it said is known; it is stopped in order, or killed in the end."""
+"""A child ends with its parent, whatever ends that; what it said is known; it ends in order, or is killed at last."""
 
 from __future__ import annotations
 
