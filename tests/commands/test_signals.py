@@ -15,19 +15,19 @@ from tests.disturbance import disturbed, leased, steps, wait_for
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 LINES = {signal.SIGINT: "interrupted", signal.SIGTERM: "stopped by SIGTERM", signal.SIGHUP: "stopped by SIGHUP"}
 SETTINGS = (
-    "size=tiny", "recipe.steps=6", "recipe.eval_every=3", "callbacks.log_every_steps=1",
+    "size=tiny", "recipe.steps=12", "recipe.eval_every=4", "callbacks.log_every_steps=1",
     "callbacks.checkpoint_every_seconds=0.1", "logger=csv",
 )  # fmt: skip
 TRAIN = ("train", *SETTINGS)
-LAST_STEP = 6
+LAST_STEP = 12
 TOGETHER = (*TRAIN, "trainer=ddp")
 TABLE = ("table", "run", *SETTINGS, "task=listops", "attention=nystrom", "seed=0,1", "workers=2")
-WORDS = {"training": TRAIN, "test": TRAIN, "ddp": TOGETHER, "table": TABLE}
-MOMENTS = {
-    "training": lambda runs: max(steps(runs), default=0) >= 2,
-    "test": lambda runs: max(steps(runs, "dev/accuracy"), default=0) >= LAST_STEP,
-    "ddp": lambda runs: max(steps(runs), default=0) >= 2,
-    "table": lambda runs: len(steps(runs)) == 2 and min(steps(runs)) >= 1,
+WORDS = {"training": TRAIN, "test": TRAIN, "ddp": TOGETHER, "table": TABLE, "joblib": (*TABLE, "hydra/launcher=joblib")}
+MOMENTS = {  # from the folder of runs, and the step from which they go on, to whether the moment has come
+    "ddp": lambda runs, before=0: max(steps(runs), default=0) > before + 1,
+    "table": lambda runs, before=0: max(steps(runs), default=0) > before + 1,
+    "training": lambda runs, before=0: max(steps(runs), default=0) > before + 1,
+    "test": lambda runs, before=0: max(steps(runs, "dev/accuracy"), default=0) == LAST_STEP and bool(leased(runs)),
 }
 SIGNALS = pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
 
@@ -55,8 +55,7 @@ def undisturbed(data_dir, tmp_path_factory):
 
 
 def nothing_is_left(command, seconds=10):
-    wait_for(lambda: not command.left(), seconds)
-    assert leased(command.runs) == []
+    wait_for(lambda: not command.left() and not leased(command.runs), seconds)
 
 
 def check_the_end(command, number, code):
@@ -85,18 +84,19 @@ def disturb(words, moment, number, data_dir, runs):
 
 def test_sigterm_in_training_keeps_the_step_and_goes_on(data_dir, tmp_path, undisturbed):
     said = disturb(TRAIN, MOMENTS["training"], signal.SIGTERM, data_dir, tmp_path / "runs")
-    assert "of 6 is saved in" in said
+    assert "of 12 is saved in" in said
     goes_on(TRAIN, data_dir, tmp_path / "runs", undisturbed)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", MOMENTS)
-@SIGNALS
-def test_a_signal_at_work(where, number, data_dir, tmp_path, undisturbed):
-    said = disturb(WORDS[where], MOMENTS[where], number, data_dir, tmp_path / "runs")
-    assert {"table": "of 2 cells are finished"}.get(where, "of 6 is saved in") in said
-    if number == signal.SIGTERM:
-        goes_on(WORDS[where], data_dir, tmp_path / "runs", undisturbed)
+def test_one_signal_after_the_other_and_the_result_is_the_undisturbed_runs(where, data_dir, tmp_path, undisturbed):
+    runs = tmp_path / "runs"
+    for number in CODES:
+        before = max(steps(runs), default=0)
+        said = disturb(WORDS[where], lambda runs, before=before: MOMENTS[where](runs, before), number, data_dir, runs)
+        assert {"table": "of 2 cells are finished"}.get(where, "of 12 is saved in") in said
+    goes_on(WORDS[where], data_dir, runs, undisturbed)
 
 
 @pytest.mark.slow
@@ -163,3 +163,22 @@ def test_a_killed_launcher_takes_everything_with_it(where, moment, data_dir, tmp
         begun = time.monotonic()
         nothing_is_left(command, 5)
         print(f"nothing left after {time.monotonic() - begun:.2f} s")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_of_joblib_end_with_the_process_that_has_started_them(number, data_dir, tmp_path):
+    runs = tmp_path / "runs"
+    with disturbed(*WORDS["joblib"], data=data_dir, runs=runs) as command:
+        command.until(lambda: max(steps(runs), default=0) >= 1)
+        command.end(number)
+        nothing_is_left(command, 5)
+
+
+@pytest.mark.slow
+def test_a_killed_run_leaves_no_process_of_wandb(data_dir, tmp_path):
+    runs = tmp_path / "runs"
+    with disturbed(*TRAIN[:-1], data=data_dir, runs=runs) as command:
+        command.until(lambda: max(steps(runs), default=0) >= 1)
+        command.end(signal.SIGKILL)
+        nothing_is_left(command, 10)
