@@ -83,15 +83,17 @@ class Child:
 
     def _read_errors(self) -> None:
         assert self._process.stderr is not None
-        for line in self._process.stderr:
-            if self._echo:
-                sys.stderr.write(line)
-                sys.stderr.flush()
-            self._lines.append(line.strip())
+        with self._process.stderr as lines:
+            for line in lines:
+                if self._echo:
+                    sys.stderr.write(line)
+                    sys.stderr.flush()
+                self._lines.append(line.strip())
 
     def _read_output(self) -> None:
         assert self._process.stdout is not None
-        self.output.extend(line.rstrip() for line in self._process.stdout)
+        with self._process.stdout as lines:
+            self.output.extend(line.rstrip() for line in lines)
 
     def __enter__(self) -> Child:
         return self
@@ -156,4 +158,4 @@ def stop(children: Iterable[Child]) -> None:
     for child in running:
         if not child.join(max(begun + child.patience_seconds - time.monotonic(), 0)):
             child.send(signal.SIGKILL)
-            child.join(child.patience_seconds)
+            child.join(STOP_SECONDS)

@@ -102,7 +102,6 @@ def hears_signals(say: Callable[[str], object]) -> Callable[[Callable[P, int]], 
     def decorate(main: Callable[P, int]) -> Callable[P, int]:
         @functools.wraps(main)
         def run(*args: P.args, **settings: P.kwargs) -> int:
-            _Heard.number = None
             before = {number: signal.getsignal(number) for number in SIGNALS}
             try:
                 for number, handler in before.items():
@@ -115,6 +114,7 @@ def hears_signals(say: Callable[[str], object]) -> Callable[[Callable[P, int]], 
             finally:
                 for number, handler in before.items():
                     signal.signal(number, handler)
+                _Heard.number = None
 
         return run
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import select
 import shutil
 import signal
+import sys
 import time
 
 import pytest
 
-from tests.conftest import lra
+from tests.conftest import ROOT, lra
 from tests.disturbance import disturbed, leased, steps, wait_for
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
@@ -182,3 +186,25 @@ def test_a_killed_run_leaves_no_process_of_wandb(data_dir, tmp_path):
         command.until(lambda: max(steps(runs), default=0) >= 1)
         command.end(signal.SIGKILL)
         nothing_is_left(command, 10)
+
+
+@pytest.mark.slow
+def test_a_terminal_that_hangs_up_ends_the_run_in_order(data_dir, tmp_path, monkeypatch):
+    """What would be written to it then is an error; the run's end must not stumble over it."""
+    runs = tmp_path / "runs"
+    monkeypatch.setenv("LRA_DATA_DIR", str(data_dir))
+    monkeypatch.setenv("LRA_RUNS_DIR", str(runs))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pid, terminal = pty.fork()
+    if pid == 0:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        os.chdir(tmp_path)
+        os.execv(sys.executable, [sys.executable, "-m", "lra", *TRAIN])
+    end = time.monotonic() + 120
+    while not MOMENTS["training"](runs):
+        assert time.monotonic() < end, "waited in vain"
+        if select.select([terminal], [], [], 0.05)[0]:
+            os.read(terminal, 4096)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 129
+    assert leased(runs) == []
