@@ -22,6 +22,7 @@ Missing data is prepared first. After Ctrl-C or a kill, the same command goes on
 
 from __future__ import annotations
 
+import os
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,13 +41,18 @@ def run(cfg: DictConfig) -> None:
     from lra.commands.console import make_console
     from lra.commands.summary import print_summary
     from lra.commands.together import train_together
+    from lra.processes import end_with, end_with_pool
     from lra.results.record import read_record
-    from lra.training.ranks import die_with_parent, is_launched, rank
+    from lra.training.ranks import is_launched, rank
     from lra.types import UserError
 
     console = make_console()
     build.check_numbers(cfg)
     build.check_precision(cfg)
+    launched, first = is_launched(cfg.trainer.devices), rank(cfg.trainer.devices) == 0
+    if launched:
+        end_with(os.getppid())
+    end_with_pool()
     folder = build.run_dir(cfg)
     record = read_record(folder)
     if record is not None and not cfg.force:
@@ -59,13 +65,10 @@ def run(cfg: DictConfig) -> None:
         console.print(f"Finished before, nothing to train: {folder}")
         print_summary(console, folder, record)
         return
-    together = cfg.trainer.devices > 1
-    if together and not is_launched():
+    if cfg.trainer.devices > 1 and not launched:
         train_together(cfg, folder, console, replaced=record)
     else:
-        if together:
-            die_with_parent()
-        console.quiet = rank() > 0  # of several processes one speaks
+        console.quiet = not first  # of several processes one speaks
         _train(cfg, folder, console, replaced=record)
 
 
@@ -88,7 +91,7 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: dict[st
     quiet_lightning()
     spec = build.build_spec(cfg)
     ensure_store(cfg, console)
-    first = rank() == 0
+    first = rank(cfg.trainer.devices) == 0
     with lease(folder) if first else nullcontext():
         pl.seed_everything(cfg.seed, workers=True, verbose=False)
         datamodule = build.build_datamodule(cfg, spec)
@@ -115,9 +118,10 @@ def _fit_and_test(
 ) -> dict[str, Any] | None:
     from lra import build
     from lra.commands.outcome import write_result
+    from lra.signals import Stopped
     from lra.training import run as training
     from lra.training.approximation import measure_approximation
-    from lra.training.checkpoints import BEST, LAST, saved_step
+    from lra.training.checkpoints import BEST, LAST, saved_step, what_is_saved
     from lra.training.curves import CurveLogger, read_curves
     from lra.training.loggers import finish_wandb, log_result
     from lra.training.memory import is_out_of_memory
@@ -129,7 +133,7 @@ def _fit_and_test(
         console.print(f"Going on from step {behind:,}.")
     machine = build.build_machine(cfg)
     memory_is_out = False
-    first = rank() == 0
+    first = rank(cfg.trainer.devices) == 0
     curves = folder / "metrics.csv"
     loggers = build.build_loggers(cfg, folder, CurveLogger(curves, resume_step=behind)) if first else []
     try:
@@ -166,10 +170,9 @@ def _fit_and_test(
         if not is_out_of_memory(error):
             raise
         memory_is_out = True  # what fits is tried when the error, which holds the tensors of the failed step, is gone
-    except KeyboardInterrupt as stopped:
-        step = saved_step(folder / LAST)
-        kept = f"step {step:,} of {cfg.recipe.steps:,} is saved in {folder}" if step else "no step was saved yet"
-        raise KeyboardInterrupt(f"interrupted; {kept}. The same command goes on from there.") from stopped
+    except Stopped as stopped:
+        stopped.kept = what_is_saved(folder, cfg.recipe.steps)
+        raise
     finally:
         if first and cfg.logger.wandb is not None:
             finish_wandb()

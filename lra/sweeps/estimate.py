@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import statistics
-import subprocess
 import sys
 from dataclasses import dataclass
 from typing import Any
 
 from omegaconf import DictConfig
 
+from lra.processes import Child
 from lra.sweeps.grid import Cell
 from lra.types import Batch, TaskSpec, UserError
 
@@ -65,15 +65,14 @@ def measure(cell: Cell) -> Estimate:
     Raises:
         UserError: when it cannot be trained, or not in time; the line is the child's.
     """
-    command = [sys.executable, "-m", "lra.commands.estimate", *cell.words]
-    try:
-        child = subprocess.run(command, capture_output=True, text=True, check=False, timeout=CHILD_SECONDS)
-    except subprocess.TimeoutExpired as error:
-        raise UserError(f"a few steps took more than {CHILD_SECONDS:.0f} s") from error
-    if child.returncode:
-        lines = [line for line in child.stderr.splitlines() if line.strip()] or [f"exit code {child.returncode}"]
-        raise UserError(lines[-1])
-    return Estimate(**json.loads(child.stdout.splitlines()[-1]))
+    command = (sys.executable, "-m", "lra.commands.estimate", *cell.words)
+    with Child(command, echo=False, keep_output=True, patience_seconds=0) as child:
+        code = child.wait(CHILD_SECONDS)
+        if code is None:
+            raise UserError(f"a few steps took more than {CHILD_SECONDS:.0f} s")
+        if code:
+            raise UserError(child.error())
+        return Estimate(**json.loads(child.output[-1]))
 
 
 def measure_here(cfg: DictConfig) -> Estimate:

@@ -40,6 +40,13 @@ def saved_step(path: Path) -> int:
     return int(read_checkpoint(path)["global_step"]) if path.exists() else 0
 
 
+def what_is_saved(folder: Path, steps: int) -> str:
+    """For the line of a stopped run of `steps` steps: what it can go on from."""
+    step = saved_step(folder / LAST)
+    kept = f"step {step:,} of {steps:,} is saved in {folder}" if step else "no step was saved yet"
+    return f"{kept}. The same command goes on from there."
+
+
 def read_checkpoint(path: Path) -> dict[str, Any]:
     """The content of a checkpoint, on the CPU.
 

@@ -21,7 +21,7 @@ from pytorch_lightning.callbacks import Checkpoint
 from lra.files import sha256
 from lra.training.best import NEXT, Best
 from lra.training.checkpoints import BEST, LAST
-from lra.training.ranks import gather, rank
+from lra.training.ranks import gather, place
 
 
 class ResumePoint(Checkpoint):
@@ -94,7 +94,7 @@ class ResumePoint(Checkpoint):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take up where the saved run was; the best dev pass was given when this was made."""
         self.train_seconds = state_dict["train_seconds"]
-        self._random = state_dict["random"][rank()]
+        self._random = state_dict["random"][place()]
 
 
 def _random_states() -> dict[str, Any]:

@@ -15,14 +15,17 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import Logger
+from pytorch_lightning.plugins.environments import ClusterEnvironment, LightningEnvironment, SLURMEnvironment
+from pytorch_lightning.utilities import rank_zero_only
 from rich.console import Console
 
+from lra.signals import check_stopped
 from lra.training.allocator import FreedMemory, is_glibc, keep_freed_memory
 from lra.training.best import best_so_far
 from lra.training.checkpoints import LAST, WholeCheckpointIO, read_checkpoint, saved_step
 from lra.training.module import ClassifierModule
 from lra.training.progress import RunProgress
-from lra.training.ranks import rank
+from lra.training.ranks import by_srun, rank
 from lra.training.resume import ResumePoint
 from lra.training.telemetry import Telemetry, peak_memory_bytes
 from lra.types import UserError
@@ -100,8 +103,10 @@ def make_trainer(machine: Machine, *, callbacks: Sequence[Callback] = (), **sett
     """A Lightning Trainer on `machine` that draws nothing and checks nothing by itself."""
     prepare_machine(machine)
     keeps = machine.accelerator == "cpu" and is_glibc()
-    return pl.Trainer(
-        callbacks=[*callbacks, *([FreedMemory()] if keeps else [])],
+    if machine.devices == 1:
+        rank_zero_only.rank = 0  # type: ignore[attr-defined]  # whatever RANK another launcher has left behind
+    trainer = pl.Trainer(
+        callbacks=[StopsAtSignals(), *callbacks, *([FreedMemory()] if keeps else [])],
         accelerator=machine.accelerator,
         devices=machine.devices,
         strategy="ddp" if machine.devices > 1 else "auto",
@@ -110,9 +115,34 @@ def make_trainer(machine: Machine, *, callbacks: Sequence[Callback] = (), **sett
         enable_model_summary=False,
         num_sanity_val_steps=0,
         use_distributed_sampler=False,  # the loaders share batches out themselves
-        plugins=[WholeCheckpointIO()],
+        plugins=[WholeCheckpointIO(), _environment(machine)],
         **settings,
     )
+    # Lightning's own handlers would answer SIGTERM with a collective call, which waits for processes that are gone, and
+    # SLURM's signals with a checkpoint of a half done step; ours end the run in order.
+    trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
+    return trainer
+
+
+def _environment(machine: Machine) -> ClusterEnvironment:
+    """How the processes of a run find each other; Lightning would guess it from any variable that is set."""
+    return SLURMEnvironment(auto_requeue=False) if by_srun(machine.devices) else LightningEnvironment()
+
+
+class StopsAtSignals(Callback):
+    """Ends a run whose signal's exception was lost in a library."""
+
+    def on_train_batch_start(self, *_: Any) -> None:
+        """Look before each batch."""
+        check_stopped()
+
+    def on_validation_batch_start(self, *_: Any) -> None:
+        """Look before each batch."""
+        check_stopped()
+
+    def on_test_batch_start(self, *_: Any) -> None:
+        """Look before each batch."""
+        check_stopped()
 
 
 def fit(
@@ -138,6 +168,7 @@ def fit(
     Raises:
         UserError: when a checkpoint is damaged, or the best one is not this run's.
         KeyboardInterrupt: on Ctrl-C; the last resume point is kept.
+        Stopped: when a signal has come; the last resume point is kept.
         NonFiniteLossError: when the loss is no number.
     """
     done, best = saved_step(folder / LAST), best_so_far(folder)
@@ -159,14 +190,10 @@ def fit(
             ResumePoint(folder, best=best, every_seconds=checkpoint_every_seconds, eval_every=every, steps=steps),
         ],
     )
-    if rank():  # one seed for all gave the same weights; dropout must not be the same everywhere
-        torch.manual_seed(torch.initial_seed() + RANK_STRIDE * rank())
-    try:
-        trainer.fit(module, datamodule=datamodule, ckpt_path=folder / LAST if done else None, weights_only=True)
-    except SystemExit as stopped:  # Lightning turns Ctrl-C into an exit; the caller has a line to say about it
-        if trainer.interrupted:
-            raise KeyboardInterrupt from stopped
-        raise
+    number = rank(machine.devices)
+    if number:  # one seed for all gave the same weights; dropout must not be the same everywhere
+        torch.manual_seed(torch.initial_seed() + RANK_STRIDE * number)
+    trainer.fit(module, datamodule=datamodule, ckpt_path=folder / LAST if done else None, weights_only=True)
     return trainer.global_step >= steps
 
 

@@ -16,6 +16,8 @@ FLOOR = {
     "lra.paths": 0,
     "lra.files": 1,
     "lra.schema": 1,
+    "lra.signals": 0,
+    "lra.processes": 1,
     "lra.ops": 1,
     "lra.attention": 2,
     "lra.data": 3,
