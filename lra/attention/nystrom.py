@@ -70,6 +70,11 @@ class NystromAttention(AttentionBackend):
             bound = value_skip_taps**-0.5  # torch's default for a convolution: U(−1/√T, 1/√T)
             self.value_skip = nn.Parameter(torch.empty(dims.num_heads, value_skip_taps).uniform_(-bound, bound))
 
+    @property
+    def batch_wide(self) -> bool:
+        """Whether the iteration's start is one for all examples."""
+        return self.pinv == "iterative" and self.pinv_start == "batch"
+
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""
         if valid_BL is not None:

@@ -65,6 +65,11 @@ class PerformerAttention(AttentionBackend):
         self.register_buffer("projection", orthogonal_gaussian(features, dims.head_dim))
         self.register_buffer("calls", torch.zeros((), dtype=torch.long))
 
+    @property
+    def batch_wide(self) -> bool:
+        """Whether the keys' stabiliser is one for all examples."""
+        return self.kernel == "softmax" and self.key_maximum == "batch"
+
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""
         if self.training and self.redraw_every:

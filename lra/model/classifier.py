@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.model.block import EncoderBlock
 from lra.model.embedding import TokenPositionEmbedding
+from lra.model.groups import BatchGroups
 from lra.model.head import ClassifierHead
 from lra.model.pooling import MaskedMean
 from lra.ops.dropout import DropoutMasks
@@ -56,6 +57,7 @@ class Encoder(nn.Module):
         )
         self.norm = nn.LayerNorm(width)
         self.dropout = dropout
+        self.batch_wide = any(backend.batch_wide for backend in backends)
 
     def forward(self, tokens_BL: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Encode token ids `[B, L]` to `[B, L, D]`; what stands at padded positions is not to be used."""
@@ -95,6 +97,9 @@ class SequenceClassifier(nn.Module):
         head_hidden: hidden width of the classifier head.
         dropout: in [0, 1), after the embedding, attention, GELU and feed-forward.
         pooling: `padded_mean` or `valid_mean`, see `MaskedMean`.
+        batch_constant_sides: `separate` or `together`: over which sequences of a batch an attention takes its
+            batch-wide constants, if it has any; see `BatchGroups`.
+        batch_constant_examples: over how many examples at most; None for the whole batch.
     """
 
     def __init__(
@@ -110,6 +115,8 @@ class SequenceClassifier(nn.Module):
         head_hidden: int,
         dropout: float,
         pooling: str,
+        batch_constant_sides: str,
+        batch_constant_examples: int | None,
     ):
         super().__init__()
         self.encoder = Encoder(
@@ -124,6 +131,7 @@ class SequenceClassifier(nn.Module):
             dropout=dropout,
         )
         self.pooling = MaskedMean(pooling)
+        self.groups = BatchGroups(sides=batch_constant_sides, examples=batch_constant_examples)
         self.head = ClassifierHead(
             num_sequences=spec.num_sequences, width=width, hidden=head_hidden, num_classes=spec.num_classes
         )
@@ -134,16 +142,28 @@ class SequenceClassifier(nn.Module):
         `packed` computes real tokens alone, or padding too; by default the first where it pays, see `pays_packed`.
         The logits are the same to rounding.
         """
-        batch, num_sequences, length = tokens_BNL.shape
-        tokens = tokens_BNL.reshape(batch * num_sequences, length)
-        valid = None if valid_BNL is None else valid_BNL.reshape(batch * num_sequences, length)
-        if pays_packed(tokens.device) if packed is None else packed:
-            packing = Packing(valid, batch=len(tokens), length=length)
-            pooled = self.pooling.divide(self.encoder.sum_packed(tokens, packing), packing)
+        if packed is None:
+            packed = pays_packed(tokens_BNL.device)
+        pool = self._pool_packed if packed else self._pool
+        if self.encoder.batch_wide:
+            pooled_BND = self.groups.encode(pool, tokens_BNL, valid_BNL)
         else:
-            pooled = self.pooling(self.encoder(tokens, valid), valid)
-        logits_BC: Tensor = self.head(pooled.view(batch, num_sequences, -1))
+            pooled_BND = pool(tokens_BNL, valid_BNL)
+        logits_BC: Tensor = self.head(pooled_BND)
         return logits_BC
+
+    def _pool(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> Tensor:
+        """One vector per sequence, `[B, N, D]`, padding computed too."""
+        tokens, valid = tokens_BNL.flatten(0, 1), None if valid_BNL is None else valid_BNL.flatten(0, 1)
+        pooled: Tensor = self.pooling(self.encoder(tokens, valid), valid)
+        return pooled.unflatten(0, tokens_BNL.shape[:2])
+
+    def _pool_packed(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> Tensor:
+        """The same from real tokens alone."""
+        tokens, valid = tokens_BNL.flatten(0, 1), None if valid_BNL is None else valid_BNL.flatten(0, 1)
+        packing = Packing(valid, batch=len(tokens), length=tokens.shape[1])
+        pooled = self.pooling.divide(self.encoder.sum_packed(tokens, packing), packing)
+        return pooled.unflatten(0, tokens_BNL.shape[:2])
 
 
 def count_parameters(model: nn.Module) -> int:
