@@ -19,14 +19,16 @@ def losses(runs):
     return [row[key] for row in read_curves(path) for key in ("train/loss", "dev/loss", "test/loss") if key in row]
 
 
-@pytest.mark.parametrize("attention", ["nystrom", "performer"])
-def test_accumulated_parts_are_the_groups_of_the_whole_batch(attention, home, tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_accumulated_parts_are_the_groups_of_the_whole_batch(home, tmp_path, monkeypatch):
     """With dropout, which each group draws for itself."""
     found = {}
     for parts, examples in ((1, 4), (2, 4), (1, "null")):
         monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / f"{parts} {examples}"))
-        words = [f"attention={attention}", f"protocol.batch_constant_examples={examples}"]
-        assert main([*RUN, *words, f"trainer.accumulate_grad_batches={parts}"]) == 0
+        assert (
+            main([*RUN, f"protocol.batch_constant_examples={examples}", f"trainer.accumulate_grad_batches={parts}"])
+            == 0
+        )
         found[parts, examples] = losses(tmp_path / f"{parts} {examples}")
     assert found[2, 4] == pytest.approx(found[1, 4], abs=2e-5)
     assert found[1, "null"] != pytest.approx(found[1, 4], abs=1e-4)
