@@ -17,7 +17,8 @@ KEPT = "Under every protocol: where the released code is not followed"
 
 def show_protocol(cfg: DictConfig) -> None:
     """Print every switch with what it does and its value in each protocol, then what no switch changes."""
-    switches, kept = switch_table(), [Departure._fields, *DEPARTURES]
+    switches = switch_table()
+    kept: list[tuple[str, ...]] = [Departure._fields, *DEPARTURES]
     if cfg.format == "markdown":
         print(f"### Switches\n\n{markdown(switches)}\n\n### {KEPT}\n\n{markdown(kept)}")
     elif cfg.format == "terminal":
