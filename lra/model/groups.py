@@ -49,9 +49,9 @@ class BatchGroups:
             )
 
     def encode(
-        self, encode: Callable[[Tensor, Tensor | None], Tensor], tokens_BNL: Tensor, valid_BNL: Tensor | None
+        self, encode_group: Callable[[Tensor, Tensor | None], Tensor], tokens_BNL: Tensor, valid_BNL: Tensor | None
     ) -> Tensor:
-        """Encode each group by itself; from `[B, N, L]` to `[B, N, D]`, as `encode` does it for one group."""
+        """Encode each group by itself; from `[B, N, L]` to `[B, N, D]`, as `encode_group` does it for one."""
         batch, sequences, _ = tokens_BNL.shape
         examples, side = self.examples or batch, 1 if self.sides == "separate" else sequences
         parts = []
@@ -59,6 +59,7 @@ class BatchGroups:
             part_sides = []
             for begin in range(0, sequences, side):
                 group = (slice(first, first + examples), slice(begin, begin + side))
-                part_sides.append(encode(tokens_BNL[group], None if valid_BNL is None else valid_BNL[group]))
+                valid = None if valid_BNL is None else valid_BNL[group]
+                part_sides.append(encode_group(tokens_BNL[group], valid))
             parts.append(torch.cat(part_sides, dim=1))
         return torch.cat(parts)
