@@ -88,14 +88,17 @@ def build_model(cfg: DictConfig) -> nn.Module:
 def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
     """The classifier with its optimizer and schedule, compiled if the configuration says so."""
     from lra.training.module import ClassifierModule
+    from lra.training.optimizer import group_parameters
 
     model = build_model(cfg)
     if cfg.get("compile"):  # runs that were trained before there was this setting have none
         model.compile(fullgraph=True)
+    groups = plain(cfg.recipe.get("parameter_groups", OmegaConf.create({})))  # later than some runs, too
+    make_optimizer = instantiate(cfg.recipe.optimizer)
     return ClassifierModule(
         model,
         num_classes=spec.num_classes,
-        make_optimizer=instantiate(cfg.recipe.optimizer),
+        make_optimizer=lambda model: group_parameters(model, make_optimizer, groups),
         make_schedule=instantiate(cfg.recipe.schedule),
         label=f"{cfg.task.name}/{cfg.attention.name}",
     )

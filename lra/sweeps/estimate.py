@@ -89,7 +89,7 @@ def measure_here(cfg: DictConfig) -> Estimate:
     prepare_machine(machine)
     spec, device = build.build_spec(cfg), torch.device("cuda" if machine.accelerator == "gpu" else "cpu")
     module = build.build_module(cfg, spec).to(device).train()
-    optimizer = torch.optim.AdamW(module.model.parameters(), cfg.recipe.optimizer.lr)
+    optimizer = module.make_optimizer()
     parts = cfg.trainer.accumulate_grad_batches
     size = cfg.recipe.batch_size // parts
     prepared = is_prepared(cfg)

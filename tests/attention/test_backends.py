@@ -10,6 +10,7 @@ import itertools
 import pytest
 import torch
 
+from lra.ops.pseudo_inverse import exact_pinv
 from lra.ops.random_features import orthogonal_gaussian
 from tests.attention.test_contract import DIMS, PROTOCOLS, backend, inputs, settings
 from tests.reference import attention as reference
@@ -44,6 +45,31 @@ def test_nystrom_with_the_exact_pseudo_inverse_equals_its_twin():
     torch.testing.assert_close(made(q, k, v, valid) * real, slow * real)
 
 
+@pytest.mark.parametrize("num_landmarks", [16, 64, 256])
+@pytest.mark.parametrize("scale", [0.3, 4.0])
+def test_gradients_of_the_exact_pseudo_inverse_in_float32_are_those_in_float64(num_landmarks, scale):
+    """Near-duplicate landmarks too. With torch's own cut-off, the last bits decide about the gradient.
+
+    Catches `ops/pseudo_inverse.py`: `pinv(a_BHMM, rtol=rtol)` → `pinv(a_BHMM)`
+    """
+    q, k = torch.randn(2, 1, 2, num_landmarks, 32) * scale
+    q[:, 1, 1::2] = q[:, 1, ::2] + 1e-3 * torch.randn_like(q[:, 1, ::2])
+    k[:, 1, 1::2] = k[:, 1, ::2] + 1e-3 * torch.randn_like(k[:, 1, ::2])
+    kernel_2, g = (q @ k.mT * 32**-0.5).softmax(-1), torch.randn(1, 2, num_landmarks, num_landmarks)
+    rtol = settings("nystrom", "paper")["pinv_rtol"]
+
+    def gradient(inverse, dtype):
+        a = kernel_2.to(dtype).requires_grad_()
+        return torch.autograd.grad((inverse(a) * g.to(dtype)).sum(), a)[0].double()
+
+    def error(inverse):
+        single, double = (gradient(inverse, dtype) for dtype in (torch.float32, torch.float64))
+        return ((single - double).flatten(2).norm(dim=2) / double.flatten(2).norm(dim=2)).max().item()
+
+    assert error(lambda a: exact_pinv(a, rtol=rtol)) < 0.02
+    assert error(torch.linalg.pinv) > 0.5
+
+
 def test_the_math_kernel_of_full_is_the_fused_one():
     """Catches `attention/full.py`: `head_dim**-0.5` → `head_dim**-0.4`"""
     q, k, v, valid = inputs(17)
@@ -70,10 +96,12 @@ def test_the_math_kernel_of_full_is_the_fused_one():
         ("performer", {"scaling": "thrice"}, "twice, once"),
         ("performer", {"key_maximum": "head"}, "batch, per_head"),
         ("performer", {"padded_keys": "kept"}, "counted, masked"),
+        ("performer", {"maximum_gradient": "kept"}, "passed, stopped"),
         ("performer", {"redraw_every": -1}, "redraw_every=0"),
         ("nystrom", {"landmarks": "all"}, "padded, valid"),
         ("nystrom", {"pinv": "svd"}, "iterative, exact"),
         ("nystrom", {"pinv_start": "zero"}, "batch, per_matrix"),
+        ("nystrom", {"pinv_rtol": 1.0}, "pinv_rtol=1e-4"),
         ("nystrom", {"value_skip_taps": 34}, "not odd"),
     ],
 )

@@ -78,6 +78,8 @@ def test_outputs_and_gradients_equal_the_slow_twin(name, protocol, length, maske
     `attention/linformer.py`: `permute(1, 2, 0, 3)` → `permute(1, 2, 3, 0)`
     `attention/performer.py`: `else -0.25` → `else -0.35`
     `ops/hashed_chunks.py`: `before, x_BHNKCE]` → `x_BHNKCE, x_BHNKCE]`
+    `attention/performer.py`: `== "passed"` → `!= "passed"`
+    `attention/none.py`: `qkv_PTD[2]` → `qkv_PTD[1]`
     """
     made = backend(name, protocol, length)
     q, k, v, valid = inputs(length)
@@ -141,6 +143,8 @@ def test_the_content_of_padding_never_reaches_a_real_token(name, protocol, lengt
 def test_batch_mates_do_not_matter_but_through_the_named_switches(name, protocol, form):
     """Catches `ops/pseudo_inverse.py`: `start == "batch"` → `start != "batch"`
     `attention/performer.py`: `amax((2, 3)` → `amax((0, 3)`
+    `attention/nystrom.py`: `self.pinv_start == "batch"` → `self.pinv_start != "batch"`
+    `attention/performer.py`: `and self.key_maximum == "batch"` → `and self.key_maximum == "example"`
     """
     made = backend(name, protocol, 250)
     q, k, v, valid = inputs(250)
@@ -148,6 +152,7 @@ def test_batch_mates_do_not_matter_but_through_the_named_switches(name, protocol
     among = mix(made, form, q, k, v, valid)
     same = torch.allclose(alone, among, rtol=1e-9, atol=1e-9)
     assert same != ((name, protocol) in BATCH_WIDE)
+    assert made.batch_wide == ((name, protocol) in BATCH_WIDE), "the classifier cuts batches by it"
 
 
 @pytest.mark.parametrize("name, protocol", CELLS)

@@ -27,6 +27,11 @@ def full(q: Tensor, k: Tensor, v: Tensor, valid: Tensor | None, **_: object) -> 
     return softmax_rows(q @ k.mT / math.sqrt(q.shape[-1]), keep) @ v
 
 
+def none(q: Tensor, k: Tensor, v: Tensor, valid: Tensor | None, **_: object) -> Tensor:
+    """Every position keeps its own value."""
+    return v.clone()
+
+
 def pinv_steps(a: Tensor, iterations: int, start: str) -> Tensor:
     """The iteration of the paper's equation 11."""
     column_norm = a.abs().sum(-2).amax(-1)[..., None, None]
@@ -92,6 +97,7 @@ def nystrom(
     pinv: str,
     pinv_iterations: int,
     pinv_start: str,
+    pinv_rtol: float,
     value_skip: Tensor | None,
     **_: object,
 ) -> Tensor:
@@ -112,7 +118,10 @@ def nystrom(
         kernel_1 = softmax_rows(q @ k_m.mT * scale, columns)
         kernel_2 = softmax_rows(q_m @ k_m.mT * scale, columns) * used[:, None, :, None]
         kernel_3 = softmax_rows(q_m @ k.mT * scale, valid[:, None, None, :])
-        inverse = torch.linalg.pinv(kernel_2) if pinv == "exact" else pinv_steps(kernel_2, pinv_iterations, pinv_start)
+        if pinv == "exact":
+            inverse = torch.linalg.pinv(kernel_2, rtol=pinv_rtol)
+        else:
+            inverse = pinv_steps(kernel_2, pinv_iterations, pinv_start)
         out = kernel_1 @ inverse @ kernel_3 @ v
     return out if value_skip is None else out + skip(v, value_skip)
 
@@ -148,6 +157,7 @@ def performer(
     kernel: str,
     scaling: str,
     key_maximum: str,
+    maximum_gradient: str,
     padded_keys: str,
     projection: Tensor,
     **_: object,
@@ -167,7 +177,7 @@ def performer(
         exponent = x @ projection.T - (x * x).sum(-1, keepdim=True) / 2
         return (torch.exp(exponent - maximum) + 1e-4) / math.sqrt(len(projection))
 
-    with torch.no_grad():
+    with torch.set_grad_enabled(maximum_gradient == "passed"):
         query_maximum = (q @ projection.T).max(-1, keepdim=True).values
         products = k @ projection.T
         if key_maximum == "batch":
