@@ -30,7 +30,7 @@ def write_tasks(campaign: Campaign, console: Console, kind: str, make: Make) -> 
     for task in campaign.tasks():
         mine = [one for one in records if one["identity"]["task"] == task]
         table, draw = make(mine, campaign.title(task))
-        table.notes.extend([*provenance_notes(mine), *campaign.troubles])
+        table = table.with_notes(*provenance_notes(mine), *campaign.troubles)
         name = f"{kind}-{task}"
         write_out(campaign, console, name, table, [] if draw is None else campaign.figure(name, draw))
 

@@ -99,8 +99,7 @@ def _task_section(name: str, found: Collection, numbers: list[int]) -> Section:
     if sum(point.num_landmarks is not None for point in points) > 1:
         tables.append(landmark_table(points, title="Landmarks"))
         figures.append(svg(partial(plot_landmarks, points, title=task, majority_rate=rate)))
-    for table in tables:
-        table.notes.extend(provenance_notes(records))
+    tables = [table.with_notes(*provenance_notes(records)) for table in tables]
     curves = _curves(records, [found.sources[number] for number in numbers])
     if curves:
         figures.append(svg(partial(learning_curves, curves, title="Learning curves", majority_rate=rate)))

@@ -44,5 +44,4 @@ def show(campaign: Campaign, console: Console) -> None:
     table = accuracy_table(
         campaign.records(), reference=settings.reference, protocol=cfg.protocol.name, size=cfg.size.name
     )
-    table.notes.extend(campaign.troubles)
-    write_out(campaign, console, "table", table, [])
+    write_out(campaign, console, "table", table.with_notes(*campaign.troubles), [])

@@ -12,6 +12,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from lra.results.landmarks import Point
+from lra.results.text import for_figure
 
 Value = tuple[float, float | None] | None
 
@@ -40,7 +41,7 @@ def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate
             axis.legend(fontsize=8)
     for axis in axes[1]:
         axis.set_xlabel("landmarks")
-    figure.suptitle(title)
+    figure.suptitle(for_figure(title))
     figure.savefig(path, dpi=130)
     plt.close(figure)
     return path

@@ -13,10 +13,12 @@ from typing import Any
 
 import jinja2
 import matplotlib
+from markupsafe import Markup
 
 from lra.results.collect import Record, describe
 from lra.results.record import replace_text
 from lra.results.tables import TextTable
+from lra.results.text import visible_lines
 
 TEMPLATE = Path(__file__).with_name("report.html")
 INK = "#808890"  # of figures: reads on a light and on a dark page
@@ -63,7 +65,9 @@ def write_report(
     troubles: list[str],
 ) -> Path:
     """Write the page in one step; every word in it is escaped, figures are the only markup from outside."""
-    page = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(TEMPLATE.read_text())
+    page = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, finalize=_printable).from_string(
+        TEMPLATE.read_text()
+    )
     runs = [
         {
             "name": describe(record),
@@ -76,6 +80,11 @@ def write_report(
     text = page.render(title=title, subtitle=subtitle, sections=sections, runs=runs, samples=samples, troubles=troubles)
     replace_text(path, text)
     return path
+
+
+def _printable(value: Any) -> Any:
+    """What the template shows, without control characters; figures and what is escaped already stay as they are."""
+    return visible_lines(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _readable(record: Record) -> Record:
