@@ -35,6 +35,7 @@ class Campaign:
 
     def __init__(self, verb: str, words: Sequence[str], *, beside: str | None = None):
         from lra.build import check_numbers, load_config
+        from lra.commands.output import check_out
         from lra.commands.overrides import check
         from lra.results.reference import REFERENCES
         from lra.sweeps.grid import make_cells, sweep_names
@@ -65,6 +66,7 @@ class Campaign:
             raise UserError(f"workers={self.settings.workers}, but at least 1 is needed; type for example workers=2")
         if self.settings.format not in FORMATS:
             raise UserError(f"format={self.settings.format} is not known; choose one of {', '.join(FORMATS)}")
+        check_out(self.settings.out, "table.md")
         reference = self.settings.get("reference", "paper")
         if reference not in REFERENCES:
             raise UserError(f"reference={reference} is not known; choose one of {', '.join(REFERENCES)}")

@@ -19,6 +19,17 @@ if TYPE_CHECKING:
     Make = Callable[[list[Record], str], tuple[TextTable, Draw | None]]
 
 
+def check_out(out: str | None, example: str) -> None:
+    """Refuse, before anything runs, a file that cannot be one.
+
+    Raises:
+        UserError: when `out` names a folder, or nothing.
+    """
+    if out is not None and (not str(out) or Path(out).expanduser().is_dir()):
+        place = Path(out) / example
+        raise UserError(f"out={out} is {'a folder' if out else 'empty'}; type a file, for example out={place}")
+
+
 def write_tasks(campaign: Campaign, console: Console, kind: str, make: Make) -> None:
     """Show a table and a figure, called `KIND-TASK`, for every task.
 
@@ -46,6 +57,7 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
         figures: drawn beside it.
     """
     from lra.results.record import replace_text
+    from lra.results.text import visible
 
     form, out = campaign.settings.format, campaign.settings.out
     if out is not None and form == "terminal":
@@ -58,10 +70,10 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
     elif out is None:
         print(table.to_text(form), end="")
     else:
-        replace_text(Path(out), table.to_text(form))
-        console.print(f"written: {out}")
+        replace_text(Path(out).expanduser(), table.to_text(form))
+        console.print(f"written: {visible(str(out))}", markup=False)
     for figure in figures:
-        console.print(f"figure   {figure}")
+        console.print(f"figure   {visible(str(figure))}", markup=False)
 
 
 def _print_table(console: Console, table: TextTable) -> None:

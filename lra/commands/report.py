@@ -32,12 +32,15 @@ SHEET = 16  # images shown of a task
 def run(cfg: DictConfig) -> None:
     """Write the page."""
     from lra.commands.console import make_console, size_text
+    from lra.commands.output import check_out
     from lra.results.collect import collect
     from lra.results.reference import REFERENCES
     from lra.results.report import write_report
+    from lra.results.text import visible
 
     if cfg.reference not in REFERENCES:
         raise UserError(f"reference={cfg.reference} is not known; choose one of {', '.join(REFERENCES)}")
+    check_out(cfg.out, "report.html")
     group = Path(cfg.paths.runs) / cfg.run_group
     found = collect(group)
     if not found.records:
@@ -52,7 +55,7 @@ def run(cfg: DictConfig) -> None:
         samples=_samples(cfg, found.records) if cfg.samples else [],
         troubles=found.troubles,
     )
-    make_console().print(f"{path}  {size_text(path.stat().st_size)}")
+    make_console().print(f"{visible(str(path))}  {size_text(path.stat().st_size)}", markup=False)
 
 
 def _groups(runs: Path) -> str:

@@ -31,10 +31,14 @@ def write_record(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a file so that, after a kill, there is the old one or the new one, whole."""
+    """Write a file so that, after a kill, there is the old one or the new one, whole; after an error, the old one."""
     unfinished = path.with_name(f"{path.name}.unfinished")
-    unfinished.write_text(text)
-    os.replace(unfinished, path)
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        os.replace(unfinished, path)
+    except OSError:
+        unfinished.unlink(missing_ok=True)
+        raise
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:
