@@ -96,7 +96,7 @@ def _states(cells: list[Cell]) -> list[str]:
         if is_leased(cell.folder):
             said.append(f"seed {cell.cfg.seed} running, step {steps:,}")
         elif failure is not None:
-            said.append(f"[red]seed {cell.cfg.seed} failed[/]: {failure[0]}")
+            said.append(f"[red]seed {cell.cfg.seed} failed[/]: {failure.error}")
         elif steps:
             said.append(f"seed {cell.cfg.seed} begun, step {steps:,}")
     return said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import itertools
 import json
 import os
 import platform
@@ -39,6 +40,14 @@ def replace_text(path: Path, text: str) -> None:
     except OSError:
         unfinished.unlink(missing_ok=True)
         raise
+
+
+def move_aside(path: Path) -> Path:
+    """Rename what is broken to the first free name of `NAME.broken-1`, `-2` …, which it gives; nothing is deleted."""
+    places = (path.with_name(f"{path.name}.broken-{number}") for number in itertools.count(1))
+    aside = next(place for place in places if not os.path.lexists(place))
+    os.rename(path, aside)
+    return aside
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lra.sweeps.failure import forget_failure, read_failure, write_failure
+from lra.sweeps.failure import Failure, forget_failure, read_failure, write_failure
 from lra.sweeps.grid import Cell
 from lra.sweeps.lease import RUNNER, LeasedError, is_leased, lease
 from lra.training.progress import clock
@@ -44,7 +44,7 @@ def outcome_of(cells: Sequence[Cell]) -> Outcome:
     failures = {cell.folder: read_failure(cell.folder) for cell in cells if not cell.finished}
     return Outcome(
         finished=sum(cell.finished for cell in cells),
-        failed={folder: failure[0] for folder, failure in failures.items() if failure is not None},
+        failed={folder: failure.error for folder, failure in failures.items() if failure is not None},
     )
 
 
@@ -57,11 +57,11 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
     Raises:
         KeyboardInterrupt: on Ctrl-C, after the child has saved itself.
     """
-    started = time.time()
+    before = {cell.folder: read_failure(cell.folder) for cell in cells}  # these are tried again
     seconds: dict[Path, float] = {}  # of the cells run here; another seed of one takes as long
     waited = False
     while True:
-        todo = [cell for cell in cells if not cell.finished and not _failed_since(cell, started)]
+        todo = [cell for cell in cells if not cell.finished and not _failed_since(cell, before)]
         free = [cell for cell in todo if not is_leased(cell.folder)]
         if not todo:
             break
@@ -91,9 +91,9 @@ def _left(todo: Sequence[Cell], seconds: dict[Path, float]) -> str:
     return f"  about {clock(sum(seconds.get(cell.folder.parent, usual) for cell in todo))} left"
 
 
-def _failed_since(cell: Cell, started: float) -> bool:
+def _failed_since(cell: Cell, before: dict[Path, Failure | None]) -> bool:
     failure = read_failure(cell.folder)
-    return failure is not None and failure[1] >= started
+    return failure is not None and failure != before[cell.folder]
 
 
 def _take(cell: Cell) -> tuple[int, str]:
