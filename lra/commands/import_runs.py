@@ -22,7 +22,7 @@ from lra.types import UserError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from lra.results.collect import Record
+    from lra.results.schema import Record
 
 FILES = ("config.yaml", "data.json", "metrics.csv", "curve.png", "wandb_id", "best.ckpt")
 BEGUN = ("best.ckpt", "last.ckpt")  # of a run that has no record yet: it was begun on this machine
@@ -77,7 +77,7 @@ def _folder(runs: Path, record: Record, into: str | None) -> Path:
         "group": into or identity["run_group"],
         "task": identity["task"],
         "attention": identity["attention"],
-        "protocol": identity["protocol"]["name"],
+        "protocol": identity["protocol"],
         "size": identity["size"],
         "config_hash": record["provenance"]["config_hash"],
     }

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lra.commands.campaign import Campaign
-    from lra.results.collect import Record
+    from lra.results.schema import Record
     from lra.results.tables import TextTable
 
     Draw = Callable[[Path], Path]
@@ -36,11 +36,12 @@ def write_tasks(campaign: Campaign, console: Console, kind: str, make: Make) -> 
     `make` gets a task's records and a title; it gives the table, and what draws the figure (None: nothing to draw).
     """
     from lra.results.provenance import provenance_notes
+    from lra.results.titles import title_of
 
     records = campaign.records()
     for task in campaign.tasks():
         mine = [one for one in records if one["identity"]["task"] == task]
-        table, draw = make(mine, campaign.title(task))
+        table, draw = make(mine, title_of(task, mine))
         table = table.with_notes(*provenance_notes(mine), *campaign.troubles)
         name = f"{kind}-{task}"
         write_out(campaign, console, name, table, [] if draw is None else campaign.figure(name, draw))

@@ -17,7 +17,7 @@ from lra.types import UserError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from lra.results.collect import Record
+    from lra.results.schema import Record
 
 
 def run(cfg: DictConfig) -> None:

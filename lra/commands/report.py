@@ -23,8 +23,9 @@ from lra.types import UserError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from lra.results.collect import Collection, Record
+    from lra.results.collect import Collection
     from lra.results.report import Sample, Section
+    from lra.results.schema import Record
 
 SHEET = 16  # images shown of a task
 
@@ -70,11 +71,11 @@ def _sections(found: Collection, reference: str) -> list[Section]:
 
     kinds: dict[tuple[str, str], list[int]] = defaultdict(list)
     for number, record in enumerate(found.records):
-        kinds[record["identity"]["protocol"]["name"], record["identity"]["size"]].append(number)
+        kinds[record["identity"]["protocol"], record["identity"]["size"]].append(number)
     sections = []
     for (protocol, size), numbers in sorted(kinds.items()):
         records = [found.records[number] for number in numbers]
-        table = accuracy_table(records, reference=reference, protocol=protocol, size=size)
+        table = accuracy_table(records, reference=reference)
         name = f"Protocol {protocol}" if size == "full" else f"Protocol {protocol}, size {size}"
         sections.append(Section(name=name, tables=[table]))
         for task in dict.fromkeys(record["identity"]["task"] for record in records):
@@ -91,16 +92,17 @@ def _task_section(name: str, found: Collection, numbers: list[int]) -> Section:
     from lra.results.plots import learning_curves
     from lra.results.provenance import provenance_notes
     from lra.results.report import Section, svg
+    from lra.results.titles import holding
 
     records = [found.records[number] for number in numbers]
     task, rate = records[0]["identity"]["task"], records[0]["outcome"]["majority_rate"]
     tables, figures = [], []
     compared, points = contenders(records), landmark_points(records)
     if len(compared) > 1:
-        tables.append(comparison_table(task, compared, title="Side by side"))
+        tables.append(comparison_table(task, compared, title=f"Side by side: {holding(records)}"))
         figures.append(svg(partial(plot_pareto, compared, title=task, majority_rate=rate)))
     if sum(point.num_landmarks is not None for point in points) > 1:
-        tables.append(landmark_table(points, title="Landmarks"))
+        tables.append(landmark_table(points, title=f"Landmarks: {holding(records)}"))
         figures.append(svg(partial(plot_landmarks, points, title=task, majority_rate=rate)))
     tables = [table.with_notes(*provenance_notes(records)) for table in tables]
     curves = _curves(records, [found.sources[number] for number in numbers])

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
 
+    from lra.results.schema import Record
+
 
 def run(cfg: DictConfig) -> None:
     """Train, test, record; or show what is there."""
@@ -111,7 +113,7 @@ def _train(cfg: DictConfig, folder: Path, console: Console) -> None:
 
 def _fit_and_test(
     cfg: DictConfig, folder: Path, console: Console, module: Any, datamodule: Any, parameters: int
-) -> dict[str, Any] | None:
+) -> Record | None:
     from lra import build
     from lra.commands.outcome import write_result
     from lra.training import run as training

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from lra.results.collect import Record, collect
+from lra.results.collect import records_in
 from lra.results.record import replace_text
+from lra.results.schema import Record
+from lra.types import UserError
 
 
 def append_new(target: Path, choose: Callable[[list[Record]], list[Record]]) -> int:
@@ -21,7 +23,7 @@ def append_new(target: Path, choose: Callable[[list[Record]], list[Record]]) -> 
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(target.with_name(f".{target.name}.lock")):
-        new = choose(collect(target).records if target.exists() else [])
+        new = choose([record for *_, record in records_in(target) if not isinstance(record, UserError)])
         if new:
             before = target.read_text(encoding="utf-8") if target.exists() else ""
             whole = before if not before or before.endswith("\n") else f"{before}\n"

@@ -15,8 +15,9 @@ import jinja2
 import matplotlib
 from markupsafe import Markup
 
-from lra.results.collect import Record, describe
+from lra.results.collect import describe
 from lra.results.record import replace_text
+from lra.results.schema import Record
 from lra.results.tables import TextTable
 from lra.results.text import visible_lines
 
@@ -87,10 +88,10 @@ def _printable(value: Any) -> Any:
     return visible_lines(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _readable(record: Record) -> Record:
+def _readable(record: Record) -> dict[str, Any]:
     """The record without what only programs read."""
     outcome = {key: value for key, value in record["outcome"].items() if key != "test_correct"}
-    return {**record, "outcome": outcome}
+    return {**dict(record), "outcome": outcome}
 
 
 def svg(draw: Callable[[Path], Path]) -> str:

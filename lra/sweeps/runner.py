@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import statistics
 import subprocess
@@ -14,6 +15,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from lra.results.record import FILE, move_aside
+from lra.results.text import visible
 from lra.sweeps.failure import Failure, forget_failure, read_failure, write_failure
 from lra.sweeps.grid import Cell
 from lra.sweeps.lease import RUNNER, LeasedError, is_leased, lease
@@ -75,7 +78,7 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
         cell = free[0]
         console.print(f"\n[bold]{len(cells) - len(todo) + 1} of {len(cells)}[/]  {cell.name}{_left(todo, seconds)}")
         begun = time.monotonic()
-        code, error = _take(cell)
+        code, error = _take(cell, console)
         if code == 0 and cell.finished:
             seconds[cell.folder.parent] = time.monotonic() - begun
             forget_failure(cell.folder)
@@ -96,10 +99,21 @@ def _failed_since(cell: Cell, before: dict[Path, Failure | None]) -> bool:
     return failure is not None and failure != before[cell.folder]
 
 
-def _take(cell: Cell) -> tuple[int, str]:
+def _make_room(cell: Cell, console: Console) -> None:
+    """Move a record that cannot be read aside, and say so: the run is done again."""
+    with lease(cell.folder, patience_seconds=0):
+        if os.path.lexists(cell.folder / FILE) and not cell.finished:
+            aside = move_aside(cell.folder / FILE)
+            console.print(visible(f"its record cannot be read, so it is run again; kept as {aside}"), markup=False)
+
+
+def _take(cell: Cell, console: Console) -> tuple[int, str]:
     try:
         with lease(cell.folder, RUNNER, patience_seconds=0):
-            return (0, "") if cell.finished else _train(cell)
+            if cell.finished:
+                return 0, ""
+            _make_room(cell, console)
+            return _train(cell)
     except LeasedError:
         return BUSY, ""
 

@@ -14,6 +14,7 @@ FILES = sorted([*(ROOT / "lra").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py
 FLOOR = {
     "lra.types": 0,
     "lra.paths": 0,
+    "lra.schema": 1,
     "lra.ops": 1,
     "lra.attention": 2,
     "lra.data": 3,
