@@ -13,6 +13,7 @@ from lra.results.settings import hash_of
 from lra.schema import checked
 from lra.types import UserError
 
+LAST_VERSION = 1000  # that a later lra may write
 DEEPEST = 20  # levels of a record are nested
 ROUNDING = 1e-5  # of an accuracy that was computed in float32
 REMEDY = "mend it, or move it away and run again"
@@ -54,9 +55,9 @@ def validated(value: Any, place: object) -> Record:
         NewerRecordError: when it is one of a later version.
     """
     version = value.get("schema_version") if isinstance(value, dict) else None
-    if type(version) is int and version > SCHEMA_VERSION:
+    if type(version) is int and SCHEMA_VERSION < version <= LAST_VERSION:
         raise NewerRecordError(f"{place} is a record of schema version {version}, of a later lra; update this one")
-    if type(version) is not int or version < 1:
+    if type(version) is not int or not 1 <= version <= SCHEMA_VERSION:
         raise UserError(f"{place} is not a record of schema version 1 to {SCHEMA_VERSION}; {REMEDY}")
     if version == 1:
         value = from_version_1(checked(RECORD_1, value, place, REMEDY))
