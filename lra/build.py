@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +13,7 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from lra.paths import conf_dir, data_dir, run_folder, runs_dir
+from lra.results.settings import hash_of
 from lra.types import TaskSpec, UserError
 
 if TYPE_CHECKING:  # imported where they are used: `lra prepare` and `lra doctor` answer at once without them
@@ -216,16 +215,20 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
 
 
 def settings(cfg: DictConfig) -> dict[str, Any]:
-    """What moves a number of the result, but the seed."""
+    """What moves a number of the result, but the seed: the record holds it, and the run's folder is called after it."""
     chosen = {group: plain(cfg[group]) for group in SETTINGS}
     chosen["task"].pop("sizes", None)
-    together = {} if cfg.trainer.devices == 1 else {"devices": cfg.trainer.devices}
-    return {**chosen, "trainer": {**{key: cfg.trainer[key] for key in TRAINER_SETTINGS}, **together}}
+    trainer = {key: cfg.trainer[key] for key in TRAINER_SETTINGS}
+    if cfg.trainer.devices > 1:
+        trainer["devices"] = cfg.trainer.devices
+    if cfg.get("compile"):  # other roundings, other draws of dropout
+        trainer["compile"] = True
+    return {**chosen, "trainer": trainer}
 
 
 def config_hash(cfg: DictConfig) -> str:
     """Eight hex digits that two runs share exactly when their settings are the same."""
-    return hashlib.sha256(json.dumps(settings(cfg), sort_keys=True).encode()).hexdigest()[:8]
+    return hash_of(settings(cfg))
 
 
 def run_dir(cfg: DictConfig) -> Path:

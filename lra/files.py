@@ -16,11 +16,15 @@ SPECIAL = ((stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"), (stat.S_ISCHR, "d
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a path beside `path` to write to; when the block ends without an error, that file takes `path`'s place."""
+    """Give a path beside `path` to write to; it takes `path`'s place at the end of the block, and goes at an error."""
     unfinished = path.with_name(f"{path.name}.unfinished")
-    yield unfinished
-    to_disk(unfinished)
-    os.replace(unfinished, path)
+    try:
+        yield unfinished
+        to_disk(unfinished)
+        os.replace(unfinished, path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
 
 
 def replace_bytes(path: Path, content: bytes | memoryview) -> None:

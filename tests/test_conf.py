@@ -79,7 +79,6 @@ def test_the_runs_folder_depends_on_what_moves_a_number_and_on_nothing_else():
         "logger=csv",
         "debug=profile",
         "trainer.threads=1",
-        "compile=true",
         "source=generate",
     ):
         assert folder(same) == base, same
@@ -90,6 +89,7 @@ def test_the_runs_folder_depends_on_what_moves_a_number_and_on_nothing_else():
         "seed=1",
         "model.dropout=0",
         "trainer.precision=bf16-mixed",
+        "compile=true",
         "size=demo",
         "attention=full",
         "run_group=x",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
 
-    from lra.results.collect import Record
+    from lra.results.schema import Record
     from lra.sweeps.grid import Cell
     from lra.sweeps.runner import Outcome
 
@@ -35,6 +35,7 @@ class Campaign:
 
     def __init__(self, verb: str, words: Sequence[str], *, beside: str | None = None):
         from lra.build import check_numbers, load_config
+        from lra.commands.output import check_out
         from lra.commands.overrides import check
         from lra.results.reference import REFERENCES
         from lra.sweeps.grid import make_cells, sweep_names
@@ -65,6 +66,7 @@ class Campaign:
             raise UserError(f"workers={self.settings.workers}, but at least 1 is needed; type for example workers=2")
         if self.settings.format not in FORMATS:
             raise UserError(f"format={self.settings.format} is not known; choose one of {', '.join(FORMATS)}")
+        check_out(self.settings.out, "table.md")
         reference = self.settings.get("reference", "paper")
         if reference not in REFERENCES:
             raise UserError(f"reference={reference} is not known; choose one of {', '.join(REFERENCES)}")
@@ -119,20 +121,15 @@ class Campaign:
 
     def _asked_for(self, record: Record) -> bool:
         identity, cfg = record["identity"], self.cells[0].cfg
-        if (identity["protocol"]["name"], identity["size"]) != (cfg.protocol.name, cfg.size.name):
+        if (identity["protocol"], identity["size"]) != (cfg.protocol.name, cfg.size.name):
             return False
+        said: dict[str, Any] = {**identity}
         typed = {word.split("=")[0] for word in self.words} & {"task", "attention", "seed"}
-        return all(identity[key] in {_identity(cell.cfg, key) for cell in self.cells} for key in typed)
+        return all(said[key] in {_identity(cell.cfg, key) for cell in self.cells} for key in typed)
 
     def tasks(self) -> list[str]:
         """The cells' tasks, in their order."""
         return list(dict.fromkeys(cell.cfg.task.name for cell in self.cells))
-
-    def title(self, task: str) -> str:
-        """What is shown of a task, and whether it is the benchmark."""
-        cfg = next(cell.cfg for cell in self.cells if cell.cfg.task.name == task)
-        text = f"{task}, protocol {cfg.protocol.name}, {cfg.recipe.steps:,} steps"
-        return text if cfg.size.name == "full" else f"{text}, size={cfg.size.name}: NOT the benchmark"
 
 
 def _identity(cfg: DictConfig, key: str) -> Any:

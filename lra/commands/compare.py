@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lra.commands.campaign import Campaign
-    from lra.results.collect import Record
+    from lra.results.schema import Record
     from lra.results.tables import TextTable
 
 
@@ -51,15 +51,25 @@ def show(campaign: Campaign, console: Console) -> None:
 
 
 def _baseline(campaign: Campaign, records: list[Record]) -> str | None:
-    """The name, among the records' variants, of the first cell's that there is; older records may lack newer knobs."""
+    """The variant whose settings are nearest to the first cell's of which there are records of the attention."""
     from lra import build
+    from lra.results.settings import flat
     from lra.results.variants import group_by_variant
 
     groups = group_by_variant(records)
     for cell in campaign.cells:
-        wanted = build.attention_settings(cell.cfg)
-        for name, members in groups.items():
-            settings = members[0]["identity"]["attention_settings"]
-            if all(wanted.get(key) == value for key, value in settings.items()):
-                return name
+        wanted = set(flat(build.settings(cell.cfg)).items())
+        apart = {
+            name: len(wanted ^ set(flat(members[0]["settings"]).items()))
+            for name, members in groups.items()
+            if _has_knobs(build.attention_settings(cell.cfg), members[0])
+        }
+        if apart:
+            return min(apart, key=lambda name: apart[name])
     return None
+
+
+def _has_knobs(wanted: dict[str, Any], record: Record) -> bool:
+    """Whether a record is of an attention with these knobs; it may lack some."""
+    settings: dict[str, Any] = {**record["settings"]["attention"]}
+    return all(wanted.get(key) == value for key, value in settings.items())

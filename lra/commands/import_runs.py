@@ -5,12 +5,13 @@
   lra import /mnt/cluster/runs into=table all of them into one run group
 
 Every record is checked first; broken ones are named and left where they are. A run that is here already stays as it
-is, and is named if the two differ. Of a run's folder its record, configuration, curves, picture and best weights come
-along; W&B runs and resume points do not.
+is, and is named if the two differ; so is one that is in progress here, or was begun here and is not finished. Of a
+run's folder its record, configuration, curves, picture and best weights come along; W&B runs and resume points do not.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,13 +22,16 @@ from lra.types import UserError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-FILES = ("config.yaml", "data.json", "metrics.csv", "curve.png", "best.ckpt", "wandb_id")
+    from lra.results.schema import Record
+
+FILES = ("config.yaml", "data.json", "metrics.csv", "curve.png", "wandb_id", "best.ckpt")
+BEGUN = ("best.ckpt", "last.ckpt")  # of a run that has no record yet: it was begun on this machine
 
 
 def overrides(words: list[str]) -> list[str]:
     """Turn a leading path into `from=PATH`."""
     if words and "=" not in words[0] and not words[0].startswith("-"):
-        quoted = words[0].replace("'", r"\'")
+        quoted = re.sub(r"(\\*)('|$)", lambda found: found[1] * 2 + (r"\'" if found[2] else ""), words[0])
         return [f"from='{quoted}'", *words[1:]]
     return words
 
@@ -35,59 +39,87 @@ def overrides(words: list[str]) -> list[str]:
 def run(cfg: DictConfig) -> None:
     """Copy what is new."""
     from lra.commands.console import make_console
+    from lra.commands.names import checked_name
     from lra.results.collect import collect, describe
-    from lra.results.record import read_record
+    from lra.results.text import visible
 
-    if cfg["from"] is None:
+    if cfg["from"] is None or not str(cfg["from"]):
         raise UserError("import what? type for example: lra import /mnt/other/runs")
-    place = Path(cfg["from"]).expanduser()
+    place = Path(str(cfg["from"])).expanduser()
     if not place.exists():
         raise UserError(f"{place} is not there; type the folder of runs, or the .jsonl file, to import")
+    into = None if cfg.into is None else checked_name(cfg.into, "into=", "table")
     found, console = collect(place), make_console()
     copied, same = 0, 0
     for record, source in zip(found.records, found.sources, strict=True):
-        folder = _folder(Path(cfg.paths.runs), record, cfg.into)
-        there = read_record(folder)
-        if there is None:
-            _copy(source, record, folder)
-            copied += 1
-        elif there == record:
-            same += 1
-        else:
-            found.troubles.append(f"left out: {describe(record)} is here already, with another result: {folder}")
+        try:
+            if _bring(source, record, _folder(Path(cfg.paths.runs), record, into)):
+                copied += 1
+            else:
+                same += 1
+        except UserError as error:
+            found.troubles.append(visible(f"left out: {describe(record)}: {error}"))
+    if found.troubles and not copied and not same:
+        more = f" (and {len(found.troubles) - 1} more)" if len(found.troubles) > 1 else ""
+        raise UserError(f"nothing is imported from {place}; {found.troubles[0]}{more}")
     for trouble in found.troubles:
         console.print(trouble, markup=False)
-    console.print(f"{copied} runs imported, {same} were here, {len(found.troubles)} left out: {cfg.paths.runs}")
+    line = f"{copied} runs imported, {same} were here, {len(found.troubles)} left out: {cfg.paths.runs}"
+    console.print(visible(line), markup=False)
 
 
-def _folder(runs: Path, record: dict[str, Any], into: str | None) -> Path:
-    """Where `lra train` would have put the run."""
+def _folder(runs: Path, record: Record, into: str | None) -> Path:
+    """Where `lra train` would have put the run; a record from elsewhere must not say where on this disk it goes."""
+    from lra.commands.names import checked_name
+
     identity = record["identity"]
-    names: dict[str, Any] = {
-        "group": str(into or identity["run_group"]),
+    named: dict[str, Any] = {
+        "group": into or identity["run_group"],
         "task": identity["task"],
         "attention": identity["attention"],
-        "protocol": identity["protocol"]["name"],
+        "protocol": identity["protocol"],
         "size": identity["size"],
-        "steps": record["outcome"]["steps"],
         "config_hash": record["provenance"]["config_hash"],
-        "seed": identity["seed"],
     }
-    for name in map(str, names.values()):  # a record from elsewhere must not say where on this disk it goes
-        if not name or name.startswith(".") or any(sign in name for sign in "/\\\0"):
-            raise UserError(f"a record names itself {name!r}, which is no name for a folder; it is not imported")
-    return run_folder(runs, **names)
+    names = {key: checked_name(name, f"its {key}=", "listops") for key, name in named.items()}
+    return run_folder(runs, **names, steps=record["outcome"]["steps"], seed=identity["seed"])
 
 
-def _copy(source: Path, record: dict[str, Any], folder: Path) -> None:
-    """The record last: a run counts as there only when it is whole."""
+def _bring(source: Path, record: Record, folder: Path) -> bool:
+    """Copy a run into its folder, which no other process may be at work on; False if it is there already.
+
+    Raises:
+        UserError: when the folder holds another run, or one that is not finished.
+    """
+    from lra.results.record import read_record
+    from lra.sweeps.lease import RUNNER, TRAINING, LeasedError, lease
+
+    there = read_record(folder)
+    if there is None:
+        try:
+            with lease(folder, RUNNER, patience_seconds=0), lease(folder, TRAINING, patience_seconds=0):
+                there = read_record(folder)
+                if there is None:
+                    if any((folder / name).exists() for name in BEGUN):
+                        raise UserError(f"a run of these settings was begun here; finish it, or move it away: {folder}")
+                    _copy(source, record, folder)
+                    return True
+        except LeasedError as error:
+            raise UserError(f"a run of these settings is in progress here: {folder}") from error
+    if there != record:
+        raise UserError(f"it is here already, with another result: {folder}")
+    return False
+
+
+def _copy(source: Path, record: Record, folder: Path) -> None:
+    """All files beside their places first, then renamed, the record last: a run is there only when it is whole."""
     from lra.results.record import FILE, write_record
 
-    folder.mkdir(parents=True, exist_ok=True)
     if source.name == FILE:
-        for name in FILES:
-            path = source.parent / name
-            if path.is_file() and not path.is_symlink():
-                shutil.copyfile(path, folder / f"{name}.unfinished")
-                (folder / f"{name}.unfinished").replace(folder / name)
+        paths = [source.parent / name for name in FILES]
+        brought = [path.name for path in paths if path.is_file() and not path.is_symlink()]
+        for name in brought:
+            shutil.copyfile(source.parent / name, folder / f"{name}.unfinished")
+        for name in brought:
+            (folder / f"{name}.unfinished").replace(folder / name)
     write_record(folder, record)

@@ -12,9 +12,12 @@ from omegaconf import DictConfig
 from lra import build
 from lra.files import replace_text
 from lra.results.correctness import pack_correct
+from lra.results.machine import git_commit, versions
+from lra.results.paper import beside
 from lra.results.plots import learning_curve
-from lra.results.record import git_commit, versions, write_record
-from lra.results.reference import paper_accuracy
+from lra.results.reading import validated
+from lra.results.record import FILE, write_record
+from lra.results.schema import SCHEMA_VERSION, Record
 from lra.training.checkpoints import LAST
 from lra.types import UserError
 
@@ -50,34 +53,24 @@ def write_result(
     parameters: int,
     approximation: dict[str, Any] | None,
     curves: list[dict[str, float]],
-) -> dict[str, Any]:
-    """Write the learning curve and `result.json`; returns the record.
+) -> Record:
+    """Write the learning curve, then `result.json`; returns the record.
 
     `approximation` is what `measure_approximation` found, in a section of its own.
     """
-    attention = build.attention_settings(cfg)
     majority = datamodule.majority_rate("test")
-    learning_curve(
-        curves,
-        folder / "curve.png",
-        title=f"{cfg.task.name} / {cfg.attention.name}, {cfg.protocol.name}, {cfg.size.name}, seed {cfg.seed}",
-        majority_rate=majority,
-        paper_accuracy=paper_accuracy(cfg.attention.name, cfg.task.name),
-    )
-    return write_record(
-        folder,
+    record = validated(
         {
+            "schema_version": SCHEMA_VERSION,
             "identity": {
                 "task": cfg.task.name,
                 "attention": cfg.attention.name,
-                "attention_settings": {key: value for key, value in attention.items() if not key.startswith("_")},
-                "protocol": build.plain(cfg.protocol),
-                "dev_split": cfg.task.dev_split,
+                "protocol": cfg.protocol.name,
                 "size": cfg.size.name,
                 "seed": cfg.seed,
-                "run_group": cfg.run_group,
-                "recipe": build.plain(cfg.recipe),
+                "run_group": str(cfg.run_group),
             },
+            "settings": build.settings(cfg),
             "outcome": {
                 "test_accuracy": outcome.test_accuracy,
                 "test_loss": outcome.test_loss,
@@ -97,7 +90,6 @@ def write_result(
                 "steps_per_second": cfg.recipe.steps / outcome.train_seconds,
                 "peak_memory_bytes": outcome.peak_memory_bytes,
                 "device": build.device_name(cfg),
-                "precision": cfg.trainer.precision,
             },
             **({} if approximation is None else {"approximation": approximation}),
             "provenance": {
@@ -106,10 +98,18 @@ def write_result(
                 "data_sha256": datamodule.data_sha256,
                 "data_origin": datamodule.origin,
                 "data_check": "sha256" if cfg.check else "structure",
-                "data_settings": build.plain(cfg.task.data),
                 "versions": versions(),
                 "wandb_id": (folder / "wandb_id").read_text() if (folder / "wandb_id").exists() else None,
                 "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
             },
         },
+        folder / FILE,
     )
+    learning_curve(
+        curves,
+        folder / "curve.png",
+        title=f"{cfg.task.name} / {cfg.attention.name}, {cfg.protocol.name}, {cfg.size.name}, seed {cfg.seed}",
+        majority_rate=majority,
+        paper_accuracy=beside(record, "paper"),
+    )
+    return write_record(folder, record)

@@ -12,11 +12,22 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lra.commands.campaign import Campaign
-    from lra.results.collect import Record
+    from lra.results.schema import Record
     from lra.results.tables import TextTable
 
     Draw = Callable[[Path], Path]
     Make = Callable[[list[Record], str], tuple[TextTable, Draw | None]]
+
+
+def check_out(out: str | None, example: str) -> None:
+    """Refuse, before anything runs, a file that cannot be one.
+
+    Raises:
+        UserError: when `out` names a folder, or nothing.
+    """
+    if out is not None and (not str(out) or Path(out).expanduser().is_dir()):
+        place = Path(out) / example
+        raise UserError(f"out={out} is {'a folder' if out else 'empty'}; type a file, for example out={place}")
 
 
 def write_tasks(campaign: Campaign, console: Console, kind: str, make: Make) -> None:
@@ -25,12 +36,13 @@ def write_tasks(campaign: Campaign, console: Console, kind: str, make: Make) -> 
     `make` gets a task's records and a title; it gives the table, and what draws the figure (None: nothing to draw).
     """
     from lra.results.provenance import provenance_notes
+    from lra.results.titles import title_of
 
     records = campaign.records()
     for task in campaign.tasks():
         mine = [one for one in records if one["identity"]["task"] == task]
-        table, draw = make(mine, campaign.title(task))
-        table.notes.extend([*provenance_notes(mine), *campaign.troubles])
+        table, draw = make(mine, title_of(task, mine))
+        table = table.with_notes(*provenance_notes(mine), *campaign.troubles)
         name = f"{kind}-{task}"
         write_out(campaign, console, name, table, [] if draw is None else campaign.figure(name, draw))
 
@@ -46,6 +58,7 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
         figures: drawn beside it.
     """
     from lra.files import replace_text
+    from lra.results.text import visible
 
     form, out = campaign.settings.format, campaign.settings.out
     if out is not None and form == "terminal":
@@ -58,10 +71,10 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
     elif out is None:
         print(table.to_text(form), end="")
     else:
-        replace_text(Path(out), table.to_text(form))
-        console.print(f"written: {out}")
+        replace_text(Path(out).expanduser(), table.to_text(form))
+        console.print(f"written: {visible(str(out))}", markup=False)
     for figure in figures:
-        console.print(f"figure   {figure}")
+        console.print(f"figure   {visible(str(figure))}", markup=False)
 
 
 def _print_table(console: Console, table: TextTable) -> None:

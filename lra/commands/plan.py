@@ -125,7 +125,7 @@ def _states(cells: list[Cell]) -> list[str]:
         if is_leased(cell.folder):
             states.append(f"seed {cell.cfg.seed} running, step {steps:,}")
         elif failure is not None:
-            states.append(f"seed {cell.cfg.seed} failed: {failure[0]}")
+            states.append(f"seed {cell.cfg.seed} failed: {failure.error}")
         elif steps:
             states.append(f"seed {cell.cfg.seed} begun, step {steps:,}")
     return states

@@ -9,7 +9,6 @@ already is not appended again. Refused: records of a changed checkout (git says 
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,33 +17,45 @@ from lra.types import UserError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
+    from lra.results.schema import Record
+
 
 def run(cfg: DictConfig) -> None:
     """Append what is new."""
     from lra.commands.console import make_console
-    from lra.files import replace_text
-    from lra.results.collect import collect, describe
+    from lra.commands.names import checked_name
+    from lra.results.collect import collect
+    from lra.results.published import append_new
+    from lra.results.text import visible
 
     if cfg.name is None or (cfg.run is None) == (cfg.run_group is None):
         raise UserError("say what and where: lra publish run_group=table name=paper_table, or run=FOLDER name=…")
-    place = Path(cfg.paths.runs) / cfg.run_group if cfg.run is None else Path(cfg.run).expanduser()
+    name = checked_name(cfg.name, "name=", "paper_table")
+    place = Path(cfg.paths.runs) / str(cfg.run_group) if cfg.run is None else Path(cfg.run).expanduser()
     found = collect(place)
     if not found.records:
         raise UserError("; ".join([f"no record is below {place}", *found.troubles]))
     console = make_console()
     for trouble in found.troubles:
         console.print(trouble, markup=False)
-    target = Path(cfg.to).expanduser() / f"{cfg.name}.jsonl"
-    before = target.read_text() if target.exists() else ""
-    there = [json.loads(line) for line in before.splitlines()]
-    new = [record for record in found.records if record not in there]
-    for record in new:
-        commit = record["provenance"].get("git_commit") or "none"
-        if commit.endswith("-dirty") and not cfg.dirty:
-            raise UserError(
-                f"{describe(record)} is of a changed checkout ({commit}): commit and run it again, or type dirty=true"
-            )
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if new:
-        replace_text(target, before + "".join(json.dumps(record) + "\n" for record in new))
-    console.print(f"{len(new)} records appended, {len(found.records) - len(new)} were there: {target}")
+
+    def choose(there: list[Record]) -> list[Record]:
+        new = [record for record in found.records if record not in there]
+        for record in new:
+            _check_commit(record, dirty=cfg.dirty)
+        return new
+
+    target = Path(cfg.to).expanduser() / f"{name}.jsonl"
+    count = append_new(target, choose)
+    line = f"{count} records appended, {len(found.records) - count} were there: {target}"
+    console.print(visible(line), markup=False)
+
+
+def _check_commit(record: Record, *, dirty: bool) -> None:
+    from lra.results.collect import describe
+
+    commit = record["provenance"].get("git_commit") or "none"
+    if commit.endswith("-dirty") and not dirty:
+        raise UserError(
+            f"{describe(record)} is of a changed checkout ({commit}): commit and run it again, or type dirty=true"
+        )

@@ -23,8 +23,9 @@ from lra.types import UserError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from lra.results.collect import Collection, Record
+    from lra.results.collect import Collection
     from lra.results.report import Sample, Section
+    from lra.results.schema import Record
 
 SHEET = 16  # images shown of a task
 
@@ -32,12 +33,15 @@ SHEET = 16  # images shown of a task
 def run(cfg: DictConfig) -> None:
     """Write the page."""
     from lra.commands.console import make_console, size_text
+    from lra.commands.output import check_out
     from lra.results.collect import collect
     from lra.results.reference import REFERENCES
     from lra.results.report import write_report
+    from lra.results.text import visible
 
     if cfg.reference not in REFERENCES:
         raise UserError(f"reference={cfg.reference} is not known; choose one of {', '.join(REFERENCES)}")
+    check_out(cfg.out, "report.html")
     group = Path(cfg.paths.runs) / cfg.run_group
     found = collect(group)
     if not found.records:
@@ -52,7 +56,7 @@ def run(cfg: DictConfig) -> None:
         samples=_samples(cfg, found.records) if cfg.samples else [],
         troubles=found.troubles,
     )
-    make_console().print(f"{path}  {size_text(path.stat().st_size)}")
+    make_console().print(f"{visible(str(path))}  {size_text(path.stat().st_size)}", markup=False)
 
 
 def _groups(runs: Path) -> str:
@@ -67,11 +71,11 @@ def _sections(found: Collection, reference: str) -> list[Section]:
 
     kinds: dict[tuple[str, str], list[int]] = defaultdict(list)
     for number, record in enumerate(found.records):
-        kinds[record["identity"]["protocol"]["name"], record["identity"]["size"]].append(number)
+        kinds[record["identity"]["protocol"], record["identity"]["size"]].append(number)
     sections = []
     for (protocol, size), numbers in sorted(kinds.items()):
         records = [found.records[number] for number in numbers]
-        table = accuracy_table(records, reference=reference, protocol=protocol, size=size)
+        table = accuracy_table(records, reference=reference)
         name = f"Protocol {protocol}" if size == "full" else f"Protocol {protocol}, size {size}"
         sections.append(Section(name=name, tables=[table]))
         for task in dict.fromkeys(record["identity"]["task"] for record in records):
@@ -88,19 +92,19 @@ def _task_section(name: str, found: Collection, numbers: list[int]) -> Section:
     from lra.results.plots import learning_curves
     from lra.results.provenance import provenance_notes
     from lra.results.report import Section, svg
+    from lra.results.titles import holding
 
     records = [found.records[number] for number in numbers]
     task, rate = records[0]["identity"]["task"], records[0]["outcome"]["majority_rate"]
     tables, figures = [], []
     compared, points = contenders(records), landmark_points(records)
     if len(compared) > 1:
-        tables.append(comparison_table(task, compared, title="Side by side"))
+        tables.append(comparison_table(task, compared, title=f"Side by side: {holding(records)}"))
         figures.append(svg(partial(plot_pareto, compared, title=task, majority_rate=rate)))
     if sum(point.num_landmarks is not None for point in points) > 1:
-        tables.append(landmark_table(points, title="Landmarks"))
+        tables.append(landmark_table(points, title=f"Landmarks: {holding(records)}"))
         figures.append(svg(partial(plot_landmarks, points, title=task, majority_rate=rate)))
-    for table in tables:
-        table.notes.extend(provenance_notes(records))
+    tables = [table.with_notes(*provenance_notes(records)) for table in tables]
     curves = _curves(records, [found.sources[number] for number in numbers])
     if curves:
         figures.append(svg(partial(learning_curves, curves, title="Learning curves", majority_rate=rate)))

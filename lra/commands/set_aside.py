@@ -6,13 +6,13 @@ import os
 import re
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from lra.results.record import FILE, read_record
+from lra.results.schema import Record
 from lra.sweeps.lease import RUNNER, TRAINING, LeasedError
 
 
-def set_aside(folder: Path, record: dict[str, Any] | None) -> None:
+def set_aside(folder: Path, record: Record | None) -> None:
     """Move what lies in `folder` beside it, unless the run has no result; call it while holding the lease.
 
     The locks stay, held as they are. The record goes last: after a kill in between, the run still counts as finished,
@@ -28,9 +28,9 @@ def set_aside(folder: Path, record: dict[str, Any] | None) -> None:
     there = read_record(folder)
     if there is None:
         return
-    if there != record:
+    if record is None or there != record:
         raise LeasedError(f"another process has just finished this run: {folder}")
-    place = _place(folder, str(there["provenance"]["finished_at"]))
+    place = _place(folder, record["provenance"]["finished_at"])
     place.mkdir(exist_ok=True)
     names = sorted({path.name for path in folder.iterdir()} - {TRAINING, RUNNER}, key=lambda name: name == FILE)
     for name in names:

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from lra.results.reference import PAPER_STEPS, PASS_BAND, paper_accuracy
+from lra.results.paper import beside, departures
+from lra.results.reference import PASS_BAND, paper_accuracy
+from lra.results.schema import Record
 from lra.results.statistics import binomial_error
+from lra.results.text import visible, visible_lines
 
 
-def print_summary(console: Console, folder: Path, record: dict[str, Any]) -> None:
+def print_summary(console: Console, folder: Path, record: Record) -> None:
     """Print the table of one record, and say what it is worth."""
     identity, outcome, cost = record["identity"], record["outcome"], record["cost"]
-    paper = paper_accuracy(identity["attention"], identity["task"])
+    paper = beside(record, "paper")
     measured, majority = 100 * outcome["test_accuracy"], 100 * outcome["majority_rate"]
-    table = Table(title=f"{identity['task']}, protocol {identity['protocol']['name']}, size {identity['size']}")
+    title = f"{identity['task']}, protocol {identity['protocol']}, size {identity['size']}"
+    table = Table(title=Text(visible(title)))
     for name in ("attention", "steps", "test accuracy", "paper", "majority class", "training"):
         table.add_column(name, justify="left" if name == "attention" else "right")
     table.add_row(
-        identity["attention"],
+        Text(visible(identity["attention"])),
         f"{outcome['steps']:,}",
         f"{measured:.2f} %",
         "–" if paper is None else f"{paper:.2f} %",
@@ -29,11 +33,12 @@ def print_summary(console: Console, folder: Path, record: dict[str, Any]) -> Non
         f"{cost['train_seconds']:,.0f} s",
     )
     console.print(table)
-    console.print(verdict(record))
-    console.print(f"learning curve  {folder / 'curve.png'}\nrecord          {folder / 'result.json'}")
+    console.print(visible_lines(verdict(record)), markup=False)
+    for what, path in (("learning curve", folder / "curve.png"), ("record", folder / "result.json")):
+        console.print(f"{what:<16}{visible(str(path))}", markup=False)
 
 
-def verdict(record: dict[str, Any]) -> str:
+def verdict(record: Record) -> str:
     """One or two sentences: against the majority class, and against the paper if the run may be compared with it."""
     identity, outcome = record["identity"], record["outcome"]
     measured, majority, tested = outcome["test_accuracy"], outcome["majority_rate"], outcome["test_examples"]
@@ -43,7 +48,7 @@ def verdict(record: dict[str, Any]) -> str:
         f"beats the majority class by {gain:.1f}" if gain > 0 else f"does not beat the majority class: {gain:+.1f}"
     )
     lines = [f"It {against} points (one standard error of this test: {100 * noise:.1f} points)."]
-    if identity.get("dev_split") == "test":
+    if record["settings"]["task"].get("dev_split") == "test":
         lines.append(
             "Its checkpoint was chosen on the test split, as the paper's (protocol.text_dev=held_out: on train)."
         )
@@ -54,11 +59,11 @@ def verdict(record: dict[str, Any]) -> str:
         )
         return "\n".join(lines)
     task = identity["task"]
-    paper, band, steps = paper_accuracy(identity["attention"], task), PASS_BAND.get(task), PAPER_STEPS.get(task)
+    paper, band, apart = paper_accuracy(identity["attention"], task), PASS_BAND.get(task), departures(record)
     if record["provenance"]["data_origin"] == "stand-in":
         lines.append(f"Its data only stand in for {task}: this is no result of that task.")
-    elif paper is not None and steps != outcome["steps"]:
-        lines.append(f"{outcome['steps']:,} steps are not the paper's {steps:,}: not comparable with its accuracy.")
+    elif paper is not None and apart:
+        lines.append(f"Not the paper's settings, so not comparable with its accuracy: {', '.join(apart)}.")
     elif paper is not None and band is not None:
         difference = 100 * measured - paper
         where = "inside" if abs(difference) <= band else "outside"

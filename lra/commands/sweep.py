@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lra.commands.campaign import Campaign
-    from lra.results.collect import Record
+    from lra.results.schema import Record
     from lra.results.tables import TextTable
 
 EXACT = "landmarks_exact"  # the sweep of the line to compare with

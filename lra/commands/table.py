@@ -40,9 +40,5 @@ def show(campaign: Campaign, console: Console) -> None:
     from lra.commands.output import write_out
     from lra.results.accuracy_table import accuracy_table
 
-    settings, cfg = campaign.settings, campaign.cells[0].cfg
-    table = accuracy_table(
-        campaign.records(), reference=settings.reference, protocol=cfg.protocol.name, size=cfg.size.name
-    )
-    table.notes.extend(campaign.troubles)
-    write_out(campaign, console, "table", table, [])
+    table = accuracy_table(campaign.records(), reference=campaign.settings.reference)
+    write_out(campaign, console, "table", table.with_notes(*campaign.troubles), [])

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
 
+    from lra.results.schema import Record
 
-def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced: dict[str, Any] | None) -> None:
+
+def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
     """Train in as many processes as there are devices; this one only starts them and waits.
 
     `replaced` is the result that the run has and that `force=true` replaces.

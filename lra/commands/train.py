@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
 
+    from lra.results.schema import Record
+
 
 def run(cfg: DictConfig) -> None:
     """Train, test, record; or show what is there."""
@@ -72,7 +74,7 @@ def run(cfg: DictConfig) -> None:
         _train(cfg, folder, console, replaced=record)
 
 
-def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: dict[str, Any] | None) -> None:
+def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
     import pytorch_lightning as pl
     from omegaconf import OmegaConf
 
@@ -115,7 +117,7 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: dict[st
 
 def _fit_and_test(
     cfg: DictConfig, folder: Path, console: Console, module: Any, datamodule: Any, parameters: int
-) -> dict[str, Any] | None:
+) -> Record | None:
     from lra import build
     from lra.commands.outcome import write_result
     from lra.signals import Stopped

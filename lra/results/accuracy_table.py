@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from lra.results.cells import Cell, Row, make_rows
-from lra.results.collect import Record
+from lra.results.provenance import precisions, unrecorded_notes
 from lra.results.reference import PASS_BAND, SOURCES, TASKS
+from lra.results.schema import Record
 from lra.results.tables import MISSING, TextTable, number
+from lra.results.titles import holding
 
+MOST_REASONS = 4
 MARKS = {"official": "", "altered": "†", "generated": "‡", "stand-in": "§"}
 ORIGINS = {
     "altered": "† data not the published archive's",
@@ -17,28 +20,28 @@ ORIGINS = {
 }
 
 
-def accuracy_table(records: list[Record], *, reference: str, protocol: str, size: str) -> TextTable:
+def accuracy_table(records: list[Record], *, reference: str) -> TextTable:
     """Rows of attentions, columns of tasks: value ± spread (seeds), the published value, the difference.
 
-    Records of another protocol or size are not in it; nor are, at size=full, stand-ins for a task's data.
+    Stand-ins for a task's data at size=full are not in it.
     """
-    wanted = [
-        one for one in records if (one["identity"]["protocol"]["name"], one["identity"]["size"]) == (protocol, size)
-    ]
-    shown = [one for one in wanted if size != "full" or one["provenance"]["data_origin"] != "stand-in"]
+    shown = [one for one in records if not _is_stand_in(one)]
     tasks = TASKS + tuple(sorted({one["identity"]["task"] for one in shown} - set(TASKS)))
     rows = make_rows(shown, reference=reference, tasks=tasks)
     lines: list[list[str]] = []
     for row in rows:
         lines += _lines(row, tasks, reference)
     return TextTable(
-        title=f"Test accuracy (%), protocol {protocol}"
-        + ("" if size == "full" else f", size={size}: NOT the benchmark"),
+        title=", ".join(filter(None, ["Test accuracy (%)", holding(shown)])),
         columns=("attention", *tasks, "average", "parameters", "hours"),
         rows=lines,
-        notes=_notes(shown, rows, reference, left_out=len(wanted) - len(shown)),
+        notes=_notes(shown, rows, reference, left_out=len(records) - len(shown)),
         numbers=[_numbers(row, task, cell, reference) for row in rows for task, cell in row.cells.items()],
     )
+
+
+def _is_stand_in(record: Record) -> bool:
+    return record["identity"]["size"] == "full" and record["provenance"]["data_origin"] == "stand-in"
 
 
 def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
@@ -80,7 +83,6 @@ def _difference(cell: Cell | None) -> str:
 def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: int) -> list[str]:
     if not records:
         return ["No record yet: lra table run makes them."]
-    identities, costs = [one["identity"] for one in records], [one["cost"] for one in records]
     origins = sorted({one["provenance"]["data_origin"] for one in records} & set(ORIGINS))
     notes = [
         "value ± standard deviation over seeds (number of seeds); average of complete rows only; hours: mean training"
@@ -88,16 +90,22 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
         "Tested: every test example, with the checkpoint that was best on dev"
         + (
             "; Text's dev split is its test split."
-            if any(one.get("dev_split") == "test" for one in identities)
+            if any(one["settings"]["task"].get("dev_split") == "test" for one in records)
             else "."
         ),
-        f"precision {', '.join(sorted({cost['precision'] for cost in costs}))};"
-        f" device {', '.join(sorted({cost['device'] for cost in costs}))}.",
+        f"precision {', '.join(precisions(records))} (the released runs': 16-mixed);"
+        f" device {', '.join(sorted({one['cost']['device'] for one in records}))}.",
+        *unrecorded_notes(records),
     ]
     if any(cell is not None and cell.reference is not None for row in rows for cell in row.cells.values()):
         bands = ", ".join(f"{task} ±{band:g}" for task, band in PASS_BAND.items())
-        judged = f" in/OUT: of the band around its cell ({bands})." if reference == "paper" else ""
+        judged = (
+            f" in/OUT: of the band around its cell ({bands})."
+            if reference == "paper"
+            else " Of other settings than these runs: beside for information, not judged."
+        )
         notes.append(f"{reference}: {SOURCES[reference]}.{judged}")
+    notes += _departures(rows)
     stuck = [
         f"{row.name} on {task} {cell.count - cell.converged} of {cell.count}"
         for row in rows
@@ -110,6 +118,24 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
     if left_out:
         notes.append(f"{left_out} records on stand-in data are left out.")
     return notes
+
+
+def _departures(rows: list[Row]) -> list[str]:
+    """One note: beside which cells the paper's number does not stand, and why."""
+    cells: dict[tuple[str, ...], list[str]] = {}
+    for row in rows:
+        for task, cell in row.cells.items():
+            if cell is not None and cell.departures:
+                cells.setdefault(cell.departures, []).append(f"{row.name} on {task}")
+    if not cells:
+        return []
+    why = [f"{', '.join(names)}: {_few(reasons)}" for reasons, names in cells.items()]
+    return [f"Not the paper's settings, so without its number: {'; '.join(why)}."]
+
+
+def _few(reasons: tuple[str, ...]) -> str:
+    more = f" and {len(reasons) - MOST_REASONS} more" if len(reasons) > MOST_REASONS else ""
+    return ", ".join(reasons[:MOST_REASONS]) + more
 
 
 def _numbers(row: Row, task: str, cell: Cell | None, reference: str) -> dict[str, Any]:

@@ -7,8 +7,9 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lra.results.collect import Record
-from lra.results.reference import PAPER_STEPS, PASS_BAND, REFERENCES, TASKS
+from lra.results.paper import beside, departures
+from lra.results.reference import PASS_BAND, TASKS, paper_accuracy
+from lra.results.schema import Record
 from lra.results.statistics import binomial_error, converged, sample_std
 from lra.results.variants import group_by_variant
 
@@ -21,7 +22,8 @@ class Cell:
         count: seeds.
         mean, std: over seeds; no spread for one seed.
         noise: binomial standard error of one test.
-        reference: the published accuracy, None where there is none or where it may not be compared.
+        reference: the published accuracy, None where there is none or where it may not stand beside.
+        departures: what sets the runs apart from those of the paper, where it has a number that so may not stand here.
         inside: whether the mean is in the band around the paper's accuracy; None without one, or beside another
             reference.
         converged: seeds that are clearly above the majority class.
@@ -34,6 +36,7 @@ class Cell:
     std: float | None
     noise: float
     reference: float | None
+    departures: tuple[str, ...]
     inside: bool | None
     converged: int
     parameters: int
@@ -88,19 +91,23 @@ def make_rows(records: list[Record], *, reference: str, tasks: tuple[str, ...] =
 
 
 def make_cell(records: list[Record], reference: str) -> Cell:
-    """The cell of records that differ in nothing but the seed."""
+    """The cell of records that differ in nothing but the seed; `reference` is one of `REFERENCES`."""
     outcomes = [record["outcome"] for record in records]
     costs = [record["cost"] for record in records]
     accuracies = [100 * outcome["test_accuracy"] for outcome in outcomes]
     mean = statistics.fmean(accuracies)
-    published = _comparable(records[0], reference)
-    band = PASS_BAND.get(records[0]["identity"]["task"]) if reference == "paper" else None
+    identity = records[0]["identity"]
+    every = {beside(record, reference) for record in records}
+    published = every.pop() if len(every) == 1 else None
+    apart = next(filter(None, map(departures, records)), []) if reference == "paper" else []
+    band = PASS_BAND.get(identity["task"]) if reference == "paper" else None
     return Cell(
         count=len(records),
         mean=mean,
         std=sample_std(accuracies),
         noise=100 * binomial_error(mean / 100, outcomes[0]["test_examples"]),
         reference=published,
+        departures=tuple(apart) if paper_accuracy(identity["attention"], identity["task"]) is not None else (),
         inside=None if published is None or band is None else abs(mean - published) <= band,
         converged=sum(converged(one["test_accuracy"], one["majority_rate"], one["test_examples"]) for one in outcomes),
         parameters=costs[0]["parameters"],
@@ -109,17 +116,6 @@ def make_cell(records: list[Record], reference: str) -> Cell:
         peak_memory_bytes=statistics.fmean(cost["peak_memory_bytes"] for cost in costs),
         origins=frozenset(record["provenance"]["data_origin"] for record in records),
     )
-
-
-def _comparable(record: Record, reference: str) -> float | None:
-    """The published accuracy, if a run did what the benchmark says: its size, the paper's steps, the task's data."""
-    identity = record["identity"]
-    task = identity["task"]
-    if identity["size"] != "full" or record["outcome"]["steps"] != PAPER_STEPS.get(task):
-        return None
-    if record["provenance"]["data_origin"] == "stand-in":
-        return None
-    return REFERENCES[reference].get(identity["attention"], {}).get(task)
 
 
 def average_error(row: Row) -> float:

@@ -6,12 +6,15 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from lra.results.record import FILE, parse_record
+from lra.results.reading import parse_json, validated
+from lra.results.record import FILE, read_text
+from lra.results.schema import Record
+from lra.results.settings import hash_of
+from lra.results.text import visible
 from lra.types import UserError
 
-Record = dict[str, Any]
+__all__ = ["Collection", "Record", "collect", "data_of", "describe", "finished_at", "records_in", "run_key"]
 
 
 @dataclass
@@ -32,58 +35,75 @@ class Collection:
 def collect(place: Path) -> Collection:
     """Every record below a folder (`result.json`, `*.jsonl`), or in one such file.
 
-    Of two records of one run (same settings, same seed) the later one counts; the other is named, unless they are the
-    very same. A run that was moved aside by `force=true` is an old one and does not count.
+    Of two records of one run (same settings, same data, same seed) the later one counts; the other is named and left
+    out, unless they are the very same. A run that was moved aside by `force=true` is an old one and does not count.
     """
     found = Collection()
-    latest: dict[tuple[object, ...], tuple[Record, Path]] = {}
-    for path, where, text in _texts(place):
-        try:
-            record = parse_record(text, where)
-        except UserError as error:
-            found.troubles.append(f"left out: {error}")
+    latest: dict[tuple[object, ...], tuple[Record, Path, str]] = {}
+    for path, where, record in records_in(place):
+        if isinstance(record, UserError):
+            found.troubles.append(visible(f"left out: {record}"))
             continue
         key = run_key(record)
-        other = latest[key][0] if key in latest else None
-        if other is not None and other != record:
-            found.troubles.append(f"two records of {describe(record)}: the later one counts ({where})")
-        if other is None or finished_at(record) >= finished_at(other):
-            latest[key] = (record, path)
+        older, newer = latest.get(key), (record, path, where)
+        if older is None:
+            latest[key] = newer
+        elif older[0] != record:
+            if finished_at(record) < finished_at(older[0]):
+                older, newer = newer, older
+            latest[key] = newer
+            found.troubles.append(
+                visible(f"left out: {older[2]}: another record of {describe(record)} is later and counts: {newer[2]}")
+            )
     ordered = sorted(latest.values(), key=lambda found: json.dumps(run_key(found[0])))
-    found.records, found.sources = [record for record, _ in ordered], [path for _, path in ordered]
+    found.records, found.sources = [record for record, *_ in ordered], [path for _, path, _ in ordered]
     return found
 
 
+def records_in(place: Path) -> Iterator[tuple[Path, str, Record | UserError]]:
+    """The file of each record, where in it the record stands, and the record, or what is wrong with it."""
+    if place.is_dir():
+        files = sorted(path for path in place.rglob("*") if path.name == FILE or path.suffix == ".jsonl")
+    else:
+        files = [place] if place.exists() else []
+    for path in files:
+        if ".replaced-" in path.parent.name:
+            continue
+        try:
+            lines = read_text(path).split("\n") if path.suffix == ".jsonl" else [read_text(path)]
+        except UserError as error:
+            yield path, str(path), error
+            continue
+        for number, line in enumerate(lines, start=1):
+            where = f"{path}, line {number}" if path.suffix == ".jsonl" else str(path)
+            try:
+                value = parse_json(line, where) if line.strip() or path.suffix != ".jsonl" else {}
+                if path.suffix == ".jsonl" and isinstance(value, dict) and not value.keys() & {"identity", "outcome"}:
+                    continue  # other measurements lie there too: speeds, stores
+                yield path, where, validated(value, where)
+            except UserError as error:
+                yield path, where, error
+
+
 def run_key(record: Record) -> tuple[object, ...]:
-    """What makes two records those of one run: settings and seed."""
-    identity = record["identity"]
-    return (identity["task"], identity["attention"], record["provenance"]["config_hash"], identity["seed"])
+    """What makes two records those of one run: settings, data and seed."""
+    identity, config_hash = record["identity"], record["provenance"]["config_hash"]
+    names = (identity["task"], identity["attention"], config_hash, identity["seed"])
+    return (*names, hash_of(record["settings"]), data_of(record))
+
+
+def data_of(record: Record) -> str:
+    """Eight hex digits that two records share exactly when their data are the same, array by array."""
+    return hash_of(record["provenance"]["data_sha256"])
 
 
 def finished_at(record: Record) -> str:
     """When the run finished, ISO 8601 in UTC, so that text order is time order."""
-    return str(record["provenance"]["finished_at"])
+    return record["provenance"]["finished_at"]
 
 
 def describe(record: Record) -> str:
     """A run in a few words."""
     identity = record["identity"]
-    settings = f"{identity['protocol']['name']}, {identity['size']}, {record['provenance']['config_hash']}"
-    return f"{identity['task']}/{identity['attention']} seed {identity['seed']} ({settings})"
-
-
-def _texts(place: Path) -> Iterator[tuple[Path, str, str]]:
-    """The file of each record, where in it it stands, and its JSON text."""
-    if place.is_file():
-        files = [place]
-    else:
-        files = sorted(path for path in place.rglob("*") if path.name == FILE or path.suffix == ".jsonl")
-    for path in files:
-        if ".replaced-" in path.parent.name:
-            continue
-        if path.suffix != ".jsonl":
-            yield path, str(path), path.read_text()
-            continue
-        for number, line in enumerate(path.read_text().splitlines(), start=1):
-            if '"identity"' in line or not line.startswith("{"):  # other measurements lie there too: speeds, stores
-                yield path, f"{path}, line {number},", line
+    settings = f"{identity['protocol']}, {identity['size']}, {record['provenance']['config_hash']}"
+    return visible(f"{identity['task']}/{identity['attention']} seed {identity['seed']} ({settings})")

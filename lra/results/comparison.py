@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lra.results.cells import Cell, make_cell
-from lra.results.collect import Record
 from lra.results.correctness import unpack_correct
 from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES
+from lra.results.schema import Record
 from lra.results.statistics import LEAST_SEEDS_FOR_T, Interval, binomial_error, paired_bootstrap, paired_t
 from lra.results.tables import MISSING, TextTable, number
 from lra.results.variants import group_by_variant

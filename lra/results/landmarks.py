@@ -3,57 +3,76 @@
 from __future__ import annotations
 
 import statistics
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
 from lra.results.cells import Cell, make_cell
-from lra.results.collect import Record
+from lra.results.schema import Approximation, Record
 from lra.results.statistics import sample_std
 from lra.results.tables import TextTable, number
+from lra.results.variants import NOT_RECORDED, group_by_variant
+
+SWEPT = "attention.num_landmarks"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One number of landmarks, or exact attention.
+    """One number of landmarks, or exact attention, of one variant.
 
     Attributes:
         num_landmarks: M; None for exact attention.
+        variant: the attention and what, beside the landmarks, sets these runs apart: a row's name.
         cell: its seeds together.
         pinv_residual, attention_error: mean over seeds, and standard deviation (None for one seed); None where the
             records have none.
     """
 
     num_landmarks: int | None
+    variant: str
     cell: Cell
     pinv_residual: tuple[float, float | None] | None
     attention_error: tuple[float, float | None] | None
 
 
 def landmark_points(records: list[Record]) -> list[Point]:
-    """Points of one task's records by number of landmarks, exact attention last; other attentions do not count."""
-    groups: dict[int | None, list[Record]] = defaultdict(list)
-    for record in records:
-        identity = record["identity"]
-        if identity["attention"] == "nystrom":
-            groups[identity["attention_settings"]["num_landmarks"]].append(record)
-        elif identity["attention"] == "full":
-            groups[None].append(record)
-    order = sorted(groups, key=lambda count: float("inf") if count is None else count)
-    return [
-        Point(
-            num_landmarks=count,
-            cell=make_cell(groups[count], "paper"),
-            pinv_residual=_error(groups[count], "pinv_residual"),
-            attention_error=_error(groups[count], "attention_error"),
-        )
-        for count in order
-    ]
+    """Points of one task's records by variant and number of landmarks, exact attention last; others do not count."""
+    points = []
+    for name, members in group_by_variant(records, but=(SWEPT,)).items():
+        counts = {_count(record) for record in members if record["identity"]["attention"] in ("nystrom", "full")}
+        for count in counts:
+            seeds = [record for record in members if _count(record) == count]
+            points.append(
+                Point(
+                    num_landmarks=count,
+                    variant=name,
+                    cell=make_cell(seeds, "paper"),
+                    pinv_residual=_error([one["pinv_residual"] for one in _measured(seeds)]),
+                    attention_error=_error([one["attention_error"] for one in _measured(seeds)]),
+                )
+            )
+    return sorted(points, key=lambda point: (point.num_landmarks is None, point.variant, point.num_landmarks or 0))
 
 
-def _error(records: list[Record], name: str) -> tuple[float, float | None] | None:
-    values = [record["approximation"][name] for record in records if "approximation" in record]
+def _count(record: Record) -> int | None:
+    """Landmarks; 0 where they were not recorded, None for exact attention."""
+    return (
+        None if record["identity"]["attention"] == "full" else record["settings"]["attention"].get("num_landmarks", 0)
+    )
+
+
+def _measured(records: list[Record]) -> list[Approximation]:
+    return [record["approximation"] for record in records if "approximation" in record]
+
+
+def _error(values: list[float]) -> tuple[float, float | None] | None:
     return (statistics.fmean(values), sample_std(values)) if values else None
+
+
+def point_name(point: Point) -> str:
+    """`64`, `exact`, or `64 (model.num_layers=1)`: what a point's row is called."""
+    count = "exact" if point.num_landmarks is None else str(point.num_landmarks or NOT_RECORDED)
+    _, bracket, apart = point.variant.partition(" (")
+    return f"{count}{bracket}{apart}"
 
 
 def landmark_table(points: list[Point], *, title: str) -> TextTable:
@@ -63,7 +82,7 @@ def landmark_table(points: list[Point], *, title: str) -> TextTable:
         cell = point.cell
         rows.append(
             [
-                "exact" if point.num_landmarks is None else str(point.num_landmarks),
+                point_name(point),
                 str(cell),
                 f"{1 / cell.steps_per_second:.3f}",
                 f"{cell.peak_memory_bytes / 2**20:,.0f}",
@@ -86,6 +105,7 @@ def _numbers(point: Point) -> dict[str, Any]:
     cell = point.cell
     flat: dict[str, Any] = {
         "num_landmarks": "exact" if point.num_landmarks is None else point.num_landmarks,
+        "variant": point.variant,
         "count": cell.count,
         "mean": cell.mean,
         "std": cell.std,

@@ -10,6 +10,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from lra.results.comparison import Contender
+from lra.results.text import for_figure
 
 
 def pareto_front(found: list[Contender]) -> list[Contender]:
@@ -33,7 +34,7 @@ def plot_pareto(found: list[Contender], path: Path, *, title: str, majority_rate
         seconds, error = 1 / cell.steps_per_second, cell.noise if cell.std is None else cell.std
         dots = axis.scatter(seconds, cell.mean, s=400 * cell.peak_memory_bytes / most, alpha=0.5)
         axis.errorbar(seconds, cell.mean, yerr=error, capsize=3, color=dots.get_facecolor()[0], alpha=1)
-        axis.annotate(one.name, (seconds, cell.mean), xytext=(8, 8), textcoords="offset points")
+        axis.annotate(for_figure(one.name), (seconds, cell.mean), xytext=(8, 8), textcoords="offset points")
     front = pareto_front(found)
     axis.plot(
         [1 / one.cell.steps_per_second for one in front],
@@ -50,7 +51,8 @@ def plot_pareto(found: list[Contender], path: Path, *, title: str, majority_rate
     axis.set_xlabel("seconds per training step")
     axis.set_ylabel("test accuracy (%)")
     axis.set_title(
-        f"{title}\nbars: standard deviation over seeds (one seed: noise of the test); area: memory", fontsize=9
+        f"{for_figure(title)}\nbars: standard deviation over seeds (one seed: noise of the test); area: memory",
+        fontsize=9,
     )
     axis.margins(0.15)
     axis.grid(alpha=0.3, which="both")

@@ -11,6 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from lra.files import replacing
+from lra.results.text import for_figure
 
 
 def learning_curve(
@@ -41,7 +42,7 @@ def learning_curve(
     for axis in (loss, accuracy):
         axis.grid(alpha=0.3)
         axis.legend()
-    figure.suptitle(title)
+    figure.suptitle(for_figure(title))
     with replacing(path) as unfinished:
         figure.savefig(unfinished, dpi=120, format="png")
     plt.close(figure)
@@ -68,13 +69,13 @@ def learning_curves(
     """Draw the dev accuracy of every variant against the step, one line for each seed, into a PNG or SVG."""
     figure, axis = plt.subplots(figsize=(8, 4), layout="constrained")
     for number, (name, seeds) in enumerate(curves.items()):
-        for label, rows in zip([name, *[None] * len(seeds)], seeds, strict=False):
+        for label, rows in zip([for_figure(name), *[None] * len(seeds)], seeds, strict=False):
             points = [(row["step"], 100 * row["dev/accuracy"]) for row in rows if "dev/accuracy" in row]
             axis.plot(*zip(*points, strict=True), color=f"C{number}", alpha=0.8, lw=1.2, marker=".", ms=3, label=label)
     axis.axhline(100 * majority_rate, ls=":", color="tab:red", label=f"majority class {100 * majority_rate:.1f}")
     axis.set_xlabel("step")
     axis.set_ylabel("dev accuracy (%)")
-    axis.set_title(title)
+    axis.set_title(for_figure(title))
     axis.grid(alpha=0.3)
     axis.legend(fontsize=8)
     figure.savefig(path, dpi=130)

@@ -1,8 +1,12 @@
-"""What belongs under every table: where the data came from, on what it was computed."""
+"""What belongs under every table: where the data came from, on what it was computed, what was not recorded."""
 
 from __future__ import annotations
 
-from lra.results.collect import Record
+from lra.results.schema import Record
+from lra.results.variants import NOT_RECORDED
+
+GROUPS = ("model", "recipe")
+KEYS = {"task": ("data", "dev_split"), "trainer": ("accelerator",)}
 
 
 def provenance_notes(records: list[Record]) -> list[str]:
@@ -11,10 +15,35 @@ def provenance_notes(records: list[Record]) -> list[str]:
         return []
     task = records[0]["identity"]["task"]
     origins = sorted({record["provenance"]["data_origin"] for record in records})
-    machines = sorted({f"{record['cost']['device']}, {record['cost']['precision']}" for record in records})
-    notes = [f"data: {', '.join(origins)}; {'; '.join(machines)}; tested with the checkpoint that was best on dev."]
-    if any(record["identity"].get("dev_split") == "test" for record in records):
+    devices = sorted({record["cost"]["device"] for record in records})
+    computed = f"{'; '.join(devices)}, {', '.join(precisions(records))}"
+    notes = [f"data: {', '.join(origins)}; {computed}; tested with the checkpoint that was best on dev."]
+    if any(record["settings"]["task"].get("dev_split") == "test" for record in records):
         notes.append("The dev split is the test split, as the paper's.")
     if "stand-in" in origins:
         notes.append(f"The data only stand in for {task}: no result of that task.")
-    return notes
+    return notes + unrecorded_notes(records)
+
+
+def precisions(records: list[Record]) -> list[str]:
+    """The precisions that were computed in."""
+    trainers = [record["settings"].get("trainer") for record in records]
+    return sorted({NOT_RECORDED if trainer is None else trainer["precision"] for trainer in trainers})
+
+
+def unrecorded_notes(records: list[Record]) -> list[str]:
+    """One line about settings that older records do not hold; none if all hold them."""
+    lacking: dict[tuple[str, ...], int] = {}
+    for record in records:
+        missing = tuple(_missing(record))
+        if missing:
+            lacking[missing] = lacking.get(missing, 0) + 1
+    said = [f"{count} of {len(records)} records lack {', '.join(missing)}" for missing, count in lacking.items()]
+    return [f"Settings that were {NOT_RECORDED}: {'; '.join(said)}."] if said else []
+
+
+def _missing(record: Record) -> list[str]:
+    settings = record["settings"]
+    groups = [group for group in GROUPS if group not in settings]
+    held = {"task": settings["task"].keys(), "trainer": settings.get("trainer", {}).keys()}
+    return groups + [f"{group}.{key}" for group, keys in KEYS.items() for key in keys if key not in held[group]]

@@ -13,10 +13,13 @@ from typing import Any
 
 import jinja2
 import matplotlib
+from markupsafe import Markup
 
 from lra.files import replace_text
-from lra.results.collect import Record, describe
+from lra.results.collect import describe
+from lra.results.schema import Record
 from lra.results.tables import TextTable
+from lra.results.text import visible_lines
 
 TEMPLATE = Path(__file__).with_name("report.html")
 INK = "#808890"  # of figures: reads on a light and on a dark page
@@ -63,7 +66,9 @@ def write_report(
     troubles: list[str],
 ) -> Path:
     """Write the page in one step; every word in it is escaped, figures are the only markup from outside."""
-    page = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(TEMPLATE.read_text())
+    page = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, finalize=_printable).from_string(
+        TEMPLATE.read_text()
+    )
     runs = [
         {
             "name": describe(record),
@@ -78,10 +83,15 @@ def write_report(
     return path
 
 
-def _readable(record: Record) -> Record:
+def _printable(value: Any) -> Any:
+    """What the template shows, without control characters; figures and what is escaped already stay as they are."""
+    return visible_lines(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _readable(record: Record) -> dict[str, Any]:
     """The record without what only programs read."""
     outcome = {key: value for key, value in record["outcome"].items() if key != "test_correct"}
-    return {**record, "outcome": outcome}
+    return {**dict(record), "outcome": outcome}
 
 
 def svg(draw: Callable[[Path], Path]) -> str:

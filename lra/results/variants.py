@@ -2,71 +2,105 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
-from typing import Any
 
-from lra.results.collect import Record
+from lra.results.collect import data_of
+from lra.results.schema import Record
+from lra.results.settings import Flat, branches, flat, in_words
 
-Settings = dict[str, Any]
+NOT_RECORDED = "not recorded"  # no value has these words: text with a space in it stands in quotes
+ORDER = ("attention", "model", "protocol", "size", "task", "data", "recipe", "trainer")
+OF_THE_TASK = ("task", "data", "recipe")
+Family = tuple[str, ...]
 
 
-def group_by_variant(records: Iterable[Record]) -> dict[str, list[Record]]:
-    """Records by attention and by what sets their settings apart; the keys are names for rows.
+def group_by_variant(records: Iterable[Record], *, but: tuple[str, ...] = ()) -> dict[str, list[Record]]:
+    """Records by attention and by everything that sets their settings and data apart; the keys are names for rows.
 
     A knob of an attention that is not the same in all its records stands in the name: `nystrom (num_landmarks=32)`. Of
-    protocol, size and recipe what most records share goes without saying. So records of other settings never get into
-    one average.
+    all else what most records share goes without saying: among those of a task for its data and recipe, else among all.
+    What a record does not hold, others do, is said to be not recorded; it is nobody's usual value. So records of
+    different settings never get into one average.
+
+    Args:
+        records: any.
+        but: settings that set nothing apart, as `attention.num_landmarks` in a sweep of it.
     """
     records = list(records)
-    settings = [_settings(record) for record in records]
+    settings = [_settings(record, but) for record in records]
     usual = _usual(records, settings)
-    groups: dict[str, list[Record]] = {}
-    for record, chosen in zip(records, settings, strict=True):
-        apart = [
-            f"{key.removeprefix('attention.')}={value}"
-            for key, value in chosen.items()
-            if usual[_family(record, key), key] != repr(value)
-        ]
-        name = record["identity"]["attention"]
-        groups.setdefault(f"{name} ({', '.join(apart)})" if apart else name, []).append(record)
-    return dict(sorted(groups.items()))
+    groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
+    for record, mine in zip(records, settings, strict=True):
+        groups[record["identity"]["attention"], *_apart(record, mine, usual)].append(record)
+    named: dict[str, list[Record]] = defaultdict(list)
+    for (attention, *apart), members in groups.items():
+        unrecorded = _unrecorded(members, but)
+        for record in members:
+            words = [*apart, *unrecorded.get(id(record), [])]
+            named[f"{in_words(attention)} ({', '.join(words)})" if words else in_words(attention)].append(record)
+    return dict(sorted(named.items()))
 
 
-def _usual(records: list[Record], settings: list[Settings]) -> dict[tuple[str, str], str | None]:
-    """For each family of records and each key, the value that goes without saying."""
-    seen: dict[tuple[str, str], Counter[str]] = {}
-    for record, chosen in zip(records, settings, strict=True):
-        for key, value in chosen.items():
-            seen.setdefault((_family(record, key), key), Counter())[repr(value)] += 1
-    return {family: _most(family[1], counts) for family, counts in seen.items()}
+def _settings(record: Record, but: tuple[str, ...]) -> Flat:
+    """What sets runs apart beside task, attention and seed."""
+    data = {"origin": record["provenance"]["data_origin"], "content": data_of(record)}
+    found = flat({**record["settings"], "data": data})
+    return {key: word for key, word in found.items() if key not in ("task.name", "attention.name", *but)}
+
+
+def _usual(records: list[Record], settings: list[Flat]) -> dict[tuple[Family, str], str | None]:
+    """For each family of records and each key that one of them has, the value that goes without saying."""
+    seen: dict[tuple[Family, str], Counter[str]] = defaultdict(Counter)
+    for record, mine in zip(records, settings, strict=True):
+        for key, word in mine.items():
+            seen[_family(record, key), key][word] += 1
+    return {at: _most(at[1], counts) for at, counts in seen.items()}
 
 
 def _most(key: str, counts: Counter[str]) -> str | None:
     """The most frequent value; None, which no value is, for a knob of which there are several."""
     if key.startswith("attention.") and len(counts) > 1:
         return None
-    return max(sorted(counts), key=lambda value: counts[value])
+    return max(sorted(counts), key=lambda word: counts[word])
 
 
-def _family(record: Record, key: str) -> str:
+def _family(record: Record, key: str) -> Family:
     """Among which records a key's value has a usual one."""
-    identity = record["identity"]
-    if key.startswith("attention."):
-        return f"{identity['attention']}, {identity['protocol']['name']}"
-    return str(identity["task"]) if key.startswith("recipe.") else identity["protocol"]["name"]
+    identity, group = record["identity"], key.split(".")[0]
+    if group == "attention":
+        return (group, identity["attention"], identity["protocol"])
+    if group == "protocol" and key != "protocol.name":
+        return (group, identity["protocol"])
+    return (group, identity["task"]) if group in OF_THE_TASK else (group,)
 
 
-def _settings(record: Record) -> Settings:
-    """What sets runs apart beside task, attention and seed, flat."""
-    identity = record["identity"]
-    found = {f"attention.{key}": value for key, value in identity["attention_settings"].items() if key != "name"}
-    found["protocol"] = identity["protocol"]["name"]
-    found |= {f"protocol.{key}": value for key, value in identity["protocol"].items() if key != "name"}
-    found["size"] = identity["size"]
-    for key, value in identity.get("recipe", {}).items():
-        nested = {f"recipe.{key}.{name}": inner for name, inner in value.items()} if isinstance(value, dict) else {}
-        found |= nested or {f"recipe.{key}": value}
-    if any(key.startswith("recipe.") for key in found):  # the schedule repeats these two
-        found = {key: value for key, value in found.items() if not key.startswith("recipe.schedule.")}
-    return found
+def _apart(record: Record, mine: Flat, usual: dict[tuple[Family, str], str | None]) -> list[str]:
+    """In words, what a record has that is not usual, and what it does not hold though others do."""
+    apart, absent = [], []
+    for (family, key), word in usual.items():
+        if family != _family(record, key):
+            continue
+        if key not in mine:
+            absent.append(key)
+        elif mine[key] != word:
+            apart.append(key)
+    group = {name: place for place, name in enumerate(ORDER)}
+    apart.sort(key=lambda key: group.get(key.split(".")[0], len(ORDER)))
+    said = [f"{key.removeprefix('attention.').removesuffix('.name')}={mine[key]}" for key in apart]
+    return said + [f"{key} {NOT_RECORDED}" for key in branches(absent, mine)]
+
+
+def _unrecorded(members: list[Record], but: tuple[str, ...]) -> dict[int, list[str]]:
+    """Records whose recorded settings are the same, and whose hash says that others, not recorded, are not."""
+    hashes: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    places = {}
+    for record in members:
+        settings = flat(record["settings"])
+        places[id(record)] = (record["identity"]["task"], *(settings.get(key, "") for key in but))
+        hashes[places[id(record)]].add(record["provenance"]["config_hash"])
+    return {
+        id(record): [f"unrecorded settings {record['provenance']['config_hash']}"]
+        for record in members
+        if len(hashes[places[id(record)]]) > 1
+    }

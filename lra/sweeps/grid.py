@@ -14,7 +14,9 @@ from omegaconf import DictConfig
 
 from lra import build
 from lra.paths import conf_dir
-from lra.results.record import FILE
+from lra.results.reading import NewerRecordError
+from lra.results.record import read_record
+from lra.types import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +46,13 @@ class Cell:
 
     @property
     def finished(self) -> bool:
-        """Whether the run has its record."""
-        return (self.folder / FILE).exists()
+        """Whether the run has its record; one that cannot be read is none, one of a later version is."""
+        try:
+            return read_record(self.folder) is not None
+        except NewerRecordError:
+            return True
+        except UserError:
+            return False
 
 
 def make_cells(sweep: str, words: Sequence[str]) -> list[Cell]:

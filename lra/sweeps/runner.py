@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import sys
 import time
@@ -12,7 +13,9 @@ from pathlib import Path
 from rich.console import Console
 
 from lra.processes import Child
-from lra.sweeps.failure import forget_failure, read_failure, write_failure
+from lra.results.record import FILE, move_aside
+from lra.results.text import visible
+from lra.sweeps.failure import Failure, forget_failure, read_failure, write_failure
 from lra.sweeps.grid import Cell
 from lra.sweeps.lease import RUNNER, LeasedError, is_leased, lease
 from lra.training.progress import clock
@@ -40,7 +43,7 @@ def outcome_of(cells: Sequence[Cell]) -> Outcome:
     failures = {cell.folder: read_failure(cell.folder) for cell in cells if not cell.finished}
     return Outcome(
         finished=sum(cell.finished for cell in cells),
-        failed={folder: failure[0] for folder, failure in failures.items() if failure is not None},
+        failed={folder: failure.error for folder, failure in failures.items() if failure is not None},
     )
 
 
@@ -53,11 +56,11 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
     Raises:
         Stopped: when a signal has come, after the child has ended in order.
     """
-    started = time.time()
+    before = {cell.folder: read_failure(cell.folder) for cell in cells}  # these are tried again
     seconds: dict[Path, float] = {}  # of the cells run here; another seed of one takes as long
     waited = False
     while True:
-        todo = [cell for cell in cells if not cell.finished and not _failed_since(cell, started)]
+        todo = [cell for cell in cells if not cell.finished and not _failed_since(cell, before)]
         free = [cell for cell in todo if not is_leased(cell.folder)]
         if not todo:
             break
@@ -71,7 +74,7 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
         cell = free[0]
         console.print(f"\n[bold]{len(cells) - len(todo) + 1} of {len(cells)}[/]  {cell.name}{_left(todo, seconds)}")
         begun = time.monotonic()
-        code, error = _take(cell)
+        code, error = _take(cell, console)
         if code == 0 and cell.finished:
             seconds[cell.folder.parent] = time.monotonic() - begun
             forget_failure(cell.folder)
@@ -87,15 +90,26 @@ def _left(todo: Sequence[Cell], seconds: dict[Path, float]) -> str:
     return f"  about {clock(sum(seconds.get(cell.folder.parent, usual) for cell in todo))} left"
 
 
-def _failed_since(cell: Cell, started: float) -> bool:
+def _failed_since(cell: Cell, before: dict[Path, Failure | None]) -> bool:
     failure = read_failure(cell.folder)
-    return failure is not None and failure[1] >= started
+    return failure is not None and failure != before[cell.folder]
 
 
-def _take(cell: Cell) -> tuple[int, str]:
+def _make_room(cell: Cell, console: Console) -> None:
+    """Move a record that cannot be read aside, and say so: the run is done again."""
+    with lease(cell.folder, patience_seconds=0):
+        if os.path.lexists(cell.folder / FILE) and not cell.finished:
+            aside = move_aside(cell.folder / FILE)
+            console.print(visible(f"its record cannot be read, so it is run again; kept as {aside}"), markup=False)
+
+
+def _take(cell: Cell, console: Console) -> tuple[int, str]:
     try:
         with lease(cell.folder, RUNNER, patience_seconds=0):
-            return (0, "") if cell.finished else _train(cell)
+            if cell.finished:
+                return 0, ""
+            _make_room(cell, console)
+            return _train(cell)
     except LeasedError:
         return BUSY, ""
 

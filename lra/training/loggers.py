@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -82,7 +83,7 @@ def wandb_logger(run: Any) -> WandbLogger:
     return WandbLogger(experiment=run)
 
 
-def log_result(record: dict[str, Any], curve: Path) -> None:
+def log_result(record: Mapping[str, Any], curve: Path) -> None:
     """Add to the open W&B run what its record says, the confusion matrix of its test, and the learning curve."""
     import wandb
 

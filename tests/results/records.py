@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import copy
-import zlib
 from typing import Any
 
 import numpy as np
 
 from lra.results.correctness import pack_correct
-from lra.results.record import SCHEMA_VERSION
-from lra.results.reference import PAPER_STEPS
-
-EXAMPLES = 2000
+from lra.results.paper import paper_settings
+from lra.results.reference import PAPER_STEPS, TEST_EXAMPLES
+from lra.results.schema import SCHEMA_VERSION
+from lra.results.settings import hash_of
 
 
 def make_record(
@@ -29,24 +28,27 @@ def make_record(
     finished_at: str = "2026-01-01T00:00:00+00:00",
     **attention_settings: Any,
 ) -> dict[str, Any]:
-    """A valid record; its config hash follows from its settings."""
-    settings = {"name": attention, **({"num_landmarks": 64} if attention == "nystrom" else {}), **attention_settings}
+    """A valid record of the paper's settings, but for what is given."""
+    settings = copy.deepcopy(paper_settings(task, attention))
+    assert settings is not None
+    settings["attention"] |= attention_settings
+    settings["protocol"]["name"] = protocol
+    settings["size"]["name"] = size
     steps = PAPER_STEPS[task] if steps is None else steps
+    settings["recipe"]["steps"] = settings["recipe"]["schedule"]["steps"] = steps
     if correct is None:
-        correct = np.arange(EXAMPLES) < round(accuracy * EXAMPLES)
-    record = {
+        correct = np.arange(TEST_EXAMPLES[task]) < round(accuracy * TEST_EXAMPLES[task])
+    return {
         "schema_version": SCHEMA_VERSION,
         "identity": {
             "task": task,
             "attention": attention,
-            "attention_settings": settings,
-            "protocol": {"name": protocol, "text_dev": "test"},
-            "dev_split": "test" if task == "text" else "own",
+            "protocol": protocol,
             "size": size,
             "seed": seed,
             "run_group": "table",
-            "recipe": {"steps": steps, "batch_size": 32, "optimizer": {"lr": 1e-4}, "schedule": {"steps": steps}},
         },
+        "settings": settings,
         "outcome": {
             "test_accuracy": float(correct.mean()),
             "test_correct": pack_correct(correct),
@@ -63,16 +65,50 @@ def make_record(
             "steps_per_second": steps / 1800,
             "peak_memory_bytes": 1 << 30,
             "device": "cpu (2 threads)",
-            "precision": "32-true",
         },
         "provenance": {
-            "config_hash": f"{zlib.crc32(repr((settings, steps, size, protocol)).encode()):08x}",
+            "config_hash": hash_of(settings),
             "data_sha256": {"tokens": "0" * 64},
             "data_origin": origin,
-            "data_settings": {},
             "versions": {},
             "git_commit": "0" * 40,
             "finished_at": finished_at,
         },
     }
-    return copy.deepcopy(record)
+
+
+def with_setting(record: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
+    """A copy of a record whose run had another value of a setting, by its dotted key."""
+    record = copy.deepcopy(record)
+    node = record["settings"]
+    *path, last = key.split(".")
+    for part in path:
+        node = node[part]
+    node[last] = value
+    for group in ("task", "attention", "protocol", "size"):
+        record["identity"][group] = record["settings"][group]["name"]
+    record["outcome"]["steps"] = record["outcome"]["best_step"] = record["settings"]["recipe"]["steps"]
+    record["provenance"]["config_hash"] = hash_of(record["settings"])
+    return record
+
+
+def as_version_1(record: dict[str, Any], *, without: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The record as version 1 wrote it; `without` the dotted keys that early ones of that version did not have."""
+    record = copy.deepcopy(record)
+    settings = record.pop("settings")
+    record["schema_version"] = 1
+    record["identity"] |= {
+        "attention_settings": {key: value for key, value in settings["attention"].items() if not key.startswith("_")},
+        "protocol": settings["protocol"],
+        "dev_split": settings["task"]["dev_split"],
+        "recipe": settings["recipe"],
+    }
+    record["cost"]["precision"] = settings["trainer"]["precision"]
+    record["provenance"]["data_settings"] = settings["task"]["data"]
+    for key in without:
+        *path, last = key.split(".")
+        node = record
+        for part in path:
+            node = node[part]
+        del node[last]
+    return record

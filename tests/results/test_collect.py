@@ -31,11 +31,14 @@ def test_records_come_from_folders_and_from_files_of_published_ones(tmp_path):
     "damage, said",
     [
         (lambda record: "{half", "is not JSON"),
-        (lambda record: {**record, "schema_version": 99}, "not a record of schema version 1"),
-        (lambda record: {**record, "cost": {}}, "lacks cost.parameters"),
-        (lambda record: {**record, "cost": None}, "lacks cost.parameters"),
-        (lambda record: {**record, "outcome": {**record["outcome"], "test_accuracy": 37.15}}, "not a share in [0, 1]"),
-        (lambda record: {**record, "outcome": {**record["outcome"], "test_accuracy": float("nan")}}, "not a share"),
+        (lambda record: {**record, "schema_version": 99}, "schema version 99, of a later lra"),
+        (lambda record: {**record, "cost": {}}, "cost.parameters is missing"),
+        (lambda record: {**record, "cost": None}, "cost=None: "),
+        (
+            lambda record: {**record, "outcome": {**record["outcome"], "test_accuracy": 37.15}},
+            "outcome.test_accuracy=37.15: input should be less than or equal to 1",
+        ),
+        (lambda record: {**record, "outcome": {**record["outcome"], "test_accuracy": float("nan")}}, "is not JSON"),
     ],
 )
 def test_a_broken_record_is_named_and_left_out(tmp_path, damage, said):

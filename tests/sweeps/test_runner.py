@@ -16,7 +16,10 @@ from lra.sweeps.grid import Cell
 from lra.sweeps.lease import LeasedError, is_leased, lease
 from tests.conftest import ROOT, hear_ctrl_c
 
-TRAINING = """
+RECORD = ROOT / "runs/published/demo.jsonl"  # one record
+TRAINING = (
+    f"RECORD = {str(RECORD)!r}"
+    + """
 import sys, time
 from pathlib import Path
 from lra.sweeps.lease import lease
@@ -28,9 +31,10 @@ with lease(folder):
     if folder.name == "killed":
         import os; os.kill(os.getpid(), 9)
     time.sleep(float(sys.argv[2]))
-    (folder / "result.json").write_text("{}")
+    (folder / "result.json").write_text(Path(RECORD).read_text())
     with open(folder.parent / "log", "a") as log: log.write(f"done {folder.name}\\n")
 """
+)
 RUNNER = """
 import sys
 from pathlib import Path
@@ -79,7 +83,7 @@ def wait_for(condition, seconds=30):
 
 def test_what_is_missing_is_run_and_only_that(tmp_path, capsys):
     (tmp_path / "b").mkdir()
-    (tmp_path / "b/result.json").write_text("{}")
+    (tmp_path / "b/result.json").write_text(RECORD.read_text())
     from rich.console import Console
 
     cells = make_cells(tmp_path, "abc")

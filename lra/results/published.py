@@ -1,0 +1,31 @@
+"""Files of published records: one record a line, appended to by any number of processes at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from filelock import FileLock
+
+from lra.files import replace_text
+from lra.results.collect import records_in
+from lra.results.schema import Record
+from lra.types import UserError
+
+
+def append_new(target: Path, choose: Callable[[list[Record]], list[Record]]) -> int:
+    """Append records to a file in one step, while no other process appends; returns how many.
+
+    Args:
+        target: the file; it and its folder are made if they are not there. Lines in it that are no record stay.
+        choose: gets the records that are there, and gives those to append.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(target.with_name(f".{target.name}.lock")):
+        new = choose([record for *_, record in records_in(target) if not isinstance(record, UserError)])
+        if new:
+            before = target.read_text(encoding="utf-8") if target.exists() else ""
+            whole = before if not before or before.endswith("\n") else f"{before}\n"
+            replace_text(target, whole + "".join(json.dumps(record) + "\n" for record in new))
+    return len(new)

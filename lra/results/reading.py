@@ -1,0 +1,105 @@
+"""From JSON to a record of this version: the one place where what others wrote is read and checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from lra.results.correctness import unpack_correct
+from lra.results.migration import RECORD_1, from_version_1
+from lra.results.schema import RECORD, SCHEMA_VERSION, Record
+from lra.results.settings import hash_of
+from lra.schema import checked
+from lra.types import UserError
+
+LAST_VERSION = 1000  # that a later lra may write
+DEEPEST = 20  # levels of a record are nested
+ROUNDING = 1e-5  # of an accuracy that was computed in float32
+REMEDY = "mend it, or move it away and run again"
+
+
+class NewerRecordError(UserError):
+    """A record of a later version: there is a result, which this version cannot read."""
+
+
+def parse_record(text: str, place: object) -> Record:
+    """The record that `text` is, in this version's form.
+
+    Raises:
+        UserError: when it is none; the line names `place`.
+    """
+    return validated(parse_json(text, place), place)
+
+
+def parse_json(text: str, place: object) -> Any:
+    """What `text` is as JSON, which has neither NaN nor infinity.
+
+    Raises:
+        UserError: when it is not JSON; the line names `place`.
+    """
+    try:
+        value = json.loads(text)
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()  # refuses halves of characters too
+        _check_depth(value)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{place} is not JSON ({error}); {REMEDY}") from error
+    return value
+
+
+def validated(value: Any, place: object) -> Record:
+    """The record itself, checked; one of an older version is brought to this one's form.
+
+    Raises:
+        UserError: when it is none; the line names `place`, and what is wrong.
+        NewerRecordError: when it is one of a later version.
+    """
+    version = value.get("schema_version") if isinstance(value, dict) else None
+    if type(version) is int and SCHEMA_VERSION < version <= LAST_VERSION:
+        raise NewerRecordError(f"{place} is a record of schema version {version}, of a later lra; update this one")
+    if type(version) is not int or not 1 <= version <= SCHEMA_VERSION:
+        raise UserError(f"{place} is not a record of schema version 1 to {SCHEMA_VERSION}; {REMEDY}")
+    if version == 1:
+        value = from_version_1(checked(RECORD_1, value, place, REMEDY))
+    record = checked(RECORD, value, place, REMEDY)
+    contradiction = next(_contradictions(record), None)
+    if contradiction:
+        raise UserError(f"{place}: {contradiction}; {REMEDY}")
+    return record
+
+
+def _contradictions(record: Record) -> Iterator[str]:
+    """What in a record cannot be true together."""
+    identity, settings, outcome = record["identity"], record["settings"], record["outcome"]
+    for key in ("task", "attention", "protocol", "size"):
+        said, name = identity[key], settings[key]["name"]
+        if said != name:
+            yield f"identity.{key}={said!r}, but settings.{key}.name={name!r}"
+    steps = settings["recipe"]["steps"] if "recipe" in settings else outcome["steps"]
+    if outcome["steps"] != steps or outcome["best_step"] > steps:
+        yield f"outcome.steps={outcome['steps']}, best_step={outcome['best_step']}, but settings.recipe.steps={steps}"
+    if "migrated_from" not in record and hash_of(settings) != record["provenance"]["config_hash"]:
+        yield f"provenance.config_hash={record['provenance']['config_hash']!r} is not that of settings"
+    if "test_correct" in outcome:
+        try:
+            right = unpack_correct(outcome["test_correct"], outcome["test_examples"]).mean()
+        except ValueError as error:
+            yield f"outcome.test_correct: {error}"
+            return
+        if abs(right - outcome["test_accuracy"]) > ROUNDING:
+            yield f"outcome.test_accuracy={outcome['test_accuracy']}, but test_correct has {right:.6f}"
+
+
+def _check_depth(value: Any) -> None:
+    """Refuse what is nested deeper than any record, so that nothing that walks one runs out of stack."""
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return
+    raise ValueError(f"nested deeper than {DEEPEST}")

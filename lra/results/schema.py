@@ -1,0 +1,161 @@
+"""What a record is, version 2: the one declaration that reading, writing and the type checker share.
+
+A record stays the plain dictionaries that JSON has, so it is a `TypedDict`, not a model class: mypy knows its keys,
+nothing has to be turned into objects and back, and ranges stand beside the fields. pydantic checks it at run time.
+
+What later versions do: a new optional field does not raise the version, and fields that this one does not know are
+kept and not looked at; a field that is renamed, removed or means something else raises it, and `lra.results.migration`
+learns to read the one before. A setting that a record does not hold was not recorded; nothing fills it in.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired
+
+from pydantic import ConfigDict, Field, TypeAdapter, with_config
+from typing_extensions import TypedDict
+
+SCHEMA_VERSION = 2
+CHECKED = ConfigDict(strict=True, extra="allow")
+
+Word = Annotated[str, Field(min_length=1, max_length=200)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Positive = Annotated[int, Field(ge=1, le=10**15)]
+Count = Annotated[int, Field(ge=0, le=10**15)]
+Amount = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
+Error = Annotated[float, Field(ge=0, le=1e30, allow_inf_nan=False)]
+Settings = dict[str, Any]
+
+
+@with_config(CHECKED)
+class Identity(TypedDict):
+    """Which run it is; the names are those of its settings."""
+
+    task: Word
+    attention: Word
+    protocol: Word
+    size: Word
+    seed: Annotated[int, Field(ge=0, lt=2**64)]
+    run_group: Word
+
+
+@with_config(CHECKED)
+class Named(TypedDict):
+    """Settings of a group that has a name."""
+
+    name: Word
+
+
+@with_config(CHECKED)
+class TaskSettings(Named):
+    """`conf/task`, with the data settings of the run's size in `data`."""
+
+    dev_split: NotRequired[Word]
+    data: NotRequired[Settings]
+
+
+@with_config(CHECKED)
+class AttentionSettings(Named):
+    """`conf/attention`, every knob."""
+
+    num_landmarks: NotRequired[Positive]
+
+
+@with_config(CHECKED)
+class RecipeSettings(TypedDict):
+    """`conf/recipe`, whole, optimizer and schedule nested."""
+
+    steps: Positive
+
+
+@with_config(CHECKED)
+class TrainerSettings(TypedDict):
+    """What of `conf/trainer` moves a number."""
+
+    precision: Word
+
+
+@with_config(CHECKED)
+class RunSettings(TypedDict):
+    """Everything that moves a number but the seed: what `lra.build.settings` gives and the configuration's hash is of.
+
+    Groups that are missing were not recorded.
+    """
+
+    task: TaskSettings
+    attention: AttentionSettings
+    protocol: Named
+    size: Named
+    model: NotRequired[Settings]
+    recipe: NotRequired[RecipeSettings]
+    trainer: NotRequired[TrainerSettings]
+
+
+@with_config(CHECKED)
+class Outcome(TypedDict):
+    """What came out; accuracies are shares. `test_correct` is of `lra.results.correctness`."""
+
+    test_accuracy: Share
+    test_loss: NotRequired[Error]
+    test_correct: NotRequired[str]
+    confusion: NotRequired[list[list[Count]]]
+    test_examples: Positive
+    train_examples: NotRequired[Positive]
+    dev_examples: NotRequired[Positive]
+    best_dev_accuracy: Share
+    best_step: Count
+    steps: Positive
+    majority_rate: Share
+
+
+@with_config(CHECKED)
+class Cost(TypedDict):
+    """What it took; memory is the process's peak."""
+
+    parameters: Positive
+    train_seconds: Amount
+    steps_per_second: Amount
+    peak_memory_bytes: Positive
+    device: Word
+
+
+@with_config(CHECKED)
+class Approximation(TypedDict):
+    """How well Nyström layers approximate exact attention, see `lra.training.approximation`."""
+
+    sequences: NotRequired[Positive]
+    pinv_residual: Error
+    attention_error: Error
+    pinv_residual_layers: NotRequired[list[Error]]
+    attention_error_layers: NotRequired[list[Error]]
+
+
+@with_config(CHECKED)
+class Provenance(TypedDict):
+    """Where it comes from; times are UTC, so that their order as text is that of time."""
+
+    git_commit: NotRequired[str | None]
+    config_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
+    data_sha256: dict[str, str]
+    data_origin: Literal["official", "altered", "generated", "stand-in"]
+    data_check: NotRequired[Literal["structure", "sha256"]]
+    versions: dict[str, str]
+    wandb_id: NotRequired[str | None]
+    finished_at: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00$")]
+
+
+@with_config(CHECKED)
+class Record(TypedDict):
+    """The record of one run. `migrated_from` is the version it was written in, if that was an older one."""
+
+    schema_version: Literal[2]
+    migrated_from: NotRequired[Literal[1]]
+    identity: Identity
+    settings: RunSettings
+    outcome: Outcome
+    cost: Cost
+    approximation: NotRequired[Approximation]
+    provenance: Provenance
+
+
+RECORD: TypeAdapter[Record] = TypeAdapter(Record)

@@ -1,0 +1,137 @@
+"""Publishing and importing while others do: no record is lost, no run in progress is touched."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from lra.cli import main
+from lra.sweeps.lease import RUNNER, TRAINING, lease
+from tests.conftest import ROOT
+from tests.results.records import make_record
+
+APPEND = """
+import sys
+from pathlib import Path
+from lra.results.published import append_new
+from tests.results.records import make_record
+print("ready", flush=True)
+sys.stdin.readline()
+record = make_record(seed=int(sys.argv[2]))
+append_new(Path(sys.argv[1]), lambda there: [] if record in there else [record])
+"""
+
+
+def run(capsys, *words):
+    capsys.readouterr()
+    code = main(list(words))
+    return code, *capsys.readouterr()
+
+
+def lay(folder, record, **files):
+    folder.mkdir(parents=True)
+    (folder / "result.json").write_text(json.dumps(record))
+    for name, text in files.items():
+        (folder / name.replace("_", ".")).write_text(text)
+    return folder
+
+
+def test_eight_at_once_append_eight_records(tmp_path):
+    target = tmp_path / "published/all.jsonl"
+    words = [sys.executable, "-c", APPEND, str(target)]
+    children = [
+        subprocess.Popen([*words, str(seed)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, text=True)
+        for seed in range(8)
+    ]
+    for child in children:
+        child.stdout.readline()
+    for child in children:
+        child.stdin.write("\n")
+        child.stdin.flush()
+    assert [child.wait(60) for child in children] == [0] * 8
+    seeds = [json.loads(line)["identity"]["seed"] for line in target.read_text().splitlines()]
+    assert sorted(seeds) == list(range(8))
+
+
+def test_a_last_line_without_an_end_is_not_run_into(home, tmp_path, capsys):
+    lay(home / "table/a/seed1", make_record(seed=1))
+    target = home / "published/x.jsonl"
+    target.parent.mkdir()
+    target.write_text(json.dumps(make_record(seed=0)))
+    assert "1 records appended, 0 were there" in run(capsys, "publish", "run_group=table", "name=x")[1]
+    assert [json.loads(line)["identity"]["seed"] for line in target.read_text().splitlines()] == [0, 1]
+
+
+@pytest.mark.parametrize("name", ["../../evil", "/tmp/evil", "", "x" * 300, ".hidden", "a\\b"])
+def test_a_published_file_stays_in_its_folder(home, tmp_path, capsys, name):
+    lay(home / "table/a/seed1", make_record(seed=1))
+    before = {path for path in tmp_path.rglob("*")}
+    code, _, err = run(capsys, "publish", "run_group=table", f"name='{name}'")
+    assert code == 2
+    assert err.startswith("lra: name=")
+    assert "such as name=paper_table" in err
+    assert {path for path in tmp_path.rglob("*")} == before
+
+
+@pytest.mark.parametrize("words, said", [(("",), "import what?"), (("x.jsonl", "into=../evil"), "such as into=table")])
+def test_an_import_says_what_and_where_to(home, tmp_path, capsys, words, said):
+    (tmp_path / "x.jsonl").write_text(json.dumps(make_record()) + "\n")
+    code, _, err = run(capsys, "import", *words)
+    assert code == 2
+    assert said in err
+    assert not home.exists()
+
+
+@pytest.fixture
+def other(tmp_path):
+    """A run of another machine, and where it goes here."""
+    return lay(tmp_path / "other/seed0", make_record(), best_ckpt="foreign", metrics_csv="foreign")
+
+
+def place_of(capsys, home, other):
+    run(capsys, "import", str(other))
+    (record,) = home.rglob("result.json")
+    for path in record.parent.iterdir():
+        path.unlink()
+    return record.parent
+
+
+@pytest.mark.parametrize("file", [TRAINING, RUNNER])
+def test_a_run_in_progress_is_left_alone(home, capsys, other, file):
+    folder = place_of(capsys, home, other)
+    (folder / "best.ckpt").write_text("ours")
+    with lease(folder, file):
+        code, _, err = run(capsys, "import", str(other))
+    assert code == 2
+    assert "in progress here" in err
+    assert str(folder) in err
+    assert (folder / "best.ckpt").read_text() == "ours"
+    assert not (folder / "result.json").exists()
+
+
+@pytest.mark.parametrize("file", ["last.ckpt", "best.ckpt"])
+def test_a_run_that_was_begun_here_is_never_mixed(home, capsys, other, file):
+    folder = place_of(capsys, home, other)
+    (folder / file).write_text("ours")
+    code, _, err = run(capsys, "import", str(other))
+    assert code == 2
+    assert "was begun here" in err
+    assert [path.name for path in folder.iterdir() if not path.name.endswith("lock")] == [file]
+
+
+def test_what_is_left_out_does_not_stop_the_others(home, tmp_path, capsys, other):
+    record = make_record(seed=7)
+    record["identity"]["run_group"] = "../../elsewhere"
+    lay(tmp_path / "other/evil", record)
+    code, out, _ = run(capsys, "import", str(tmp_path / "other"))
+    assert code == 0
+    assert "1 runs imported, 0 were here, 1 left out" in out
+    assert "'../../elsewhere' is no name for a file or a folder" in out
+
+
+def test_a_stray_word_of_quotes_and_backslashes_is_a_path(home, tmp_path, capsys):
+    lay(tmp_path / "it's\\", make_record())
+    assert "1 runs imported" in run(capsys, "import", str(tmp_path / "it's\\"))[1]

@@ -1,0 +1,30 @@
+"""Writes `lra/results/paper_settings.json` from `conf/`: python -m tests.results.make_paper_settings."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from lra import build
+from lra.results.paper import FILE
+from lra.results.reference import PAPER, TASKS
+
+
+def settings(task: str, attention: str) -> dict[str, Any]:
+    """What `lra train` would hash for the paper's run."""
+    return build.settings(
+        build.load_config("train", [f"task={task}", f"attention={attention}", "protocol=paper", "size=full"])
+    )
+
+
+def make() -> dict[str, Any]:
+    by_task = {task: settings(task, "nystrom") for task in TASKS}
+    parts = {group: by_task[TASKS[0]][group] for group in ("protocol", "model", "size", "trainer")}
+    for group in ("task", "recipe"):
+        parts[group] = {task: found[group] for task, found in by_task.items()}
+    parts["attention"] = {attention: settings(TASKS[0], attention)["attention"] for attention in sorted(PAPER)}
+    return parts
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps(make(), indent=1, sort_keys=True) + "\n", encoding="utf-8")

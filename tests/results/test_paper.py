@@ -1,0 +1,107 @@
+"""The paper's number stands beside runs of the paper's own settings, and beside no other."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from lra import build
+from lra.commands.summary import verdict
+from lra.results.accuracy_table import accuracy_table
+from lra.results.paper import beside, departures, paper_settings
+from lra.results.reading import validated
+from lra.results.reference import PAPER, TASKS
+from tests.results.make_paper_settings import make, settings
+from tests.results.records import as_version_1, make_record, with_setting
+from tests.results.test_variants import another, leaves
+
+
+def test_the_papers_settings_are_those_that_conf_composes():
+    import json
+
+    from lra.results.paper import FILE
+
+    hint = "conf/ has changed. Should the paper's runs be these? Then: python -m tests.results.make_paper_settings"
+    assert json.loads(FILE.read_text()) == make(), hint
+
+
+@pytest.mark.parametrize("task, attention", [("listops", "nystrom"), ("pathfinder", "performer"), ("text", "full")])
+def test_they_are_what_a_run_records(task, attention):
+    assert paper_settings(task, attention) == settings(task, attention)
+
+
+@pytest.mark.parametrize("attention", sorted(PAPER))
+@pytest.mark.parametrize("task", TASKS)
+def test_a_run_of_the_papers_settings_has_its_number(task, attention):
+    assert beside(make_record(task, attention), "paper") == PAPER[attention][task]
+
+
+FREE = {"trainer.accelerator": "gpu", "trainer.precision": "16-mixed"}
+
+
+@pytest.mark.parametrize("key, value", [leaf for leaf in leaves(make_record()["settings"]) if leaf[0] not in FREE])
+def test_any_other_setting_has_none(key, value):
+    assert beside(with_setting(make_record(), key, another(value)), "paper") is None
+
+
+@pytest.mark.parametrize("key, value", FREE.items())
+def test_the_machine_and_the_released_precision_are_free(key, value):
+    assert beside(with_setting(make_record(), key, value), "paper") == 37.15
+
+
+def test_another_model_has_no_paper_number_and_one_note_says_why():
+    record = with_setting(make_record(), "model._target_", "my.models.GRU")
+    table = accuracy_table([record], reference="paper")
+    assert len(table.rows) == 1
+    (note,) = [note for note in table.notes if "without its number" in note]
+    assert "nystrom on listops: model._target_=my.models.GRU for lra.model.classifier.SequenceClassifier" in note
+    assert beside(record, "skyformer") is None
+    assert "Against the paper" not in verdict(record)
+    assert "model._target_=my.models.GRU" in verdict(record)
+
+
+def test_fewer_test_examples_and_other_data_have_none():
+    record = make_record()
+    record["outcome"]["test_examples"] = 1000
+    assert departures(record) == ["1,000 test examples for 2,000"]
+    assert departures(make_record(origin="stand-in")) == ["stand-in data"]
+    assert departures(make_record(size="demo")) == ["size=demo"]
+
+
+def test_what_was_not_recorded_is_not_taken_for_the_papers():
+    record = validated(as_version_1(make_record()), "x")
+    (said,) = departures(record)
+    assert said.startswith("not recorded: ")
+    assert "model" in said
+    table = accuracy_table([record], reference="paper")
+    assert len(table.rows) == 1
+    assert any("1 of 1 records lack model" in note for note in table.notes)
+
+
+def test_another_source_stands_beside_for_information():
+    table = accuracy_table([make_record(num_landmarks=128, steps=300)], reference="skyformer")
+    assert table.rows[1][:2] == ["  skyformer", "38.51"]
+    assert any("beside for information, not judged" in note for note in table.notes)
+
+
+def test_a_shortened_run_says_so_once():
+    (said,) = departures(make_record(steps=300))
+    assert said == "recipe.steps=300 for 5000"
+
+
+def test_titles_are_of_the_records():
+    records = [make_record(steps=300, size="demo"), make_record(protocol="clean", seed=1)]
+    assert accuracy_table(records, reference="paper").title == (
+        "Test accuracy (%), protocol clean and paper, 300 and 5,000 steps, size=demo and full: NOT the benchmark"
+    )
+    assert accuracy_table([], reference="paper").title == "Test accuracy (%)"
+
+
+def test_settings_hold_whether_the_model_was_compiled():
+    words = ["task=listops", "attention=nystrom"]
+    compiled = build.settings(build.load_config("train", [*words, "compile=true"]))
+    assert compiled["trainer"]["compile"] is True
+    record = copy.deepcopy(make_record())
+    record["settings"] = compiled
+    assert beside(record, "paper") == 37.15

@@ -1,0 +1,235 @@
+"""What is no record is named in one line and left out, whatever is wrong with it; the good ones beside are shown."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+
+import pytest
+
+from lra.cli import main
+from lra.results.collect import collect
+from lra.results.reading import NewerRecordError, parse_record, validated
+from lra.types import UserError
+from tests.conftest import ROOT
+from tests.results.records import as_version_1, make_record
+
+OPTIONAL = {
+    "outcome.test_correct", "outcome.confusion", "outcome.test_loss", "approximation", "approximation.sequences",
+    "provenance.git_commit", "provenance.wandb_id", "provenance.data_check", "migrated_from",
+    "identity.dev_split", "identity.recipe", "provenance.data_settings",  # of version 1
+}  # fmt: skip
+MAY_BE_NULL = {"provenance.git_commit", "provenance.wandb_id"}
+DEPTH = 2  # sections and their fields; settings below them are free, but for the hash
+
+
+def whole():
+    record = make_record()
+    record["outcome"]["test_loss"] = 1.5
+    record["approximation"] = {"pinv_residual": 0.1, "attention_error": 0.2, "sequences": 16}
+    record["provenance"] |= {"wandb_id": "ab12", "data_check": "sha256"}
+    return record
+
+
+def fields(record, prefix=""):
+    """Every section, and every field of one."""
+    for key, value in record.items():
+        yield f"{prefix}{key}", value
+        if isinstance(value, dict) and prefix.count(".") < DEPTH - 1:
+            yield from fields(value, f"{prefix}{key}.")
+
+
+def changed(record, key, value=None, *, drop=False):
+    record = copy.deepcopy(record)
+    node = record
+    *path, last = key.split(".")
+    for part in path:
+        node = node[part]
+    if drop:
+        del node[last]
+    else:
+        node[last] = value
+    return record
+
+
+def wrong_values(key, value):
+    """A value of each wrong kind, and numbers out of every range."""
+    yield from ([], "", {}, True, 1.5, "x" * 300, [[[]]])
+    if isinstance(value, int | float):
+        yield from (-1, float("nan"), float("inf"), 10**400, -1e300, str(value))
+
+
+def damages(record):
+    free = (
+        "settings.",
+        "provenance.versions",
+        "provenance.data_sha256",
+        "identity.attention_settings",
+        "identity.recipe",
+    )
+    for key, value in fields(record):
+        if key not in OPTIONAL:
+            yield f"{key} missing", changed(record, key, drop=True)
+        if key not in MAY_BE_NULL:
+            yield f"{key} null", changed(record, key)
+        for wrong in wrong_values(key, value):
+            same_kind = type(wrong) is type(value) or (isinstance(value, float) and isinstance(wrong, int))
+            if same_kind and wrong is not True and (not isinstance(wrong, int | float) or 0 <= wrong <= 1e15):
+                continue  # it may be a right one
+            if key.startswith(free) and isinstance(wrong, dict):
+                continue
+            yield f"{key}={wrong!r}"[:60], changed(record, key, wrong)
+
+
+CASES = [
+    *((f"2 {name}", record) for name, record in damages(whole())),
+    *((f"1 {name}", record) for name, record in damages(as_version_1(whole()))),
+]
+
+
+def test_there_are_many():
+    assert len(CASES) > 400
+    assert validated(whole(), "x") == whole()
+
+
+def test_each_field_missing_null_of_a_wrong_type_or_out_of_range_is_named():
+    accepted, unnamed = [], []
+    for name, record in CASES:
+        try:
+            parse_record(json.dumps(record), "here.json")
+            accepted.append(name)
+        except UserError as error:
+            if not str(error).startswith("here.json") or "\n" in str(error) or len(str(error)) > 400:
+                unnamed.append((name, str(error)))
+    assert not unnamed
+    assert not accepted
+
+
+def test_the_good_ones_beside_them_are_shown_by_every_verb(home, tmp_path, capsys):
+    group = home / "table"
+    group.mkdir(parents=True)
+    good = [make_record(attention=name, seed=seed) for name in ("nystrom", "full") for seed in range(2)]
+    lines = [json.dumps(record) for record in (*good, *(record for _, record in CASES))]
+    (group / "all.jsonl").write_text("\n".join([*lines, '{"identity": {"task"', "[" * 100_000, "\x1b[31m", ""]))
+    (group / "folder/result.json").mkdir(parents=True)
+    (group / "bytes").mkdir()
+    (group / "bytes/result.json").write_bytes(b"\xff\xfe\x00")
+    (group / "cut").mkdir()
+    (group / "cut/result.json").write_text(json.dumps(make_record())[:-50])
+    found = collect(group)
+    assert len(found.records) == 4
+    assert len(found.troubles) == len(CASES) + 6
+    assert all(trouble.startswith("left out: ") and trouble.isprintable() for trouble in found.troubles)
+    commands = {
+        ("table", "show"): "37.00 ± 0.00 (2)‡",
+        ("compare", "show", "run_group=table"): "37.00 ± 0.00 (2)",
+        ("sweep", "landmarks", "show", "run_group=table"): "37.00 ± 0.00 (2)",
+        ("publish", "run_group=table", "name=good"): "4 records appended",
+        ("import", str(group), "into=again"): "4 runs imported",
+    }
+    for words, said in commands.items():
+        capsys.readouterr()
+        assert main(list(words)) == 0, words
+        out = capsys.readouterr().out
+        assert said in out, words
+        assert "cut/result.json is not JSON" in out, words
+    assert main(["report", "run_group=table", "samples=0"]) == 0
+    page = (group / "report.html").read_text()
+    assert "37.00 ± 0.00 (2)‡" in page
+    assert "cut/result.json is not JSON" in page
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ('{"a": NaN}', "is not JSON"),
+        ('{"a": 1e999}', "is not JSON"),
+        ('{"a": "\\ud800"}', "is not JSON"),
+        ("[" * 30 + "]" * 30, "nested deeper than 20"),
+        ("3", "is not a record of schema version 1 to 2"),
+        ('{"schema_version": true}', "is not a record of schema version 1 to 2"),
+        ('{"schema_version": 0}', "is not a record of schema version 1 to 2"),
+    ],
+)
+def test_what_is_not_json_or_no_record(text, said):
+    with pytest.raises(UserError, match=r"here\.json.*") as raised:
+        parse_record(text, "here.json")
+    assert said in str(raised.value)
+    assert "move it away and run again" in str(raised.value)
+
+
+def test_a_record_of_a_later_version_is_told_from_a_broken_one():
+    with pytest.raises(NewerRecordError, match="schema version 3, of a later lra"):
+        validated({**make_record(), "schema_version": 3}, "x")
+
+
+@pytest.mark.parametrize(
+    "key, value, said",
+    [
+        ("settings.model.num_layers", 1, "config_hash"),
+        ("identity.task", "text", "settings.task.name='listops'"),
+        ("outcome.steps", 4999, "settings.recipe.steps=5000"),
+        ("outcome.best_step", 5001, "settings.recipe.steps=5000"),
+        ("outcome.test_accuracy", 0.9, "test_correct has 0.37"),
+        ("outcome.test_examples", 100, "cannot hold"),
+    ],
+)
+def test_a_record_that_contradicts_itself_is_refused(key, value, said):
+    with pytest.raises(UserError, match="x: ") as raised:
+        validated(changed(make_record(), key, value), "x")
+    assert said in str(raised.value)
+
+
+def test_fields_of_later_versions_are_kept_and_not_looked_at():
+    record = make_record()
+    record["later"] = {"a": 1}
+    record["cost"]["watts"] = 20.5
+    assert validated(record, "x") == record
+
+
+@pytest.mark.parametrize(
+    "without",
+    [
+        (),
+        ("provenance.data_settings",),
+        ("identity.recipe", "identity.dev_split", "outcome.test_correct", "outcome.confusion"),
+        ("provenance.git_commit",),
+    ],
+)
+def test_version_1_is_read_and_nothing_is_filled_in(without):
+    new = make_record()
+    record = validated(as_version_1(new, without=without), "x")
+    assert (record["schema_version"], record["migrated_from"]) == (2, 1)
+    settings = record["settings"]
+    assert "model" not in settings
+    assert settings["trainer"] == {"precision": "32-true"}
+    assert settings["protocol"] == new["settings"]["protocol"]
+    assert settings["attention"]["num_landmarks"] == 64
+    assert ("recipe" in settings) == ("identity.recipe" not in without)
+    assert ("data" in settings["task"]) == ("provenance.data_settings" not in without)
+    assert ("dev_split" in settings["task"]) == ("identity.dev_split" not in without)
+    assert validated(json.loads(json.dumps(record)), "x") == record, "and written again it is the same"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "runs/published").glob("*.jsonl")), ids=lambda path: path.stem)
+def test_every_published_record_is_read(path):
+    found = collect(path)
+    assert found.troubles == []
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len(found.records) == sum("identity" in line for line in lines)
+
+
+def test_records_are_read_and_tables_made_without_torch_or_hydra():
+    code = (
+        "import sys\n"
+        "for name in ('torch', 'hydra', 'omegaconf', 'pytorch_lightning', 'wandb'): sys.modules[name] = None\n"
+        "from pathlib import Path\n"
+        "from lra.results.collect import collect\n"
+        "from lra.results.accuracy_table import accuracy_table\n"
+        "print(accuracy_table(collect(Path('runs/published')).records, reference='paper').to_markdown())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "| nystrom" in done.stdout

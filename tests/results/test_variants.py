@@ -1,0 +1,116 @@
+"""Rows are made of every setting: what differs stands in a row's name, what was not recorded is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from lra.results.accuracy_table import accuracy_table
+from lra.results.landmarks import landmark_points, point_name
+from lra.results.reading import validated
+from lra.results.variants import group_by_variant
+from tests.results.records import as_version_1, make_record, with_setting
+
+BASE = [make_record(seed=seed) for seed in range(3)]
+
+
+def leaves(node, prefix=""):
+    for key, value in node.items():
+        if isinstance(value, dict):
+            yield from leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def another(value):
+    """Another value of the same kind."""
+    if isinstance(value, bool) or value is None:
+        return not value
+    if isinstance(value, list):
+        return [*value[:-1], another(value[-1])]
+    return f"{value}_other" if isinstance(value, str) else value + 1
+
+
+def test_four_deliberately_different_runs_are_four_rows():
+    changes = {"model.num_layers": 1, "model.dropout": 0.3, "trainer.precision": "bf16-mixed"}
+    records = [*BASE, *(with_setting(BASE[0], key, value) for key, value in changes.items())]
+    rows = {row[0]: row[1] for row in accuracy_table(records, reference="skyformer").rows if not row[0].startswith(" ")}
+    assert set(rows) == {
+        "nystrom",
+        "nystrom (model.num_layers=1)",
+        "nystrom (model.dropout=0.3)",
+        "nystrom (trainer.precision=bf16-mixed)",
+    }
+    assert rows["nystrom"] == "37.00 ± 0.00 (3)‡"
+
+
+@pytest.mark.parametrize("key, value", [leaf for leaf in leaves(BASE[0]["settings"]) if leaf[0] != "task.name"])
+@pytest.mark.parametrize("usual", [3, 1])
+def test_a_change_of_any_one_setting_changes_the_row(key, value, usual):
+    """Of every leaf of the settings; of one against three, and of one against one."""
+    changed = with_setting(make_record(seed=7), key, another(value))
+    groups = group_by_variant([*BASE[:usual], changed])
+    assert sorted(map(len, groups.values())) == [1, usual]
+
+
+@pytest.mark.parametrize("key, value", [("task.mask_zero", 1), ("model.num_layers", "2"), ("model.dropout", "0.1")])
+def test_values_that_only_look_alike_are_different(key, value):
+    assert len(group_by_variant([*BASE, with_setting(BASE[0], key, value)])) == 2
+
+
+def test_a_setting_that_a_record_does_not_hold_is_said():
+    record = with_setting(make_record(seed=7), "attention.new_knob", 3)
+    groups = group_by_variant([*BASE, record])
+    assert {name: len(group) for name, group in groups.items()} == {
+        "nystrom": 1,
+        "nystrom (attention.new_knob not recorded)": 3,
+    }
+
+
+def test_a_record_of_version_1_never_shares_a_row_with_one_that_holds_its_model():
+    old = validated(as_version_1(make_record(seed=9)), "x")
+    groups = group_by_variant([*BASE, old])
+    (name,) = set(groups) - {"nystrom"}
+    assert "model not recorded" in name
+    assert "trainer.accelerator not recorded" in name
+    assert len(groups["nystrom"]) == 3
+
+
+def test_records_of_version_1_whose_hash_tells_them_apart_are_not_averaged():
+    """Their layers were not recorded, but the hash of their settings knew of them."""
+    two, one = make_record(seed=0), with_setting(make_record(seed=1), "model.num_layers", 1)
+    groups = group_by_variant([validated(as_version_1(record), "x") for record in (two, one)])
+    assert len(groups) == 2
+    assert all("unrecorded settings" in name for name in groups)
+    alike = [validated(as_version_1(make_record(seed=seed)), "x") for seed in range(2)]
+    assert list(group_by_variant(alike)) == ["nystrom"]
+
+
+def test_data_of_another_origin_or_content_is_another_row():
+    official, other = make_record(seed=7, origin="official"), make_record(seed=8)
+    other["provenance"]["data_sha256"] = {"tokens": "1" * 64}
+    names = set(group_by_variant([*BASE, official, other]))
+    assert "nystrom (data.origin=official)" in names
+    assert len(names) == 3
+
+
+def test_a_protocols_switch_is_one_difference_though_the_attention_repeats_it():
+    record = with_setting(make_record(seed=7), "protocol.pinv_start", "per_matrix")
+    record = with_setting(record, "attention.pinv_start", "per_matrix")
+    assert "nystrom (protocol.pinv_start=per_matrix)" in group_by_variant([*BASE, record])
+
+
+def test_a_name_says_nothing_that_a_record_made_up():
+    names = group_by_variant([*BASE, with_setting(make_record(seed=7), "model.pooling", "x, dropout=0.3")])
+    assert 'nystrom (model.pooling="x, dropout=0.3")' in names
+    (name,) = group_by_variant([with_setting(make_record(), "attention.name", "  paper")])
+    assert name == '"  paper"'
+
+
+def test_points_of_a_landmark_sweep_with_other_layers_are_points_of_their_own():
+    records = [make_record(seed=seed, num_landmarks=count) for seed in range(2) for count in (16, 64)]
+    records.append(with_setting(make_record(seed=0, num_landmarks=64, accuracy=0.9), "model.num_layers", 1))
+    points = landmark_points([*records, make_record(attention="full")])
+    assert [point_name(point) for point in points] == ["16", "64", "64 (model.num_layers=1)", "exact"]
+    assert [point.cell.count for point in points] == [2, 2, 1, 1]
+    old = [validated(as_version_1(record), "x") for record in records[:4]]
+    assert [point.cell.count for point in landmark_points(old)] == [2, 2], "other landmarks are no unrecorded setting"

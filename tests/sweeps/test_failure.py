@@ -1,0 +1,52 @@
+"""The mark of a failure: no clock decides whether it counts, and a damaged one stops nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from rich.console import Console
+
+from lra.sweeps import runner
+from lra.sweeps.failure import FILE, read_failure, write_failure
+from tests.sweeps.test_runner import _stand_in, log, make_cells  # noqa: F401  (the training's stand-in)
+
+
+def test_a_mark_of_a_clock_that_is_ahead_does_not_block_its_cell(tmp_path):
+    (cell,) = make_cells(tmp_path, "a")
+    cell.folder.mkdir()
+    (cell.folder / FILE).write_text(json.dumps({"error": "of another machine", "at": 9e12}))
+    runner.run_missing([cell], Console())
+    assert log(tmp_path) == ["begun a", "done a"]
+
+
+def test_a_failure_since_this_call_began_is_not_tried_again_whatever_its_clock_says(tmp_path, monkeypatch):
+    monkeypatch.setattr("time.time", lambda: 0.0)
+    cells = make_cells(tmp_path, ["bad"])
+    runner.run_missing(cells, Console())
+    assert log(tmp_path) == ["begun bad"]
+    assert read_failure(cells[0].folder).error == "nothing will come of this"
+
+
+def test_two_failures_are_told_apart(tmp_path):
+    marks = []
+    for _ in range(2):
+        write_failure(tmp_path, "the same words")
+        marks.append(read_failure(tmp_path))
+    assert marks[0].error == marks[1].error
+    assert marks[0].id != marks[1].id
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"[]", b'{"error": 1}', b'{"at": 1}', None])
+def test_a_damaged_mark_is_a_failure_that_says_so(tmp_path, content):
+    (cell,) = make_cells(tmp_path, "a")
+    cell.folder.mkdir()
+    if content is None:
+        (cell.folder / FILE).mkdir()
+    else:
+        (cell.folder / FILE).write_bytes(content)
+    assert "cannot be read" in read_failure(cell.folder).error
+    assert "cannot be read" in runner.outcome_of([cell]).failed[cell.folder]
+    runner.run_missing([cell], Console())
+    assert log(tmp_path) == ["begun a", "done a"]
+    assert read_failure(cell.folder) is None
