@@ -5,12 +5,14 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from lra import __version__
+from lra.commands.streams import guard_streams
 from lra.paths import conf_dir
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ VERBS = {
     "bench": "say where the time of a training step goes: lra bench step",
     "doctor": "say what is installed, where things lie, and what is missing",
 }
+INTERRUPTED = 130  # exit code after Ctrl-C: 128 + SIGINT
 MODULES = {"import": "import_runs"}  # a keyword is no name for a module
 HELP = ("-h", "--help", "help")
 
@@ -51,8 +54,21 @@ def usage() -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one verb; returns the exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    """Run one verb; returns the exit code.
+
+    Without `argv` it is the process's own command line: the streams and Ctrl-C of the process are then its own too.
+    """
+    if argv is None:
+        guard_streams()
+    try:
+        return _command(list(sys.argv[1:] if argv is None else argv))
+    except KeyboardInterrupt as stopped:
+        if argv is None:  # what was to be saved is saved: a second Ctrl-C ends it at once
+            signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+        return _fail(str(stopped) or "interrupted", code=INTERRUPTED)
+
+
+def _command(words: list[str]) -> int:
     if not words or words[0] in HELP:
         print(usage())
         return 0
@@ -79,11 +95,13 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
 
     from lra.commands.errors import explain
     from lra.commands.overrides import check
+    from lra.commands.settings import check_settings
     from lra.sweeps.lease import LeasedError
     from lra.types import BUSY
 
     def run(cfg: DictConfig) -> None:
         try:
+            check_settings(cfg)
             command.run(cfg)
         except Exception as error:
             if HydraConfig.get().mode is not RunMode.MULTIRUN:
@@ -100,11 +118,9 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
         if hasattr(command, "overrides"):  # a verb with words of its own, as `lra show model`
             settings = command.overrides(settings)
         if not any(word.startswith("-") for word in settings):  # Hydra's own flags take values of their own
-            check(verb, settings, sweep=bool(flags))
+            settings = check(verb, settings, sweep=bool(flags))
         sys.argv = [f"lra {verb}", *flags, *settings]
         hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(run)()
-    except KeyboardInterrupt as stopped:
-        return _fail(str(stopped) or "interrupted", code=130)
     except (Exception, _FailedError) as error:
         if os.environ.get("LRA_DEBUG"):
             raise
@@ -122,6 +138,9 @@ class _FailedError(BaseException):
 
 def _fail(line: str, code: int = 2) -> int:
     from rich.console import Console
+    from rich.text import Text
 
-    Console(stderr=True, soft_wrap=True, highlight=False).print("[bold red]lra:[/]", line.replace("[", r"\["))
+    one_line = "".join(letter if letter.isprintable() else " " for letter in line)
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    console.print(Text.assemble(("lra:", "bold red"), " ", one_line))
     return code

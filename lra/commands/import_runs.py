@@ -56,7 +56,7 @@ def run(cfg: DictConfig) -> None:
         else:
             found.troubles.append(f"left out: {describe(record)} is here already, with another result: {folder}")
     for trouble in found.troubles:
-        console.print(trouble, markup=False)
+        console.print(trouble)
     console.print(f"{copied} runs imported, {same} were here, {len(found.troubles)} left out: {cfg.paths.runs}")
 
 

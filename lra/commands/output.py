@@ -45,6 +45,7 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
         table: with its notes.
         figures: drawn beside it.
     """
+    from lra.commands.console import print_table
     from lra.results.record import replace_text
 
     form, out = campaign.settings.format, campaign.settings.out
@@ -54,7 +55,9 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
         _log(campaign, console, name, table, figures)
         return
     if form == "terminal":
-        _print_table(console, table)
+        print_table(console, table.to_rich())
+        for note in table.notes:
+            console.print(note, style="dim")
     elif out is None:
         print(table.to_text(form), end="")
     else:
@@ -62,18 +65,6 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
         console.print(f"written: {out}")
     for figure in figures:
         console.print(f"figure   {figure}")
-
-
-def _print_table(console: Console, table: TextTable) -> None:
-    from rich.measure import Measurement
-
-    drawn = table.to_rich()
-    if not console.is_terminal:  # a pipe has no width to keep to
-        options = console.options.update(width=1000)
-        console.width = max(console.width, Measurement.get(console, options, drawn).maximum)
-    console.print(drawn)
-    for note in table.notes:
-        console.print(note, style="dim", markup=False)
 
 
 def _log(campaign: Campaign, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:

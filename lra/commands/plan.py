@@ -26,7 +26,7 @@ def print_plan(console: Console, campaign: Campaign) -> None:
     from rich.table import Table
 
     from lra.build import device_name
-    from lra.commands.console import size_text
+    from lra.commands.console import print_table, size_text
 
     kinds: dict[Path, list[Cell]] = defaultdict(list)
     for cell in campaign.cells:
@@ -48,7 +48,7 @@ def print_plan(console: Console, campaign: Campaign) -> None:
                 note = "" if estimate.source == "measured" else estimate.source
                 _write_cache(campaign.group / CACHE, known)
             except UserError as error:
-                note = f"[red]cannot be run[/]: {error}"
+                note = f"cannot be run: {error}"
         hours = 0.0
         if estimate is not None:
             hours = sum(estimate.seconds(cell.cfg, done_steps=_steps_behind(cell)) for cell in missing) / 3600
@@ -63,7 +63,7 @@ def print_plan(console: Console, campaign: Campaign) -> None:
             f"{hours:.2f}" if estimate else "–",
             "; ".join(filter(None, [note, *_states(missing)])),
         )
-    console.print(table)
+    print_table(console, table)
     console.print(
         f"{total:.0f} cells to run, {left:,.1f} hours on {device_name(campaign.cells[0].cfg)} one after the other,"
         f" dev passes and tests counted in; preparing data is not.\nRun them: lra {campaign.verb} run"
@@ -96,7 +96,7 @@ def _states(cells: list[Cell]) -> list[str]:
         if is_leased(cell.folder):
             said.append(f"seed {cell.cfg.seed} running, step {steps:,}")
         elif failure is not None:
-            said.append(f"[red]seed {cell.cfg.seed} failed[/]: {failure[0]}")
+            said.append(f"seed {cell.cfg.seed} failed: {failure[0]}")
         elif steps:
             said.append(f"seed {cell.cfg.seed} begun, step {steps:,}")
     return said

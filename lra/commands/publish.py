@@ -33,7 +33,7 @@ def run(cfg: DictConfig) -> None:
         raise UserError("; ".join([f"no record is below {place}", *found.troubles]))
     console = make_console()
     for trouble in found.troubles:
-        console.print(trouble, markup=False)
+        console.print(trouble)
     target = Path(cfg.to).expanduser() / f"{cfg.name}.jsonl"
     before = target.read_text() if target.exists() else ""
     there = [json.loads(line) for line in before.splitlines()]

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from lra.commands.console import print_table
 from lra.results.reference import PAPER_STEPS, PASS_BAND, paper_accuracy
 from lra.results.statistics import binomial_error
 
@@ -28,7 +29,7 @@ def print_summary(console: Console, folder: Path, record: dict[str, Any]) -> Non
         f"{majority:.2f} %",
         f"{cost['train_seconds']:,.0f} s",
     )
-    console.print(table)
+    print_table(console, table)
     console.print(verdict(record))
     console.print(f"learning curve  {folder / 'curve.png'}\nrecord          {folder / 'result.json'}")
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.text import Text
 
 from lra.sweeps.failure import forget_failure, read_failure, write_failure
 from lra.sweeps.grid import Cell
@@ -73,7 +74,8 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
             continue
         waited = False
         cell = free[0]
-        console.print(f"\n[bold]{len(cells) - len(todo) + 1} of {len(cells)}[/]  {cell.name}{_left(todo, seconds)}")
+        number = f"\n{len(cells) - len(todo) + 1} of {len(cells)}"
+        console.print(Text.assemble((number, "bold"), f"  {cell.name}{_left(todo, seconds)}"))
         begun = time.monotonic()
         code, error = _take(cell)
         if code == 0 and cell.finished:
@@ -81,7 +83,7 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
             forget_failure(cell.folder)
         elif code != BUSY:
             write_failure(cell.folder, error)
-            console.print(f"[red]failed[/]: {cell.name}; the others go on")
+            console.print(Text.assemble(("failed", "red"), f": {cell.name}; the others go on"))
 
 
 def _left(todo: Sequence[Cell], seconds: dict[Path, float]) -> str:

@@ -18,10 +18,10 @@ from torchmetrics import MeanMetric
 from torchmetrics.classification import MulticlassAccuracy, MulticlassConfusionMatrix
 
 from lra.training.ranks import gather, interleave
-from lra.types import Batch
+from lra.types import Batch, UserError
 
 
-class NonFiniteLossError(RuntimeError):
+class NonFiniteLossError(UserError):
     """The loss became NaN or infinite; going on would only waste time."""
 
 
@@ -72,9 +72,9 @@ class ClassifierModule(pl.LightningModule):
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def forward(self, batch: Batch) -> Tensor:
-        """Logits `[B, C]` in float32."""
-        logits_BC: Tensor = self.model(batch.tokens, batch.valid).float()
-        return logits_BC
+        """Logits `[B, C]` in float32, or in float64 where the model computes in it."""
+        logits_BC: Tensor = self.model(batch.tokens, batch.valid)
+        return logits_BC.to(torch.promote_types(logits_BC.dtype, torch.float32))
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Loss of one batch."""
