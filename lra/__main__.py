@@ -1,4 +1,4 @@
-"""`python -m lra` is `lra`."""
+"""`lra` and `python -m lra`: the process's entry; Ctrl-C ends it without a traceback, from the first import on."""
 
 import signal
 import sys

@@ -27,20 +27,9 @@ if TYPE_CHECKING:  # imported where they are used: `lra prepare` and `lra doctor
 
 # What moves a number of the result. Everything else (folders, loggers, the seed) may change within one run's settings.
 SETTINGS = ("task", "attention", "protocol", "model", "recipe", "size")
-WHOLE_NUMBERS = {
-    "seed": 0,
-    "recipe.steps": 1,
-    "recipe.batch_size": 1,
-    "recipe.eval_every": 1,
-    "trainer.accumulate_grad_batches": 1,
-    "trainer.devices": 1,
-    "callbacks.log_every_steps": 1,
-    "trainer.max_steps": 1,
-    "trainer.threads": 1,
-}
-PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "64-true")
-MAY_BE_NULL = ("trainer.max_steps", "trainer.threads")
 TRAINER_SETTINGS = ("accelerator", "precision", "accumulate_grad_batches")
+NAMED = ("task", "attention", "protocol", "size")  # groups whose choice is a part of the run's folder
+MOST_NAME_BYTES = 200  # of a folder; file systems take 255
 
 for _name, _folder in (("data_dir", data_dir), ("runs_dir", runs_dir)):
     OmegaConf.register_new_resolver(f"lra.{_name}", lambda folder=_folder: str(folder()), replace=True)
@@ -103,31 +92,21 @@ def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
     )
 
 
-def check_numbers(cfg: DictConfig) -> None:
-    """Refuse whole numbers that are none, or are too small.
+def check_folder_name(key: str, name: str) -> str:
+    """Give back the name of a folder below another one, or of one within it: `mine`, `mine/first`.
 
     Raises:
-        UserError: with the key, its value and the least it may be.
+        UserError: for an empty, absolute, hidden or very long one, and for one that leads elsewhere.
     """
-    for key, least in WHOLE_NUMBERS.items():
-        value = OmegaConf.select(cfg, key)
-        if value is None and key in MAY_BE_NULL:
-            continue
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise UserError(
-                f"{key}={value} is not a whole number of at least {least}; type for example {key}={max(least, 10)}"
-            )
-
-
-def check_precision(cfg: DictConfig) -> None:
-    """Refuse a precision that the harness does not know.
-
-    Raises:
-        UserError: with the known ones.
-    """
-    if cfg.trainer.precision not in PRECISIONS:
-        known = ", ".join(PRECISIONS)
-        raise UserError(f"trainer.precision={cfg.trainer.precision} is not known; choose one of {known}")
+    for part in str(name).split("/"):
+        if not part or part.startswith(".") or "\\" in part or not part.isprintable():
+            raise UserError(f"{key}={name!s:.80} is no name for a folder below the others; type for example {key}=mine")
+    if len(str(name).encode()) > MOST_NAME_BYTES:
+        raise UserError(
+            f"{key}={name!s:.20}… has {len(str(name))} letters, more than a folder's name can have;"
+            f" type for example {key}=mine"
+        )
+    return str(name)
 
 
 def store_dir(cfg: DictConfig) -> Path:
@@ -235,11 +214,8 @@ def run_dir(cfg: DictConfig) -> Path:
     """The run's folder: a function of the settings, so the same command finds what it had begun."""
     return run_folder(
         Path(cfg.paths.runs),
-        cfg.run_group,
-        task=cfg.task.name,
-        attention=cfg.attention.name,
-        protocol=cfg.protocol.name,
-        size=cfg.size.name,
+        check_folder_name("run_group", cfg.run_group),
+        **{group: check_folder_name(f"{group}.name", cfg[group].name) for group in NAMED},
         steps=cfg.recipe.steps,
         config_hash=config_hash(cfg),
         seed=cfg.seed,

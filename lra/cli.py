@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from lra import __version__
+from lra.commands.streams import guard_streams
 from lra.paths import conf_dir
 from lra.signals import check_stopped, ends_in_order, hears_signals
 
@@ -53,8 +54,16 @@ def usage() -> str:
 
 @hears_signals(lambda line: _fail(line))
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one verb; returns the exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    """Run one verb; returns the exit code.
+
+    Without `argv` it is the process's own command line: the streams of the process are then its own too.
+    """
+    if argv is None:
+        guard_streams()
+    return _command(list(sys.argv[1:] if argv is None else argv))
+
+
+def _command(words: list[str]) -> int:
     if not words or words[0] in HELP:
         print(usage())
         return 0
@@ -81,12 +90,14 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
 
     from lra.commands.errors import explain
     from lra.commands.overrides import check
+    from lra.commands.settings import check_settings
     from lra.sweeps.lease import LeasedError
     from lra.types import BUSY
 
     def run(cfg: DictConfig) -> None:
         try:
             with ends_in_order():
+                check_settings(cfg)
                 command.run(cfg)
         except Exception as error:
             if HydraConfig.get().mode is not RunMode.MULTIRUN:
@@ -104,7 +115,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
         if hasattr(command, "overrides"):  # a verb with words of its own, as `lra show model`
             settings = command.overrides(settings)
         if not any(word.startswith("-") for word in settings):  # Hydra's own flags take values of their own
-            check(verb, settings, sweep=bool(flags))
+            settings = check(verb, settings, sweep=bool(flags))
         sys.argv = [f"lra {verb}", *flags, *settings]
         hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(run)()
     except (Exception, _FailedError) as error:
@@ -125,6 +136,9 @@ class _FailedError(BaseException):
 
 def _fail(line: str, code: int = 2) -> int:
     from rich.console import Console
+    from rich.text import Text
 
-    Console(stderr=True, soft_wrap=True, highlight=False).print("[bold red]lra:[/]", line.replace("[", r"\["))
+    one_line = "".join(letter if letter.isprintable() else " " for letter in line)
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    console.print(Text.assemble(("lra:", "bold red"), " ", one_line))
     return code

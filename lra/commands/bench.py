@@ -42,6 +42,7 @@ def overrides(words: list[str]) -> list[str]:
 def run(cfg: DictConfig) -> None:
     """Measure a step."""
     import pytorch_lightning as pl
+    from rich.text import Text
 
     from lra import build
     from lra.commands.console import make_console
@@ -49,17 +50,15 @@ def run(cfg: DictConfig) -> None:
     from lra.training.run import prepare_machine
 
     console = make_console()
-    build.check_numbers(cfg)
-    build.check_precision(cfg)
-    for key in ("steps", "dev_batches"):
-        if cfg[key] < 1:
-            raise UserError(f"{key}={cfg[key]}, but at least 1 is needed; type for example {key}=10")
     ensure_store(cfg, console)
     prepare_machine(build.build_machine(cfg))
     pl.seed_everything(cfg.seed, workers=True, verbose=False)
     console.print(
-        f"[bold]{cfg.task.name}/{cfg.attention.name}[/]  protocol {cfg.protocol.name}"
-        f"  batch {cfg.recipe.batch_size}  {cfg.trainer.precision}  {build.device_name(cfg)}"
+        Text.assemble(
+            (f"{cfg.task.name}/{cfg.attention.name}", "bold"),
+            f"  protocol {cfg.protocol.name}"
+            f"  batch {cfg.recipe.batch_size}  {cfg.trainer.precision}  {build.device_name(cfg)}",
+        )
     )
     measure(cfg, console)
 
@@ -101,13 +100,15 @@ def measure(cfg: DictConfig, console: Console) -> None:
         trace = Path(cfg.trace or f"step-{cfg.task.name}-{cfg.attention.name}.trace.json")
         table, share = bench.profile_step(step, trace)
         if cfg.debug.profiler:
-            console.print(table, markup=False)
+            console.print(table)
         console.print(f"products: {share:.0%} of the profiled time; trace of two steps: {trace}")
 
 
 def print_times(console: Console, bare: Any, harness: float, dev: list[tuple[float, float]]) -> None:
     """The table of seconds and ratios."""
     from rich.table import Table
+
+    from lra.commands.console import print_table
 
     table = Table()
     table.add_column("")
@@ -121,7 +122,7 @@ def print_times(console: Console, bare: Any, harness: float, dev: list[tuple[flo
     passes, forwards = (statistics.median(seconds) for seconds in zip(*dev, strict=True))
     ratio = statistics.median(whole / alone for whole, alone in dev)
     table.add_row("dev pass", f"{passes * 1e3:.1f}", f"{ratio:.1%} of its forward passes ({forwards * 1e3:.1f})")
-    console.print(table)
+    print_table(console, table)
 
 
 def print_work(console: Console, step: Any, seconds: float, device: Any) -> None:

@@ -34,16 +34,15 @@ class Campaign:
     """
 
     def __init__(self, verb: str, words: Sequence[str], *, beside: str | None = None):
-        from lra.build import check_numbers, load_config
+        from lra.build import load_config
         from lra.commands.output import check_out
         from lra.commands.overrides import check
+        from lra.commands.settings import check_settings
         from lra.results.reference import REFERENCES
         from lra.sweeps.grid import make_cells, sweep_names
 
         words = list(words)
         own = [f"what={words.pop(0)}"] if words and "=" not in words[0] and not words[0].startswith("-") else []
-        if own and own[0] not in [f"what={action}" for action in ACTIONS]:
-            raise UserError(f"{own[0].removeprefix('what=')!r} is no action; type: lra {verb} {'|'.join(ACTIONS)}")
         flag = next((word for word in words if word.startswith("-")), None)
         if flag:
             raise UserError(f"{flag} is not needed: several values multiply by themselves, as in seed=0,1,2")
@@ -53,8 +52,8 @@ class Campaign:
         own += [word for word in words if word.split("=")[0] in known]
         self.launcher = [word for word in words if word.lstrip("+").startswith(("hydra/", "hydra."))]
         self.words = [word for word in words if word not in own and word not in self.launcher]
-        check(verb, own, sweep=False)
-        check("train", self.words, sweep=True)
+        own = check(verb, own, sweep=False)
+        self.words = check("train", self.words, sweep=True)
         self.verb = verb
         self.troubles: list[str] = []
         self.settings: DictConfig = load_config(verb, own)
@@ -62,8 +61,9 @@ class Campaign:
             self.settings.sweep = chosen[-1]
         if self.settings.sweep not in sweep_names():
             raise UserError(f"sweep={self.settings.sweep} is not known; choose one of {', '.join(sweep_names())}")
-        if self.settings.workers < 1:
-            raise UserError(f"workers={self.settings.workers}, but at least 1 is needed; type for example workers=2")
+        if self.settings.what not in ACTIONS:
+            raise UserError(f"{self.settings.what!r} is no action; type: lra {verb} {'|'.join(ACTIONS)}")
+        check_settings(self.settings)
         if self.settings.format not in FORMATS:
             raise UserError(f"format={self.settings.format} is not known; choose one of {', '.join(FORMATS)}")
         check_out(self.settings.out, "table.md")
@@ -75,7 +75,7 @@ class Campaign:
             self.sweeps[beside] = [word for word in self.words if not word.startswith("attention")]
         self.cells: list[Cell] = [cell for sweep, typed in self.sweeps.items() for cell in make_cells(sweep, typed)]
         for cell in self.cells:
-            check_numbers(cell.cfg)
+            check_settings(cell.cfg)
 
     @property
     def group(self) -> Path:
@@ -142,6 +142,8 @@ def act(campaign: Campaign, show: Callable[[Campaign, Console], None]) -> None:
     Raises:
         UserError: at the end, when cells have failed.
     """
+    from rich.text import Text
+
     from lra.commands.console import make_console
 
     console = make_console()
@@ -156,8 +158,7 @@ def act(campaign: Campaign, show: Callable[[Campaign, Console], None]) -> None:
     outcome = campaign.run(console)
     console.print(f"\n{outcome.finished} of {len(campaign.cells)} cells finished")
     for folder, error in outcome.failed.items():
-        console.print("[red]failed[/]  ", end="")
-        console.print(f"{error}\n        {folder}", markup=False)
+        console.print(Text.assemble(("failed", "red"), f"  {error}\n        {folder}"))
     show(campaign, console)
     if outcome.failed:
         raise UserError(f"{len(outcome.failed)} cells failed; the same command tries them again")

@@ -15,6 +15,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.text import Text
+
 from lra.commands.console import make_console, size_text
 from lra.paths import source_dirs
 
@@ -32,7 +34,8 @@ def run(cfg: DictConfig) -> None:
     """Print one line per fact; a line that is wrong says what to do."""
     console = make_console()
     for good, what, text in _facts(Path(cfg.paths.data), Path(cfg.paths.runs)):
-        console.print(f"[green]ok[/]    {what:<22}" if good else f"[red]wrong[/] {what:<22}", text)
+        word = ("ok   ", "green") if good else ("wrong", "red")
+        console.print(Text.assemble(word, f" {what:<22} {text}"))
 
 
 def _facts(data: Path, runs: Path) -> list[tuple[bool, str, str]]:

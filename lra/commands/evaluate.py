@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
 def run(cfg: DictConfig) -> None:
     """Test the run in `cfg.run`."""
-    from omegaconf import DictConfig, OmegaConf
+    from omegaconf import OmegaConf
 
     from lra import build
     from lra.commands.console import make_console
+    from lra.commands.stored_config import FILE, read_stored_config
     from lra.results.record import read_record
     from lra.training import run as training
     from lra.training.checkpoints import BEST
     from lra.types import UserError
 
     console = make_console()
-    if OmegaConf.is_missing(cfg, "run"):
+    if OmegaConf.select(cfg, "run") is None:
         raise UserError("no run is named; type for example: lra evaluate run=runs/default/listops/nystrom/…/seed0")
     folder = Path(cfg.run).expanduser()
-    for file in ("config.yaml", BEST):
-        if not (folder / file).exists():
+    for file in (FILE, BEST):
+        if not (folder / file).is_file():
             raise UserError(f"{folder} has no {file}, so it is not the folder of a trained run; lra train makes one")
-    trained = OmegaConf.load(folder / "config.yaml")
-    assert isinstance(trained, DictConfig)
+    trained = read_stored_config(folder)
     trained.paths = cfg.paths  # the data may lie elsewhere now
     if trained.trainer.devices > 1:
         console.print(f"trained on {trained.trainer.devices} devices, tested here on one: the batches are the same")

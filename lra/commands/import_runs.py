@@ -63,9 +63,9 @@ def run(cfg: DictConfig) -> None:
         more = f" (and {len(found.troubles) - 1} more)" if len(found.troubles) > 1 else ""
         raise UserError(f"nothing is imported from {place}; {found.troubles[0]}{more}")
     for trouble in found.troubles:
-        console.print(trouble, markup=False)
+        console.print(trouble)
     line = f"{copied} runs imported, {same} were here, {len(found.troubles)} left out: {cfg.paths.runs}"
-    console.print(visible(line), markup=False)
+    console.print(visible(line))
 
 
 def _folder(runs: Path, record: Record, into: str | None) -> Path:

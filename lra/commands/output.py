@@ -57,6 +57,7 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
         table: with its notes.
         figures: drawn beside it.
     """
+    from lra.commands.console import print_table
     from lra.files import replace_text
     from lra.results.text import visible
 
@@ -67,26 +68,16 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
         _log(campaign, console, name, table, figures)
         return
     if form == "terminal":
-        _print_table(console, table)
+        print_table(console, table.to_rich())
+        for note in table.notes:
+            console.print(note, style="dim")
     elif out is None:
         print(table.to_text(form), end="")
     else:
         replace_text(Path(out).expanduser(), table.to_text(form))
-        console.print(f"written: {visible(str(out))}", markup=False)
+        console.print(f"written: {visible(str(out))}")
     for figure in figures:
-        console.print(f"figure   {visible(str(figure))}", markup=False)
-
-
-def _print_table(console: Console, table: TextTable) -> None:
-    from rich.measure import Measurement
-
-    drawn = table.to_rich()
-    if not console.is_terminal:  # a pipe has no width to keep to
-        options = console.options.update(width=1000)
-        console.width = max(console.width, Measurement.get(console, options, drawn).maximum)
-    console.print(drawn)
-    for note in table.notes:
-        console.print(note, style="dim", markup=False)
+        console.print(f"figure   {visible(str(figure))}")
 
 
 def _log(campaign: Campaign, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:

@@ -30,7 +30,7 @@ def print_plan(console: Console, campaign: Campaign) -> None:
     for cell in campaign.cells:
         kinds[cell.folder.parent].append(cell)
     width = max(len(_name(cells)) for cells in kinds.values())
-    console.print(f"{len(campaign.cells)} cells in {campaign.group}", markup=False)
+    console.print(f"{len(campaign.cells)} cells in {campaign.group}")
     console.print(_line(width, "cell", "seeds", "done", "s/step", "memory", "hours left"), style="bold")
     missing_cells, hours_left, unknown = 0, 0.0, 0
     bar = Progress(
@@ -51,7 +51,6 @@ def print_plan(console: Console, campaign: Campaign) -> None:
     console.print(
         f"{missing_cells} cells to run, {hours_left:,.1f} hours on {device_name(campaign.cells[0].cfg)} one after the"
         f" other{but}, dev passes and tests counted in; preparing data is not.\nRun them: lra {campaign.verb} run",
-        markup=False,
     )
 
 
@@ -81,7 +80,7 @@ def _print_kind(console: Console, width: int, cells: list[Cell], missing: list[C
     )
     said = "; ".join([*notes, *_states(missing)])
     failed = bool(missing) and estimate is None
-    console.print(f"{line}  {said}".rstrip(), markup=False, style="red" if failed else None)
+    console.print(f"{line}  {said}".rstrip(), style="red" if failed else None)
     return hours
 
 

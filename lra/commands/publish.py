@@ -37,7 +37,7 @@ def run(cfg: DictConfig) -> None:
         raise UserError("; ".join([f"no record is below {place}", *found.troubles]))
     console = make_console()
     for trouble in found.troubles:
-        console.print(trouble, markup=False)
+        console.print(trouble)
 
     def choose(there: list[Record]) -> list[Record]:
         new = [record for record in found.records if record not in there]
@@ -48,7 +48,7 @@ def run(cfg: DictConfig) -> None:
     target = Path(cfg.to).expanduser() / f"{name}.jsonl"
     count = append_new(target, choose)
     line = f"{count} records appended, {len(found.records) - count} were there: {target}"
-    console.print(visible(line), markup=False)
+    console.print(visible(line))
 
 
 def _check_commit(record: Record, *, dirty: bool) -> None:

@@ -56,7 +56,7 @@ def run(cfg: DictConfig) -> None:
         samples=_samples(cfg, found.records) if cfg.samples else [],
         troubles=found.troubles,
     )
-    make_console().print(f"{visible(str(path))}  {size_text(path.stat().st_size)}", markup=False)
+    make_console().print(f"{visible(str(path))}  {size_text(path.stat().st_size)}")
 
 
 def _groups(runs: Path) -> str:

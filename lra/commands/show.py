@@ -57,7 +57,7 @@ def show_model(cfg: DictConfig) -> None:
     from rich.table import Table
 
     from lra import build
-    from lra.commands.console import make_console
+    from lra.commands.console import make_console, print_table
     from lra.model.classifier import count_parameters
 
     console = make_console()
@@ -67,12 +67,13 @@ def show_model(cfg: DictConfig) -> None:
         table.add_column(name, justify="right" if name == "parameters" else "left", no_wrap=True)
     for name, kind, shape, parameters in layers(model, spec.num_sequences, spec.seq_len):
         table.add_row(name, kind, shape, f"{parameters:,}" if parameters else "")
-    console.print(table)
+    print_table(console, table)
     parameters, full = count_parameters(model), count_parameters(build.build_model(with_full_attention(cfg)))
     if parameters > ALLOWED_GROWTH * full:
         console.print(
-            f"[yellow]{parameters / full - 1:+.0%} parameters against attention=full ({full:,}):"
-            " more than the 10 % that Long Range Arena allows[/]"
+            f"{parameters / full - 1:+.0%} parameters against attention=full ({full:,}):"
+            " more than the 10 % that Long Range Arena allows",
+            style="yellow",
         )
     console.print(f"parameters: {parameters}")
 

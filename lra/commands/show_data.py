@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from rich.text import Text
 
 from lra.types import UserError
 
@@ -38,9 +39,9 @@ def show_data(cfg: DictConfig) -> None:
     for index in range(min(cfg.examples, len(split))):
         stored, label = split.example(index)
         sizes = " + ".join(f"{len(sequence):,}" for sequence in stored)
-        console.print(f"[bold]{cfg.split} {index}[/]  label {label}  {sizes} tokens")
+        console.print(Text.assemble((f"{cfg.split} {index}", "bold"), f"  label {label}  {sizes} tokens"))
         for line in task.draw(stored):
-            console.print(f"  {line}", markup=False)
+            console.print(f"  {line}")
         longest = min(data.manifest["max_length"], split.longest or data.manifest["max_length"])
         if hasattr(task, "decode") and any(len(sequence) == longest for sequence in stored):
             console.print(f"  … cut at {longest:,}", style="yellow")

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lra.commands.console import print_table
 from lra.results.paper import beside, departures
 from lra.results.reference import PASS_BAND, paper_accuracy
 from lra.results.schema import Record
@@ -32,10 +33,10 @@ def print_summary(console: Console, folder: Path, record: Record) -> None:
         f"{majority:.2f} %",
         f"{cost['train_seconds']:,.0f} s",
     )
-    console.print(table)
-    console.print(visible_lines(verdict(record)), markup=False)
+    print_table(console, table)
+    console.print(visible_lines(verdict(record)))
     for what, path in (("learning curve", folder / "curve.png"), ("record", folder / "result.json")):
-        console.print(f"{what:<16}{visible(str(path))}", markup=False)
+        console.print(f"{what:<16}{visible(str(path))}")
 
 
 def verdict(record: Record) -> str:

@@ -49,8 +49,6 @@ def run(cfg: DictConfig) -> None:
     from lra.types import UserError
 
     console = make_console()
-    build.check_numbers(cfg)
-    build.check_precision(cfg)
     launched, first = is_launched(cfg.trainer.devices), rank(cfg.trainer.devices) == 0
     if launched:
         end_with(os.getppid())
@@ -77,6 +75,7 @@ def run(cfg: DictConfig) -> None:
 def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
     import pytorch_lightning as pl
     from omegaconf import OmegaConf
+    from rich.text import Text
 
     from lra import build
     from lra.commands.outcome import check_same_data
@@ -106,9 +105,12 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
             check_same_data(folder, datamodule.data_sha256)
         parameters = count_parameters(module.model)
         console.print(
-            f"[bold]{cfg.task.name}/{cfg.attention.name}[/]  protocol {cfg.protocol.name}  seed {cfg.seed}"
-            f"  {parameters:,} parameters  {cfg.recipe.steps:,} steps of {cfg.recipe.batch_size}"
-            f"  on {cfg.trainer.accelerator}\n{folder}"
+            Text.assemble(
+                (f"{cfg.task.name}/{cfg.attention.name}", "bold"),
+                f"  protocol {cfg.protocol.name}  seed {cfg.seed}"
+                f"  {parameters:,} parameters  {cfg.recipe.steps:,} steps of {cfg.recipe.batch_size}"
+                f"  on {cfg.trainer.accelerator}\n{folder}",
+            )
         )
         record = _fit_and_test(cfg, folder, console, module, datamodule, parameters)
     if record is not None:

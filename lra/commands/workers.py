@@ -46,7 +46,7 @@ def _wait(workers: Sequence[Child], console: Console) -> None:
         left.remove(worker)
         if code:
             errors.append(worker.error())
-            console.print("[red]a worker ended[/]; the others go on" if left else "[red]a worker ended[/]")
+            console.print("a worker ended; the others go on" if left else "a worker ended", style="red")
     if len(errors) == len(workers):
         raise UserError(f"every worker ended early: {errors[-1]}")
 

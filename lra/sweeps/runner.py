@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.text import Text
 
 from lra.processes import Child
 from lra.results.record import FILE, move_aside
@@ -72,7 +73,8 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
             continue
         waited = False
         cell = free[0]
-        console.print(f"\n[bold]{len(cells) - len(todo) + 1} of {len(cells)}[/]  {cell.name}{_left(todo, seconds)}")
+        number = f"\n{len(cells) - len(todo) + 1} of {len(cells)}"
+        console.print(Text.assemble((number, "bold"), f"  {cell.name}{_left(todo, seconds)}"))
         begun = time.monotonic()
         code, error = _take(cell, console)
         if code == 0 and cell.finished:
@@ -80,7 +82,7 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
             forget_failure(cell.folder)
         elif code != BUSY:
             write_failure(cell.folder, error)
-            console.print(f"[red]failed[/]: {cell.name}; the others go on")
+            console.print(Text.assemble(("failed", "red"), f": {cell.name}; the others go on"))
 
 
 def _left(todo: Sequence[Cell], seconds: dict[Path, float]) -> str:
@@ -100,7 +102,7 @@ def _make_room(cell: Cell, console: Console) -> None:
     with lease(cell.folder, patience_seconds=0):
         if os.path.lexists(cell.folder / FILE) and not cell.finished:
             aside = move_aside(cell.folder / FILE)
-            console.print(visible(f"its record cannot be read, so it is run again; kept as {aside}"), markup=False)
+            console.print(visible(f"its record cannot be read, so it is run again; kept as {aside}"))
 
 
 def _take(cell: Cell, console: Console) -> tuple[int, str]:

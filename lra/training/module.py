@@ -18,10 +18,10 @@ from torchmetrics import MeanMetric
 from torchmetrics.classification import MulticlassAccuracy, MulticlassConfusionMatrix
 
 from lra.training.ranks import gather, interleave
-from lra.types import Batch
+from lra.types import Batch, UserError
 
 
-class NonFiniteLossError(RuntimeError):
+class NonFiniteLossError(UserError):
     """The loss became NaN or infinite; going on would only waste time."""
 
 

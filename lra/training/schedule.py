@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import OneCycleLR
 
@@ -14,9 +16,11 @@ def one_cycle(optimizer: Optimizer, *, steps: int, warmup_fraction: float) -> On
     The rate rises from a twenty-fifth of the optimizer's `lr` to `lr` over the warm-up and falls to nearly 0 at
     the last step; Adam's beta1 goes .95 → .85 → .95 against it.
 
+    A warm-up of one step is none: the first step has the peak's rate.
+
     Args:
         optimizer: whose groups' `lr` are the peaks.
-        steps: optimizer steps of the whole run.
+        steps: optimizer steps of the whole run, at least 2: the last one's rate is 0.
         warmup_fraction: share of `steps` before the peak, in (0, 1).
 
     Raises:
@@ -26,5 +30,7 @@ def one_cycle(optimizer: Optimizer, *, steps: int, warmup_fraction: float) -> On
         raise UserError(
             f"recipe.warmup_fraction={warmup_fraction} is not between 0 and 1; for ListOps: recipe.warmup_fraction=0.2"
         )
+    if math.isclose(warmup_fraction * steps, 1):  # torch would divide by the 0 steps between the first and the peak
+        warmup_fraction = (1 - 1e-6) / steps
     peak = [group["lr"] for group in optimizer.param_groups]
     return OneCycleLR(optimizer, max_lr=peak, total_steps=steps, pct_start=warmup_fraction, anneal_strategy="linear")

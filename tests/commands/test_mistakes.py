@@ -30,7 +30,7 @@ from tests.commands.test_cli import TRAIN, run
         (["train", "recipe.optimizer.lr=fast"], "lr=fast is not a number"),
         (["train", "force=3"], "force=3 is not true or false"),
         (["train", "attention.value_skip_taps=true"], "is not a whole number"),
-        (["train", "size=tiny", "recipe.steps=0"], "at least 1"),
+        (["train", "size=tiny", "recipe.steps=0"], "at least 2"),
         (["train", "size=tiny", "trainer.max_steps=0"], "at least 1"),
         (["train", "size=tiny", "seed=-1"], "at least 0"),
         (["train", "size=tiny", "attention=full", "attention.kernel=flash", "logger=csv"], "attention.kernel=fused"),
