@@ -14,7 +14,7 @@ from data_prep.pathfinder.room import Room
 
 
 def any_orientation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every orientation can begin a contour: 4.6 distractors at 32 × 32 instead of 1.15."""
+    """Every orientation can begin a contour: 4.7 distractors at 32 × 32 instead of 1.15."""
     monkeypatch.setattr(Room, "_can_begin", lambda self, degrees: True)
     monkeypatch.setattr(generator, "_first_places", lru_cache(None)(generator._first_places.__wrapped__))
     monkeypatch.setattr(field, "room_of", lru_cache(None)(Room))  # a Room keeps the answers that it has given

@@ -47,10 +47,10 @@ def train(theirs: torch.Tensor, mine: torch.Tensor) -> nn.Sequential:
     model, steps = network(), EPOCHS * (2 * len(theirs) // (2 * BATCH))
     optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 6e-3, total_steps=steps)
-    wanted = torch.cat([torch.ones(BATCH), torch.zeros(BATCH)])
+    is_original = torch.cat([torch.ones(BATCH), torch.zeros(BATCH)])
     for _ in range(steps):
         batch = torch.cat([images[torch.randint(len(images), (BATCH,))] for images in (theirs, mine)])
-        loss = functional.binary_cross_entropy_with_logits(model(batch)[:, 0], wanted)
+        loss = functional.binary_cross_entropy_with_logits(model(batch)[:, 0], is_original)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -86,6 +86,6 @@ def test_a_network_tells_wrong_generators_from_the_original_and_not_ours(
         theirs = samples["images"]
     plant(monkeypatch)
     mine = np.stack([generate(pathfinder32("hard"), 0, number)[0] for number in range(len(theirs))])
-    found = accuracy(theirs, mine)
-    print(f"{plant.__name__}: {found:.3f}")
-    assert (found > GUESS + 4 * ERROR) if known else (abs(found - GUESS) < 3 * ERROR), found
+    share_right = accuracy(theirs, mine)
+    print(f"{plant.__name__}: {share_right:.3f}")
+    assert (share_right > GUESS + 4 * ERROR) if known else (abs(share_right - GUESS) < 3 * ERROR), share_right
