@@ -20,6 +20,10 @@ class Pathfinder(RowsBuilder):
     """
 
     VERSION = tfds.core.Version(VERSION)
+    RELEASE_NOTES = {  # noqa: RUF012  TFDS reads it from the class
+        **RowsBuilder.RELEASE_NOTES,
+        "2.0.0": "Generated images: contours begin as in the published generator; Path-X has 8 distractors, not 2.",
+    }
     DESCRIPTION = "Are the two marked ends on one contour? Grey images of dashed contours."
     CITATION = """
 @inproceedings{linsley2018learning, title={Learning long-range spatial dependencies with horizontal gated recurrent

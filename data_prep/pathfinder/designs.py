@@ -13,7 +13,7 @@ class Design:
         side: of the image, in pixels.
         contour_length: paddles of a target contour.
         distractor_length: paddles of a distractor.
-        num_distractors: how many distractors are tried, once each.
+        num_distractors: how many distractors are tried.
         paddle_length, paddle_thickness, antialias_scale: of a paddle, see `Paddle`.
         margins: one is drawn for each image.
         padding: pixels at the border that stay free.
@@ -40,16 +40,17 @@ class Design:
 
 
 CONTOUR_LENGTH = {"easy": 6, "intermediate": 9, "hard": 14}  # folders curv_baseline, curv_contour_length_9 and _14
+# The published wrapper shortens the distractors with the target contours, but leaves their number at the hard set's.
+DISTRACTOR_LENGTH = {name: length // 3 for name, length in CONTOUR_LENGTH.items()}
 
 
 def pathfinder32(difficulty: str) -> Design:
     """Images of 32 × 32 pixels."""
-    length = CONTOUR_LENGTH[difficulty]
     return Design(
         side=32,
-        contour_length=length,
-        distractor_length=length // 3,
-        num_distractors=20 // (length // 3),
+        contour_length=CONTOUR_LENGTH[difficulty],
+        distractor_length=DISTRACTOR_LENGTH[difficulty],
+        num_distractors=20 // DISTRACTOR_LENGTH["hard"],
         paddle_length=2,
         paddle_thickness=0.5,
         antialias_scale=2,
@@ -65,12 +66,11 @@ def pathfinder32(difficulty: str) -> Design:
 
 def pathfinder128(difficulty: str) -> Design:
     """Images of 128 × 128 pixels."""
-    length = CONTOUR_LENGTH[difficulty]
     return Design(
         side=128,
-        contour_length=length,
-        distractor_length=length // 3,
-        num_distractors=35 // (length // 3),
+        contour_length=CONTOUR_LENGTH[difficulty],
+        distractor_length=DISTRACTOR_LENGTH[difficulty],
+        num_distractors=35 // DISTRACTOR_LENGTH["hard"],
         paddle_length=5,
         paddle_thickness=1.5,
         antialias_scale=2,

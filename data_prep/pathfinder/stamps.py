@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -89,6 +90,20 @@ def turned(orientation: float) -> float:
     return orientation + math.pi if orientation < 0 else orientation - math.pi
 
 
+class Stamp(NamedTuple):
+    """A paddle in a window around the pixel where it begins, `[side, side]` in [0, 1] each.
+
+    Attributes:
+        line: its brightness.
+        keep_out: where no other paddle may come.
+        wide: keep-out, one margin thicker.
+    """
+
+    line: np.ndarray
+    keep_out: np.ndarray
+    wide: np.ndarray
+
+
 class Stamps:
     """All stamps of a paddle, and the circle of pixels on which the next one may end.
 
@@ -97,7 +112,8 @@ class Stamps:
         border: what a field needs around it.
         ring_y, ring_x: the circle's pixels around a pivot.
         ring_orientation: from the pivot to each, in radians.
-        ring_stamps: of the paddle that ends at each, see `_stamp`.
+        ring_stamps: of the paddle that ends at each.
+        by_degrees: from whole degrees to the stamp of a first paddle.
     """
 
     def __init__(self, paddle: Paddle):
@@ -111,38 +127,15 @@ class Stamps:
         self.ring_stamps = [self._stamp(turned(o)) for o in self.ring_orientation.tolist()]
         self.by_degrees = lru_cache(None)(lambda degrees: self._stamp(math.radians(degrees)))
         self.ring_weights = lru_cache(None)(self._ring_weights)
-        self._room_offsets = lru_cache(None)(self._offsets)
 
-    def _stamp(self, orientation: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Brightness, keep-out and keep-out one margin thicker, all of the same size."""
+    def _stamp(self, orientation: float) -> Stamp:
         line, keep_out = (np.pad(stamp, self.paddle.margin) for stamp in self.paddle.stamp(orientation))
-        return line, keep_out, dilated(keep_out, self.paddle.margin)
+        return Stamp(line, keep_out, dilated(keep_out, self.paddle.margin))
 
     def _ring_weights(self, orientation: float, continuity: float) -> np.ndarray:
         turn = np.abs(self.ring_orientation - orientation)
         turn = np.minimum(np.minimum(turn, 2 * np.pi - turn) * continuity, np.pi / 2)
         return np.cos(turn) ** 2
-
-    def _offsets(self, degrees: int) -> list[tuple[int, int]]:
-        """Where a paddle that begins at a pixel wants room, around that pixel.
-
-        As in the published generator: the keep-out's full pixels, one further to the lower right, and nothing more
-        than `length + margin` away.
-        """
-        _, keep_out = self.paddle.stamp(math.radians(degrees))
-        limit = self.paddle.length + self.paddle.margin
-        full = np.argwhere(keep_out == 1) - self.paddle.reach + 1
-        return [(y, x) for y, x in full.tolist() if abs(y) <= limit and abs(x) <= limit]
-
-    def room(self, degrees: int, free: np.ndarray) -> np.ndarray:
-        """Pixels `[side, side]` from which a paddle has room; beyond the edge nothing is in its way."""
-        limit, side = self.paddle.length + self.paddle.margin, len(free)
-        padded = np.ones((side + 2 * limit, side + 2 * limit), bool)
-        padded[limit : limit + side, limit : limit + side] = free
-        room = np.ones((side, side), bool)
-        for y, x in self._room_offsets(degrees):
-            room &= padded[limit + y : limit + y + side, limit + x : limit + x + side]
-        return room
 
 
 stamps_of = lru_cache(None)(Stamps)

@@ -4,4 +4,4 @@ from lra.data.pixels import FIRST_ID, draw, encode, square
 
 __all__ = ["FIRST_ID", "VERSION", "draw", "encode", "square"]
 
-VERSION = "1.0.0"  # of the dataset; a store of another one is refused
+VERSION = "2.0.0"  # of the dataset; a store of another one is refused

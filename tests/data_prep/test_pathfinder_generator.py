@@ -60,18 +60,18 @@ def marker_distance(image: np.ndarray) -> float:
     ],
 )
 def test_a_statistic_is_that_of_the_original(original, ours, what, statistic):
-    """Means within four standard errors plus 2 %, spreads within a quarter."""
+    """Means within four standard errors, spreads within a quarter."""
     theirs, mine = (np.array([statistic(image) for image in images]) for images in (original[0], ours[0]))
     error = np.hypot(theirs.std() / len(theirs) ** 0.5, mine.std() / len(mine) ** 0.5)
-    assert abs(theirs.mean() - mine.mean()) < 4 * error + 0.02 * theirs.mean(), (what, theirs.mean(), mine.mean())
+    assert abs(theirs.mean() - mine.mean()) < 4 * error, (what, theirs.mean(), mine.mean())
     assert 0.75 < mine.std() / theirs.std() < 1.33, (what, theirs.std(), mine.std())
 
 
 def test_the_histogram_of_grey_levels_is_that_of_the_original(original, ours):
-    """Total variation between the histograms in steps of 8; two halves of the original are .003 apart, ours .016."""
+    """Total variation between the histograms in steps of 8; two halves of the original are .006 apart, ours .004."""
     edges = [0, 1, *range(8, 257, 8)]
     theirs, mine = (np.histogram(images, edges)[0] / images.size for images in (original[0], ours[0]))
-    assert np.abs(theirs - mine).sum() / 2 < 0.02
+    assert np.abs(theirs - mine).sum() / 2 < 0.01
     assert (ours[0].max((1, 2)) == 255).all()
     assert (ours[0].min((1, 2)) == 0).all()
 
