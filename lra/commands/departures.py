@@ -40,7 +40,7 @@ DEPARTURES = (
         "length of Text",
         "the preparation script cuts at 1,000 bytes, though the model is configured for 4,000",
         "4,000 bytes",
-        "the paper calls the task Text (4K)",
+        "the paper calls the task Text (4K); the switch for it has the other value too",
     ),
     Departure(
         "white space around reviews of Text",
