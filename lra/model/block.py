@@ -16,32 +16,48 @@ from lra.ops.fused_linear import norm_linear, project_residual
 from lra.ops.packing import Packing
 
 
+class QueryKeyValue(nn.Linear):
+    """One product makes queries, keys and values.
+
+    The same numbers as three biased Linear layers, whose initialisation depends on the number of inputs alone.
+
+    Args:
+        width: D.
+        inner: numbers of a token's query, over all heads; keys and values have as many.
+        biased: False leaves the biases unused, though they are parameters; the released Reformer layer does.
+    """
+
+    def __init__(self, width: int, inner: int, *, biased: bool):
+        super().__init__(width, 3 * inner)
+        self.biased = biased
+
+    def used_bias(self) -> Tensor:
+        """What is added; zeros for unused ones, which still have a gradient, of zeros: a parallel run wants one."""
+        return self.bias if self.biased else 0 * self.bias
+
+    def forward(self, x_BLD: Tensor) -> Tensor:
+        """Project `[B, L, D]` to `[B, L, 3 · inner]`."""
+        return linear(x_BLD, self.weight, self.used_bias())
+
+
 class SelfAttention(nn.Module):
     """Projections around an attention backend.
 
-    One product makes queries, keys and values: the same numbers as three biased Linear layers, whose initialisation
-    depends on the number of inputs alone. The backend computes in float32 at least, whatever the precision around it.
+    The backend computes in float32 at least, whatever the precision around it.
     """
 
     def __init__(self, backend: AttentionBackend, *, width: int, num_heads: int, head_dim: int, dropout: float):
         super().__init__()
         self.num_heads, self.head_dim = num_heads, head_dim
-        self.qkv = nn.Linear(width, 3 * num_heads * head_dim)
+        self.qkv = QueryKeyValue(width, num_heads * head_dim, biased=backend.biased)
         self.backend = backend
         self.out = nn.Linear(num_heads * head_dim, width)
         self.dropout = nn.Dropout(dropout)
 
-    def qkv_bias(self) -> Tensor:
-        """What is added to queries, keys and values; zeros that still give a gradient, of zeros, to an unused bias.
-
-        A parameter without a gradient would stop a parallel run.
-        """
-        return self.qkv.bias if self.backend.biased else 0 * self.qkv.bias
-
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend within each sequence; `[B, L, D]` to `[B, L, D]`."""
         batch, length, _ = x_BLD.shape
-        qkv = linear(x_BLD, self.qkv.weight, self.qkv_bias()).view(batch, length, 3, self.num_heads, self.head_dim)
+        qkv = self.qkv(x_BLD).view(batch, length, 3, self.num_heads, self.head_dim)
         q_BHLE, k_BHLE, v_BHLE = qkv.permute(2, 0, 3, 1, 4).unbind(0)
         with torch.autocast(x_BLD.device.type, enabled=False):
             least = torch.promote_types(q_BHLE.dtype, torch.float32)
@@ -92,7 +108,7 @@ class EncoderBlock(nn.Module):
     def forward_packed(self, x_TD: Tensor, packing: Packing, masks: DropoutMasks | None) -> Tensor:
         """Transform the real tokens alone, `[T, D]`."""
         norm, attention, qkv = self.attention_norm, self.attention, self.attention.qkv
-        qkv_PTD = norm_linear(x_TD, norm.weight, norm.bias, qkv.weight, attention.qkv_bias(), planes=3)
+        qkv_PTD = norm_linear(x_TD, norm.weight, norm.bias, qkv.weight, qkv.used_bias(), planes=3)
         mixed_TD = attention.backend.forward_packed(qkv_PTD, packing)
         x_TD = project_residual(x_TD, mixed_TD, attention.out.weight, attention.out.bias, masks)
         norm, up, down = self.feed_forward_norm, self.feed_forward[0], self.feed_forward[3]

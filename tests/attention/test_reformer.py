@@ -126,8 +126,8 @@ def test_the_length_of_the_padding_matters_through_the_look_back_alone():
 @pytest.mark.parametrize("form", ["padded", "packed"])
 @pytest.mark.parametrize("biases", ["unused", "used"])
 def test_unused_biases_change_nothing_and_get_zeros_as_gradient(form, biases):
-    """Catches `model/block.py`: `weight, self.qkv_bias())` → `weight, self.qkv.bias)`
-    `model/block.py`: `attention.qkv_bias()` → `qkv.bias`
+    """Catches `model/block.py`: `weight, self.used_bias())` → `weight, self.bias)`
+    `model/block.py`: `qkv.used_bias(), planes` → `qkv.bias, planes`
     `attention/reformer.py`: `biases == "used"` → `biases != "used"`
     """
     made = backend("reformer", "clean", 40, biases=biases)
