@@ -49,13 +49,15 @@ class RowsBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # t
         raise AssertionError(f"{type(self).__name__} has no features")
 
     def _info(self) -> tfds.core.DatasetInfo:
-        return self.dataset_info_from_configs(
+        info = self.dataset_info_from_configs(
             description=self.DESCRIPTION,
             features=tfds.features.FeaturesDict(self.features()),
             homepage=self.HOMEPAGE,
             citation=self.CITATION + LRA,
             disable_shuffling=self.IN_ORDER,
         )
+        info.initialize_from_bucket = lambda: None  # knows TFDS's own datasets; leaves a temporary folder each time
+        return info
 
     def _split_generators(self, dl_manager: Any) -> dict[str, Any]:
         return {TFDS_SPLITS[name]: self._generate_examples(rows) for name, rows in self._rows.items()}

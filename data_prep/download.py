@@ -14,7 +14,7 @@ from typing import Any
 from filelock import FileLock
 
 from data_prep.archives import CHUNK_BYTES, MB, Tick
-from lra.data.store import sha256
+from lra.files import sha256
 from lra.types import UserError
 
 ANSWER_SECONDS = 4.0  # a server that has not answered by then counts as not there

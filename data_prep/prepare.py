@@ -7,7 +7,6 @@ import importlib
 import importlib.metadata
 import io
 import logging
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from data_prep.in_order import rows_in_order
 from data_prep.source import TFDS_SPLITS, Request, Source
-from lra.data.store import MANIFEST, check_asked, read_manifest
+from data_prep.unfinished import put_in_place, tfds_folder, unfinished_dataset
+from lra.data.manifest import MANIFEST, check_asked, read_manifest
 from lra.data.writer import Example, store_lock, write_store
 from lra.paths import source_dirs
 from lra.types import TaskSpec, UserError
@@ -60,7 +60,7 @@ def prepare(
         if (folder / MANIFEST).exists() and not force:
             manifest = read_manifest(folder)
             check_asked(manifest, folder, settings, source)
-            return manifest
+            return dict(manifest)
         return _make(spec, settings, folder, source=source, verify=verify, command=command, console=console)
 
 
@@ -76,7 +76,7 @@ def _make(
 ) -> dict[str, Any]:
     started = time.monotonic()
     name = f"{spec.name} size={folder.name}"
-    with progress(console) as bar:
+    with progress(console) as bar, unfinished_dataset(folder) as unfinished:
         module = _source_module(spec.name)
         task = bar.add_task(f"{name}: read the source", total=None)
         request = Request(
@@ -86,14 +86,12 @@ def _make(
             size=folder.name,
             verify=verify,
             folders=source_dirs(),
+            scratch=unfinished,
             tick=lambda done, total: bar.update(task, completed=done, total=total),
         )
         opened: Source = module.open_source(request)
-        tfds_folder = folder.parents[2] / "tfds"
         with quiet_tfds():
-            builder = opened.make_builder(str(tfds_folder))
-        config_folder = Path(builder.data_path).parent
-        shutil.rmtree(config_folder, ignore_errors=True)  # of other settings, or left by a killed process
+            builder = opened.make_builder(str(unfinished))
         builder.tick = lambda: bar.advance(task)
         rows = sum(opened.counts.values())
         bar.update(task, description=f"{name}: write the TFDS dataset", completed=0, total=rows)
@@ -118,6 +116,8 @@ def _make(
             },
             started=started,
         )
+        config_folder = Path(builder.data_path).parent
+        put_in_place(config_folder, tfds_folder(folder) / config_folder.relative_to(unfinished))
         bar.remove_task(task)
     return manifest
 

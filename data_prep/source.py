@@ -9,8 +9,8 @@ from typing import Any
 
 from data_prep.archives import Tick
 from data_prep.download import Archive, download
-from lra.data.store import sha256
 from lra.data.writer import Example
+from lra.files import regular_file, sha256
 from lra.types import UserError
 
 TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}  # TFDS has a word of its own
@@ -28,6 +28,7 @@ class Request:
         size: full, demo or tiny; names the TFDS configuration.
         verify: refuse what is not the benchmark's: another hash, other counts.
         folders: where `auto` looks; the first is where downloads go.
+        scratch: a folder for files that are needed until the store is made; removed then.
         tick: called with how much is done and of how much (None: unknown), for progress.
     """
 
@@ -37,6 +38,7 @@ class Request:
     size: str
     verify: bool
     folders: list[Path]
+    scratch: Path
     tick: Tick
 
 
@@ -81,8 +83,10 @@ def locate(
     word, places = request.source, ", ".join(map(str, request.folders))
     if word == "auto":
         found = next((folder / name for folder in request.folders for name in names if (folder / name).exists()), None)
-        if found is not None or generates or request.size == "tiny":
-            return found
+        if found is not None:
+            return _whole(found, str(found))
+        if generates or request.size == "tiny":
+            return None
         word = "download"
     if word == "generate" and generates:
         return None
@@ -105,7 +109,12 @@ def locate(
     if not path.exists():
         raise UserError(f"source={word} is not there; it may be {', '.join(names)}, or a folder that holds one")
     inside = next((path / name for name in names if path.is_dir() and (path / name).exists()), None)
-    return inside or path
+    return _whole(inside or path, f"source={word}" if inside is None else str(inside))
+
+
+def _whole(path: Path, said: str) -> Path:
+    """A folder, or a file that can be read to its end."""
+    return path if path.is_dir() else regular_file(path, said)
 
 
 def judge(

@@ -87,14 +87,17 @@ def build_model(cfg: DictConfig) -> nn.Module:
 def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
     """The classifier with its optimizer and schedule, compiled if the configuration says so."""
     from lra.training.module import ClassifierModule
+    from lra.training.optimizer import group_parameters
 
     model = build_model(cfg)
     if cfg.get("compile"):  # runs that were trained before there was this setting have none
         model.compile(fullgraph=True)
+    groups = plain(cfg.recipe.get("parameter_groups", OmegaConf.create({})))  # later than some runs, too
+    make_optimizer = instantiate(cfg.recipe.optimizer)
     return ClassifierModule(
         model,
         num_classes=spec.num_classes,
-        make_optimizer=instantiate(cfg.recipe.optimizer),
+        make_optimizer=lambda model: group_parameters(model, make_optimizer, groups),
         make_schedule=instantiate(cfg.recipe.schedule),
         label=f"{cfg.task.name}/{cfg.attention.name}",
     )
@@ -153,6 +156,7 @@ def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
         store_dir=store_dir(cfg),
         mask_zero=cfg.task.mask_zero,
         dev_split=cfg.task.dev_split,
+        text_length=cfg.task.get("longest"),  # Text alone; runs of before have none
         test_last_batch=cfg.protocol.test_last_batch,
         batch_size=cfg.recipe.batch_size // parts,
         num_train_batches=cfg.recipe.steps * parts,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from lra import __version__
 from lra.paths import conf_dir
+from lra.signals import check_stopped, ends_in_order, hears_signals
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -50,6 +51,7 @@ def usage() -> str:
     )
 
 
+@hears_signals(lambda line: _fail(line))
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; returns the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
@@ -84,7 +86,8 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
 
     def run(cfg: DictConfig) -> None:
         try:
-            command.run(cfg)
+            with ends_in_order():
+                command.run(cfg)
         except Exception as error:
             if HydraConfig.get().mode is not RunMode.MULTIRUN:
                 raise _FailedError(error) from error
@@ -93,7 +96,8 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
 
     try:
         if hasattr(command, "main"):  # a verb over many runs composes their configurations itself
-            command.main(words)
+            with ends_in_order():
+                command.main(words)
             return 0
         flags = [word for word in words if word in ("-m", "--multirun")]  # Hydra wants them in front
         settings = [word for word in words if word not in flags]
@@ -103,9 +107,8 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
             check(verb, settings, sweep=bool(flags))
         sys.argv = [f"lra {verb}", *flags, *settings]
         hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(run)()
-    except KeyboardInterrupt as stopped:
-        return _fail(str(stopped) or "interrupted", code=130)
     except (Exception, _FailedError) as error:
+        check_stopped()  # what a stop breaks, such as a process that this one waits for, is no error
         if os.environ.get("LRA_DEBUG"):
             raise
         cause = error.error if isinstance(error, _FailedError) else error

@@ -1,4 +1,4 @@
-"""What comes from a file is checked against a declared type: one line says what is wrong with it."""
+"""Files are checked by a schema when they are read: pydantic's verdict as one line for the user."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ from pydantic import TypeAdapter, ValidationError
 from lra.types import UserError
 
 T = TypeVar("T")
-LONGEST = 60  # signs of a wrong value that are shown
+SHOWN = 60  # characters of a wrong value
 
 
 def checked(adapter: TypeAdapter[T], value: object, place: object, remedy: str) -> T:
-    """The value, if it is what the adapter's type says.
+    """The value itself, if it is what `adapter` describes: no type is converted to another.
 
     Args:
-        adapter: of a `TypedDict` whose ranges are declared with `Annotated`.
-        value: as JSON gave it.
-        place: where it stands, for the message.
-        remedy: what to do about a wrong one.
+        adapter: of the schema.
+        value: what was read.
+        place: the file, or where in a file it stands.
+        remedy: what to type.
 
     Raises:
-        UserError: with the first wrong field, its value, and what is wrong.
+        UserError: one line with the first wrong field, its value and what it should be.
     """
     try:
-        return adapter.validate_python(value)
+        return adapter.validate_python(value, strict=True)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-    key = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "missing":
+        wrong = error.errors(include_url=False, include_context=False)[0]
+    key = ".".join(map(str, wrong["loc"])) or "its content"
+    if wrong["type"] == "missing":
         raise UserError(f"{place}: {key} is missing; {remedy}")
-    shown = repr(first["input"])
-    shown = shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
-    wrong = first["msg"][:1].lower() + first["msg"][1:]
-    raise UserError(f"{place}: {f'{key}=' if key else ''}{shown}: {wrong}; {remedy}")
+    shown = repr(wrong["input"])
+    shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
+    _, should, what = wrong["msg"].partition(" should ")
+    said = f"should {what}" if should else f"is wrong ({wrong['msg']})"
+    raise UserError(f"{place}: {key}={shown} {said}; {remedy}")

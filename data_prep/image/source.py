@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,8 +36,7 @@ def open_source(request: Request) -> Source:
     """The source that the request names."""
     path = locate(request, NAMES, archive=BINARY, size_hint="170 MB", generates=False)
     if path is None:
-        with tempfile.TemporaryDirectory() as folder:
-            images = archive.read(stand_in.write(Path(folder), request.settings), request.tick)
+        images = archive.read(stand_in.write(request.scratch, request.settings), request.tick)
         origin, facts = "stand-in", {"generator": "data_prep.image.stand_in"}
     else:
         images = archive.read(path, request.tick)

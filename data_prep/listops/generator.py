@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lra.data.listops import END, MAX, MED, MIN, SM, ZERO
+from data_prep.listops.values import apply_operators
+from lra.data.listops import END, MIN, SM, ZERO
 
 MAX_DEPTH, MAX_ARGS, OPERATOR_SHARE = 10, 10, 0.25
 ROOTS_PER_DRAW = 2048  # enough to keep numpy busy, few enough to stay in cache
@@ -99,24 +100,10 @@ def _fold(levels: list[Level]) -> tuple[np.ndarray, list[np.ndarray]]:
         if inner.any():
             args = level.args[inner]
             starts = np.cumsum(args) - args
-            own[inner] = _apply(level.token[inner], values, starts, args)
+            own[inner] = apply_operators(level.token[inner], values, starts, args)
             size[inner] = 2 + np.add.reduceat(sizes[0], starts)
         values, sizes = own, [size, *sizes]
     return values, sizes
-
-
-def _apply(operators: np.ndarray, values: np.ndarray, starts: np.ndarray, args: np.ndarray) -> np.ndarray:
-    """Value of each operator over its segment of `values`."""
-    segment = np.repeat(np.arange(len(args)), args)
-    ranked = np.sort(segment * 10 + values) % 10  # segments keep their places, values are sorted within each
-    low, high = ranked[starts + (args - 1) // 2], ranked[starts + args // 2]
-    choices = {
-        MIN: np.minimum.reduceat(values, starts),
-        MAX: np.maximum.reduceat(values, starts),
-        MED: (low + high) // 2,
-        SM: np.add.reduceat(values, starts) % 10,
-    }
-    return np.select([operators == operator for operator in choices], list(choices.values()))
 
 
 def _write(levels: list[Level], sizes: list[np.ndarray], positions: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,16 @@ from data_prep.archives import Tick
 from data_prep.listops import tsv
 from data_prep.listops.builder import Listops
 from data_prep.listops.generator import generate
-from data_prep.source import Request, Source, locate
+from data_prep.source import Request, Source, judge, locate, spread
 from lra.data.listops import decode, encode
-from lra.data.store import SPLITS, sha256
+from lra.data.manifest import SPLITS
 from lra.data.writer import Example
+from lra.files import sha256
 
 Rows = Callable[[], Iterator[tuple[str, int]]]
 
 NAMES = ("listops-1000", "lra_release/listops-1000", "lra_release/lra_release/listops-1000")
+BENCHMARK = {"train": 96_000, "dev": 2_000, "test": 2_000}
 
 
 def open_source(request: Request) -> Source:
@@ -33,10 +36,14 @@ def open_source(request: Request) -> Source:
         rows = _drawn(request.settings, counts, request.tick)
     else:
         files = tsv.find(path)
+        rows_of_file = {split: tsv.count(file) for split, file in files.items()}
         # No checksum of the benchmark's files is published, so none could be verified.
-        origin, config = "altered", f"{request.size}_tsv"
-        facts = {"files": {file.name: sha256(file) for file in files.values()}}
-        rows = {split: partial(tsv.read, file) for split, file in files.items()}
+        origin, facts = judge(request, path, (), rows_of_file, BENCHMARK)
+        facts["files"] = {file.name: sha256(file) for file in files.values()}
+        config = f"{request.size}_tsv"
+        chosen = {split: spread(rows_of_file[split], counts[split]) for split in SPLITS}
+        counts = {split: len(numbers) for split, numbers in chosen.items()}
+        rows = {split: partial(_read, request, file, set(chosen[split])) for split, file in files.items()}
     named = {split: partial(_named, part) for split, part in rows.items()}
     return Source(
         origin=lambda: origin,
@@ -63,6 +70,12 @@ def _drawn(settings: dict[str, Any], counts: dict[str, int], tick: Tick) -> dict
             yield decode(ids), value
 
     return {split: partial(rows, split) for split in counts}
+
+
+def _read(request: Request, file: Path, chosen: set[int]) -> Iterator[tuple[str, int]]:
+    """The chosen rows of a file; all of them are checked."""
+    rows = tsv.read(file, max_length=request.settings["max_length"], size=request.size)
+    return (row for number, row in enumerate(rows) if number in chosen)
 
 
 def _named(rows: Rows) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
-from multiprocessing import get_context, parent_process
+from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.connection import wait
 
 import numpy as np
@@ -43,8 +43,10 @@ def generate_many(
             while waiting:
                 yield from waiting.pop(0).result()
                 waiting += [pool.submit(_chunk, design, seed, chunk) for chunk in islice(chunks, 1)]
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        except BaseException:  # nobody wants the rest: a stop must not wait for the chunks that are begun
+            for worker in active_children():
+                worker.terminate()
+            raise
 
 
 def _chunk(design: Design, seed: int, numbers: Sequence[int]) -> list[tuple[np.ndarray, int]]:

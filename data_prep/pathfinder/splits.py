@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from lra.data.store import SPLITS
+from lra.data.manifest import SPLITS
 from lra.types import UserError
 
 WAYS = ("permutation", "seed42")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -48,8 +47,7 @@ class Pairs:
 
     def __init__(self, request: Request, path: Path | None):
         self.request, self.stand_in = request, path is None
-        self.folder = tempfile.TemporaryDirectory()  # gone with this object
-        self.path = path or stand_in.write(Path(self.folder.name), request.settings)
+        self.path = path or stand_in.write(request.scratch, request.settings)
         self.counts: dict[str, int] = {}
         self.facts: dict[str, Any] = {"path": str(self.path.resolve()), "invalid_utf8": 0}
         self.numbers: dict[bytes, int] = {}  # by the text's digest

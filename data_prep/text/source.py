@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,8 +29,7 @@ def open_source(request: Request) -> Source:
     """The source that the request names."""
     path = locate(request, NAMES, archive=ARCHIVE, size_hint="84 MB", generates=False)
     if path is None:
-        with tempfile.TemporaryDirectory() as folder:
-            reviews = archive.read(stand_in.write(Path(folder), request.settings), request.tick)
+        reviews = archive.read(stand_in.write(request.scratch, request.settings), request.tick)
         origin = "stand-in"
         facts: dict[str, Any] = {"generator": "data_prep.text.stand_in"}
     else:

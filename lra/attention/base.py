@@ -33,12 +33,23 @@ class AttentionBackend(nn.Module):
     A backend owns no projections, no dropout on the residual and no precision switches: the block does, once,
     for all. Its promises are tested for every file in `conf/attention/`: shape and dtype kept; finite and
     differentiable also for a row that is all padding; the content of a padded position never reaches a real
-    token; deterministic in eval; outputs and gradients equal to those of its slow twin.
+    token; each pass of evaluation, begun by `eval()`, the same; outputs and gradients equal to those of its slow twin;
+    batch-mates do not matter, unless `batch_wide` says so.
+
+    Attributes:
+        biased: whether the queries, keys and values that it is given have their projections' biases in them.
     """
+
+    biased = True
 
     def __init__(self, dims: AttentionDims):
         super().__init__()
         self.dims = dims
+
+    @property
+    def batch_wide(self) -> bool:
+        """Whether `forward` takes something over all examples that it gets, so that batch-mates matter."""
+        return False
 
     def share_with(self, first: AttentionBackend) -> None:
         """Take over what the protocol lets layers share from the first layer's backend; by default nothing."""

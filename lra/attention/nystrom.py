@@ -38,6 +38,7 @@ class NystromAttention(AttentionBackend):
         pinv: `iterative`, or `exact` by singular value decomposition.
         pinv_iterations: at least 1.
         pinv_start: `batch` or `per_matrix`, see `iterative_pinv`.
+        pinv_rtol: of the exact one, in [0, 1), see `exact_pinv`.
         value_skip_taps: T, odd; 0 leaves the convolution out.
     """
 
@@ -50,6 +51,7 @@ class NystromAttention(AttentionBackend):
         pinv: str,
         pinv_iterations: int,
         pinv_start: str,
+        pinv_rtol: float,
         value_skip_taps: int,
     ):
         super().__init__(dims)
@@ -59,16 +61,23 @@ class NystromAttention(AttentionBackend):
         for name, count in (("num_landmarks", num_landmarks), ("pinv_iterations", pinv_iterations)):
             if count < 1:
                 raise UserError(f"attention.{name}={count}, but at least 1 is needed; the paper has 64 and 6")
+        if not 0 <= pinv_rtol < 1:
+            raise UserError(f"attention.pinv_rtol={pinv_rtol} is not in [0, 1); type attention.pinv_rtol=1e-4")
         if value_skip_taps < 0 or (value_skip_taps and value_skip_taps % 2 == 0):
             raise UserError(
                 f"attention.value_skip_taps={value_skip_taps} is not odd; the paper has 35, and 0 is without"
             )
         self.num_landmarks, self.landmarks = num_landmarks, landmarks
-        self.pinv, self.pinv_iterations, self.pinv_start = pinv, pinv_iterations, pinv_start
+        self.pinv, self.pinv_iterations, self.pinv_start, self.pinv_rtol = pinv, pinv_iterations, pinv_start, pinv_rtol
         self.value_skip = None
         if value_skip_taps:
             bound = value_skip_taps**-0.5  # torch's default for a convolution: U(−1/√T, 1/√T)
             self.value_skip = nn.Parameter(torch.empty(dims.num_heads, value_skip_taps).uniform_(-bound, bound))
+
+    @property
+    def batch_wide(self) -> bool:
+        """Whether the iteration's start is one for all examples."""
+        return self.pinv == "iterative" and self.pinv_start == "batch"
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""
@@ -138,7 +147,7 @@ class NystromAttention(AttentionBackend):
     def pseudo_inverse(self, a_BHMM: Tensor) -> Tensor:
         """The inverse `[B, H, M, M]` of kernel 2, as the settings say."""
         if self.pinv == "exact":
-            return exact_pinv(a_BHMM)
+            return exact_pinv(a_BHMM, rtol=self.pinv_rtol)
         return iterative_pinv(a_BHMM, iterations=self.pinv_iterations, start=self.pinv_start)
 
     def extra_repr(self) -> str:

@@ -16,6 +16,7 @@ CHOICES = {
     "kernel": ("softmax", "relu"),
     "scaling": ("twice", "once"),
     "key_maximum": ("batch", "per_head"),
+    "maximum_gradient": ("passed", "stopped"),
     "padded_keys": ("counted", "masked"),
 }
 EPSILON = {"softmax": 1e-4, "relu": 1e-3}
@@ -33,6 +34,8 @@ class PerformerAttention(AttentionBackend):
             approximates softmax(q kᵀ / E); `once` approximates softmax(q kᵀ / √E).
         key_maximum: the keys' stabiliser is one number per `batch`, through which batch-mates matter by way of ε, or
             one `per_head` of each example.
+        maximum_gradient: gradients are `passed` through the stabilising maxima of queries and keys, as by
+            performer-pytorch 0.14 to 1.0.5, or `stopped`; by way of ε they differ.
         padded_keys: `counted` as zero vectors in the normaliser (the released code), or `masked`.
     """
 
@@ -48,10 +51,17 @@ class PerformerAttention(AttentionBackend):
         redraw_every: int,
         scaling: str,
         key_maximum: str,
+        maximum_gradient: str,
         padded_keys: str,
     ):
         super().__init__(dims)
-        chosen = {"kernel": kernel, "scaling": scaling, "key_maximum": key_maximum, "padded_keys": padded_keys}
+        chosen = {
+            "kernel": kernel,
+            "scaling": scaling,
+            "key_maximum": key_maximum,
+            "maximum_gradient": maximum_gradient,
+            "padded_keys": padded_keys,
+        }
         for name, value in chosen.items():
             if value not in CHOICES[name]:
                 raise UserError(f"attention.{name}={value} is not known; choose one of {', '.join(CHOICES[name])}")
@@ -60,10 +70,16 @@ class PerformerAttention(AttentionBackend):
         if redraw_every < 0:
             raise UserError(f"attention.redraw_every={redraw_every} is negative; type attention.redraw_every=0")
         self.kernel, self.scaling, self.key_maximum = kernel, scaling, key_maximum
+        self.maximum_gradient = maximum_gradient
         self.padded_keys, self.redraw_every = padded_keys, redraw_every
         # Buffers, not parameters; they travel with the state, so that a restored model has the very same features.
         self.register_buffer("projection", orthogonal_gaussian(features, dims.head_dim))
         self.register_buffer("calls", torch.zeros((), dtype=torch.long))
+
+    @property
+    def batch_wide(self) -> bool:
+        """Whether the keys' stabiliser is one for all examples."""
+        return self.kernel == "softmax" and self.key_maximum == "batch"
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""
@@ -82,19 +98,26 @@ class PerformerAttention(AttentionBackend):
     def _query_features(self, q_BHLE: Tensor) -> Tensor:
         if self.kernel == "relu":
             return relu_features(q_BHLE, self.projection, epsilon=EPSILON["relu"])
-        return softmax_features(q_BHLE, self.projection, None, epsilon=EPSILON["softmax"])
+        products = q_BHLE @ self.projection.T
+        maximum = self._stabilisers(products).amax(-1, keepdim=True)
+        return softmax_features(q_BHLE, products, maximum, epsilon=EPSILON["softmax"])
 
     def _key_features(self, k_BHLE: Tensor, real_BHL1: Tensor | None) -> Tensor:
         if self.kernel == "relu":
             return relu_features(k_BHLE, self.projection, epsilon=EPSILON["relu"])
-        products = (k_BHLE @ self.projection.T).detach()
+        products = k_BHLE @ self.projection.T
+        candidates = self._stabilisers(products)
         if self.key_maximum == "batch":
-            maximum = products.amax()
+            maximum = candidates.amax()
         else:
             if real_BHL1 is not None and self.padded_keys == "masked":
-                products = products.masked_fill(~(real_BHL1 | ~real_BHL1.any(2, keepdim=True)), float("-inf"))
-            maximum = products.amax((2, 3), keepdim=True)
-        return softmax_features(k_BHLE, self.projection, maximum, epsilon=EPSILON["softmax"])
+                candidates = candidates.masked_fill(~(real_BHL1 | ~real_BHL1.any(2, keepdim=True)), float("-inf"))
+            maximum = candidates.amax((2, 3), keepdim=True)
+        return softmax_features(k_BHLE, products, maximum, epsilon=EPSILON["softmax"])
+
+    def _stabilisers(self, products: Tensor) -> Tensor:
+        """What maxima are taken of, with gradients or without."""
+        return products if self.maximum_gradient == "passed" else products.detach()
 
     @torch.no_grad()
     def _redraw_when_due(self) -> None:

@@ -77,7 +77,7 @@ def measure(cfg: DictConfig, console: Console) -> None:
     bare, harness, dev = [], [], []
     for _ in range(TURNS):
         module = build.build_module(cfg, spec).to(device).train()
-        optimizer = torch.optim.AdamW(module.model.parameters(), cfg.recipe.optimizer.lr)
+        optimizer = module.make_optimizer()
         batches = bench.batches_of(datamodule, device)
         bench.bare_step(module, optimizer, next(batches))
         bare += [bench.bare_step(module, optimizer, next(batches)) for _ in range(cfg.steps)]

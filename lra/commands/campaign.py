@@ -93,6 +93,7 @@ class Campaign:
     def run(self, console: Console) -> Outcome:
         """Run what is missing; with `workers=` in as many processes, through a Hydra launcher."""
         from lra.commands.workers import start_workers
+        from lra.signals import Stopped
         from lra.sweeps.runner import outcome_of, run_missing
 
         try:
@@ -100,10 +101,11 @@ class Campaign:
                 run_missing(self.cells, console)
             else:
                 for sweep, typed in self.sweeps.items():
-                    start_workers(sweep, typed, self.settings.workers, self.launcher)
-        except KeyboardInterrupt as stopped:
+                    start_workers(sweep, typed, self.settings.workers, self.launcher, console)
+        except Stopped as stopped:
             done = f"{outcome_of(self.cells).finished} of {len(self.cells)} cells are finished"
-            raise KeyboardInterrupt(f"interrupted; {done}. The same command goes on from there.") from stopped
+            stopped.kept = f"{done}. The same command goes on from there."
+            raise
         return outcome_of(self.cells)
 
     def records(self) -> list[Record]:

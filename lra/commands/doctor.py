@@ -80,7 +80,7 @@ def _source(folder: Path) -> tuple[bool, str, str]:
 
 
 def _stores(data: Path) -> list[tuple[bool, str, str]]:
-    from lra.data.store import read_manifest
+    from lra.data.manifest import read_manifest
     from lra.types import UserError
 
     folders = sorted(path.parent for path in (data / "stores").glob("*/*/manifest.json"))
@@ -101,8 +101,11 @@ def _stores(data: Path) -> list[tuple[bool, str, str]]:
 
 def _wandb() -> tuple[bool, str, str]:
     mode = os.environ.get("WANDB_MODE", "offline")
-    if mode == "online":
-        return True, "W&B", "online (WANDB_MODE); without a network each run would wait for it"
+    if mode == "online" and importlib.util.find_spec("wandb") is not None:
+        from lra.training.wandb_server import server_trouble
+
+        trouble = server_trouble()
+        return trouble is None, "W&B", f"online (WANDB_MODE), {trouble or 'and its server answers'}"
     return (
         True,
         "W&B",

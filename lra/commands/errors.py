@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 
 from omegaconf.errors import OmegaConfBaseException
 
@@ -30,6 +31,8 @@ def explain(error: BaseException) -> str:
         return _first_lines(error)
     if isinstance(error, OSError) and error.errno in FOLDER_TROUBLE:
         place = error.filename2 or error.filename  # of a copy: where it goes
+        if isinstance(error, PermissionError) and place and not _can_be_read(place):
+            return f"cannot be read: {place}; allow it with: chmod u+rX {place}, or name another file"
         return _folder_line(FOLDER_TROUBLE[error.errno] + (f" at {place}" if place else ""))
     if isinstance(error, RuntimeError) and NO_SPACE in str(error):  # array_record's way to say it
         return _folder_line(f"{FOLDER_TROUBLE[errno.ENOSPC]} for the TFDS dataset")
@@ -39,6 +42,15 @@ def explain(error: BaseException) -> str:
             " a run's own batch in parts: trainer.accumulate_grad_batches=4"
         )
     return f"{type(error).__name__}: {error} (not foreseen; LRA_DEBUG=1 in front of the command shows where)"
+
+
+def _can_be_read(place: str) -> bool:
+    """Whether reading is allowed there; the system's error is the same for reading and for writing."""
+    try:
+        os.close(os.open(place, os.O_RDONLY | os.O_NONBLOCK))
+    except OSError as error:
+        return not isinstance(error, PermissionError)
+    return True
 
 
 def _folder_line(trouble: str) -> str:

@@ -1,4 +1,4 @@
-"""lra evaluate: test a run's best checkpoint again, in this process.
+"""lra evaluate: test a run's best checkpoint again, in this process and on one device.
 
   lra evaluate run=runs/default/listops/nystrom/paper-full-5000steps-1a2b3c4d/seed0
 
@@ -35,6 +35,9 @@ def run(cfg: DictConfig) -> None:
     trained = OmegaConf.load(folder / "config.yaml")
     assert isinstance(trained, DictConfig)
     trained.paths = cfg.paths  # the data may lie elsewhere now
+    if trained.trainer.devices > 1:
+        console.print(f"trained on {trained.trainer.devices} devices, tested here on one: the batches are the same")
+        trained.trainer.devices = 1
     spec = build.build_spec(trained)
     datamodule = build.build_datamodule(trained, spec)
     module = build.build_module(trained, spec)

@@ -10,6 +10,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from lra import build
+from lra.files import replace_text
 from lra.results.correctness import pack_correct
 from lra.results.machine import git_commit, versions
 from lra.results.paper import beside
@@ -17,21 +18,31 @@ from lra.results.plots import learning_curve
 from lra.results.reading import validated
 from lra.results.record import FILE, write_record
 from lra.results.schema import SCHEMA_VERSION, Record
+from lra.training.checkpoints import LAST
 from lra.types import UserError
 
 
 def check_same_data(folder: Path, data_sha256: dict[str, str]) -> None:
-    """Refuse to go on with a run on other data than it began with.
+    """Refuse to go on with a run on other data than it began with; note the data of one that begins.
 
     Raises:
-        UserError: when the store was made anew since.
+        UserError: when the store was made anew since, or the note cannot be read.
     """
     path = folder / "data.json"
-    if path.exists() and json.loads(path.read_text()) != data_sha256:
+    if not path.exists() or not (folder / LAST).exists():  # there is nothing to go on from
+        replace_text(path, json.dumps(data_sha256, indent=2) + "\n")
+        return
+    try:
+        began_with = json.loads(path.read_text())
+    except ValueError as error:
+        raise UserError(
+            f"{path} is damaged, so what data the run began with is unknown; if it was today's, delete that file,"
+            f" else move {folder} away"
+        ) from error
+    if began_with != data_sha256:
         raise UserError(
             f"the data changed since {folder} was begun; bring the old store back, or move that folder away"
         )
-    path.write_text(json.dumps(data_sha256, indent=2) + "\n")
 
 
 def write_result(
@@ -86,6 +97,7 @@ def write_result(
                 "config_hash": build.config_hash(cfg),
                 "data_sha256": datamodule.data_sha256,
                 "data_origin": datamodule.origin,
+                "data_check": "sha256" if cfg.check else "structure",
                 "versions": versions(),
                 "wandb_id": (folder / "wandb_id").read_text() if (folder / "wandb_id").exists() else None,
                 "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -57,7 +57,7 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
         table: with its notes.
         figures: drawn beside it.
     """
-    from lra.results.record import replace_text
+    from lra.files import replace_text
     from lra.results.text import visible
 
     form, out = campaign.settings.format, campaign.settings.out

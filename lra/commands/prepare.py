@@ -23,11 +23,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
+
+    from lra.data.manifest import SplitFacts
 
 
 def run(cfg: DictConfig) -> None:
@@ -43,6 +45,9 @@ def run(cfg: DictConfig) -> None:
         return
     made = ensure_store(cfg, console, force=cfg.force)
     if not made:
+        from data_prep.unfinished import remove_leftovers
+
+        remove_leftovers(build.store_dir(cfg))
         console.print("prepared already; force=true makes it again")
     print_store(console, build.store_dir(cfg))
 
@@ -52,7 +57,7 @@ def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> b
     from lra import build
 
     spec, folder = build.build_spec(cfg), build.store_dir(cfg)
-    from lra.data.store import MANIFEST, check_asked, read_manifest
+    from lra.data.manifest import MANIFEST, check_asked, read_manifest
 
     there = (folder / MANIFEST).exists()
     if there and not force:  # before any lock: a prepared store may lie where nothing can be written
@@ -78,7 +83,7 @@ def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> b
 def print_store(console: Console, folder: Path) -> None:
     """Print counts, lengths, label balance, size and seconds of a store."""
     from lra.commands.console import size_text
-    from lra.data.store import read_manifest
+    from lra.data.manifest import read_manifest
 
     manifest = read_manifest(folder)
     for name, split in manifest["splits"].items():
@@ -87,10 +92,10 @@ def print_store(console: Console, folder: Path) -> None:
     console.print(f"{manifest['origin']}, {size_text(size)}, made in {manifest['seconds']:.0f} s: {folder}")
 
 
-def _lengths(split: dict[str, Any]) -> str:
+def _lengths(split: SplitFacts) -> str:
     quantile = split["length_quantiles"]
     return f"tokens {quantile['0']:,.0f} to {quantile['1']:,.0f}, median {quantile['0.5']:,.0f}"
 
 
-def _labels(split: dict[str, Any]) -> str:
+def _labels(split: SplitFacts) -> str:
     return "  ".join(f"{label}: {count / split['count']:.1%}" for label, count in split["label_counts"].items())

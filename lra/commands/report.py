@@ -129,7 +129,7 @@ def _curves(records: list[Record], sources: list[Path]) -> dict[str, list[list[d
 def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:
     """Examples of each task whose store, of the same data as the records', is prepared here."""
     from lra import build
-    from lra.data.store import MANIFEST, read_manifest
+    from lra.data.manifest import MANIFEST, read_manifest
     from lra.results.plots import contact_sheet
     from lra.results.report import Sample
 

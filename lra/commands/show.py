@@ -2,14 +2,14 @@
 
 lra show model task=text attention=nystrom     layer by layer: output shape, parameters
 lra show model attention=full protocol=clean
-lra show protocol                              each switch: what it does, its value in each protocol
+lra show protocol                              each switch: what it does, its value in each protocol; what none changes
+lra show protocol format=markdown              the same, as docs/protocol.md has it
 lra show data task=listops                     examples drawn readably; lengths, labels, masked share, memory
 lra show data task=image size=demo split=test examples=5
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from lra.types import UserError
@@ -37,12 +37,19 @@ def overrides(words: list[str]) -> list[str]:
 
 def run(cfg: DictConfig) -> None:
     """Show what `cfg.what` names."""
+    if cfg.what == "protocol":
+        from lra.commands.show_protocol import show_protocol
+
+        show_protocol(cfg)
+        return
+    if cfg.format != "terminal":
+        raise UserError(f"format={cfg.format} is for lra show protocol; leave it out")
     if cfg.what == "data":
         from lra.commands.show_data import show_data  # not for the others: numpy, and what a store needs
 
         show_data(cfg)
     else:
-        {"model": show_model, "protocol": show_protocol}[cfg.what](cfg)
+        show_model(cfg)
 
 
 def show_model(cfg: DictConfig) -> None:
@@ -82,19 +89,22 @@ def with_full_attention(cfg: DictConfig) -> DictConfig:
 
 
 def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str, str, str, int]]:
-    """Name, kind, output shape and own parameters of each layer, in the order of one forward pass."""
+    """Name, kind, output shape and own parameters of each layer, in the order of one forward pass.
+
+    A layer that is run again, for the second document or as every block of tied ones, is there once.
+    """
     import torch
     from torch import Tensor, nn
 
     from lra.attention.base import AttentionBackend
 
-    rows = []
+    rows: dict[str, tuple[str, str, str, int]] = {}
 
     def note(name: str) -> Any:
         def hook(module: nn.Module, inputs: Any, output: Any) -> None:
             own = sum(p.numel() for p in module.parameters(recurse=False))
             shape = "×".join(map(str, output.shape)) if isinstance(output, Tensor) else ""
-            rows.append((name, type(module).__name__, shape, own))
+            rows.setdefault(name, (name, type(module).__name__, shape, own))
 
         return hook
 
@@ -105,29 +115,4 @@ def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str
     tokens = torch.ones(1, num_sequences, seq_len, dtype=torch.long)
     with torch.no_grad():
         model.eval()(tokens, None, packed=False)  # the form that calls each layer
-    return rows
-
-
-def show_protocol(cfg: DictConfig) -> None:
-    """Print every switch with what it does and its value in each protocol."""
-    from omegaconf import OmegaConf
-    from rich.table import Table
-
-    from lra.commands.console import make_console
-    from lra.paths import conf_dir
-
-    folder = conf_dir() / "protocol"
-    protocols: dict[str, Any] = {
-        path.stem: OmegaConf.to_container(OmegaConf.load(path)) for path in sorted(folder.glob("*.yaml"), reverse=True)
-    }
-    table = Table(title=f"protocol.SWITCH=VALUE sets one by itself; this is protocol={cfg.protocol.name}")
-    for name in ("switch", *protocols, "what it does"):
-        table.add_column(name)
-    for switch, text in switch_comments((folder / "paper.yaml").read_text()).items():
-        table.add_row(switch, *(str(protocol[switch]) for protocol in protocols.values()), text)
-    make_console().print(table)
-
-
-def switch_comments(text: str) -> dict[str, str]:
-    """The comment behind each `switch: value` of a protocol file."""
-    return dict(re.findall(r"^(\w+): [^#\n]+# (.+)$", text, re.MULTILINE))
+    return list(rows.values())

@@ -27,7 +27,7 @@ def show_data(cfg: DictConfig) -> None:
     from lra import build
     from lra.commands.console import make_console
     from lra.commands.prepare import ensure_store, print_store
-    from lra.data.store import SPLITS
+    from lra.data.manifest import SPLITS
 
     console = make_console()
     if cfg.split not in SPLITS:
@@ -41,8 +41,9 @@ def show_data(cfg: DictConfig) -> None:
         console.print(f"[bold]{cfg.split} {index}[/]  label {label}  {sizes} tokens")
         for line in task.draw(stored):
             console.print(f"  {line}", markup=False)
-        if hasattr(task, "decode") and any(len(s) == data.manifest["max_length"] for s in stored):
-            console.print(f"  … cut at {data.manifest['max_length']:,}", style="yellow")
+        longest = min(data.manifest["max_length"], split.longest or data.manifest["max_length"])
+        if hasattr(task, "decode") and any(len(sequence) == longest for sequence in stored):
+            console.print(f"  … cut at {longest:,}", style="yellow")
     _print_lengths(console, split)
     _print_batch(console, data, cfg.split)
     if hasattr(task, "square"):
@@ -54,7 +55,7 @@ def show_data(cfg: DictConfig) -> None:
 def _print_lengths(console: Console, split: Split) -> None:
     """A histogram of the lengths, unless all are the same."""
     numbers = split.sequences[:: max(1, len(split) // LOOKED_AT)].ravel()
-    lengths = split.offsets[numbers + 1] - split.offsets[numbers]
+    lengths = np.minimum(split.offsets[numbers + 1] - split.offsets[numbers], split.longest or np.inf)
     if lengths.min() == lengths.max():
         return
     counts, edges = np.histogram(lengths, BINS)

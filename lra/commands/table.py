@@ -3,7 +3,7 @@
   lra table plan                             75 cells: what is done; seconds a step, hours, memory of the rest, measured
   lra table run                              runs what is missing and only that; Ctrl-C or kill it, and go on later
   lra table run task=listops,text seed=0     a part of it
-  lra table run workers=2 trainer.threads=1  two cells at a time on this machine (Hydra's joblib launcher)
+  lra table run workers=2 trainer.threads=1  two cells at a time on this machine
   lra table run workers=8 hydra/launcher=submitit_slurm hydra.launcher.timeout_min=1440
   lra table show                             value ± spread (seeds), the paper's, the difference, at any moment
   lra table show reference=skyformer format=latex out=table.tex

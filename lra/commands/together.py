@@ -9,22 +9,33 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
 
+    from lra.results.schema import Record
 
-def train_together(cfg: DictConfig, folder: Path, console: Console) -> None:
-    """Train in as many processes as there are devices; this one only starts them and waits."""
+
+def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
+    """Train in as many processes as there are devices; this one only starts them and waits.
+
+    `replaced` is the result that the run has and that `force=true` replaces.
+    """
     from hydra.core.hydra_config import HydraConfig
 
     from lra import build
     from lra.commands.prepare import ensure_store
-    from lra.sweeps.lease import lease
-    from lra.training.ranks import run_together
-    from lra.types import UserError
+    from lra.commands.set_aside import set_aside
+    from lra.signals import Stopped
+    from lra.sweeps.lease import LeasedError, lease
+    from lra.training.checkpoints import what_is_saved
+    from lra.training.together import run_together
+    from lra.types import BUSY, UserError
 
     ensure_store(cfg, console)
     build.build_datamodule(cfg, build.build_spec(cfg))  # says what is wrong once, not once per process
     with lease(folder):  # says at once if another process has it; the first of the processes holds it then
-        pass
-    code, lines = run_together(cfg.trainer.devices, list(HydraConfig.get().overrides.task))
+        set_aside(folder, replaced)
+    try:
+        code, error = run_together(cfg.trainer.devices, list(HydraConfig.get().overrides.task))
+    except Stopped as stopped:
+        stopped.kept = what_is_saved(folder, cfg.recipe.steps)
+        raise
     if code:
-        said = [line.removeprefix("lra: ") for line in lines if line.startswith("lra: ")]
-        raise UserError((said or lines or [f"exit code {code}"])[0])
+        raise LeasedError(error) if code == BUSY else UserError(error)

@@ -16,13 +16,14 @@ Missing data is prepared first. After Ctrl-C or a kill, the same command goes on
   protocol=paper|clean      size=full|demo|tiny
   recipe.steps=N (run and schedule)      trainer.max_steps=N (stop early, for a look)
   logger=wandb|csv          logger.wandb.mode=online               force=true (train a finished run again)
+  check=true                rehash the prepared data first (a flipped byte in its tokens is found in no other way)
   lra train --cfg job       prints every setting
 """
 
 from __future__ import annotations
 
+import os
 from contextlib import nullcontext
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,13 +43,18 @@ def run(cfg: DictConfig) -> None:
     from lra.commands.console import make_console
     from lra.commands.summary import print_summary
     from lra.commands.together import train_together
+    from lra.processes import end_with, end_with_pool
     from lra.results.record import read_record
-    from lra.training.ranks import die_with_parent, is_launched, rank
+    from lra.training.ranks import is_launched, rank
     from lra.types import UserError
 
     console = make_console()
     build.check_numbers(cfg)
     build.check_precision(cfg)
+    launched, first = is_launched(cfg.trainer.devices), rank(cfg.trainer.devices) == 0
+    if launched:
+        end_with(os.getppid())
+    end_with_pool()
     folder = build.run_dir(cfg)
     record = read_record(folder)
     if record is not None and not cfg.force:
@@ -61,44 +67,42 @@ def run(cfg: DictConfig) -> None:
         console.print(f"Finished before, nothing to train: {folder}")
         print_summary(console, folder, record)
         return
-    if record is not None and rank() == 0:
-        folder.rename(folder.with_name(f"{folder.name}.replaced-{datetime.now():%Y%m%d-%H%M%S}"))
-    together = cfg.trainer.devices > 1
-    if together and not is_launched():
-        train_together(cfg, folder, console)
+    if cfg.trainer.devices > 1 and not launched:
+        train_together(cfg, folder, console, replaced=record)
     else:
-        if together:
-            die_with_parent()
-        console.quiet = rank() > 0  # of several processes one speaks
-        _train(cfg, folder, console)
+        console.quiet = not first  # of several processes one speaks
+        _train(cfg, folder, console, replaced=record)
 
 
-def _train(cfg: DictConfig, folder: Path, console: Console) -> None:
+def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
     import pytorch_lightning as pl
     from omegaconf import OmegaConf
 
     from lra import build
     from lra.commands.outcome import check_same_data
     from lra.commands.prepare import ensure_store
+    from lra.commands.set_aside import set_aside
     from lra.commands.summary import print_summary
+    from lra.data.store import verify_store
+    from lra.files import replace_text
     from lra.model.classifier import count_parameters
-    from lra.results.record import read_record
-    from lra.sweeps.lease import LeasedError, lease
+    from lra.sweeps.lease import lease
     from lra.training.ranks import rank
     from lra.training.run import quiet_lightning
 
     quiet_lightning()
     spec = build.build_spec(cfg)
     ensure_store(cfg, console)
-    first = rank() == 0
+    first = rank(cfg.trainer.devices) == 0
     with lease(folder) if first else nullcontext():
-        if first and read_record(folder) is not None:
-            raise LeasedError(f"another process has just finished this run: {folder}")
         pl.seed_everything(cfg.seed, workers=True, verbose=False)
         datamodule = build.build_datamodule(cfg, spec)
         module = build.build_module(cfg, spec)
         if first:
-            OmegaConf.save(cfg, folder / "config.yaml", resolve=True)
+            if cfg.check:
+                verify_store(build.store_dir(cfg))
+            set_aside(folder, replaced)
+            replace_text(folder / "config.yaml", OmegaConf.to_yaml(cfg, resolve=True))
             check_same_data(folder, datamodule.data_sha256)
         parameters = count_parameters(module.model)
         console.print(
@@ -116,9 +120,10 @@ def _fit_and_test(
 ) -> Record | None:
     from lra import build
     from lra.commands.outcome import write_result
+    from lra.signals import Stopped
     from lra.training import run as training
     from lra.training.approximation import measure_approximation
-    from lra.training.checkpoints import BEST, LAST, saved_step
+    from lra.training.checkpoints import BEST, LAST, saved_step, what_is_saved
     from lra.training.curves import CurveLogger, read_curves
     from lra.training.loggers import finish_wandb, log_result
     from lra.training.memory import is_out_of_memory
@@ -130,7 +135,7 @@ def _fit_and_test(
         console.print(f"Going on from step {behind:,}.")
     machine = build.build_machine(cfg)
     memory_is_out = False
-    first = rank() == 0
+    first = rank(cfg.trainer.devices) == 0
     curves = folder / "metrics.csv"
     loggers = build.build_loggers(cfg, folder, CurveLogger(curves, resume_step=behind)) if first else []
     try:
@@ -167,10 +172,9 @@ def _fit_and_test(
         if not is_out_of_memory(error):
             raise
         memory_is_out = True  # what fits is tried when the error, which holds the tensors of the failed step, is gone
-    except KeyboardInterrupt as stopped:
-        step = saved_step(folder / LAST)
-        kept = f"step {step:,} of {cfg.recipe.steps:,} is saved in {folder}" if step else "no step was saved yet"
-        raise KeyboardInterrupt(f"interrupted; {kept}. The same command goes on from there.") from stopped
+    except Stopped as stopped:
+        stopped.kept = what_is_saved(folder, cfg.recipe.steps)
+        raise
     finally:
         if first and cfg.logger.wandb is not None:
             finish_wandb()

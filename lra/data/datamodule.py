@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytorch_lightning as pl
 
 from lra.data.dev import with_dev
 from lra.data.loader import Collator, EvalLoader, TrainLoader
-from lra.data.store import open_store, read_manifest
+from lra.data.manifest import read_manifest
+from lra.data.store import open_store
 from lra.types import TaskSpec, UserError
 
 TEST_LAST_BATCH = ("kept", "dropped")
+TEXT_LENGTHS = (4000, 1000)
 
 
 class StoreDataModule(pl.LightningDataModule):
@@ -22,6 +25,7 @@ class StoreDataModule(pl.LightningDataModule):
         store_dir: folder of the prepared store.
         mask_zero: True when token 0 is padding wherever it stands; False when every position is real.
         dev_split: where the dev split comes from, see `lra.data.dev`.
+        text_length: bytes of a sequence that are used, 4000 or 1000; None: all that the store has.
         test_last_batch: `kept`, or `dropped` when it is smaller than the others.
         batch_size: examples per batch, in evaluation too.
         num_train_batches: batches of the whole run.
@@ -29,7 +33,7 @@ class StoreDataModule(pl.LightningDataModule):
 
     Raises:
         UserError: when the store is missing, or not what its manifest or the spec says; for an unknown
-            `dev_split` or `test_last_batch`.
+            `dev_split`, `text_length` or `test_last_batch`.
     """
 
     def __init__(
@@ -39,6 +43,7 @@ class StoreDataModule(pl.LightningDataModule):
         store_dir: Path,
         mask_zero: bool,
         dev_split: str,
+        text_length: int | None,
         test_last_batch: str,
         batch_size: int,
         num_train_batches: int,
@@ -49,7 +54,12 @@ class StoreDataModule(pl.LightningDataModule):
             raise UserError(
                 f"protocol.test_last_batch={test_last_batch} is not known; choose one of {', '.join(TEST_LAST_BATCH)}"
             )
-        self.splits = with_dev(open_store(store_dir, spec), dev_split)
+        if text_length is not None and text_length not in TEXT_LENGTHS:
+            raise UserError(
+                f"protocol.text_length={text_length} is not known; choose one of {', '.join(map(str, TEXT_LENGTHS))}"
+            )
+        stored = {name: replace(split, longest=text_length) for name, split in open_store(store_dir, spec).items()}
+        self.splits = with_dev(stored, dev_split)
         self.drop_last_of_test = test_last_batch == "dropped"
         self.manifest = read_manifest(store_dir)
         self.batch_size, self.num_train_batches, self.seed = batch_size, num_train_batches, seed

@@ -44,12 +44,13 @@ class Collator:
     def _padded(self, sequences: np.ndarray) -> np.ndarray:
         """Ids `[sequences, L]`, in as few bytes as hold them."""
         split, length = self.split, self.spec.seq_len
+        longest = min(length, split.longest or length)
         if self.rectangle is not None:
             return np.asarray(self.rectangle[sequences])
         starts, ends = split.offsets[sequences].tolist(), split.offsets[sequences + 1].tolist()
         padded = np.zeros((len(sequences), length), np.int32)
         for row, start, end in zip(padded, starts, ends, strict=True):
-            used = min(end - start, length)
+            used = min(end - start, longest)
             row[:used] = split.tokens[start : start + used]
             if split.first_id:
                 row[:used] += split.first_id

@@ -17,7 +17,9 @@ from typing import Any, BinaryIO
 import numpy as np
 from filelock import FileLock
 
-from lra.data.store import FORMAT_VERSION, MANIFEST, array_path, sha256
+from lra.data.manifest import FORMAT_VERSION, MANIFEST
+from lra.data.store import array_path
+from lra.files import replace_text, sha256, to_disk
 from lra.types import TaskSpec, UserError
 
 Sequence = np.ndarray | int  # what to store of a sequence, or the number of one that was written before
@@ -26,11 +28,21 @@ QUANTILES = (0, 0.25, 0.5, 0.75, 0.95, 1)
 
 
 @contextmanager
-def store_lock(folder: Path) -> Iterator[None]:
-    """Let one process at a time make the store in `folder`; another one waits."""
+def store_lock(folder: Path, *, wait: bool = True) -> Iterator[None]:
+    """Let one process at a time make the store in `folder`; another one waits, or gets `filelock.Timeout`."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(f".{folder.name}.lock")):
+    with FileLock(folder.with_name(f".{folder.name}.lock"), blocking=wait):
         yield
+
+
+def unfinished_folder(folder: Path) -> Path:
+    """Where the store in `folder` is made."""
+    return folder.with_name(f".{folder.name}.unfinished")
+
+
+def replaced_folder(folder: Path) -> Path:
+    """Where the store in `folder` is put when a new one takes its place."""
+    return folder.with_name(f".{folder.name}.replaced")
 
 
 def write_store(
@@ -62,7 +74,7 @@ def write_store(
     Raises:
         UserError: for a label or a number of sequences that the spec does not know.
     """
-    unfinished = folder.with_name(f".{folder.name}.unfinished")
+    unfinished = unfinished_folder(folder)
     shutil.rmtree(unfinished, ignore_errors=True)  # left by a killed process
     unfinished.mkdir(parents=True)
     with (unfinished / "tokens.raw").open("wb") as file:
@@ -79,8 +91,10 @@ def write_store(
         **facts,
     }
     manifest["seconds"] = round(time.monotonic() - started, 1)
-    (unfinished / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n")
-    replaced = folder.with_name(f".{folder.name}.replaced")
+    for path in unfinished.glob("*.npy"):
+        to_disk(path)
+    replace_text(unfinished / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+    replaced = replaced_folder(folder)
     shutil.rmtree(replaced, ignore_errors=True)
     if folder.exists():
         folder.rename(replaced)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from lra.attention.base import AttentionBackend
 from lra.ops.dropout import DropoutMasks
@@ -30,10 +31,17 @@ class SelfAttention(nn.Module):
         self.out = nn.Linear(num_heads * head_dim, width)
         self.dropout = nn.Dropout(dropout)
 
+    def qkv_bias(self) -> Tensor:
+        """What is added to queries, keys and values; zeros that still give a gradient, of zeros, to an unused bias.
+
+        A parameter without a gradient would stop a parallel run.
+        """
+        return self.qkv.bias if self.backend.biased else 0 * self.qkv.bias
+
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend within each sequence; `[B, L, D]` to `[B, L, D]`."""
         batch, length, _ = x_BLD.shape
-        qkv = self.qkv(x_BLD).view(batch, length, 3, self.num_heads, self.head_dim)
+        qkv = linear(x_BLD, self.qkv.weight, self.qkv_bias()).view(batch, length, 3, self.num_heads, self.head_dim)
         q_BHLE, k_BHLE, v_BHLE = qkv.permute(2, 0, 3, 1, 4).unbind(0)
         with torch.autocast(x_BLD.device.type, enabled=False):
             least = torch.promote_types(q_BHLE.dtype, torch.float32)
@@ -84,7 +92,7 @@ class EncoderBlock(nn.Module):
     def forward_packed(self, x_TD: Tensor, packing: Packing, masks: DropoutMasks | None) -> Tensor:
         """Transform the real tokens alone, `[T, D]`."""
         norm, attention, qkv = self.attention_norm, self.attention, self.attention.qkv
-        qkv_PTD = norm_linear(x_TD, norm.weight, norm.bias, qkv.weight, qkv.bias, planes=3)
+        qkv_PTD = norm_linear(x_TD, norm.weight, norm.bias, qkv.weight, attention.qkv_bias(), planes=3)
         mixed_TD = attention.backend.forward_packed(qkv_PTD, packing)
         x_TD = project_residual(x_TD, mixed_TD, attention.out.weight, attention.out.bias, masks)
         norm, up, down = self.feed_forward_norm, self.feed_forward[0], self.feed_forward[3]

@@ -1,6 +1,6 @@
 """The shared encoder with a classifier on top: everything of the model but the attention itself.
 
-Letters: B examples, N sequences per example, L positions, D model width, C classes.
+Letters: B examples, N sequences per example, L positions, T real tokens, D model width, C classes.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.model.block import EncoderBlock
 from lra.model.embedding import TokenPositionEmbedding
+from lra.model.groups import BatchGroups
 from lra.model.head import ClassifierHead
-from lra.model.pooling import MaskedMean
+from lra.model.pooling import make_pooling
 from lra.ops.dropout import DropoutMasks
-from lra.ops.packed_ends import norm_sum
 from lra.ops.packing import Packing
 from lra.types import TaskSpec
 
@@ -36,14 +36,15 @@ class Encoder(nn.Module):
         head_dim: int,
         feed_forward: int,
         dropout: float,
+        tied_layers: bool,
     ):
         super().__init__()
         dims = AttentionDims(num_heads=num_heads, head_dim=head_dim, max_seq_len=seq_len)
         self.embedding = TokenPositionEmbedding(vocab_size=vocab_size, seq_len=seq_len, width=width, dropout=dropout)
-        backends = [make_attention(dims) for _ in range(num_layers)]
+        backends = [make_attention(dims) for _ in range(1 if tied_layers else num_layers)]
         for later in backends[1:]:
             later.share_with(backends[0])
-        self.blocks = nn.ModuleList(
+        blocks = [
             EncoderBlock(
                 backend,
                 width=width,
@@ -53,9 +54,11 @@ class Encoder(nn.Module):
                 dropout=dropout,
             )
             for backend in backends
-        )
+        ]
+        self.blocks = nn.ModuleList(blocks * num_layers if tied_layers else blocks)
         self.norm = nn.LayerNorm(width)
         self.dropout = dropout
+        self.batch_wide = any(backend.batch_wide for backend in backends)
 
     def forward(self, tokens_BL: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Encode token ids `[B, L]` to `[B, L, D]`; what stands at padded positions is not to be used."""
@@ -65,15 +68,14 @@ class Encoder(nn.Module):
         out_BLD: Tensor = self.norm(x_BLD)
         return out_BLD
 
-    def sum_packed(self, tokens_BL: Tensor, packing: Packing) -> Tensor:
-        """Encode the real tokens alone and add up each sequence's; `[B, L]` to `[B, D]`."""
+    def forward_packed(self, tokens_BL: Tensor, packing: Packing) -> Tensor:
+        """Encode the real tokens of `[B, L]` alone, up to the last LayerNorm; `[T, D]`."""
         masks = DropoutMasks(self.dropout) if self.training and self.dropout else None
         x_TD = self.embedding.forward_packed(tokens_BL, packing, masks)
         for block in self.blocks:
             assert isinstance(block, EncoderBlock)
             x_TD = block.forward_packed(x_TD, packing, masks)
-        sums_BD = norm_sum(x_TD, packing.counts) * self.norm.weight + packing.counts_B[:, None] * self.norm.bias
-        return packing.unsort(sums_BD)
+        return x_TD
 
 
 def pays_packed(device: torch.device) -> bool:
@@ -94,7 +96,11 @@ class SequenceClassifier(nn.Module):
         feed_forward: hidden width of the feed-forward networks.
         head_hidden: hidden width of the classifier head.
         dropout: in [0, 1), after the embedding, attention, GELU and feed-forward.
-        pooling: `padded_mean` or `valid_mean`, see `MaskedMean`.
+        tied_layers: one block is run `num_layers` times, as the released code offers.
+        pooling: `padded_mean` or `valid_mean`, see `MaskedMean`, or `cls`, see `FirstVector`.
+        batch_constant_sides: `separate` or `together`: over which sequences of a batch an attention takes its
+            batch-wide constants, if it has any; see `BatchGroups`.
+        batch_constant_examples: over how many examples at most; None for the whole batch.
     """
 
     def __init__(
@@ -109,7 +115,10 @@ class SequenceClassifier(nn.Module):
         feed_forward: int,
         head_hidden: int,
         dropout: float,
+        tied_layers: bool,
         pooling: str,
+        batch_constant_sides: str,
+        batch_constant_examples: int | None,
     ):
         super().__init__()
         self.encoder = Encoder(
@@ -122,8 +131,10 @@ class SequenceClassifier(nn.Module):
             head_dim=head_dim,
             feed_forward=feed_forward,
             dropout=dropout,
+            tied_layers=tied_layers,
         )
-        self.pooling = MaskedMean(pooling)
+        self.pooling = make_pooling(pooling, vocab_size=spec.vocab_size)
+        self.groups = BatchGroups(sides=batch_constant_sides, examples=batch_constant_examples)
         self.head = ClassifierHead(
             num_sequences=spec.num_sequences, width=width, hidden=head_hidden, num_classes=spec.num_classes
         )
@@ -134,16 +145,29 @@ class SequenceClassifier(nn.Module):
         `packed` computes real tokens alone, or padding too; by default the first where it pays, see `pays_packed`.
         The logits are the same to rounding.
         """
-        batch, num_sequences, length = tokens_BNL.shape
-        tokens = tokens_BNL.reshape(batch * num_sequences, length)
-        valid = None if valid_BNL is None else valid_BNL.reshape(batch * num_sequences, length)
-        if pays_packed(tokens.device) if packed is None else packed:
-            packing = Packing(valid, batch=len(tokens), length=length)
-            pooled = self.pooling.divide(self.encoder.sum_packed(tokens, packing), packing)
+        if packed is None:
+            packed = pays_packed(tokens_BNL.device)
+        pool = self._pool_packed if packed else self._pool
+        tokens_BNL, valid_BNL = self.pooling.mark(tokens_BNL, valid_BNL)
+        if self.encoder.batch_wide:
+            pooled_BND = self.groups.encode(pool, tokens_BNL, valid_BNL)
         else:
-            pooled = self.pooling(self.encoder(tokens, valid), valid)
-        logits_BC: Tensor = self.head(pooled.view(batch, num_sequences, -1))
+            pooled_BND = pool(tokens_BNL, valid_BNL)
+        logits_BC: Tensor = self.head(pooled_BND)
         return logits_BC
+
+    def _pool(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> Tensor:
+        """One vector per sequence, `[B, N, D]`, padding computed too."""
+        tokens, valid = tokens_BNL.flatten(0, 1), None if valid_BNL is None else valid_BNL.flatten(0, 1)
+        pooled: Tensor = self.pooling(self.encoder(tokens, valid), valid)
+        return pooled.unflatten(0, tokens_BNL.shape[:2])
+
+    def _pool_packed(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> Tensor:
+        """The same from real tokens alone."""
+        tokens, valid = tokens_BNL.flatten(0, 1), None if valid_BNL is None else valid_BNL.flatten(0, 1)
+        packing = Packing(valid, batch=len(tokens), length=tokens.shape[1])
+        pooled = self.pooling.forward_packed(self.encoder.forward_packed(tokens, packing), self.encoder.norm, packing)
+        return pooled.unflatten(0, tokens_BNL.shape[:2])
 
 
 def count_parameters(model: nn.Module) -> int:

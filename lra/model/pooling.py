@@ -1,16 +1,32 @@
 """One vector per sequence.
 
-Letters: B sequences, L positions, D model width.
+Letters: B sequences, N sequences per example, L positions, D model width, T real tokens of all sequences.
 """
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
+from lra.ops.packed_ends import norm_sum
 from lra.ops.packing import Packing
 from lra.types import UserError
 
-POOLINGS = ("padded_mean", "valid_mean")
+MEANS = ("padded_mean", "valid_mean")
+POOLINGS = (*MEANS, "cls")
+
+
+def make_pooling(name: str, *, vocab_size: int) -> MaskedMean | FirstVector:
+    """What pools as `protocol.pooling` says; the last of `vocab_size` ids is free for it.
+
+    Raises:
+        UserError: for an unknown name.
+    """
+    if name not in POOLINGS:
+        raise UserError(
+            f"pooling {name!r} is not known; choose one of {', '.join(POOLINGS)}: protocol.pooling=padded_mean"
+        )
+    return MaskedMean(name) if name in MEANS else FirstVector(vocab_size - 1)
 
 
 class MaskedMean(nn.Module):
@@ -23,11 +39,12 @@ class MaskedMean(nn.Module):
 
     def __init__(self, over: str):
         super().__init__()
-        if over not in POOLINGS:
-            raise UserError(
-                f"pooling {over!r} is not known; choose one of {', '.join(POOLINGS)}: protocol.pooling=padded_mean"
-            )
+        assert over in MEANS, over
         self.over = over
+
+    def mark(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Leave the sequences as they are."""
+        return tokens_BNL, valid_BNL
 
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Pool `[B, L, D]` to `[B, D]`; padded positions never count."""
@@ -38,8 +55,10 @@ class MaskedMean(nn.Module):
             return total_BD / x_BLD.shape[1]
         return total_BD / valid_BL.sum(1, keepdim=True).clamp(min=1)
 
-    def divide(self, total_BD: Tensor, packing: Packing) -> Tensor:
-        """The same from the sums over packed tokens, in the batch's order."""
+    def forward_packed(self, x_TD: Tensor, norm: nn.LayerNorm, packing: Packing) -> Tensor:
+        """Normalise packed tokens and pool them; `[B, D]` in the batch's order."""
+        sums_BD = norm_sum(x_TD, packing.counts) * norm.weight + packing.counts_B[:, None] * norm.bias
+        total_BD = packing.unsort(sums_BD)
         if self.over == "padded_mean":
             return total_BD / packing.length
         return total_BD / packing.unsort(packing.counts_B[:, None]).clamp(min=1)
@@ -47,3 +66,38 @@ class MaskedMean(nn.Module):
     def extra_repr(self) -> str:
         """Say the denominator in a printed model."""
         return self.over
+
+
+class FirstVector(nn.Module):
+    """The vector of an id of its own that stands in front of every sequence (offered by the released code as CLS).
+
+    The sequence keeps its length, so its last position gives way.
+
+    Args:
+        token: the id, which no sequence contains.
+    """
+
+    def __init__(self, token: int):
+        super().__init__()
+        self.token = token
+
+    def mark(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Put the id in front, as a real token."""
+        tokens = torch.cat([torch.full_like(tokens_BNL[..., :1], self.token), tokens_BNL[..., :-1]], dim=-1)
+        if valid_BNL is None:
+            return tokens, None
+        return tokens, torch.cat([torch.ones_like(valid_BNL[..., :1]), valid_BNL[..., :-1]], dim=-1)
+
+    def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
+        """Pool `[B, L, D]` to `[B, D]`."""
+        return x_BLD[:, 0]
+
+    def forward_packed(self, x_TD: Tensor, norm: nn.LayerNorm, packing: Packing) -> Tensor:
+        """Normalise and take the first token of each packed sequence; `[B, D]` in the batch's order."""
+        first_B = packing.counts_B.cumsum(0) - packing.counts_B
+        vectors_BD: Tensor = norm(x_TD.index_select(0, first_B))
+        return packing.unsort(vectors_BD)
+
+    def extra_repr(self) -> str:
+        """Say the id in a printed model."""
+        return f"token={self.token}"

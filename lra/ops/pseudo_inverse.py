@@ -74,6 +74,29 @@ class _Iterations(torch.autograd.Function):
         return grad_a, grad, None
 
 
-def exact_pinv(a_BHMM: Tensor) -> Tensor:
-    """The pseudo-inverse by singular value decomposition: slower, and what the iteration is measured against."""
-    return torch.linalg.pinv(a_BHMM)
+def exact_pinv(a_BHMM: Tensor, *, rtol: float) -> Tensor:
+    """The pseudo-inverse by singular value decomposition: slower, and what the iteration is measured against.
+
+    With fewer landmarks than tokens it is not nearer to softmax attention than six iterations. Error of the attention
+    matrix for normal queries and keys of 32 dims, 64 landmarks: 4.5 against .51 over 100 tokens, 1.9 against .59 over
+    256, .68 against .75 over 1,024.
+
+    torch's own cut-off keeps singular values that are rounding noise, and the gradient goes with the square of their
+    inverse. Measured on 32 kinds of softmax kernels (M of 16 to 256, products from nearly uniform to nearly one-hot,
+    with and without near-duplicate landmarks), relative, median and worst:
+
+    | rtol | gradient in float32, of that in float64 | ‖AZA − A‖ / ‖A‖ | from 15 iterations |
+    |---|---|---|---|
+    | torch's | 1.0, 1.0 | 1e-5, 1e-3 | 3.8, 1600 |
+    | 1e-5 | 2e-3, 6e-2 | 8e-6, 1e-4 | 4.1, 30 |
+    | 1e-4 | 3e-4, 6e-3 | 1e-5, 5e-4 | .59, 1.8 |
+    | 1e-3 | 4e-5, 6e-4 | 3e-4, 5e-3 | .97, 1.0 |
+
+    1e-4 is the nearest to fifteen iterations, after which more gain nothing in float32, with a gradient that float32
+    can give.
+
+    Args:
+        a_BHMM: the matrices.
+        rtol: singular values below this share of a matrix's largest count as 0, in [0, 1).
+    """
+    return torch.linalg.pinv(a_BHMM, rtol=rtol)

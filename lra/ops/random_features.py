@@ -20,21 +20,18 @@ def orthogonal_gaussian(features: int, dims: int) -> Tensor:
     return directions * lengths[:, None]
 
 
-def softmax_features(x_BHLE: Tensor, projection_RE: Tensor, maximum: Tensor | None, *, epsilon: float) -> Tensor:
+def softmax_features(x_BHLE: Tensor, products_BHLR: Tensor, maximum: Tensor, *, epsilon: float) -> Tensor:
     """Positive features φ(x) = (exp(w·x − ‖x‖²/2 − maximum) + ε) / √R, whose products approximate exp(q·k).
 
     Args:
         x_BHLE: queries or keys, already scaled.
-        projection_RE: the directions w.
-        maximum: what to subtract, broadcastable to `[B, H, L, R]`; None takes each row's own largest w·x, which a
-            query may do because it cancels in its normaliser.
+        products_BHLR: w·x for every direction w.
+        maximum: what to subtract, broadcastable to `[B, H, L, R]`; a query may have one of its own because it cancels
+            in its normaliser.
         epsilon: keeps features away from 0.
     """
-    products = x_BHLE @ projection_RE.T
-    if maximum is None:
-        maximum = products.detach().amax(-1, keepdim=True)
     half_norm = x_BHLE.square().sum(-1, keepdim=True) / 2
-    return (torch.exp(products - half_norm - maximum) + epsilon) * projection_RE.shape[0] ** -0.5
+    return (torch.exp(products_BHLR - half_norm - maximum) + epsilon) * products_BHLR.shape[-1] ** -0.5
 
 
 def relu_features(x_BHLE: Tensor, projection_RE: Tensor, *, epsilon: float) -> Tensor:

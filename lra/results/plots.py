@@ -10,6 +10,7 @@ import numpy as np
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
+from lra.files import replacing
 from lra.results.text import for_figure
 
 
@@ -42,7 +43,8 @@ def learning_curve(
         axis.grid(alpha=0.3)
         axis.legend()
     figure.suptitle(for_figure(title))
-    figure.savefig(path, dpi=120)
+    with replacing(path) as unfinished:
+        figure.savefig(unfinished, dpi=120, format="png")
     plt.close(figure)
     return path
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from lra.files import replace_text
 from lra.results.collect import records_in
-from lra.results.record import replace_text
 from lra.results.schema import Record
 from lra.types import UserError
 

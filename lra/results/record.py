@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lra.files import replace_text
 from lra.results.reading import REMEDY, parse_record, validated
 from lra.results.schema import SCHEMA_VERSION, Record
 from lra.types import UserError
@@ -26,17 +27,6 @@ def write_record(folder: Path, record: Mapping[str, Any]) -> Record:
     whole = validated({**record, "schema_version": SCHEMA_VERSION}, folder / FILE)
     replace_text(folder / FILE, json.dumps(whole, indent=2, allow_nan=False) + "\n")
     return whole
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Write a file so that, after a kill, there is the old one or the new one, whole; after an error, the old one."""
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    try:
-        unfinished.write_text(text, encoding="utf-8")
-        os.replace(unfinished, path)
-    except OSError:
-        unfinished.unlink(missing_ok=True)
-        raise
 
 
 def move_aside(path: Path) -> Path:

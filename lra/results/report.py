@@ -15,8 +15,8 @@ import jinja2
 import matplotlib
 from markupsafe import Markup
 
+from lra.files import replace_text
 from lra.results.collect import describe
-from lra.results.record import replace_text
 from lra.results.schema import Record
 from lra.results.tables import TextTable
 from lra.results.text import visible_lines

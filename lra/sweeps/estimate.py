@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
-import subprocess
 import sys
 from dataclasses import dataclass
 from typing import Any
 
 from omegaconf import DictConfig
 
+from lra.processes import Child
 from lra.sweeps.grid import Cell
-from lra.types import UserError
+from lra.types import Batch, TaskSpec, UserError
 
-STEPS = 2
+STEPS = 3
+SECONDS = 12.0  # that a cell's steps may take: all 25 kinds of the paper's table are measured within ten minutes
+CHILD_SECONDS = 120.0  # after which a cell counts as one that cannot be measured
+PROBE = 8  # the batch's part that says how long a whole step would take
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,36 +28,51 @@ class Estimate:
     Attributes:
         step_seconds, eval_seconds: of a training step, and of one evaluation batch.
         peak_memory_bytes: of a process that does both.
-        source: `measured`, or `upper bound` when sequences of full length stood in for data that is not prepared yet.
+        dev_examples, test_examples: of a dev pass, and of the test.
+        prepared: whether the task's own data was measured; if not, sequences of full length, which is an upper bound.
+        measured_examples, batch_size: what was measured in place of a whole batch, where that takes too long.
     """
 
     step_seconds: float
     eval_seconds: float
     peak_memory_bytes: float
-    source: str
+    dev_examples: int
+    test_examples: int
+    prepared: bool
+    measured_examples: int
+    batch_size: int
+
+    @property
+    def note(self) -> str:
+        """What a reader must know of the figures; empty when whole steps on the task's own data were measured."""
+        notes = [] if self.prepared else ["upper bound: data not prepared"]
+        if self.measured_examples < self.batch_size:
+            notes.append(f"scaled from {self.measured_examples} of {self.batch_size} examples")
+        return "; ".join(notes)
 
     def seconds(self, cfg: DictConfig, *, done_steps: int = 0) -> float:
         """Of what is left of a run: training, dev passes, the test."""
-        recipe, data = cfg.recipe, cfg.task.data
-        share = 1 - done_steps / recipe.steps
-        passes = share * max(recipe.steps / recipe.eval_every, 1)
-        batches = passes * data.get("dev", data.test) / recipe.batch_size + data.test / recipe.batch_size
-        return float(share * recipe.steps * self.step_seconds + batches * self.eval_seconds)
+        recipe = cfg.recipe
+        fraction_left = 1 - done_steps / recipe.steps
+        passes = fraction_left * max(recipe.steps / recipe.eval_every, 1)
+        eval_batches = (passes * self.dev_examples + self.test_examples) / recipe.batch_size
+        return float(fraction_left * recipe.steps * self.step_seconds + eval_batches * self.eval_seconds)
 
 
 def measure(cell: Cell) -> Estimate:
     """Run a few steps of a cell in a child process.
 
     Raises:
-        UserError: when it cannot be trained at all; the line is the child's.
+        UserError: when it cannot be trained, or not in time; the line is the child's.
     """
-    done = subprocess.run(
-        [sys.executable, "-m", "lra.commands.estimate", *cell.words], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()] or [f"exit code {done.returncode}"]
-        raise UserError(lines[-1])
-    return Estimate(**json.loads(done.stdout.splitlines()[-1]))
+    command = (sys.executable, "-m", "lra.commands.estimate", *cell.words)
+    with Child(command, echo=False, keep_output=True, patience_seconds=0) as child:
+        code = child.wait(CHILD_SECONDS)
+        if code is None:
+            raise UserError(f"a few steps took more than {CHILD_SECONDS:.0f} s")
+        if code:
+            raise UserError(child.error())
+        return Estimate(**json.loads(child.output[-1]))
 
 
 def measure_here(cfg: DictConfig) -> Estimate:
@@ -61,7 +80,6 @@ def measure_here(cfg: DictConfig) -> Estimate:
     import torch
 
     from lra import build
-    from lra.data.store import MANIFEST
     from lra.training import bench
     from lra.training.counting import clock
     from lra.training.run import prepare_machine
@@ -71,33 +89,79 @@ def measure_here(cfg: DictConfig) -> Estimate:
     prepare_machine(machine)
     spec, device = build.build_spec(cfg), torch.device("cuda" if machine.accelerator == "gpu" else "cpu")
     module = build.build_module(cfg, spec).to(device).train()
-    optimizer = torch.optim.AdamW(module.model.parameters(), cfg.recipe.optimizer.lr)
+    optimizer = module.make_optimizer()
     parts = cfg.trainer.accumulate_grad_batches
-    prepared = (build.store_dir(cfg) / MANIFEST).exists()
+    size = cfg.recipe.batch_size // parts
+    prepared = is_prepared(cfg)
     if prepared:
-        batches = bench.batches_of(build.build_datamodule(cfg, spec), device)
-        found = [next(batches) for _ in range(STEPS + 1)]
+        data = build.build_datamodule(cfg, spec)
+        batches = bench.batches_of(data, device)
+        dev_examples, test_examples = data.num_examples("dev"), data.num_examples("test")
     else:
-        found = [_full_batch(spec, cfg.recipe.batch_size // parts, device, masked=cfg.task.mask_zero)] * (STEPS + 1)
-    times = [bench.bare_step(module, optimizer, batch).total * parts for batch in found]
+        batches = itertools.repeat(_full_batch(spec, size, device, masked=cfg.task.mask_zero))
+        dev_examples, test_examples = _examples(cfg)
+    memory_before = peak_memory_bytes(device)
+
+    def step(examples: int) -> float:
+        return bench.bare_step(module, optimizer, _first(next(batches), examples)).total
+
+    probe = max(size // PROBE, 1)
+    step(probe)  # the first of all pays for buffers and code that the others find ready
+    examples = _examples_in_time(size, probe, step(probe))
+    if examples > probe:
+        step(examples)
+    step_seconds = statistics.median(step(examples) for _ in range(STEPS))
     begun = clock(device)
     with torch.inference_mode():
-        module.eval()(found[0])
+        module.eval()(_first(next(batches), examples))
+    scale = size / examples
     return Estimate(
-        step_seconds=statistics.median(times[1:]),
-        eval_seconds=(clock(device) - begun) * parts,
-        peak_memory_bytes=peak_memory_bytes(device),
-        source="measured" if prepared else "upper bound",
+        step_seconds=step_seconds * scale * parts,
+        eval_seconds=(clock(device) - begun) * scale * parts,
+        peak_memory_bytes=memory_before + scale * (peak_memory_bytes(device) - memory_before),
+        dev_examples=dev_examples,
+        test_examples=test_examples,
+        prepared=prepared,
+        measured_examples=examples,
+        batch_size=size,
     )
 
 
-def _full_batch(spec: Any, size: int, device: Any, *, masked: bool) -> Any:
+def is_prepared(cfg: DictConfig) -> bool:
+    """Whether the task's store is there."""
+    from lra import build
+    from lra.data.manifest import MANIFEST
+
+    return (build.store_dir(cfg) / MANIFEST).exists()
+
+
+def _examples_in_time(size: int, probe: int, probe_seconds: float) -> int:
+    """The whole batch, or the largest half, quarter … of it whose steps end in time; at least the probe's part."""
+    examples = size
+    while examples > probe and (STEPS + 1) * probe_seconds * examples / probe > SECONDS:
+        examples = max(examples // 2, probe)
+    return examples
+
+
+def _first(batch: Batch, examples: int) -> Batch:
+    valid = None if batch.valid is None else batch.valid[:examples]
+    return Batch(batch.tokens[:examples], valid, batch.label[:examples])
+
+
+def _full_batch(spec: TaskSpec, size: int, device: Any, *, masked: bool) -> Batch:
     """Random tokens, every sequence of full length."""
     import torch
-
-    from lra.types import Batch
 
     shape = (size, spec.num_sequences, spec.seq_len)
     tokens = torch.randint(1, spec.vocab_size, shape, device=device)
     label = torch.randint(spec.num_classes, (size,), device=device)
     return Batch(tokens, tokens != 0 if masked else None, label)
+
+
+def _examples(cfg: DictConfig) -> tuple[int, int]:
+    """Dev and test examples of data that is not prepared yet, as the task's settings say; 0 where they do not."""
+    data = cfg.task.data
+    tenth = data.get("images", 0) // 10  # of images that come without splits
+    test = data.get("test", tenth)
+    dev = {"own": data.get("dev", tenth), "test": test, "held_out": data.get("train", 0) // 10}
+    return dev[cfg.task.dev_split], test

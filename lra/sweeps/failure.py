@@ -11,7 +11,8 @@ import secrets
 from pathlib import Path
 from typing import NamedTuple
 
-from lra.results.record import move_aside, replace_text
+from lra.files import replace_text
+from lra.results.record import move_aside
 
 FILE = "failed.json"
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import statistics
-import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,17 +12,16 @@ from pathlib import Path
 
 from rich.console import Console
 
+from lra.processes import Child
 from lra.results.record import FILE, move_aside
 from lra.results.text import visible
 from lra.sweeps.failure import Failure, forget_failure, read_failure, write_failure
 from lra.sweeps.grid import Cell
 from lra.sweeps.lease import RUNNER, LeasedError, is_leased, lease
 from lra.training.progress import clock
-from lra.training.ranks import die_with_parent
 from lra.types import BUSY
 
 POLL_SECONDS = 2.0
-STOP_SECONDS = 60.0  # that a child gets to save itself after Ctrl-C
 TRAIN = (sys.executable, "-m", "lra", "train")
 
 
@@ -58,7 +54,7 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
     its last checkpoint. A cell that fails is noted and tried once per call, by whichever runner comes to it.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C, after the child has saved itself.
+        Stopped: when a signal has come, after the child has ended in order.
     """
     before = {cell.folder: read_failure(cell.folder) for cell in cells}  # these are tried again
     seconds: dict[Path, float] = {}  # of the cells run here; another seed of one takes as long
@@ -120,49 +116,7 @@ def _take(cell: Cell, console: Console) -> tuple[int, str]:
 
 def _train(cell: Cell) -> tuple[int, str]:
     """Run one cell in a child; returns its exit code and, if that is not 0, the error's line."""
-    child = subprocess.Popen(
-        [*TRAIN, *cell.words],
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=die_with_parent,
-    )
-    lines: list[str] = []
-    reader = threading.Thread(target=_pass_on, args=(child, lines), daemon=True)
-    reader.start()
-    try:
+    with Child([*TRAIN, *cell.words]) as child:
         code = child.wait()
-    except KeyboardInterrupt:
-        _stop(child)
-        reader.join(1)
-        raise
-    reader.join(1)
-    return code, _error(code, lines)
-
-
-def _pass_on(child: subprocess.Popen[str], lines: list[str]) -> None:
-    assert child.stderr is not None
-    for line in child.stderr:
-        sys.stderr.write(line)
-        sys.stderr.flush()
-        lines.append(line.strip())
-
-
-def _stop(child: subprocess.Popen[str]) -> None:
-    """Let the child save itself: a terminal has sent Ctrl-C to it too, a lone signal has not."""
-    try:
-        child.wait(1)
-    except subprocess.TimeoutExpired:
-        child.send_signal(signal.SIGINT)
-    try:
-        child.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()
-
-
-def _error(code: int, lines: list[str]) -> str:
-    if code < 0:
-        name = signal.Signals(-code).name
-        return f"killed by {name}" + (": out of memory?" if name == "SIGKILL" else "")
-    said = [line.removeprefix("lra: ") for line in lines if line.startswith("lra: ")]
-    return (said or [line for line in lines if line] or [f"exit code {code}"])[-1]
+        assert code is not None  # without a limit it waits for the end
+        return code, child.error()

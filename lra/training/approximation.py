@@ -18,6 +18,8 @@ EXAMPLES = 16
 def measure_approximation(model: nn.Module, batches: Iterable[Batch], device: torch.device) -> dict[str, Any] | None:
     """Errors of each Nyström layer of a `SequenceClassifier`, on the first of some batches; None without such layers.
 
+    What a batch-wide constant covers is measured together: the batch's first group, see `lra.model.groups`.
+
     Returns:
         `sequences` whose matrices were compared; `pinv_residual` and `attention_error`, each a mean over layers, and
         with `_layers` after the name one value for each; see `ApproximationError`.
@@ -27,9 +29,13 @@ def measure_approximation(model: nn.Module, batches: Iterable[Batch], device: to
         return None
     batch = next(iter(batches))
     found: dict[NystromAttention, ApproximationError] = {}
+    sequences: list[int] = []
 
     def note(layer: NystromAttention, inputs: tuple[Tensor, Tensor, Tensor, Tensor | None]) -> None:
         q, k, _, valid = inputs
+        if layer in found:
+            return
+        sequences.append(len(q))
         found[layer] = approximation_error(layer, q, k, valid, examples=EXAMPLES)
 
     hooks = [layer.register_forward_pre_hook(note) for layer in layers]
@@ -40,8 +46,7 @@ def measure_approximation(model: nn.Module, batches: Iterable[Batch], device: to
     finally:
         for hook in hooks:
             hook.remove()
-    sequences = batch.tokens.shape[0] * batch.tokens.shape[1]
-    said: dict[str, Any] = {"sequences": min(EXAMPLES, sequences)}
+    said: dict[str, Any] = {"sequences": min(EXAMPLES, sequences[0])}
     for name in ("pinv_residual", "attention_error"):
         values = [getattr(found[layer], name) for layer in layers]
         said |= {name: sum(values) / len(values), f"{name}_layers": values}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from pathlib import Path
 from typing import Any
 
 from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
+
+from lra.files import replace_text
+from lra.types import UserError
 
 COLUMNS = (
     "step",
@@ -30,7 +32,7 @@ class CurveLogger(Logger):
     """Appends one row per logged point to `metrics.csv`.
 
     Lightning's CSVLogger deletes what an earlier process of the same run has written; this one keeps it up to the
-    step from which the run goes on, and drops what came after.
+    step from which the run goes on, and drops what came after. A test, which follows the last step, is done anew.
 
     Args:
         path: the CSV file.
@@ -40,14 +42,12 @@ class CurveLogger(Logger):
     def __init__(self, path: Path, *, resume_step: int):
         super().__init__()
         self.path = path
-        kept = [row for row in read_curves(path) if row["step"] <= resume_step]
+        kept = [row for row in read_curves(path) if row["step"] <= resume_step and "test/accuracy" not in row]
         text = io.StringIO()
         writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(kept)
-        unfinished = path.with_suffix(".unfinished")
-        unfinished.write_text(text.getvalue(), newline="")
-        os.replace(unfinished, path)
+        replace_text(path, text.getvalue())
 
     @property
     def name(self) -> str:
@@ -76,10 +76,19 @@ def read_curves(path: Path) -> list[dict[str, float]]:
     """Rows of a `metrics.csv`, without the empty cells; `[]` when there is no file.
 
     A last line cut short by a kill is left out.
+
+    Raises:
+        UserError: when the file holds anything else.
     """
     if not path.exists():
         return []
-    text = path.read_text()
-    whole = text[: text.rfind("\n") + 1]
-    rows = csv.DictReader(io.StringIO(whole))
-    return [{key: int(value) if key == "step" else float(value) for key, value in row.items() if value} for row in rows]
+    try:
+        text = path.read_text(encoding="utf-8")
+        rows = csv.DictReader(io.StringIO(text[: text.rfind("\n") + 1]))
+        return [_numbers(row) for row in rows]
+    except (ValueError, TypeError, KeyError, csv.Error) as error:
+        raise UserError(f"{path} is no table of curves ({error}); move it away, the run does without") from error
+
+
+def _numbers(row: dict[str, str]) -> dict[str, float]:
+    return {"step": int(row.pop("step")), **{key: float(value) for key, value in row.items() if value}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,9 +11,12 @@ from typing import Any, Literal
 
 from pytorch_lightning.loggers import WandbLogger
 
+from lra.files import replace_text
+from lra.training.wandb_server import begin_online
 from lra.types import UserError
 
 WANDB_MODES = ("offline", "online", "disabled")
+WHEN_UNREACHABLE = ("fail", "offline")
 
 
 def start_wandb(
@@ -21,6 +25,8 @@ def start_wandb(
     project: str,
     entity: str | None,
     mode: Literal["offline", "online", "disabled"],
+    when_unreachable: Literal["fail", "offline"],
+    init_timeout_seconds: int,
     name: str,
     group: str,
     job_type: str,
@@ -29,29 +35,47 @@ def start_wandb(
 ) -> Any:
     """A W&B run that writes below `folder`; a resumed one keeps its W&B id.
 
+    Args:
+        folder: of the run.
+        project, entity, name, group, job_type, tags, config: W&B's own.
+        mode: whether it is sent while the run goes on.
+        when_unreachable: what to do when it should be sent and W&B's server does not answer, or refuses.
+        init_timeout_seconds: that a server which answers gets to begin the run.
+
     Raises:
-        UserError: for an unknown mode, or when wandb is not installed.
+        UserError: for an unknown word or timeout, when wandb is not installed, when its server cannot be used.
     """
-    if mode not in WANDB_MODES:
-        raise UserError(f"logger.wandb.mode={mode} is not known; choose one of {', '.join(WANDB_MODES)}")
+    for key, value, known in (("mode", mode, WANDB_MODES), ("when_unreachable", when_unreachable, WHEN_UNREACHABLE)):
+        if value not in known:
+            raise UserError(f"logger.wandb.{key}={value} is not known; choose one of {', '.join(known)}")
+    if init_timeout_seconds <= 0:
+        raise UserError(
+            f"logger.wandb.init_timeout_seconds={init_timeout_seconds}, but W&B needs some time;"
+            " type for example logger.wandb.init_timeout_seconds=30"
+        )
     if importlib.util.find_spec("wandb") is None:
         raise UserError("wandb is not installed; type logger=csv to do without, or: pip install wandb")
     import wandb
 
-    return wandb.init(
-        name=name,
-        dir=folder,
-        project=project,
-        entity=entity,
-        mode=mode,
-        id=wandb_id(folder),
-        resume="allow",
-        group=group,
-        job_type=job_type,
-        tags=tags,
-        config=config,
-        settings=wandb.Settings(console="off", silent=True, x_disable_stats=True),
-    )
+    def init(mode: Literal["offline", "online", "disabled"]) -> Any:
+        return wandb.init(
+            name=name,
+            dir=folder,
+            project=project,
+            entity=entity,
+            mode=mode,
+            id=wandb_id(folder),
+            resume="allow",
+            group=group,
+            job_type=job_type,
+            tags=tags,
+            config=config,
+            settings=wandb.Settings(
+                console="off", silent=True, x_disable_stats=True, init_timeout=init_timeout_seconds
+            ),
+        )
+
+    return begin_online(init, folder, when_unreachable=when_unreachable) if mode == "online" else init(mode)
 
 
 def wandb_logger(run: Any) -> WandbLogger:
@@ -94,11 +118,19 @@ def log_table(name: str, columns: tuple[str, ...], rows: list[list[str]], figure
 
 
 def wandb_id(folder: Path) -> str:
-    """The run's W&B id, drawn once and kept in the folder."""
+    """The run's W&B id, eight hex digits, drawn once and kept in the folder.
+
+    Raises:
+        UserError: when the file holds something else.
+    """
     path = folder / "wandb_id"
-    if not path.exists():
-        path.write_text(secrets.token_hex(4))
-    return path.read_text()
+    kept = path.read_text(errors="replace") if path.exists() else ""
+    if re.fullmatch(r"[0-9a-f]{0,7}", kept):  # none, or cut short before anything was logged under it
+        kept = secrets.token_hex(4)
+        replace_text(path, kept)
+    if not re.fullmatch(r"[0-9a-f]{8}", kept):
+        raise UserError(f"{path} holds {kept[:40]!r}, not the eight hex digits of a W&B id; delete it for a new one")
+    return kept
 
 
 def finish_wandb() -> None:

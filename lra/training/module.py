@@ -5,7 +5,7 @@ Letters: B examples, C classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytorch_lightning as pl
@@ -34,7 +34,7 @@ class ClassifierModule(pl.LightningModule):
     Args:
         model: maps tokens `[B, N, L]` and their mask to logits `[B, C]`.
         num_classes: C.
-        make_optimizer: from the parameters.
+        make_optimizer: from the model, whose parameters have names.
         make_schedule: from the optimizer.
         label: what an error calls this run, such as `listops/nystrom`.
 
@@ -48,7 +48,7 @@ class ClassifierModule(pl.LightningModule):
         model: nn.Module,
         *,
         num_classes: int,
-        make_optimizer: Callable[[Iterator[nn.Parameter]], Optimizer],
+        make_optimizer: Callable[[nn.Module], Optimizer],
         make_schedule: Callable[[Optimizer], Any],
         label: str,
     ):
@@ -65,16 +65,20 @@ class ClassifierModule(pl.LightningModule):
         self.train_loss.persistent(True)  # so that a resumed run logs the very same points
         self.train_accuracy.persistent(True)
 
+    def make_optimizer(self) -> Optimizer:
+        """The recipe's optimizer of this model, without its schedule."""
+        return self._make_optimizer(self.model)
+
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """Build the optimizer and its schedule."""
-        optimizer = self._make_optimizer(self.model.parameters())
+        optimizer = self.make_optimizer()
         schedule = self._make_schedule(optimizer)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def forward(self, batch: Batch) -> Tensor:
-        """Logits `[B, C]` in float32."""
-        logits_BC: Tensor = self.model(batch.tokens, batch.valid).float()
-        return logits_BC
+        """Logits `[B, C]` in float32, or in float64 where the model computes in it."""
+        logits_BC: Tensor = self.model(batch.tokens, batch.valid)
+        return logits_BC.to(torch.promote_types(logits_BC.dtype, torch.float32))
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Loss of one batch."""

@@ -2,60 +2,64 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
-import subprocess
-import sys
-from collections.abc import Sequence
 from typing import TypeVar
 
 import torch
 from torch import distributed
 
+from lra.types import UserError
+
 T = TypeVar("T")
-PR_SET_PDEATHSIG = 1
+LAUNCHED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # torchrun sets all of them, as we do
+SRUN = ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS")  # of a step of several tasks; a batch script itself has no second
 
 
-def is_launched() -> bool:
-    """Whether something has started this process as one of several: torchrun, or SLURM's srun with several tasks."""
-    return "LOCAL_RANK" in os.environ or int(os.environ.get("SLURM_NTASKS", "1")) > 1
+def is_launched(devices: int) -> bool:
+    """Whether something has started this process as one of `devices`: `lra train` itself, torchrun, or SLURM's srun.
 
+    Variables that something else has left behind count for nothing: one process trains, or starts the others.
 
-def rank() -> int:
-    """Number of this process among those that train together; 0 when it is alone."""
-    return int(os.environ.get("RANK") or (os.environ.get("SLURM_PROCID", "0") if is_launched() else "0"))
-
-
-def run_together(devices: int, words: Sequence[str]) -> tuple[int, list[str]]:
-    """Start `lra train WORDS` in as many processes, through torchrun, and wait for them.
-
-    Returns:
-        The exit code, and the lines of the errors that they wrote.
+    Raises:
+        UserError: when torchrun has started another number of processes.
     """
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={devices}"]
-    threads = os.environ.get("OMP_NUM_THREADS") or str(max((os.cpu_count() or devices) // devices, 1))
-    with subprocess.Popen(
-        [*command, "-m", "lra", "train", *words],
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=die_with_parent,
-        env={**os.environ, "OMP_NUM_THREADS": threads},
-    ) as child:
-        assert child.stderr is not None
-        try:
-            lines = [line.rstrip() for line in child.stderr]
-            return child.wait(), [line for line in lines if line]
-        except KeyboardInterrupt:
-            child.send_signal(signal.SIGINT)
-            child.wait()
-            raise
+    return _launched_rank(devices) is not None
 
 
-def die_with_parent() -> None:
-    """Ask for SIGKILL when the parent ends, however it ends, so that nothing goes on unseen; on Linux."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def rank(devices: int) -> int:
+    """Number of this process among the `devices` that train together; 0 when it is alone.
+
+    Raises:
+        UserError: when torchrun has started another number of processes.
+    """
+    return _launched_rank(devices) or 0
+
+
+def by_srun(devices: int) -> bool:
+    """Whether it was SLURM's srun that has started this process as one of `devices`."""
+    return devices > 1 and not _numbers(LAUNCHED[:3]) and _numbers(SRUN)[1:] == [devices]
+
+
+def _launched_rank(devices: int) -> int | None:
+    if devices == 1:
+        return None
+    if by_srun(devices):
+        return _numbers(SRUN)[0]
+    if any(not os.environ.get(name) for name in LAUNCHED):
+        return None
+    number, _, count = _numbers(LAUNCHED[:3]) or (0, 0, 1)
+    if count not in (1, devices) or number >= count:
+        raise UserError(
+            f"this is process {number} of {count} (RANK, WORLD_SIZE), but trainer.devices={devices};"
+            f" type trainer.devices={count}, or: unset {' '.join(LAUNCHED)}"
+        )
+    return number if count == devices else None
+
+
+def _numbers(names: tuple[str, ...]) -> list[int]:
+    """The whole numbers in these variables; none at all if one is missing or is no number."""
+    texts = [os.environ.get(name, "") for name in names]
+    return [int(text) for text in texts] if all(text.isdecimal() for text in texts) else []
 
 
 def gather(mine: T) -> list[T]:
@@ -65,6 +69,11 @@ def gather(mine: T) -> list[T]:
     found: list[T | None] = [None] * distributed.get_world_size()
     distributed.all_gather_object(found, mine)
     return found  # type: ignore[return-value]  # every place is filled
+
+
+def place() -> int:
+    """This process's place in what `gather` gives."""
+    return distributed.get_rank() if distributed.is_initialized() else 0
 
 
 def interleave(parts: list[list[torch.Tensor]]) -> list[torch.Tensor]:

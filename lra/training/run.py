@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,24 +15,22 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import Logger
+from pytorch_lightning.plugins.environments import ClusterEnvironment, LightningEnvironment, SLURMEnvironment
+from pytorch_lightning.utilities import rank_zero_only
 from rich.console import Console
 
+from lra.signals import check_stopped
 from lra.training.allocator import FreedMemory, is_glibc, keep_freed_memory
-from lra.training.checkpoints import (
-    BEST,
-    LAST,
-    AtomicCheckpointIO,
-    ResumePoint,
-    best_checkpoint,
-    read_checkpoint,
-    saved_step,
-)
+from lra.training.best import best_so_far
+from lra.training.checkpoints import LAST, WholeCheckpointIO, read_checkpoint, saved_step
 from lra.training.module import ClassifierModule
 from lra.training.progress import RunProgress
-from lra.training.ranks import rank
+from lra.training.ranks import by_srun, rank
+from lra.training.resume import ResumePoint
 from lra.training.telemetry import Telemetry, peak_memory_bytes
 from lra.types import UserError
 
+THREADS_PER_CORE = 4  # at most; with a million, torch ends in a segmentation fault
 RANK_STRIDE = 1_000_003  # between the seeds of processes that train together: none is another run's seed
 
 
@@ -74,6 +73,7 @@ def quiet_lightning() -> None:
         "Checkpoint directory",
         "logging interval",
         "is deprecated, use `isinstance",
+        "callbacks used to create the checkpoint",  # of a run that an older version has begun
     ):
         warnings.filterwarnings("ignore", message=f".*{text}.*")
 
@@ -82,9 +82,15 @@ def prepare_machine(machine: Machine) -> None:
     """Set this process's threads and allocator.
 
     Raises:
-        UserError: when a GPU is asked for and none is there.
+        UserError: when a GPU is asked for and none is there, or far more threads than cores.
     """
     quiet_lightning()
+    cores = os.cpu_count() or 1
+    if machine.threads and machine.threads > THREADS_PER_CORE * cores:
+        raise UserError(
+            f"trainer.threads={machine.threads}, but this machine has {cores} cores, and more than {THREADS_PER_CORE}"
+            f" threads a core are no help; type trainer.threads={cores}"
+        )
     if machine.accelerator == "gpu" and not torch.cuda.is_available():
         raise UserError("trainer=gpu, but no CUDA device is visible to torch; type trainer=cpu, or see: lra doctor")
     if machine.accelerator == "cpu":
@@ -97,8 +103,10 @@ def make_trainer(machine: Machine, *, callbacks: Sequence[Callback] = (), **sett
     """A Lightning Trainer on `machine` that draws nothing and checks nothing by itself."""
     prepare_machine(machine)
     keeps = machine.accelerator == "cpu" and is_glibc()
-    return pl.Trainer(
-        callbacks=[*callbacks, *([FreedMemory()] if keeps else [])],
+    if machine.devices == 1:
+        rank_zero_only.rank = 0  # type: ignore[attr-defined]  # whatever RANK another launcher has left behind
+    trainer = pl.Trainer(
+        callbacks=[StopsAtSignals(), *callbacks, *([FreedMemory()] if keeps else [])],
         accelerator=machine.accelerator,
         devices=machine.devices,
         strategy="ddp" if machine.devices > 1 else "auto",
@@ -107,9 +115,34 @@ def make_trainer(machine: Machine, *, callbacks: Sequence[Callback] = (), **sett
         enable_model_summary=False,
         num_sanity_val_steps=0,
         use_distributed_sampler=False,  # the loaders share batches out themselves
-        plugins=[AtomicCheckpointIO()],
+        plugins=[WholeCheckpointIO(), _environment(machine)],
         **settings,
     )
+    # Lightning's own handlers would answer SIGTERM with a collective call, which waits for processes that are gone, and
+    # SLURM's signals with a checkpoint of a half done step; ours end the run in order.
+    trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
+    return trainer
+
+
+def _environment(machine: Machine) -> ClusterEnvironment:
+    """How the processes of a run find each other; Lightning would guess it from any variable that is set."""
+    return SLURMEnvironment(auto_requeue=False) if by_srun(machine.devices) else LightningEnvironment()
+
+
+class StopsAtSignals(Callback):
+    """Ends a run whose signal's exception was lost in a library."""
+
+    def on_train_batch_start(self, *_: Any) -> None:
+        """Look before each batch."""
+        check_stopped()
+
+    def on_validation_batch_start(self, *_: Any) -> None:
+        """Look before each batch."""
+        check_stopped()
+
+    def on_test_batch_start(self, *_: Any) -> None:
+        """Look before each batch."""
+        check_stopped()
 
 
 def fit(
@@ -133,10 +166,12 @@ def fit(
         True when the run has reached `steps`.
 
     Raises:
+        UserError: when a checkpoint is damaged, or the best one is not this run's.
         KeyboardInterrupt: on Ctrl-C; the last resume point is kept.
+        Stopped: when a signal has come; the last resume point is kept.
         NonFiniteLossError: when the loss is no number.
     """
-    done = saved_step(folder / LAST)
+    done, best = saved_step(folder / LAST), best_so_far(folder)
     stop = steps if max_steps is None else min(steps, max_steps)
     if done >= stop:
         return done >= steps
@@ -152,18 +187,13 @@ def fit(
         callbacks=[
             telemetry,
             RunProgress(telemetry, console=console, steps=steps),
-            best_checkpoint(folder),
-            ResumePoint(folder, every_seconds=checkpoint_every_seconds, eval_every=every, steps=steps),
+            ResumePoint(folder, best=best, every_seconds=checkpoint_every_seconds, eval_every=every, steps=steps),
         ],
     )
-    if rank():  # one seed for all gave the same weights; dropout must not be the same everywhere
-        torch.manual_seed(torch.initial_seed() + RANK_STRIDE * rank())
-    try:
-        trainer.fit(module, datamodule=datamodule, ckpt_path=folder / LAST if done else None, weights_only=True)
-    except SystemExit as stopped:  # Lightning turns Ctrl-C into an exit; the caller has a line to say about it
-        if trainer.interrupted:
-            raise KeyboardInterrupt from stopped
-        raise
+    number = rank(machine.devices)
+    if number:  # one seed for all gave the same weights; dropout must not be the same everywhere
+        torch.manual_seed(torch.initial_seed() + RANK_STRIDE * number)
+    trainer.fit(module, datamodule=datamodule, ckpt_path=folder / LAST if done else None, weights_only=True)
     return trainer.global_step >= steps
 
 
@@ -191,17 +221,15 @@ def test(
 
 def finish(folder: Path, metrics: dict[str, float], module: ClassifierModule) -> Outcome:
     """Gather a run's outcome from its test, of which `module` knows the examples, and from its checkpoints."""
-    last, best = read_checkpoint(folder / LAST), read_checkpoint(folder / BEST)
-    dev_accuracy = next(
-        state["best_model_score"] for key, state in last["callbacks"].items() if key.startswith("ModelCheckpoint")
-    )
+    last, best = read_checkpoint(folder / LAST), best_so_far(folder)
+    assert best is not None, "a finished run has had a dev pass"
     return Outcome(
         test_accuracy=metrics["test/accuracy"],
         test_loss=metrics["test/loss"],
         test_correct=torch.cat(module.correct).numpy(),
         confusion=module.confusion,
-        best_dev_accuracy=float(dev_accuracy),
-        best_step=int(best["global_step"]),
+        best_dev_accuracy=best.accuracy,
+        best_step=best.step,
         train_seconds=float(last["callbacks"]["ResumePoint"]["train_seconds"]),
         peak_memory_bytes=peak_memory_bytes(module.device),
     )

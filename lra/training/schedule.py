@@ -15,7 +15,7 @@ def one_cycle(optimizer: Optimizer, *, steps: int, warmup_fraction: float) -> On
     the last step; Adam's beta1 goes .95 → .85 → .95 against it.
 
     Args:
-        optimizer: with one `lr` for all groups.
+        optimizer: whose groups' `lr` are the peaks.
         steps: optimizer steps of the whole run.
         warmup_fraction: share of `steps` before the peak, in (0, 1).
 

@@ -34,6 +34,7 @@ class Telemetry(Callback):
         self.latest: dict[str, float] = {}
         self._seconds = self._started = 0.0
         self._steps = self._tokens = 0
+        self._learning_rate = 0.0
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Start the clock."""
@@ -46,6 +47,10 @@ class Telemetry(Callback):
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Start it again."""
         self._started = time.monotonic()
+
+    def on_before_optimizer_step(self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: Any) -> None:
+        """Note the rate of this step: at its end the schedule has set the next one's."""
+        self._learning_rate = optimizer.param_groups[0]["lr"]
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: Any, outputs: Any, batch: Batch, batch_idx: int
@@ -62,7 +67,7 @@ class Telemetry(Callback):
         seconds = self._seconds + time.monotonic() - self._started
         self.latest = {
             **metrics,
-            "learning_rate": trainer.optimizers[0].param_groups[0]["lr"],
+            "learning_rate": self._learning_rate,
             "steps_per_second": self._steps / seconds,
             "tokens_per_second": self._tokens / seconds,
             "peak_memory_bytes": peak_memory_bytes(pl_module.device),

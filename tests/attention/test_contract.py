@@ -54,7 +54,8 @@ def inputs(length: int, batch: int = 4, dtype=torch.float64):
 
 
 def mix(made, form: str, q, k, v, valid):
-    """What a backend makes of a padded batch, or of its real tokens alone."""
+    """What a backend makes, as the first call of a pass, of a padded batch, or of its real tokens alone."""
+    made.train(made.training)
     if form == "padded":
         return made(q, k, v, valid)
     packing = Packing(valid, batch=len(q), length=q.shape[2])
@@ -76,7 +77,9 @@ def test_outputs_and_gradients_equal_the_slow_twin(name, protocol, length, maske
     `attention/packed_nystrom.py`: `add(grad_1, alpha=scale)` → `add(grad_1, alpha=1)`
     `attention/linformer.py`: `permute(1, 2, 0, 3)` → `permute(1, 2, 3, 0)`
     `attention/performer.py`: `else -0.25` → `else -0.35`
-    `attention/reformer.py`: `roll(1, dims=3)` → `roll(2, dims=3)`
+    `ops/hashed_chunks.py`: `before, x_BHNKCE]` → `x_BHNKCE, x_BHNKCE]`
+    `attention/performer.py`: `== "passed"` → `!= "passed"`
+    `attention/none.py`: `qkv_PTD[2]` → `qkv_PTD[1]`
     """
     made = backend(name, protocol, length)
     q, k, v, valid = inputs(length)
@@ -106,7 +109,7 @@ def test_keeps_shape_and_dtype_and_stays_finite_for_a_row_that_is_all_padding(
 ):
     """Catches `ops/softmax.py`: `torch.finfo(scores.dtype).min` → `float("-inf")`
     `ops/pseudo_inverse.py`: `TINY_NORM = 1e-12` → `TINY_NORM = 0e-12`
-    `attention/reformer.py`: `PADDING = -1e5, -1e9` → `PADDING = -1e5, -1e999`
+    `ops/hashed_chunks.py`: `PADDING = -1e5, -1e9` → `PADDING = -1e5, -1e999`
     """
     made = backend(name, protocol, length, dtype=dtype).train(training)
     q, k, v, valid = inputs(length, dtype=dtype)
@@ -123,14 +126,15 @@ def test_keeps_shape_and_dtype_and_stays_finite_for_a_row_that_is_all_padding(
 def test_the_content_of_padding_never_reaches_a_real_token(name, protocol, length):
     """Catches `attention/nystrom.py`: `k_BHLE * real, v_BHLE * real` → `k_BHLE * real, v_BHLE * 1`
     `attention/linformer.py`: `k_BHLE * real, v_BHLE * real` → `k_BHLE * 1, v_BHLE * real`
-    `ops/hashing.py`: `buckets, 2 * rotations_HENG.shape[-1]` → `buckets, buckets`
+    `ops/hashing.py`: `buckets, worth)` → `buckets, buckets)`
     """
     made = backend(name, protocol, length)
     q, k, v, valid = inputs(length)
     real = valid[:, None, :, None]
     other = [torch.where(real, x, 100 * torch.randn_like(x)).detach() for x in (q, k, v)]
-    assert (made(q, k, v, valid) * real).equal(made(*other, valid) * real)
-    for grad in torch.autograd.grad((made(q, k, v, valid) * real).sum(), (k, v), allow_unused=True):
+    out = mix(made, "padded", q, k, v, valid)
+    assert (out * real).equal(mix(made, "padded", *other, valid) * real)
+    for grad in torch.autograd.grad((out * real).sum(), (k, v), allow_unused=True):
         assert grad is None or (grad * ~real)[valid.any(1)].eq(0).all()
 
 
@@ -139,6 +143,8 @@ def test_the_content_of_padding_never_reaches_a_real_token(name, protocol, lengt
 def test_batch_mates_do_not_matter_but_through_the_named_switches(name, protocol, form):
     """Catches `ops/pseudo_inverse.py`: `start == "batch"` → `start != "batch"`
     `attention/performer.py`: `amax((2, 3)` → `amax((0, 3)`
+    `attention/nystrom.py`: `self.pinv_start == "batch"` → `self.pinv_start != "batch"`
+    `attention/performer.py`: `and self.key_maximum == "batch"` → `and self.key_maximum == "example"`
     """
     made = backend(name, protocol, 250)
     q, k, v, valid = inputs(250)
@@ -146,6 +152,7 @@ def test_batch_mates_do_not_matter_but_through_the_named_switches(name, protocol
     among = mix(made, form, q, k, v, valid)
     same = torch.allclose(alone, among, rtol=1e-9, atol=1e-9)
     assert same != ((name, protocol) in BATCH_WIDE)
+    assert made.batch_wide == ((name, protocol) in BATCH_WIDE), "the classifier cuts batches by it"
 
 
 @pytest.mark.parametrize("name, protocol", CELLS)
@@ -155,17 +162,17 @@ def test_evaluation_repeats_and_instances_share_nothing(name, protocol):
     """
     first, second = backend(name, protocol, 17), backend(name, protocol, 17, seed=1)
     q, k, v, valid = inputs(17)
-    before = first(q, k, v, valid)
+    before = mix(first, "padded", q, k, v, valid)
     for parameter in second.parameters():
         torch.nn.init.ones_(parameter)
     second(2 * q, k, v, valid)
-    assert first(q, k, v, valid).equal(before)
+    assert mix(first, "padded", q, k, v, valid).equal(before)
     assert not {id(p) for p in first.parameters()} & {id(p) for p in second.parameters()}
 
 
 @pytest.mark.parametrize("name, protocol", CELLS)
 def test_state_travels(name, protocol):
-    """Catches `attention/reformer.py`: `(dims.max_seq_len)))` → `(dims.max_seq_len)), 0)`
+    """Catches `attention/reformer.py`: `2**62, ()))` → `2**62, ()), 0)`
     `attention/performer.py`: `dims.head_dim))` → `dims.head_dim), 0)`
     """
     first, second = backend(name, protocol, 17), backend(name, protocol, 17, seed=1)

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.attention import test_backends, test_contract
+from tests.attention import test_backends, test_contract, test_reformer
 from tests.conftest import ROOT
+from tests.model import test_groups
 
 BUG = re.compile(r"`([\w/]+\.py)`: `(.+?)` → `(.+?)`")
 TESTS = {
-    f"{Path(module.__file__).name}::{name}": test
-    for module in (test_contract, test_backends)
+    f"{Path(module.__file__).relative_to(ROOT)}::{name}": test
+    for module in (test_contract, test_backends, test_reformer, test_groups)
     for name, test in vars(module).items()
     if name.startswith("test_") and inspect.isfunction(test)
 }
@@ -42,7 +43,7 @@ def test_a_planted_bug_is_caught(name, file, old, new, tmp_path):
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     source = tmp_path / "lra" / file
     source.write_text(source.read_text().replace(old, new))
-    words = ["-m", "pytest", "-x", "-p", "no:cacheprovider", f"tests/attention/{name}"]
+    words = ["-m", "pytest", "-x", "-p", "no:cacheprovider", name]
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run([sys.executable, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout  # 1: a test failed; 2 to 5: none was run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lra.cli import main
-from lra.results.record import replace_text
+from lra.files import replace_text
 
 
 @pytest.mark.parametrize("words", [("table", "show"), ("compare", "show"), ("sweep", "landmarks", "show")])

@@ -11,6 +11,7 @@ from lra.data.dev import stratified, with_dev
 from lra.data.store import open_store
 from lra.data.writer import write_store
 from lra.types import TaskSpec, UserError
+from tests.data.test_store import FACTS
 
 HOW = {"max_length": 8, "first_id": 0, "started": 0.0}
 
@@ -26,7 +27,7 @@ def examples(count: int):
 def store(tmp_path):
     """A store like Text's: no dev split, a quarter of the labels 0."""
     folder = tmp_path / "text" / "tiny"
-    write_store(folder, SPEC, {"train": examples(200), "test": examples(42)}, facts={}, dtype=np.uint16, **HOW)
+    write_store(folder, SPEC, {"train": examples(200), "test": examples(42)}, facts=FACTS, dtype=np.uint16, **HOW)
     return folder
 
 
@@ -52,7 +53,7 @@ def test_the_same_examples_are_held_out_every_time():
 
 
 def datamodule(store, **changes):
-    chosen = {"dev_split": "test", "test_last_batch": "kept", **changes}
+    chosen = {"dev_split": "test", "text_length": None, "test_last_batch": "kept", **changes}
     return StoreDataModule(
         spec=SPEC, store_dir=store, mask_zero=True, batch_size=4, num_train_batches=50, seed=0, **chosen
     )

@@ -8,7 +8,8 @@ import pytest
 
 from lra import build
 from lra.cli import main
-from lra.data.store import MANIFEST, open_store
+from lra.data.manifest import MANIFEST
+from lra.data.store import open_store
 
 
 @pytest.fixture

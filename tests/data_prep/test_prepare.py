@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from lra.data.store import MANIFEST, verify_store
+from lra.data.manifest import MANIFEST
+from lra.data.store import verify_store
 from tests.conftest import ROOT
 
 

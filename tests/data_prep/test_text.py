@@ -50,7 +50,7 @@ def test_another_hash_is_refused_unless_the_user_says_so(prepare, imdb):
 
 
 def test_the_published_archive_is_official(prepare, imdb, monkeypatch):
-    from lra.data.store import sha256
+    from lra.files import sha256
 
     published = text_source.Archive(name=imdb.name, url="", size_bytes=0, sha256=sha256(imdb))
     monkeypatch.setattr(text_source, "ARCHIVE", published)

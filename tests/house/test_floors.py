@@ -14,7 +14,10 @@ FILES = sorted([*(ROOT / "lra").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py
 FLOOR = {
     "lra.types": 0,
     "lra.paths": 0,
+    "lra.files": 1,
     "lra.schema": 1,
+    "lra.signals": 0,
+    "lra.processes": 1,
     "lra.ops": 1,
     "lra.attention": 2,
     "lra.data": 3,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lra.cli import main
-from lra.data.store import SPLITS
+from lra.data.manifest import SPLITS
 from lra.results.reference import paper_accuracy
 
 ROOT = Path(__file__).resolve().parents[2]

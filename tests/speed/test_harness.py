@@ -34,7 +34,7 @@ def listops(tmp_path, monkeypatch):
 
 def made(cfg, spec):
     module, datamodule = build.build_module(cfg, spec).train(), build.build_datamodule(cfg, spec)
-    optimizer = module._make_optimizer(module.model.parameters())
+    optimizer = module.make_optimizer()
     return module, datamodule, optimizer, batches_of(datamodule, module.device)
 
 

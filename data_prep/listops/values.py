@@ -1,0 +1,90 @@
+"""Values of many ListOps expressions at a time: a stack machine, level by level over flat arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lra.data.listops import END, MAX, MED, MIN, SM, ZERO
+
+
+def evaluate_rows(rows: list[np.ndarray]) -> tuple[np.ndarray, dict[int, str]]:
+    """The value of each expression, and what is wrong with those that are none.
+
+    Args:
+        rows: token ids (uint8, 1..15) of each expression; at least one row.
+
+    Returns:
+        Values 0..9 `[rows]` int64, −1 where there is a fault; the fault by number of the row.
+    """
+    ids, lengths = np.concatenate(rows), np.array([len(ids) for ids in rows])
+    values, faults = np.full(len(rows), -1), _faults(ids, lengths)
+    well_formed = np.ones(len(rows), bool)
+    well_formed[list(faults)] = False
+    values[well_formed] = _evaluate(ids[np.repeat(well_formed, lengths)])
+    return values, faults
+
+
+def apply_operators(operators: np.ndarray, values: np.ndarray, starts: np.ndarray, args: np.ndarray) -> np.ndarray:
+    """Value of each operator over its segment of `values`.
+
+    Args:
+        operators: ids of MIN, MAX, MED, SM `[operators]`.
+        values: 0..9, the arguments of all operators, one after the other.
+        starts: where each operator's arguments begin in `values`.
+        args: how many there are, at least 1.
+    """
+    segment = np.repeat(np.arange(len(args)), args)
+    ranked = np.sort(segment * 10 + values) % 10  # segments keep their places, values are sorted within each
+    low, high = ranked[starts + (args - 1) // 2], ranked[starts + args // 2]
+    choices = {
+        MIN: np.minimum.reduceat(values, starts),
+        MAX: np.maximum.reduceat(values, starts),
+        MED: (low + high) // 2,
+        SM: np.add.reduceat(values, starts) % 10,
+    }
+    return np.select([operators == operator for operator in choices], list(choices.values()))
+
+
+def _faults(ids: np.ndarray, lengths: np.ndarray) -> dict[int, str]:
+    """What keeps a row from being one whole expression, by number of the row."""
+    row, count = np.repeat(np.arange(len(lengths)), lengths), len(lengths)
+    step = (ids < END).astype(np.int64) - (ids == END)
+    depth = np.cumsum(step)  # after each token
+    before = np.concatenate([[0], depth])[np.cumsum(lengths) - lengths]  # of the rows in front
+    depth -= before[row]
+    node_depth = depth - (ids < END)
+    closes_nothing = np.bincount(row[depth < 0], minlength=count)
+    left_open = np.bincount(row, weights=step, minlength=count) > 0
+    bare = np.flatnonzero((ids[:-1] < END) & (ids[1:] == END) & (row[:-1] == row[1:]))
+    no_arguments = np.bincount(row[bare], minlength=count)
+    roots = np.bincount(row[(ids != END) & (node_depth == 0)], minlength=count)
+    faults = {int(i): f"it has {roots[i]} roots" for i in np.flatnonzero(roots != 1)}
+    for wrong, fault in (
+        (no_arguments, "an operator has no arguments"),
+        (left_open, "an operator is not closed"),
+        (closes_nothing, "a bracket closes nothing"),
+        (lengths == 0, "it is empty"),
+    ):
+        faults |= {int(i): fault for i in np.flatnonzero(wrong)}  # the last one is said
+    return faults
+
+
+def _evaluate(ids: np.ndarray) -> np.ndarray:
+    """Values of well-formed expressions that stand one after the other."""
+    opens, node = ids < END, ids != END
+    depth = (np.cumsum(opens.astype(np.int64) - (ids == END)) - opens)[node]
+    token, place = ids[node].astype(np.int64), np.arange(len(depth))
+    narrow = depth.astype(np.min_scalar_type(depth.max(initial=0)))  # a few bytes are sorted in linear time
+    by_depth = np.argsort(narrow, kind="stable")  # within a depth, in reading order
+    ends = np.cumsum(np.bincount(depth)) if len(depth) else np.zeros(0, np.int64)
+    below_place = below = np.zeros(0, np.int64)  # the nodes one level deeper: their places, their values
+    for level in reversed(range(len(ends))):
+        nodes = by_depth[ends[level - 1] if level else 0 : ends[level]]
+        values = token[nodes] - ZERO
+        inner = np.flatnonzero(token[nodes] < END)
+        if len(inner):
+            starts = np.searchsorted(below_place, nodes[inner])  # arguments follow their operator
+            args = np.diff(np.append(starts, len(below_place)))
+            values[inner] = apply_operators(token[nodes[inner]], below, starts, args)
+        below_place, below = place[nodes], values
+    return below

@@ -1,0 +1,81 @@
+"""Where every run departs from the released code, whatever its protocol: what is theirs, what is ours, and why.
+
+Departures that can be chosen are switches in conf/protocol.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Departure(NamedTuple):
+    """One row: what it is about, the released code's way, ours, and the reason."""
+
+    what: str
+    released: str
+    ours: str
+    why: str
+
+
+DEPARTURES = (
+    Departure(
+        "dev passes",
+        "a number of batches from an endless, reshuffled stream: some examples twice, others never",
+        "every example of the dev split once",
+        "two passes over the same examples can be compared, and the chosen checkpoint does not hang on a draw",
+    ),
+    Departure(
+        "test split",
+        "its last batch is left out when it is smaller than the others",
+        "every example",
+        "an accuracy is one of the whole split; the switch for it has the other value too",
+    ),
+    Departure(
+        "precision",
+        "float16 autocast with a gradient scaler, attention in float32",
+        "float32 throughout",
+        "runs on every machine, and repeats bit for bit on a CPU; trainer.precision has others",
+    ),
+    Departure(
+        "length of Text",
+        "the preparation script cuts at 1,000 bytes, though the model is configured for 4,000",
+        "4,000 bytes",
+        "the paper calls the task Text (4K)",
+    ),
+    Departure(
+        "white space around reviews of Text",
+        "stripped, by the TFDS dataset that is read",
+        "as in the archive",
+        "nothing changes in practice",
+    ),
+    Departure(
+        "ids of ListOps' symbols",
+        "from a set's order, another one in every process",
+        "fixed, 1 to 15",
+        "a restored checkpoint would score at chance",
+    ),
+    Departure(
+        "dev split of Image",
+        "the last tenth in TFDS's hashed order",
+        "the last tenth in the archive's order",
+        "needs no TFDS to be found again; as many examples of the same distribution",
+    ),
+    Departure(
+        "splits of Pathfinder",
+        "80/10/10 of a shuffle without a seed",
+        "80/10/10 of a seeded one",
+        "the same on every machine",
+    ),
+    Departure(
+        "random numbers",
+        "without a seed",
+        "seed=0, 1, …: weights, order and dropout",
+        "a run can be repeated, and seeds compared",
+    ),
+    Departure(
+        "attentions on offer",
+        "linear attention too, beside those of its table",
+        "not offered; attention=none is",
+        "it stands in no published table",
+    ),
+)

@@ -1,0 +1,168 @@
+"""A store's manifest: what it says, and its check by one schema whenever it is read."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, with_config
+from typing_extensions import TypedDict  # pydantic reads typing's own from Python 3.12 on
+
+from lra.files import regular_file
+from lra.schema import checked
+from lra.types import UserError
+
+FORMAT_VERSION = 2
+SPLITS = ("train", "dev", "test")
+MANIFEST = "manifest.json"
+
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+Name = Annotated[str, Field(min_length=1)]
+Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+SplitName = Annotated[str, Field(pattern="^(train|dev|test)$")]
+ArrayName = Annotated[str, Field(pattern=r"^(tokens|offsets|(train|dev|test)\.(sequences|labels))$")]
+
+
+class Spec(TypedDict):
+    """The task's spec, see `lra.types.TaskSpec`."""
+
+    name: Name
+    vocab_size: Annotated[int, Field(ge=2)]
+    seq_len: Positive
+    num_sequences: Positive
+    num_classes: Annotated[int, Field(ge=2)]
+
+
+Quantiles = TypedDict(
+    "Quantiles", {"0": Number, "0.25": Number, "0.5": Number, "0.75": Number, "0.95": Number, "1": Number}
+)
+
+
+class SplitFacts(TypedDict):
+    """What a split holds: examples, examples of each label, tokens of a sequence at each quantile."""
+
+    count: Positive
+    label_counts: Annotated[dict[str, Positive], Field(min_length=1)]
+    length_quantiles: Quantiles
+    cut_sequences: Count
+    empty_sequences: Count
+
+
+class ArrayFacts(TypedDict):
+    """What a file of the store holds."""
+
+    dtype: Literal["uint8", "uint16", "int32", "int64"]
+    shape: Annotated[list[Count], Field(min_length=1, max_length=2)]
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class Asked(TypedDict):
+    """What the store was asked to be: the task's `data` settings and `source=`."""
+
+    settings: dict[str, Any]
+    source: str
+
+
+@with_config(ConfigDict(extra="allow"))
+class Manifest(TypedDict):
+    """All of it. `first_id` is what to add to what is stored for ids; `seconds` is how long the store took to make."""
+
+    format_version: Literal[2]
+    spec: Spec
+    first_id: Annotated[int, Field(ge=0, le=1)]
+    max_length: Positive
+    splits: dict[SplitName, SplitFacts]
+    arrays: dict[ArrayName, ArrayFacts]
+    origin: Literal["official", "altered", "generated", "stand-in"]
+    asked: Asked
+    builder: Name
+    seconds: Number
+
+
+SCHEMA = TypeAdapter(Manifest)
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a store.
+
+    Raises:
+        UserError: when there is none, or none that this version can read.
+    """
+    path = folder / MANIFEST
+    if not path.exists():
+        raise UserError(f"no prepared data in {folder}; type: lra prepare {_arguments(folder)}")
+    try:
+        manifest = json.loads(regular_file(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path} is not JSON ({error}); {again(folder)}") from error
+    version = manifest.get("format_version") if isinstance(manifest, dict) else None
+    if version != FORMAT_VERSION:
+        raise UserError(f"{folder} has store format {version}, this version reads {FORMAT_VERSION}; {again(folder)}")
+    return check_manifest(manifest, folder)
+
+
+def check_manifest(manifest: object, folder: Path) -> Manifest:
+    """The manifest itself, if each field is what it should be and the fields agree with each other.
+
+    Raises:
+        UserError: else, with the first field that is wrong.
+    """
+    path = folder / MANIFEST
+    known = checked(SCHEMA, manifest, path, again(folder))
+    for name in ("train", "test"):
+        if name not in known["splits"]:
+            raise UserError(f"{path}: splits.{name} is missing; {again(folder)}")
+    for array, shape in _shapes(known).items():
+        if array not in known["arrays"]:
+            raise UserError(f"{path}: arrays.{array} is missing; {again(folder)}")
+        said = known["arrays"][array]["shape"]
+        if said != shape:
+            raise UserError(f"{path}: arrays.{array}.shape={said} should be {shape}; {again(folder)}")
+    for array in known["arrays"].keys() - _shapes(known):
+        raise UserError(f"{path}: arrays.{array} is of no split; {again(folder)}")
+    for name, facts in known["splits"].items():
+        total = sum(facts["label_counts"].values())
+        if total != facts["count"]:
+            raise UserError(f"{path}: splits.{name}.count={facts['count']} should be {total}; {again(folder)}")
+    return known
+
+
+def _shapes(known: Manifest) -> dict[str, list[int]]:
+    """What shape each array must have; of tokens and offsets only how many axes is known."""
+    shapes = {name: known["arrays"].get(name, {"shape": [0]})["shape"][:1] for name in ("tokens", "offsets")}
+    for name, facts in known["splits"].items():
+        shapes[f"{name}.sequences"] = [facts["count"], known["spec"]["num_sequences"]]
+        shapes[f"{name}.labels"] = [facts["count"]]
+    return shapes
+
+
+def check_asked(manifest: Manifest, folder: Path, settings: dict[str, Any], source: str) -> None:
+    """Refuse a store of another version or other settings, or, unless `source=auto`, from another source.
+
+    Raises:
+        UserError: with what differs and what to type.
+    """
+    was, now = dict(manifest["asked"]["settings"]), dict(settings)
+    task = importlib.import_module(f"lra.data.{folder.parent.name}")
+    was["version"], now["version"] = manifest["builder"].rsplit("/", 1)[-1], task.VERSION
+    was["source"], now["source"] = manifest["asked"]["source"], source
+    if source == "auto":
+        now["source"] = was["source"]
+    for key in sorted(was.keys() | now.keys()):
+        if was.get(key) != now.get(key):
+            raise UserError(
+                f"{folder} was made with {key}={was.get(key)}, but {key}={now.get(key)} is asked for;"
+                f" to replace it: lra prepare {_arguments(folder)} source={source} force=true"
+            )
+
+
+def again(folder: Path) -> str:
+    """What to type for a store that is of no use."""
+    return f"make it again: lra prepare {_arguments(folder)} force=true"
+
+
+def _arguments(folder: Path) -> str:
+    return f"task={folder.parent.name} size={folder.name}"

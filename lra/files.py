@@ -1,0 +1,72 @@
+"""Files: replaced whole, so that after a kill or a power cut there is the old one or the new one; opened if regular."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lra.types import UserError
+
+SPECIAL = ((stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"), (stat.S_ISCHR, "device"), (stat.S_ISBLK, "device"))
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a path beside `path` to write to; it takes `path`'s place at the end of the block, and goes at an error."""
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    try:
+        yield unfinished
+        to_disk(unfinished)
+        os.replace(unfinished, path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def replace_bytes(path: Path, content: bytes | memoryview) -> None:
+    """Write a file in one step."""
+    with replacing(path) as unfinished:
+        unfinished.write_bytes(content)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a text file in UTF-8 in one step; line ends stay as they are."""
+    replace_bytes(path, text.encode())
+
+
+def to_disk(path: Path) -> None:
+    """Wait until the content of a written file is on the disk: a rename before that could survive a power cut alone."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def sha256(path: Path) -> str:
+    """Hex digest of a file, read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def regular_file(path: Path, said: str | None = None) -> Path:
+    """The path, when what is there can be read to an end; reading a pipe or a device may never end.
+
+    Args:
+        path: a file that is there.
+        said: how the user named it; else the path.
+
+    Raises:
+        UserError: for a folder, a pipe, a socket or a device, and for a file that cannot be read.
+    """
+    named = said or str(path)
+    try:
+        mode = path.stat().st_mode
+        kind = next((word for is_kind, word in SPECIAL if is_kind(mode)), "folder" if stat.S_ISDIR(mode) else None)
+        if kind:
+            raise UserError(f"{named} is a {kind}, not a regular file; name a file on disk")
+        path.open("rb").close()
+    except PermissionError as error:
+        raise UserError(f"{named} cannot be read; type: chmod u+r {path}") from error
+    return path

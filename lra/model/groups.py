@@ -1,0 +1,65 @@
+"""Which sequences share what an attention takes over a whole batch.
+
+Letters: B examples, N sequences per example, L positions, D model width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lra.types import UserError
+
+SIDES = ("separate", "together")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchGroups:
+    """Cuts a batch into groups that are encoded one after the other, each with batch-wide constants of its own.
+
+    A group is cut from what one process computes at once: of a batch that several devices or accumulated parts
+    share, each has its share, so equal shares that are no larger than a group make the same groups as the whole batch.
+
+    Attributes:
+        sides: `separate` encodes the first sequences of all pairs, then the second ones, as the released code of
+            Xiong et al. (2021) does; `together` all of them at once.
+        examples: the most that a group may hold; None for any number. The released code's parts of a batch have 128.
+
+    Raises:
+        UserError: for an unknown `sides`, or `examples` below 1.
+    """
+
+    sides: str
+    examples: int | None
+
+    def __post_init__(self) -> None:
+        """Refuse values that name no groups."""
+        if self.sides not in SIDES:
+            raise UserError(
+                f"protocol.batch_constant_sides={self.sides} is not known;"
+                " type protocol.batch_constant_sides=separate (or together)"
+            )
+        if self.examples is not None and (not isinstance(self.examples, int) or self.examples < 1):
+            raise UserError(
+                f"protocol.batch_constant_examples={self.examples} is not a whole number of at least 1;"
+                " type protocol.batch_constant_examples=128 (or null)"
+            )
+
+    def encode(
+        self, encode_group: Callable[[Tensor, Tensor | None], Tensor], tokens_BNL: Tensor, valid_BNL: Tensor | None
+    ) -> Tensor:
+        """Encode each group by itself; from `[B, N, L]` to `[B, N, D]`, as `encode_group` does it for one."""
+        batch, sequences, _ = tokens_BNL.shape
+        examples, side = self.examples or batch, 1 if self.sides == "separate" else sequences
+        parts = []
+        for first in range(0, batch, examples):
+            part_sides = []
+            for begin in range(0, sequences, side):
+                group = (slice(first, first + examples), slice(begin, begin + side))
+                valid = None if valid_BNL is None else valid_BNL[group]
+                part_sides.append(encode_group(tokens_BNL[group], valid))
+            parts.append(torch.cat(part_sides, dim=1))
+        return torch.cat(parts)

@@ -1,0 +1,78 @@
+"""The checkpoint that will be tested: the one with the best dev accuracy, the earliest of equals.
+
+`last.ckpt` says which it is, and by its hash which file. So `best.ckpt` changes in three steps: the new weights are
+written beside it, `last.ckpt` is replaced, the weights take their place. A kill between any two is mended on resuming.
+Nothing of this knows a path: a run goes on wherever its folder was moved to.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lra.files import sha256
+from lra.training.checkpoints import BEST, LAST, read_checkpoint
+from lra.types import UserError
+
+NEXT = f"{BEST}.next"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Best:
+    """The best dev pass of a run so far.
+
+    Attributes:
+        accuracy: on the dev split, a share in [0, 1].
+        step: optimizer steps before it.
+        sha256: hex digest of the checkpoint with its weights.
+    """
+
+    accuracy: float
+    step: int
+    sha256: str
+
+
+def best_so_far(folder: Path) -> Best | None:
+    """The best dev pass of the run in `folder`, with its weights in `best.ckpt`; None before the first pass.
+
+    Raises:
+        UserError: when the weights are missing or not those.
+    """
+    if not (folder / LAST).exists():
+        return None
+    callbacks = read_checkpoint(folder / LAST).get("callbacks", {})
+    if "ResumePoint" not in callbacks:
+        raise UserError(f"{folder / LAST} is not what a run goes on from; move {folder} away and train again")
+    if "best" not in callbacks["ResumePoint"]:
+        return _of_lightnings_callback(folder, callbacks)
+    if callbacks["ResumePoint"]["best"] is None:
+        return None
+    best = Best(**callbacks["ResumePoint"]["best"])
+    if _holds(folder / NEXT, best):
+        with suppress(FileNotFoundError):  # another process of this run was faster
+            os.replace(folder / NEXT, folder / BEST)
+    if not _holds(folder / BEST, best):
+        raise UserError(
+            f"{folder / BEST} is missing or not the one of step {best.step}, which was the best on dev; bring that"
+            f" file back, or move {folder} away and train again"
+        )
+    return best
+
+
+def _holds(path: Path, best: Best) -> bool:
+    try:
+        return sha256(path) == best.sha256
+    except FileNotFoundError:
+        return False
+
+
+def _of_lightnings_callback(folder: Path, callbacks: dict[str, Any]) -> Best | None:
+    """What a run says that was begun when Lightning's ModelCheckpoint kept the best weights."""
+    scores = [state["best_model_score"] for key, state in callbacks.items() if key.startswith("ModelCheckpoint")]
+    if not scores or scores[0] is None:
+        return None
+    step = int(read_checkpoint(folder / BEST)["global_step"])
+    return Best(accuracy=float(scores[0]), step=step, sha256=sha256(folder / BEST))

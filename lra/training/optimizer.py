@@ -1,0 +1,62 @@
+"""An optimizer from a model: one group of parameters, or groups that a recipe names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torch import nn
+from torch.optim import Optimizer
+
+from lra.types import UserError
+
+
+def group_parameters(
+    model: nn.Module, make_optimizer: Callable[[Any], Optimizer], groups: Mapping[str, Mapping[str, Any]]
+) -> Optimizer:
+    """Make the optimizer of a model's parameters.
+
+    Args:
+        model: whose parameters are found by name, such as `encoder.blocks.0.attention.out.bias`.
+        make_optimizer: from parameters, or from dictionaries of them; torch's own classes do.
+        groups: by name, each with `match`, a regular expression that is searched in the parameters' names, and with
+            what the optimizer should know for them, such as `weight_decay` or `lr`. A parameter belongs to the first
+            group that matches. Those that none does keep the optimizer's own settings; without groups, all do.
+
+    Raises:
+        UserError: when a group has no `match` or matches nothing, or sets what the optimizer does not have.
+    """
+    if not groups:
+        return make_optimizer(model.parameters())
+    members: dict[str | None, list[nn.Parameter]] = {None: []} | {name: [] for name in groups}
+    for parameter_name, parameter in model.named_parameters():
+        fitting = (name for name, group in groups.items() if re.search(_pattern(name, group), parameter_name))
+        members[next(fitting, None)].append(parameter)
+    empty = [name for name in groups if not members[name]]
+    if empty:
+        pattern = groups[empty[0]]["match"]
+        raise UserError(f"recipe.parameter_groups.{empty[0]}.match={pattern} matches none of the model's parameters")
+    rest = [{"params": members[None]}] if members[None] else []
+    own = [{**_settings(group), "params": members[name]} for name, group in groups.items()]
+    optimizer = make_optimizer([*rest, *own])
+    for name, group in groups.items():
+        unknown = _settings(group).keys() - optimizer.defaults.keys()
+        if unknown:
+            known = ", ".join(sorted(optimizer.defaults))
+            raise UserError(
+                f"recipe.parameter_groups.{name}.{min(unknown)} is not known to {type(optimizer).__name__};"
+                f" it has {known}"
+            )
+    return optimizer
+
+
+def _pattern(name: str, group: Mapping[str, Any]) -> str:
+    pattern = group.get("match")
+    if not isinstance(pattern, str):
+        raise UserError(f'recipe.parameter_groups.{name} needs a match of names, such as match: "bias$"')
+    return pattern
+
+
+def _settings(group: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in group.items() if key != "match"}

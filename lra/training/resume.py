@@ -1,0 +1,119 @@
+"""A resume that changes no number.
+
+It is exact because `last.ckpt` is only written where nothing is half done, because batch k is a function of the seed
+and k, and because the random states of the moment are restored before the next batch.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import Checkpoint
+
+from lra.files import sha256
+from lra.training.best import NEXT, Best
+from lra.training.checkpoints import BEST, LAST
+from lra.training.ranks import gather, place
+
+
+class ResumePoint(Checkpoint):
+    """Writes `last.ckpt` after each dev pass, and between them every `every_seconds`; and `best.ckpt`.
+
+    A step that a dev pass follows is never saved before that pass: Lightning would skip the pass on resuming.
+
+    Args:
+        folder: where the checkpoints go.
+        best: the best dev pass so far; None before the first.
+        every_seconds: most seconds of training that a kill may cost.
+        eval_every: optimizer steps between dev passes.
+        steps: optimizer steps of the whole run.
+    """
+
+    def __init__(self, folder: Path, *, best: Best | None, every_seconds: float, eval_every: int, steps: int):
+        self.folder, self.best = folder, best
+        self.every_seconds, self.eval_every, self.steps = every_seconds, eval_every, steps
+        self.train_seconds = 0.0
+        self._clock = self._saved = 0.0
+        self._random: dict[str, Any] | None = None
+        self._random_of_ranks: list[dict[str, Any]] = []
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Start the clock."""
+        self._clock = self._saved = time.monotonic()
+
+    def on_train_batch_start(self, *_: Any) -> None:
+        """Before the first batch after a resume, bring the random states back."""
+        if self._random is not None:
+            _restore_random_states(self._random)
+            self._random = None
+
+    def on_train_batch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any) -> None:
+        """Save if it is time, or if the run stops early here; ask for a dev pass after the very last step."""
+        step = trainer.global_step
+        if trainer.fit_loop._should_accumulate():
+            return
+        if step == self.steps:
+            trainer.should_stop = True  # makes Lightning run the dev pass, whether or not eval_every divides steps
+        elif step % self.eval_every != 0:
+            due = step == trainer.max_steps or time.monotonic() - self._saved >= self.every_seconds
+            if trainer.strategy.reduce_boolean_decision(due, all=False):  # every process saves, or none
+                self._save(trainer)
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Save, the weights too if none were better on dev; of equals the earliest are kept."""
+        accuracy = trainer.callback_metrics["dev/accuracy"].item()
+        better = self.best is None or accuracy > self.best.accuracy
+        if better:
+            trainer.save_checkpoint(self.folder / NEXT, weights_only=True)
+            digest = sha256(self.folder / NEXT)
+            self.best = Best(accuracy=accuracy, step=trainer.global_step, sha256=digest)
+        self._save(trainer)
+        if better and trainer.is_global_zero:
+            os.replace(self.folder / NEXT, self.folder / BEST)
+
+    def _save(self, trainer: pl.Trainer) -> None:
+        now = time.monotonic()
+        self.train_seconds += now - self._clock
+        self._clock = self._saved = now
+        self._random_of_ranks = gather(_random_states())
+        trainer.save_checkpoint(self.folder / LAST)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Seconds trained so far, the best dev pass, and each process's random states when it was saved."""
+        best = None if self.best is None else asdict(self.best)
+        return {"train_seconds": self.train_seconds, "best": best, "random": self._random_of_ranks}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take up where the saved run was; the best dev pass was given when this was made."""
+        self.train_seconds = state_dict["train_seconds"]
+        self._random = state_dict["random"][place()]
+
+
+def _random_states() -> dict[str, Any]:
+    """Random states of torch, numpy and Python as tensors and plain containers (so `weights_only` can load them)."""
+    numpy_state: Any = np.random.get_state(legacy=False)
+    return {
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        "numpy_key": torch.from_numpy(numpy_state["state"]["key"].astype(np.int64)),
+        "numpy_position": int(numpy_state["state"]["pos"]),
+        "numpy_gauss": [int(numpy_state["has_gauss"]), float(numpy_state["gauss"])],
+        "python": list(random.getstate()[1]),
+    }
+
+
+def _restore_random_states(states: dict[str, Any]) -> None:
+    torch.set_rng_state(states["torch"])
+    if states["cuda"] and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(states["cuda"])
+    key = states["numpy_key"].numpy().astype(np.uint32)
+    np.random.set_state(("MT19937", key, states["numpy_position"], *states["numpy_gauss"]))
+    random.setstate((3, tuple(states["python"]), None))

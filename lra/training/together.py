@@ -1,0 +1,47 @@
+"""Several processes that train one model: started here, and ended together."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from datetime import timedelta
+
+from torch.distributed import TCPStore
+
+from lra.processes import Child, stop, wait_any
+
+HERE = "127.0.0.1"
+PATIENCE_SECONDS = 3.0  # one that waits for another one hears nothing; a resume needs no orderly end
+
+
+def run_together(devices: int, words: Sequence[str]) -> tuple[int, str]:
+    """Run `lra train WORDS` in as many processes; when one fails, the others are ended.
+
+    Returns:
+        The exit code of the first that failed and its error's line; 0 and an empty line when none did.
+    """
+    store = TCPStore(HERE, 0, is_master=True, wait_for_workers=False, timeout=timedelta(minutes=5))
+    threads = os.environ.get("OMP_NUM_THREADS") or str(max((os.cpu_count() or devices) // devices, 1))
+    env = {
+        "WORLD_SIZE": str(devices),
+        "MASTER_ADDR": HERE,
+        "MASTER_PORT": str(store.port),
+        "TORCHELASTIC_USE_AGENT_STORE": "True",  # they meet at this process's store: its port is taken already
+        "OMP_NUM_THREADS": threads,
+    }
+    running: list[Child] = []
+    try:
+        for number in range(devices):
+            place = {"RANK": str(number), "LOCAL_RANK": str(number)}
+            command = (sys.executable, "-m", "lra", "train", *words)
+            running.append(Child(command, env={**env, **place}, echo=False, patience_seconds=PATIENCE_SECONDS))
+        left = list(running)
+        while left:
+            child, code = wait_any(left)
+            if code:
+                return code, child.error()
+            left.remove(child)
+    finally:
+        stop(running)
+    return 0, ""

@@ -1,0 +1,85 @@
+"""W&B online: its server is asked whether it answers before a run waits for it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from lra.types import UserError
+
+PROBE_SECONDS = 4.0
+OFFLINE = "type logger.wandb.mode=offline (wandb sync sends it later) or logger.wandb.when_unreachable=offline"
+
+
+def begin_online(
+    init: Callable[[Literal["online", "offline"]], Any], folder: Path, *, when_unreachable: Literal["fail", "offline"]
+) -> Any:
+    """A W&B run that `init` begins and sent while it goes on; offline if it must be and `when_unreachable` lets.
+
+    Raises:
+        UserError: when there is no key that the server takes, or no server that begins the run.
+    """
+    import wandb
+
+    trouble = server_trouble()
+    if trouble is None:
+        try:
+            with _nobody_to_ask():
+                return init("online")
+        except (wandb.errors.UsageError, wandb.errors.AuthenticationError) as error:
+            raise UserError(f"W&B has no valid API key; type wandb login, or without one {OFFLINE}") from error
+        except wandb.errors.Error as error:
+            trouble = f"{wandb.setup().settings.base_url} did not begin the run ({type(error).__name__})"
+    if when_unreachable == "fail":
+        raise UserError(f"logger.wandb.mode=online, but {trouble}; {OFFLINE}")
+    print(f"W&B: {trouble}; the run is kept offline, later: wandb sync {folder}/wandb/offline-run-*", file=sys.stderr)
+    return init("offline")
+
+
+def server_trouble(seconds: float = PROBE_SECONDS) -> str | None:
+    """Why the server that W&B is set to use does not answer within `seconds`; None when it does, whatever it says.
+
+    The way goes through a proxy if one is set, as W&B's own does.
+    """
+    import requests
+    import wandb
+
+    # WANDB_BASE_URL, or what `wandb login --host` has written down; silent: it would say where it has found a key.
+    settings = wandb.setup(settings=wandb.Settings(silent=True)).settings
+    proxies = {"http": settings.http_proxy, "https": settings.https_proxy}
+    trouble = [f"{settings.base_url} has not answered for {seconds:.0f} seconds"]
+
+    def ask() -> None:
+        try:
+            requests.get(
+                settings.base_url,
+                timeout=seconds,
+                stream=True,
+                allow_redirects=False,
+                proxies={scheme: proxy for scheme, proxy in proxies.items() if proxy},
+            ).close()
+            trouble.clear()
+        except requests.RequestException as error:
+            trouble[:] = [f"{settings.base_url} cannot be reached ({type(error).__name__})"]
+
+    asking = threading.Thread(target=ask, daemon=True)  # looking up a name has no timeout of its own
+    asking.start()
+    asking.join(seconds)
+    return trouble[0] if trouble else None
+
+
+@contextmanager
+def _nobody_to_ask() -> Iterator[None]:
+    """Keep W&B from asking for a key, and waiting for one, on the terminal."""
+    before = sys.stdin
+    with open(os.devnull) as nothing:
+        sys.stdin = nothing
+        try:
+            yield
+        finally:
+            sys.stdin = before

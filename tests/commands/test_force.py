@@ -1,0 +1,146 @@
+"""force=true: one process trains anew, the old result stays beside, whoever else comes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from lra.cli import main
+from lra.commands.set_aside import set_aside
+from lra.results.record import read_record
+from lra.sweeps.lease import LeasedError, lease
+from lra.types import BUSY
+from tests.conftest import ROOT
+
+COMMAND = ("train", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
+START = """
+import sys
+import lra.commands.train, lra.training.run
+from lra.cli import main
+print(flush=True)
+input()
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def start(*words: str) -> subprocess.Popen[str]:
+    """The command in a process that has imported everything and waits for a line."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", START, *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+def folders(home):
+    """The run's folder, and those that were set aside."""
+    (run,) = [path.parent for path in home.rglob("config.yaml") if ".replaced-" not in path.parent.name]
+    return run, sorted(run.parent.glob("*.replaced-*"))
+
+
+def contents(folder):
+    """Its files, but the lock."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "lock"}
+
+
+def test_two_at_once_train_once_and_lose_nothing(home):
+    assert main(COMMAND) == 0
+    run, _ = folders(home)
+    old = contents(run)
+    both = [start(*COMMAND, "force=true") for _ in range(2)]
+    for process in both:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    said = [process.communicate(timeout=180) for process in both]
+    codes = sorted(process.returncode for process in both)
+    assert codes == [0, BUSY], said
+    (busy,) = [err for process, (_, err) in zip(both, said, strict=True) if process.returncode == BUSY]
+    assert "another process" in busy
+    run, replaced = folders(home)
+    assert read_record(run) is not None
+    (kept,) = replaced
+    assert contents(kept) == old
+
+
+def test_a_run_in_progress_is_left_alone(home, capsys):
+    assert main([*COMMAND, "trainer.max_steps=1"]) == 0
+    run, _ = folders(home)
+    before = contents(run)
+    code = "import sys; from pathlib import Path; from lra.sweeps.lease import lease\n"
+    code += "with lease(Path(sys.argv[1])): print(flush=True); input()"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code, str(run)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT
+    )
+    try:
+        holder.stdout.readline()
+        assert main([*COMMAND, "force=true"]) == BUSY
+    finally:
+        holder.kill()
+        holder.wait()
+    assert "another process is training this run" in capsys.readouterr().err
+    assert folders(home) == (run, [])
+    assert contents(run) == before
+
+
+@pytest.fixture
+def finished(tmp_path):
+    """A folder with a record and other files, and what they are."""
+    folder = tmp_path / "seed0"
+    folder.mkdir()
+    from tests.results.records import make_record
+
+    files = {"result.json": json.dumps(make_record(seed=0)), "best.ckpt": "weights", "metrics.csv": "step\n"}
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return folder, files
+
+
+def test_a_move_that_was_killed_is_ended_by_the_next(finished, monkeypatch):
+    folder, files = finished
+    record = read_record(folder)
+    replace, left = os.replace, [2]
+
+    def killed(source, target):
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    with lease(folder):
+        monkeypatch.setattr(os, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            set_aside(folder, record)
+        assert read_record(folder) == record, "still a finished run"
+        monkeypatch.setattr(os, "replace", replace)
+        set_aside(folder, record)
+    (kept,) = folder.parent.glob("*.replaced-*")
+    assert {path.name: path.read_text() for path in kept.iterdir()} == files
+    assert [path.name for path in folder.iterdir()] == ["lock"]
+
+
+def test_a_second_result_of_the_same_second_has_a_folder_of_its_own(finished):
+    folder, files = finished
+    for _ in range(2):
+        for name, text in files.items():
+            (folder / name).write_text(text)
+        with lease(folder):
+            set_aside(folder, read_record(folder))
+    assert len(list(folder.parent.glob("*.replaced-*/result.json"))) == 2
+
+
+def test_a_result_that_came_since_is_not_moved(finished):
+    folder, _ = finished
+    before = sorted(path.name for path in folder.iterdir())
+    with pytest.raises(LeasedError, match="has just finished"):
+        set_aside(folder, None)
+    assert sorted(path.name for path in folder.iterdir()) == before

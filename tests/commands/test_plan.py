@@ -1,0 +1,75 @@
+"""`lra table plan`: every kind of cell has its row, what was measured is kept."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from lra.cli import main
+from lra.sweeps import estimate
+from lra.types import UserError
+from tests.conftest import lra
+from tests.sweeps.test_estimate import make_estimate
+
+KINDS = 25
+FOUR = ("task=listops,pathfinder", "attention=full,nystrom")
+
+
+@pytest.fixture
+def measured(home, monkeypatch):
+    """Cells that were measured; Pathfinder's cannot be."""
+    cells = []
+
+    def measure(cell):
+        cells.append(cell.name)
+        if cell.cfg.task.name == "pathfinder":
+            raise UserError("no room on this machine")
+        return make_estimate(prepared=False)
+
+    monkeypatch.setattr(estimate, "measure", measure)
+    return cells
+
+
+def plan(capsys, *words):
+    capsys.readouterr()
+    assert main(["table", "plan", *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_every_kind_has_a_row_also_one_that_cannot_be_measured(measured, capsys):
+    out = plan(capsys)
+    rows = [line for line in out.splitlines() if re.match(r"\w+/\w+ ", line)]
+    assert len(rows) == len(measured) == KINDS
+    assert sum("cannot be measured: no room on this machine" in row for row in rows) == 5
+    assert sum("upper bound: data not prepared" in row for row in rows) == 20
+    assert "75 cells to run" in out
+    assert "(15 that could not be measured are not counted)" in out
+
+
+def test_what_was_measured_is_not_measured_again_bounds_included(measured, capsys):
+    first = plan(capsys, *FOUR)
+    assert plan(capsys, *FOUR) == first
+    assert len(measured) == 4 + 2, "only what could not be measured is tried again"
+
+
+def test_a_kept_estimate_of_another_version_or_a_broken_file_is_measured_anew(measured, capsys, home):
+    plan(capsys, "task=listops", "attention=full")
+    for text in ("{", "[]", '{"x": 1}', (home / "table/plan.json").read_text().replace("batch_size", "batch")):
+        (home / "table/plan.json").write_text(text)
+        measured.clear()
+        plan(capsys, "task=listops", "attention=full")
+        assert measured
+
+
+def test_rows_fit_a_terminal_of_80_columns_but_for_their_notes(measured, capsys):
+    for line in plan(capsys, *FOUR).splitlines()[1:-2]:
+        assert len(line.split("  upper")[0].split("  cannot")[0]) <= 80
+
+
+@pytest.mark.slow
+def test_the_whole_papers_table_is_planned(data_dir, tmp_path):
+    done = lra("table", "plan", "size=tiny", data=data_dir, runs=tmp_path / "runs")
+    assert done.returncode == 0, done.stderr
+    rows = [line for line in done.stdout.splitlines() if re.match(r"\w+/\w+ +0,1,2 +0 of 3 +\d+\.\d{3} ", line)]
+    assert len(rows) == KINDS, done.stdout

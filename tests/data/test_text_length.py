@@ -1,0 +1,80 @@
+"""How much of a review is used: 4,000 bytes, or the 1,000 of the released preparation, from one store."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lra import build
+from lra.data.writer import write_store
+from lra.types import UserError
+from tests.commands.test_cli import run
+
+LENGTHS = (300, 1000, 1001, 4000)
+
+
+@pytest.fixture
+def text(tmp_path, monkeypatch):
+    """Make the datamodule of Text with words of a command; its store has reviews of LENGTHS."""
+    monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path))
+
+    def make(*words: str):
+        cfg = build.load_config("train", ["task=text", *words])
+        spec, folder = build.build_spec(cfg), build.store_dir(cfg)
+        examples = [([np.arange(length) % 251], number % 2) for number, length in enumerate(LENGTHS)]
+        splits = {"train": examples, "test": examples}
+        if not folder.exists():
+            write_store(folder, spec, splits, dtype=np.uint8, max_length=4000, first_id=1, facts={}, started=0.0)
+        return build.build_datamodule(cfg, spec)
+
+    return make
+
+
+def used(data, split):
+    batch = data.collator(split)(np.arange(len(LENGTHS)))
+    assert batch.tokens.shape[-1] == 4096, "padded as before"
+    return (batch.tokens != 0).sum(-1).ravel().tolist()
+
+
+@pytest.mark.parametrize("protocol", ["paper", "clean"])
+def test_both_protocols_use_four_thousand_bytes(protocol):
+    cfg = build.load_config("train", ["task=text", f"protocol={protocol}"])
+    assert cfg.protocol.text_length == cfg.task.longest == cfg.task.data.max_length == 4000
+
+
+def test_one_store_serves_both_lengths(text):
+    assert used(text(), "test") == list(LENGTHS)
+    shorter = text("protocol.text_length=1000")
+    assert used(shorter, "test") == used(shorter, "train") == [300, 1000, 1000, 1000]
+    whole, cut = text().collator("test")(np.array([3])), shorter.collator("test")(np.array([3]))
+    assert cut.tokens[..., :1000].equal(whole.tokens[..., :1000])
+    assert len(shorter.splits["test"].example(3)[0][0]) == 1000
+
+
+def test_the_held_out_dev_split_is_cut_too(text):
+    assert text("protocol=clean", "protocol.text_length=1000").splits["dev"].longest == 1000
+
+
+def test_another_length_is_refused(text):
+    for wrong in ("500", "0", "all"):
+        with pytest.raises(UserError, match=rf"text_length={wrong} is not known; choose one of 4000, 1000"):
+            text(f"protocol.text_length={wrong}")
+
+
+def test_other_tasks_do_not_hear_of_it():
+    for task in ("listops", "retrieval", "image"):
+        assert "longest" not in build.load_config("train", [f"task={task}"]).task
+
+
+def test_runs_of_both_lengths_have_folders_of_their_own():
+    folders = {
+        build.run_dir(build.load_config("train", ["task=text", *w])) for w in ((), ("protocol.text_length=1000",))
+    }
+    assert len(folders) == 2
+
+
+def test_the_switch_is_shown(capsys):
+    code, out, _ = run(capsys, "show", "protocol")
+    assert code == 0
+    assert "text_length" in out
+    assert "4000" in out

@@ -1,0 +1,55 @@
+"""What a preparation leaves beside its store: nothing, also after a kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytest
+
+from lra.data.writer import store_lock
+from tests.conftest import ROOT
+
+
+def leftovers(folder):
+    return [path for path in folder.rglob("*") if "incomplete" in path.name or ".unfinished" in path.name]
+
+
+@pytest.mark.parametrize("task", ["text", "image", "retrieval", "listops"])
+def test_nothing_is_left_in_the_temporary_folder(prepare, tmp_path, monkeypatch, task):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    prepare(task)
+    assert not list((tmp_path / "temporary").iterdir())
+    assert not leftovers(tmp_path / "data")
+    assert len(list((tmp_path / "data/tfds").glob(f"{task}/tiny/1.*/dataset_info.json"))) == 1
+
+
+def test_what_a_killed_process_has_left_is_removed_by_the_next(prepare, tmp_path):
+    before, _ = prepare("pathfinder")
+    command = ["prepare", "task=pathfinder", "size=tiny", "force=true", "task.sizes.tiny.images=5000"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen([sys.executable, "-m", "lra", *command], env=env, cwd=tmp_path)
+    end = time.monotonic() + 60
+    while not any("incomplete" in path.name for path in leftovers(tmp_path / "data")) and time.monotonic() < end:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert leftovers(tmp_path / "data")
+    assert prepare("pathfinder")[0]["arrays"] == before["arrays"]
+    assert not leftovers(tmp_path / "data")
+
+
+def test_what_another_process_is_making_is_left_alone(prepare, tmp_path):
+    prepare("text")
+    work = tmp_path / "data/tfds/.text-tiny.unfinished"
+    work.mkdir()
+    with store_lock(tmp_path / "data/stores/text/tiny"):
+        prepare("text")
+    assert work.exists()
+    prepare("text")
+    assert not work.exists()

@@ -1,0 +1,124 @@
+"""Pipes, sockets, devices, unreadable files: refused in one line, never waited for."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from data_prep.archives import open_files
+from lra.commands.errors import explain
+from lra.data.store import MANIFEST, open_store, read_manifest, verify_store
+from lra.files import regular_file
+from lra.types import TaskSpec, UserError
+from tests.commands.test_cli import run
+
+NOBODY = 65534
+
+
+@pytest.fixture(autouse=True)
+def _no_endless_wait():
+    """A test that waits for a pipe ends as a failure."""
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+
+
+@pytest.fixture
+def open_to_all():
+    """A folder that every user can enter, and that only its owner can write."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@contextlib.contextmanager
+def as_nobody():
+    """Without root's right to read everything."""
+    if os.getuid():
+        yield
+        return
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_a_device_is_no_source(prepare):
+    assert "source=/dev/zero is a device" in prepare("text", "source=/dev/zero")
+
+
+def test_a_pipe_and_a_socket_are_no_source(prepare, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert "is a pipe, not a regular file" in prepare("image", f"source={tmp_path / 'pipe'}", "verify=false")
+    with socket.socket(socket.AF_UNIX) as opened:
+        opened.bind("socket")
+        assert "is a socket" in prepare("image", f"source={tmp_path / 'socket'}")
+    (tmp_path / "elsewhere").mkdir()
+    os.mkfifo(tmp_path / "elsewhere/aclImdb_v1.tar.gz")
+    assert "is a pipe" in prepare("text"), "found by itself"
+
+
+def test_a_pipe_in_a_folder_of_files_is_refused(prepare, tmp_path):
+    (tmp_path / "aclImdb/train/pos").mkdir(parents=True)
+    os.mkfifo(tmp_path / "aclImdb/train/pos/0_9.txt")
+    assert "0_9.txt is a pipe" in prepare("text", f"source={tmp_path / 'aclImdb'}")
+
+
+@pytest.mark.parametrize("name", [MANIFEST, "tokens.npy"])
+def test_a_pipe_in_a_store_is_refused(prepare, tmp_path, name):
+    prepare("text")
+    folder = tmp_path / "data/stores/text/tiny"
+    manifest = read_manifest(folder)
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    spec = TaskSpec(**manifest["spec"])
+    for opening in (lambda: open_store(folder, spec), lambda: verify_store(folder)):
+        with pytest.raises(UserError, match=f"{name} is a pipe"):
+            opening()
+
+
+def test_an_unreadable_file_is_no_folder_that_cannot_be_written(open_to_all):
+    path = open_to_all / "x.tar.gz"
+    path.write_bytes(b"x")
+    path.chmod(0)
+    with as_nobody():
+        with pytest.raises(UserError, match=rf"{path} cannot be read; type: chmod u\+r {path}"):
+            regular_file(path)
+        with pytest.raises(PermissionError) as error:
+            path.open()
+        assert f"cannot be read: {path}" in explain(error.value)
+        assert "cannot be written" not in explain(error.value)
+
+
+def test_a_folder_that_cannot_be_written_is_still_said_to_be(open_to_all):
+    open_to_all.chmod(0o555)
+    with as_nobody():
+        with pytest.raises(PermissionError) as error:
+            (open_to_all / "new").mkdir()
+        assert "the folder cannot be written" in explain(error.value)
+
+
+def test_an_unreadable_folder_within_a_source_is_named(open_to_all):
+    (open_to_all / "a/inner").mkdir(parents=True)
+    (open_to_all / "a/inner").chmod(0)
+    with as_nobody():
+        with pytest.raises(PermissionError) as error:
+            list(open_files(open_to_all / "a", re.compile("a/.*"), lambda done, total: None))
+        assert f"cannot be read: {open_to_all / 'a/inner'}" in explain(error.value)
+
+
+def test_more_threads_than_a_machine_can_use_are_refused(home, capsys):
+    words = ["train", "task=listops", "size=tiny", "recipe.steps=1", "logger=csv", "trainer.threads=1000000"]
+    code, _, err = run(capsys, *words)
+    assert code == 2
+    assert f"trainer.threads=1000000, but this machine has {os.cpu_count()} cores" in err
+    assert f"type trainer.threads={os.cpu_count()}" in err
+    assert len(err.strip().splitlines()) == 1

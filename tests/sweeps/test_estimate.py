@@ -1,0 +1,60 @@
+"""What a run will cost: how much is measured, and what follows from it."""
+
+from __future__ import annotations
+
+import pytest
+
+from lra.build import load_config
+from lra.sweeps import estimate
+from lra.sweeps.estimate import Estimate, _examples, _examples_in_time
+
+
+def make_estimate(**changed) -> Estimate:
+    whole = {
+        "step_seconds": 2.0,
+        "eval_seconds": 0.5,
+        "peak_memory_bytes": 1e9,
+        "dev_examples": 320,
+        "test_examples": 640,
+        "prepared": True,
+        "measured_examples": 32,
+        "batch_size": 32,
+    }
+    return Estimate(**{**whole, **changed})
+
+
+@pytest.mark.parametrize(
+    "words, dev, test",
+    [
+        (["task=listops"], 2000, 2000),
+        (["task=text"], 25_000, 25_000),
+        (["task=text", "protocol=clean"], 2500, 25_000),
+        (["task=retrieval"], 18_090, 17_437),
+        (["task=image"], 5000, 10_000),
+        (["task=pathfinder"], 20_000, 20_000),
+        (["task=pathx"], 2000, 2000),
+    ],
+)
+def test_evaluated_examples_are_known_before_data_is_prepared(words, dev, test):
+    assert _examples(load_config("train", words)) == (dev, test)
+
+
+def test_seconds_are_those_of_steps_dev_passes_and_the_test():
+    cfg = load_config("train", ["task=listops", "recipe.steps=100", "recipe.eval_every=50"])
+    assert make_estimate().seconds(cfg) == 100 * 2.0 + 2 * 10 * 0.5 + 20 * 0.5
+    assert make_estimate().seconds(cfg, done_steps=50) == 50 * 2.0 + 10 * 0.5 + 20 * 0.5
+
+
+def test_a_batch_that_takes_too_long_is_measured_in_part():
+    budget = estimate.SECONDS / (estimate.STEPS + 1)
+    assert _examples_in_time(32, 4, budget / 8) == 32
+    assert _examples_in_time(32, 4, budget / 7) == 16
+    assert _examples_in_time(32, 4, 100.0) == 4, "never less than what has been tried"
+    assert _examples_in_time(24, 3, budget / 3) == 6
+    assert _examples_in_time(1, 1, 100.0) == 1
+
+
+def test_the_note_says_what_is_a_bound_and_what_was_scaled():
+    assert make_estimate().note == ""
+    assert make_estimate(prepared=False).note == "upper bound: data not prepared"
+    assert make_estimate(measured_examples=4).note == "scaled from 4 of 32 examples"

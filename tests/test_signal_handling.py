@@ -1,0 +1,98 @@
+"""Signals in one process: at once while it starts, by an exception at work, once however often they come."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from lra.signals import Stopped, check_stopped, ends_in_order, hears_signals
+from tests.conftest import ROOT
+
+NUMBERS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+def run(work):
+    """Run `work` as a main function; returns its exit code and what was said."""
+    said = []
+    return hears_signals(said.append)(work)(), said
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_work_ends_by_an_exception_and_nothing_stays_changed(number):
+    before, cleaned = [signal.getsignal(number) for number in NUMBERS], []
+
+    def work():
+        with ends_in_order():
+            try:
+                os.kill(os.getpid(), number)
+                time.sleep(10)
+            finally:
+                cleaned.append(True)
+        return 0
+
+    code, (line,) = run(work)
+    assert code == 128 + number
+    assert line == ("interrupted" if number == signal.SIGINT else f"stopped by {number.name}")
+    assert cleaned == [True]
+    assert [signal.getsignal(number) for number in NUMBERS] == before
+
+
+def test_a_second_one_does_not_disturb_the_orderly_end():
+    cleaned = []
+
+    def work():
+        with ends_in_order():
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(10)
+            finally:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.05)
+                cleaned.append(True)
+        return 0
+
+    assert run(work)[0] == 143
+    assert cleaned == [True]
+
+
+def test_a_stop_that_was_lost_is_found_again():
+    def work():
+        with ends_in_order():
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(10)
+            except BaseException:
+                pass
+            check_stopped()
+        return 0
+
+    assert run(work)[0] == 143
+
+
+def test_what_is_ignored_stays_ignored(monkeypatch):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert run(lambda: os.kill(os.getpid(), signal.SIGHUP) or 7)[0] == 7
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_while_it_starts_it_ends_at_once_with_a_line(number):
+    code = (
+        "import os, time\nfrom lra.signals import hears_signals\n"
+        f"hears_signals(print)(lambda: (os.kill(os.getpid(), {int(number)}), time.sleep(10)))()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 128 + number
+    assert done.stderr == f"lra: {Stopped(number)}\n"
+
+
+def test_the_line_says_what_is_kept():
+    assert str(Stopped(signal.SIGINT, "step 5 is saved")) == "interrupted; step 5 is saved"
+    assert str(Stopped(signal.SIGTERM, "step 5 is saved")) == "stopped by SIGTERM; step 5 is saved"

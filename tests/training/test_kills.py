@@ -1,0 +1,68 @@
+"""A run killed at any change of its folder goes on to the same bits: weights, curves, outcome."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from lra.training.curves import read_curves
+from tests.conftest import ROOT
+
+OF_THE_CLOCK = ("steps_per_second", "tokens_per_second", "peak_memory_bytes")
+ITS_OWN = ("train_seconds", "sha256")  # in a checkpoint: seconds, and the hash of a file that holds seconds
+
+
+def plain(value):
+    """A checkpoint's content, comparable, without what the clock moves."""
+    if isinstance(value, torch.Tensor):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items() if key not in ITS_OWN}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def left_behind(runs):
+    """What a finished run holds, as far as it must be the same."""
+    (folder,) = (path.parent for path in runs.rglob("result.json"))
+    rows = read_curves(folder / "metrics.csv")
+    return {
+        "files": sorted(path.name for path in folder.iterdir()),
+        "outcome": json.loads((folder / "result.json").read_text())["outcome"],
+        "curves": [{key: value for key, value in row.items() if key not in OF_THE_CLOCK} for row in rows],
+        "tests": sum("test/accuracy" in row for row in rows),
+        **{name: plain(torch.load(folder / name, weights_only=True)) for name in ("best.ckpt", "last.ckpt")},
+    }
+
+
+def check_kills(data_dir, place, moments: str) -> int:
+    """Runs killed at `moments`, and gone on with, against an undisturbed one; returns how many."""
+    command = [sys.executable, "-m", "tests.training.kills", str(place), moments]
+    env = {**os.environ, "LRA_DATA_DIR": str(data_dir), "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    _, *pairs = map(json.loads, done.stdout.splitlines())
+    whole = left_behind(place / "whole")
+    assert whole["tests"] == 1
+    for pair in pairs:
+        runs = place / str(pair["moment"])
+        log = (runs / "log").read_text()
+        assert (pair["killed"], pair["code"]) == (-9, 0), log
+        found = left_behind(runs)
+        for key, value in whole.items():
+            assert found[key] == value, (pair, key, log)
+    return len(pairs)
+
+
+def test_killed_at_some_changes_of_its_folder_a_run_goes_on_to_the_same_bits(data_dir, tmp_path):
+    """Writing data.json, the best weights taking their place, writing result.json after the test."""
+    assert check_kills(data_dir, tmp_path, "17,37,72") == 3
+
+
+@pytest.mark.slow
+def test_killed_at_every_change_of_its_folder_a_run_goes_on_to_the_same_bits(data_dir, tmp_path):
+    assert check_kills(data_dir, tmp_path, "all") > 50

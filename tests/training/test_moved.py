@@ -1,0 +1,80 @@
+"""A run goes on wherever its folder was moved to, with the best checkpoint it had; or says what is missing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+import torch
+
+from lra.cli import main
+from lra.training.best import NEXT, best_so_far
+
+# a rate that changes nothing: every dev pass is as good as the first, which is the one that must be tested
+COMMAND = ("train", "size=tiny", "recipe.steps=6", "recipe.eval_every=2", "recipe.optimizer.lr=1e-9", "logger=csv")
+
+
+@pytest.fixture
+def stopped(home):
+    """The folder of a run that has had two of its three dev passes."""
+    assert main([*COMMAND, "trainer.max_steps=4"]) == 0
+    return next(home.rglob("last.ckpt")).parent
+
+
+def outcome(runs):
+    (path,) = runs.rglob("result.json")
+    return json.loads(path.read_text())["outcome"]
+
+
+def test_a_moved_run_ends_as_an_undisturbed_one(stopped, home, tmp_path, monkeypatch):
+    shutil.move(home, tmp_path / "moved")
+    monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "moved"))
+    assert main(COMMAND) == 0
+    monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "whole"))
+    assert main(COMMAND) == 0
+    assert outcome(tmp_path / "moved") == outcome(tmp_path / "whole")
+    assert outcome(tmp_path / "moved")["best_step"] == 2
+    (record,) = (tmp_path / "moved").rglob("result.json")
+    assert json.loads(record.read_text())["provenance"]["data_check"] == "structure"
+    (best,) = (tmp_path / "moved").rglob("best.ckpt")
+    assert torch.load(best, weights_only=True)["global_step"] == 2
+
+
+@pytest.mark.parametrize("what", ["missing", "another run's", "damaged"])
+def test_a_best_checkpoint_that_is_not_the_runs_stops_it_before_it_trains(stopped, capsys, what):
+    path = stopped / "best.ckpt"
+    if what == "missing":
+        path.unlink()
+    elif what == "damaged":
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    else:
+        torch.save({**torch.load(path, weights_only=True), "global_step": 3}, path)
+    before = (stopped / "last.ckpt").read_bytes()
+    assert main(COMMAND) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "best.ckpt is missing or not the one of step 2" in line
+    assert "bring that file back" in line
+    assert (stopped / "last.ckpt").read_bytes() == before
+
+
+def test_weights_that_had_not_taken_their_place_take_it(stopped):
+    best = best_so_far(stopped)
+    (stopped / "best.ckpt").rename(stopped / NEXT)
+    (stopped / "best.ckpt").write_bytes(b"the one before")
+    assert best_so_far(stopped) == best
+    assert not (stopped / NEXT).exists()
+
+
+def test_a_run_that_lightnings_callback_has_begun_keeps_its_best_score(stopped, capsys):
+    last = torch.load(stopped / "last.ckpt", weights_only=True)
+    best = last["callbacks"]["ResumePoint"].pop("best")
+    last["callbacks"]["ModelCheckpoint{'monitor': 'dev/accuracy'}"] = {
+        "best_model_score": torch.tensor(best["accuracy"]),
+        "dirpath": "/elsewhere",
+    }
+    torch.save(last, stopped / "last.ckpt")
+    assert main(COMMAND) == 0
+    assert json.loads((stopped / "result.json").read_text())["outcome"]["best_step"] == 2

@@ -1,0 +1,75 @@
+"""Which process this is: variables are believed when they fit this run, and not when something has left them behind."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lra.training.ranks import LAUNCHED, SRUN, is_launched, rank
+from lra.types import UserError
+from tests.conftest import lra
+
+TORCHRUN = {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
+STEP = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "devices", "launched"),
+    [
+        ({}, 2, False),
+        ({"RANK": "1"}, 2, False),
+        ({"LOCAL_RANK": "1", "WORLD_SIZE": "2"}, 2, False),
+        ({**TORCHRUN, "RANK": "one"}, 2, False),
+        ({"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}, 2, False),  # of a batch script, whose tasks srun would start
+        ({**STEP, "SLURM_STEP_NUM_TASKS": "8"}, 2, False),  # eight runners in one step, each of which starts two
+        (TORCHRUN, 1, False),
+        (STEP, 1, False),
+        (TORCHRUN, 2, True),
+        (STEP, 2, True),
+        ({**TORCHRUN, "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "2"}, 2, True),  # ranks of a process in a step
+        ({**TORCHRUN, "WORLD_SIZE": "1", "RANK": "0"}, 2, False),
+    ],
+)
+def test_only_variables_that_fit_are_believed(variables, devices, launched, monkeypatch):
+    for name in (*LAUNCHED, *SRUN):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert is_launched(devices) is launched
+    assert rank(devices) == int(launched)
+
+
+def test_torchrun_with_another_number_of_processes_is_refused(monkeypatch):
+    for name, value in TORCHRUN.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(UserError, match=r"process 1 of 2 .*devices=4; type trainer\.devices=2, or: unset RANK"):
+        rank(4)
+
+
+LEFT = {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "SLURM_PROCID": "1", "SLURM_NTASKS": "2"}
+
+
+@pytest.mark.parametrize("names", [["RANK"], pytest.param(list(LEFT), marks=pytest.mark.slow)])
+def test_what_another_launcher_has_left_behind_changes_nothing(names, data_dir, tmp_path):
+    words = ("train", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
+    env = {name: LEFT[name] for name in names}
+    done = lra(*words, data=data_dir, runs=tmp_path / "runs", **env)
+    assert done.returncode == 0, done.stderr
+    assert "test accuracy" in done.stdout
+    (lock,) = (tmp_path / "runs").rglob("lock")
+    record = json.loads((lock.parent / "result.json").read_text())
+    assert record["outcome"]["steps"] == 2
+    assert (lock.parent / "metrics.csv").read_text().count("\n") >= 2
+
+
+@pytest.mark.slow
+def test_a_run_of_two_devices_is_evaluated_on_one(data_dir, tmp_path):
+    words = ("train", "size=tiny", "recipe.steps=4", "recipe.eval_every=2", "logger=csv", "trainer=ddp")
+    done = lra(*words, data=data_dir, runs=tmp_path / "runs", OMP_NUM_THREADS="1")
+    assert done.returncode == 0, done.stderr
+    (record,) = (tmp_path / "runs").rglob("result.json")
+    done = lra("evaluate", f"run={record.parent}", data=data_dir, runs=tmp_path / "runs", OMP_NUM_THREADS="1")
+    assert done.returncode == 0, done.stderr
+    assert "trained on 2 devices, tested here on one" in done.stdout
+    assert "the same as recorded" in done.stdout
