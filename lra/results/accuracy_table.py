@@ -125,11 +125,14 @@ def _departures(rows: list[Row]) -> list[str]:
     cells: dict[tuple[str, ...], list[str]] = {}
     for row in rows:
         for task, cell in row.cells.items():
-            if cell is not None and cell.departures:
+            if cell is not None:
                 cells.setdefault(cell.departures, []).append(f"{row.name} on {task}")
-    if not cells:
+    apart = {reasons: names for reasons, names in cells.items() if reasons}
+    if not apart:
         return []
-    why = [f"{', '.join(names)}: {_few(reasons)}" for reasons, names in cells.items()]
+    if len(cells) == 1:
+        return [f"Not the paper's settings, so without its numbers: {_few(*apart)}."]
+    why = [f"{', '.join(names)}: {_few(reasons)}" for reasons, names in apart.items()]
     return [f"Not the paper's settings, so without its number: {'; '.join(why)}."]
 
 

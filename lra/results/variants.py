@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from lra.results.collect import data_of
+from lra.results.paper import paper_settings
 from lra.results.schema import Record
 from lra.results.settings import Flat, branches, flat, in_words
 
@@ -55,14 +56,20 @@ def _usual(records: list[Record], settings: list[Flat]) -> dict[tuple[Family, st
     for record, mine in zip(records, settings, strict=True):
         for key, word in mine.items():
             seen[_family(record, key), key][word] += 1
-    return {at: _most(at[1], counts) for at, counts in seen.items()}
+    papers = {(_family(record, key), key): word for record in records for key, word in _papers(record).items()}
+    return {at: _most(at[1], counts, papers.get(at)) for at, counts in seen.items()}
 
 
-def _most(key: str, counts: Counter[str]) -> str | None:
-    """The most frequent value; None, which no value is, for a knob of which there are several."""
+def _papers(record: Record) -> Flat:
+    settings = paper_settings(record["identity"]["task"], record["identity"]["attention"])
+    return {} if settings is None else flat(settings)
+
+
+def _most(key: str, counts: Counter[str], papers: str | None) -> str | None:
+    """The most frequent value, of equals the paper's; None, which no value is, for a knob that has several."""
     if key.startswith("attention.") and len(counts) > 1:
         return None
-    return max(sorted(counts), key=lambda word: counts[word])
+    return max(sorted(counts), key=lambda word: (counts[word], word == papers))
 
 
 def _family(record: Record, key: str) -> Family:

@@ -33,10 +33,10 @@ def test_records_come_from_folders_and_from_files_of_published_ones(tmp_path):
         (lambda record: "{half", "is not JSON"),
         (lambda record: {**record, "schema_version": 99}, "schema version 99, of a later lra"),
         (lambda record: {**record, "cost": {}}, "cost.parameters is missing"),
-        (lambda record: {**record, "cost": None}, "cost=None: "),
+        (lambda record: {**record, "cost": None}, "cost=None should be a valid dictionary"),
         (
             lambda record: {**record, "outcome": {**record["outcome"], "test_accuracy": 37.15}},
-            "outcome.test_accuracy=37.15: input should be less than or equal to 1",
+            "outcome.test_accuracy=37.15 should be less than or equal to 1",
         ),
         (lambda record: {**record, "outcome": {**record["outcome"], "test_accuracy": float("nan")}}, "is not JSON"),
     ],

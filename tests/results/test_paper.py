@@ -54,8 +54,11 @@ def test_another_model_has_no_paper_number_and_one_note_says_why():
     record = with_setting(make_record(), "model._target_", "my.models.GRU")
     table = accuracy_table([record], reference="paper")
     assert len(table.rows) == 1
-    (note,) = [note for note in table.notes if "without its number" in note]
-    assert "nystrom on listops: model._target_=my.models.GRU for lra.model.classifier.SequenceClassifier" in note
+    why = "model._target_=my.models.GRU for lra.model.classifier.SequenceClassifier"
+    assert f"Not the paper's settings, so without its numbers: {why}." in table.notes
+    with_papers = accuracy_table([record, make_record(), make_record(seed=1)], reference="paper")
+    (note,) = [note for note in with_papers.notes if "without its number:" in note]
+    assert "nystrom (model._target_=my.models.GRU) on listops: model._target_=" in note
     assert beside(record, "skyformer") is None
     assert "Against the paper" not in verdict(record)
     assert "model._target_=my.models.GRU" in verdict(record)

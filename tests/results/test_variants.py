@@ -52,6 +52,13 @@ def test_a_change_of_any_one_setting_changes_the_row(key, value, usual):
     assert sorted(map(len, groups.values())) == [1, usual]
 
 
+def test_of_as_many_the_papers_goes_without_saying():
+    """Two runs with two layers, two with one: the row without words is not the one with one layer."""
+    for layers in (1, 3):
+        names = group_by_variant([BASE[0], with_setting(BASE[1], "model.num_layers", layers)])
+        assert list(names) == ["nystrom", f"nystrom (model.num_layers={layers})"]
+
+
 @pytest.mark.parametrize("key, value", [("task.mask_zero", 1), ("model.num_layers", "2"), ("model.dropout", "0.1")])
 def test_values_that_only_look_alike_are_different(key, value):
     assert len(group_by_variant([*BASE, with_setting(BASE[0], key, value)])) == 2
