@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lra.data.store import MANIFEST
+from lra.data.manifest import MANIFEST
 
 
 @pytest.mark.parametrize("task", ["pathfinder", "pathx"])

@@ -14,7 +14,8 @@ import pytest
 
 from data_prep.archives import open_files
 from lra.commands.errors import explain
-from lra.data.store import MANIFEST, open_store, read_manifest, verify_store
+from lra.data.manifest import MANIFEST, read_manifest
+from lra.data.store import open_store, verify_store
 from lra.files import regular_file
 from lra.types import TaskSpec, UserError
 from tests.commands.test_cli import run
