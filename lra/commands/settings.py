@@ -109,7 +109,7 @@ NUMBERS = {
     "workers": whole(2, most=1024),  # of table, sweep and compare
     "steps": whole(10),  # of bench
     "dev_batches": whole(10),  # of bench
-    "examples": whole(3),  # of show data
+    "examples": whole(3, least=0),  # of show data
     "samples": whole(2, least=0),  # of report
 }
 PAIRS = {"recipe.optimizer.betas": share(0.9)}

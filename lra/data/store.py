@@ -80,7 +80,7 @@ def open_store(folder: Path, spec: TaskSpec) -> dict[str, Split]:
 
 def _open_array(folder: Path, name: str, said: ArrayFacts) -> np.ndarray:
     path = array_path(folder, name)
-    if not path.is_file():
+    if not path.exists():
         raise ValueError(f"{path} is missing")
     try:
         opened = np.load(regular_file(path), mmap_mode="r", allow_pickle=False)

@@ -20,7 +20,7 @@ CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 LINES = {signal.SIGINT: "interrupted", signal.SIGTERM: "stopped by SIGTERM", signal.SIGHUP: "stopped by SIGHUP"}
 SETTINGS = (
     "size=tiny", "recipe.steps=12", "recipe.eval_every=4", "callbacks.log_every_steps=1",
-    "callbacks.checkpoint_every_seconds=0.1", "logger=csv",
+    "callbacks.checkpoint_every_seconds=0", "logger=csv",
 )  # fmt: skip
 TRAIN = ("train", *SETTINGS)
 LAST_STEP = 12
@@ -63,7 +63,7 @@ def nothing_is_left(command, seconds=10):
 
 
 def check_the_end(command, number, code):
-    assert code == CODES[number], command.error()
+    assert code in (CODES[number], -number), command.error()  # a second one may end it: shells give the same code
     assert LINES[number] in command.error()
     for word in ("Traceback", "not foreseen"):
         assert word not in command.error(), command.error()

@@ -35,17 +35,17 @@ def published(home):
 
 
 def test_run_trains_what_is_missing_notes_what_fails_and_shows_the_table(data_dir, tmp_path):
-    words = ("table", "run", *GRID, "seed=0", "attention.num_landmarks=8,0")
+    words = ("table", "run", *GRID, "seed=0", "attention.num_landmarks=8", "attention.value_skip_taps=35,34")
     done = lra(*words, data=data_dir, runs=tmp_path / "runs")
     assert done.returncode == 2, done.stderr
     assert "1 of 2" in done.stdout
     assert "1 of 2 cells finished" in done.stdout
-    assert "attention.num_landmarks=0, but at least 1 is needed" in done.stdout
+    assert "attention.value_skip_taps=34" in done.stdout
     assert re.search(r"│ nystrom +│ +\d+\.\d\d \(1\)‡ │", done.stdout)
     assert "NOT the benchmark" in done.stdout
     (result,) = (tmp_path / "runs/table").rglob("result.json")
     written = result.stat().st_mtime_ns
-    again = lra(*words, "attention.num_landmarks=8", data=data_dir, runs=tmp_path / "runs")
+    again = lra(*words, "attention.value_skip_taps=35", data=data_dir, runs=tmp_path / "runs")
     assert again.returncode == 0, again.stderr
     assert result.stat().st_mtime_ns == written, "a finished cell is not run again"
 

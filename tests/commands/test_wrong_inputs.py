@@ -74,7 +74,7 @@ OTHERS = [
     (TINY + "-m finished=show,maybe", "finished=maybe"),
     ("show model model.width=0", "model.width=0"),
     ("show model model.num_layers=0", "model.num_layers=0"),
-    ("show data size=tiny examples=0", "examples=0"),
+    ("show data size=tiny examples=-1", "examples=-1"),
     ("bench step size=tiny steps=0", "steps=0"),
     ("bench step size=tiny dev_batches=-1", "dev_batches=-1"),
     ("bench step size=tiny trainer.precision=16-mixed", "trainer.precision=16-mixed"),

@@ -11,6 +11,7 @@ from lra.types import UserError
 from tests.commands.test_cli import run
 
 LENGTHS = (300, 1000, 1001, 4000)
+FACTS = {"origin": "stand-in", "asked": {"settings": {}, "source": "auto"}, "builder": "text/1.0.0"}
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def text(tmp_path, monkeypatch):
         examples = [([np.arange(length) % 251], number % 2) for number, length in enumerate(LENGTHS)]
         splits = {"train": examples, "test": examples}
         if not folder.exists():
-            write_store(folder, spec, splits, dtype=np.uint8, max_length=4000, first_id=1, facts={}, started=0.0)
+            write_store(folder, spec, splits, dtype=np.uint8, max_length=4000, first_id=1, facts=FACTS, started=0.0)
         return build.build_datamodule(cfg, spec)
 
     return make
