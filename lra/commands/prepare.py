@@ -3,7 +3,7 @@
   lra prepare task=listops                        96,000 / 2,000 / 2,000 sequences, generated
   lra prepare task=text                           IMDb: found in the folders of lra doctor, else downloaded (84 MB)
   lra prepare task=image source=~/cifar-10-python.tar.gz
-  lra prepare task=pathfinder source=generate     200,000 images (about 10 minutes on 2 cores)
+  lra prepare task=pathfinder source=generate     200,000 images
   lra prepare task=pathfinder source=~/lra_release task.split=seed42
   lra prepare task=retrieval source=~/lra_release.gz
   lra prepare task=text source=my.tar.gz verify=false
