@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -75,6 +76,7 @@ def _command(words: list[str]) -> int:
         near = difflib.get_close_matches(verb, VERBS, n=1, cutoff=0.5)
         meant = f"did you mean: lra {near[0]}?" if near else f"choose one of {', '.join(VERBS)}"
         return _fail(f"{verb!r} is not a verb of lra; {meant}")
+    rest = [_with_home(word) for word in rest]
     command = importlib.import_module(f"lra.commands.{MODULES.get(verb, verb)}")
     if any(word in HELP for word in rest):
         print((command.__doc__ or "").strip())
@@ -125,6 +127,11 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
         cause = error.error if isinstance(error, _FailedError) else error
         return _fail(explain(cause), code=BUSY if isinstance(cause, LeasedError) else 2)
     return 0
+
+
+def _with_home(word: str) -> str:
+    """`source=~/x` with the home folder written out, as bash does before a command sees it, and other shells do not."""
+    return re.sub(r"^([\w.+]+=)~(?=/|$)", lambda found: found[1] + os.path.expanduser("~"), word)
 
 
 class _FailedError(BaseException):

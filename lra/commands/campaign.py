@@ -74,7 +74,7 @@ class Campaign:
         if beside is not None:
             self.sweeps[beside] = [word for word in self.words if not word.startswith("attention")]
         self.cells: list[Cell] = [cell for sweep, typed in self.sweeps.items() for cell in make_cells(sweep, typed)]
-        for cell in self.cells:
+        for cell in self.cells[:1] if self.settings.what == "show" else self.cells:  # records are shown, nothing is run
             check_settings(cell.cfg)
 
     @property
@@ -125,15 +125,11 @@ class Campaign:
             return False
         said: dict[str, Any] = {**identity}
         typed = {word.split("=")[0] for word in self.words} & {"task", "attention", "seed"}
-        return all(said[key] in {_identity(cell.cfg, key) for cell in self.cells} for key in typed)
+        return all(str(said[key]) in {cell.choice(key) for cell in self.cells} for key in typed)
 
     def tasks(self) -> list[str]:
         """The cells' tasks, in their order."""
-        return list(dict.fromkeys(cell.cfg.task.name for cell in self.cells))
-
-
-def _identity(cfg: DictConfig, key: str) -> Any:
-    return cfg.seed if key == "seed" else cfg[key].name
+        return list(dict.fromkeys(cell.choice("task") for cell in self.cells))
 
 
 def act(campaign: Campaign, show: Callable[[Campaign, Console], None]) -> None:

@@ -1,8 +1,8 @@
 """lra import: bring runs of another machine into this one's folder of runs.
 
-  lra import /mnt/cluster/runs            a whole folder of runs
-  lra import results.jsonl                records alone, as lra publish writes them
-  lra import /mnt/cluster/runs into=table all of them into one run group
+  lra import /mnt/cluster/runs              a whole folder of runs
+  lra import results.jsonl                  records alone, as lra publish writes them
+  lra import /mnt/cluster/runs into=table   all of them into one run group
 
 Every record is checked first; broken ones are named and left where they are. A run that is here already stays as it
 is, and is named if the two differ; so is one that is in progress here, or was begun here and is not finished. Of a

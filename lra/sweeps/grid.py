@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,30 @@ class Cell:
 
     Attributes:
         words: what `lra train` is to be called with.
-        cfg: the configuration that these words give.
-        folder: where the run lies.
     """
 
     words: tuple[str, ...]
-    cfg: DictConfig
-    folder: Path
+
+    @cached_property
+    def cfg(self) -> DictConfig:
+        """The configuration that the words give, composed when it is first asked for; seeds share the work."""
+        seeds = [word for word in self.words if word.startswith("seed=")]
+        cfg = build.load_config("train", [word for word in self.words if word not in seeds])
+        for word in seeds:
+            cfg.seed = int(word.removeprefix("seed="))
+        return cfg
+
+    @cached_property
+    def folder(self) -> Path:
+        """Where the run lies."""
+        return build.run_dir(self.cfg)
+
+    def choice(self, key: str) -> str:
+        """The name of the `task` or `attention`, or the `seed`; nothing is composed where a plain word says it."""
+        said = [word.split("=", 1)[1] for word in self.words if word.startswith((f"{key}=", f"{key}.name="))]
+        if len(said) == 1 and said[0].isalnum():
+            return said[0]
+        return str(self.cfg.seed if key == "seed" else self.cfg[key].name)
 
     @property
     def name(self) -> str:
@@ -69,19 +87,10 @@ def make_cells(sweep: str, words: Sequence[str]) -> list[Cell]:
         else:
             fixed.append(str(one.input_line))
     axes = [_words_of(key, values) for key, values in params.items()]
-    composed: dict[tuple[str, ...], DictConfig] = {}
     cells = []
     for chosen in itertools.product(*axes):
         groups_first = sorted(chosen, key=lambda word: "." in word.split("=")[0])
-        mine = tuple([*fixed, *groups_first])
-        seedless = tuple(word for word in mine if not word.startswith("seed="))
-        if seedless not in composed:
-            composed[seedless] = build.load_config("train", seedless)
-        cfg = composed[seedless].copy()
-        for word in mine:
-            if word.startswith("seed="):
-                cfg.seed = int(word.removeprefix("seed="))
-        cells.append(Cell(words=mine, cfg=cfg, folder=build.run_dir(cfg)))
+        cells.append(Cell(words=(*fixed, *groups_first)))
     return cells
 
 

@@ -29,6 +29,12 @@ def test_a_step_is_taken_apart(places, capsys):
     assert {path.name for path in places.iterdir()} == {"data", "step.json"}, "no run is left"
 
 
+def test_a_run_shorter_than_what_is_timed_is_timed_as_far_as_it_goes(places, capsys):
+    """It ends with a dev pass and a test, whose rows have no rate."""
+    assert main(["bench", "step", "size=tiny", "recipe.steps=2", "dev_batches=1"]) == 0
+    assert "step in the harness" in capsys.readouterr().out
+
+
 def test_debug_profile_prints_the_operators_and_leaves_a_trace(places, capsys):
     words = ["size=tiny", "task=image", "attention=full", "steps=1", "dev_batches=1", "debug=profile"]
     assert main(["bench", "step", *words]) == 0

@@ -53,6 +53,7 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "lock"}
 
 
+@pytest.mark.slow
 def test_two_at_once_train_once_and_lose_nothing(home):
     assert main(COMMAND) == 0
     run, _ = folders(home)

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from lra.cli import main
+from tests.conftest import lra_here
 from tests.results.records import make_record
 
 
@@ -37,9 +38,10 @@ class Page(HTMLParser):
             assert self.open.pop() == tag
 
 
-@pytest.fixture
-def page(home, capsys):
-    group = home / "table"
+@pytest.fixture(scope="module")
+def page(data_dir, tmp_path_factory):
+    runs = tmp_path_factory.mktemp("report") / "runs"
+    group = runs / "table"
     for number, (attention, seed) in enumerate((a, s) for a in ("full", "nystrom") for s in range(3)):
         record = make_record(attention=attention, seed=seed, accuracy=0.36 + number / 200)
         record["identity"]["run_group"] = "<script>alert(1)</script>"
@@ -51,7 +53,7 @@ def page(home, capsys):
     (group / "tiny.jsonl").write_text("\n".join(lines) + "\n")
     (group / "broken").mkdir()
     (group / "broken/result.json").write_text("{")
-    assert main(["report", "run_group=table"]) == 0
+    assert lra_here("report", "run_group=table", data=data_dir, runs=runs).returncode == 0
     return (group / "report.html").read_text()
 
 

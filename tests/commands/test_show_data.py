@@ -8,9 +8,15 @@ from PIL import Image
 from lra.cli import main
 
 
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A data folder; a task is prepared by the first test that shows it."""
+    return tmp_path_factory.mktemp("data")
+
+
 @pytest.fixture
-def show(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path / "data"))
+def show(data, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LRA_DATA_DIR", str(data))
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "runs"))
 
     def run(*words: str) -> str:

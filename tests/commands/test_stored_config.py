@@ -14,7 +14,7 @@ from lra.cli import main
 from lra.commands.stored_config import read_stored_config
 from lra.types import UserError
 from tests.commands.test_cli import TRAIN, run
-from tests.conftest import lra
+from tests.conftest import lra_here
 
 
 class Payload:
@@ -31,7 +31,7 @@ class Payload:
 def trained(data_dir, tmp_path_factory):
     """The folder of a finished run."""
     runs = tmp_path_factory.mktemp("trained") / "runs"
-    done = lra(*TRAIN, "logger=csv", data=data_dir, runs=runs)
+    done = lra_here(*TRAIN, "logger=csv", data=data_dir, runs=runs)
     assert done.returncode == 0, done.stderr
     return next(runs.rglob("result.json")).parent
 

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from lra.cli import main
-from tests.conftest import ROOT, lra
+from tests.conftest import ROOT, lra, lra_here
 from tests.results.records import make_record
 
 GRID = ("size=tiny", "task=listops", "attention=nystrom", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
@@ -36,7 +36,7 @@ def published(home):
 
 def test_run_trains_what_is_missing_notes_what_fails_and_shows_the_table(data_dir, tmp_path):
     words = ("table", "run", *GRID, "seed=0", "attention.num_landmarks=8", "attention.value_skip_taps=35,34")
-    done = lra(*words, data=data_dir, runs=tmp_path / "runs")
+    done = lra_here(*words, data=data_dir, runs=tmp_path / "runs")
     assert done.returncode == 2, done.stderr
     assert "1 of 2" in done.stdout
     assert "1 of 2 cells finished" in done.stdout
@@ -45,13 +45,13 @@ def test_run_trains_what_is_missing_notes_what_fails_and_shows_the_table(data_di
     assert "NOT the benchmark" in done.stdout
     (result,) = (tmp_path / "runs/table").rglob("result.json")
     written = result.stat().st_mtime_ns
-    again = lra(*words, "attention.value_skip_taps=35", data=data_dir, runs=tmp_path / "runs")
+    again = lra_here(*words, "attention.value_skip_taps=35", data=data_dir, runs=tmp_path / "runs")
     assert again.returncode == 0, again.stderr
     assert result.stat().st_mtime_ns == written, "a finished cell is not run again"
 
 
 def test_plan_names_state_time_and_memory_before_anything_runs(data_dir, tmp_path):
-    done = lra("table", "plan", *GRID, "seed=0,1", data=data_dir, runs=tmp_path / "runs")
+    done = lra_here("table", "plan", *GRID, "seed=0,1", data=data_dir, runs=tmp_path / "runs")
     assert done.returncode == 0, done.stderr
     assert re.search(r"listops/nystrom +0,1 +0 of 2 +\d+\.\d{3} +[\d.]+ MiB ", done.stdout), done.stdout
     assert "2 cells to run" in done.stdout

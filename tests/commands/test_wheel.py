@@ -8,9 +8,12 @@ import sys
 import sysconfig
 import zipfile
 
+import pytest
+
 from tests.conftest import ROOT
 
 
+@pytest.mark.slow
 def test_the_wheel_carries_conf_and_data_prep_and_runs_elsewhere(tmp_path):
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run([*build, "-w", str(tmp_path), str(ROOT)], check=True)

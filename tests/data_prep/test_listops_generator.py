@@ -18,11 +18,19 @@ CRITICAL = {3: 16.27, 8: 26.12, 9: 27.88}
 LENGTHS = {"min_length": 30, "max_length": 300}
 
 
-def tree(rng: random.Random, depth: int = 1):
-    """A digit, or (operator, arguments)."""
+class TooLongError(Exception):
+    """A tree that would be thrown away in any case."""
+
+
+def tree(rng: random.Random, depth: int = 1, room: list[int] | None = None):
+    """A digit, or (operator, arguments); given up as soon as it has more tokens than there is room for."""
+    room = [LENGTHS["max_length"]] if room is None else room
+    room[0] -= 1
+    if room[0] < 0:
+        raise TooLongError
     if depth == 10 or rng.random() > 0.25:
         return rng.randrange(10)
-    return rng.choice(("MIN", "MAX", "MED", "SM")), [tree(rng, depth + 1) for _ in range(rng.randint(2, 10))]
+    return rng.choice(("MIN", "MAX", "MED", "SM")), [tree(rng, depth + 1, room) for _ in range(rng.randint(2, 10))]
 
 
 def length(node) -> int:
@@ -47,7 +55,10 @@ def flatten(node) -> list[int]:
 def slow(count: int) -> list[tuple[list[int], int]]:
     rng, kept = random.Random(0), []
     while len(kept) < count:
-        node = tree(rng)
+        try:
+            node = tree(rng)
+        except TooLongError:
+            continue
         if LENGTHS["min_length"] < length(node) < LENGTHS["max_length"]:
             kept.append((flatten(node), value(node)))
     return kept

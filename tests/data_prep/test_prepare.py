@@ -64,6 +64,7 @@ def test_a_store_of_other_settings_is_refused(prepare):
     assert "split=permutation, but split=seed42" in prepare("pathfinder", "task.split=seed42")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after_seconds", [1.5, 4])
 def test_killed_in_the_middle_and_started_again(prepare, tmp_path, after_seconds):
     """The old store stays whole, and nothing of the killed one is left in the way."""

@@ -8,6 +8,7 @@ from torch.nn.functional import cross_entropy
 
 from lra import build
 from tests.attention.test_contract import NAMES
+from tests.pairs import each_and_all
 
 TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "pathx")
 
@@ -26,8 +27,7 @@ def gradients(model, batch):
     return logits, torch.autograd.grad(loss, list(model.parameters()), materialize_grads=True)
 
 
-@pytest.mark.parametrize("attention", NAMES)
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task, attention", each_and_all(TASKS, NAMES))
 def test_a_step_is_one_graph_with_the_same_numbers(task, attention):
     """The compiler's front end decides about breaks; what it hands on runs as it is, without a C++ compiler."""
     words = [f"task={task}", f"attention={attention}", "size=tiny", "model.dropout=0", "protocol=clean"]

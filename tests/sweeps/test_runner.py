@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -54,9 +55,13 @@ def use_stand_in():
 class NamedCell(Cell):
     name = "a cell"
 
+    @property
+    def folder(self):
+        return Path(self.words[0])
+
 
 def make_cells(place, names, seconds="0"):
-    return [NamedCell(words=(str(place / name), seconds), cfg=None, folder=place / name) for name in names]
+    return [NamedCell(words=(str(place / name), seconds)) for name in names]
 
 
 @pytest.fixture(autouse=True)

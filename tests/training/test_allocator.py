@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 CODE = """
 import resource, sys, torch
 from lra.training.allocator import keep_freed_memory
@@ -51,6 +53,7 @@ print(most, freed.times)
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_grows_gives_freed_memory_back():
     kept, given = (
         [int(word) for word in subprocess.check_output([sys.executable, "-c", GROWING, how], text=True).split()]

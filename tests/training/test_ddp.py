@@ -11,7 +11,7 @@ from lra.data.loader import EvalLoader
 from lra.results.correctness import unpack_correct
 from lra.training.curves import read_curves
 from lra.training.ranks import interleave
-from tests.conftest import lra
+from tests.conftest import lra, lra_here
 
 RUN = (
     "train", "size=tiny", "recipe.steps=6", "recipe.eval_every=3", "protocol=clean", "callbacks.log_every_steps=1",
@@ -59,7 +59,7 @@ def test_a_stopped_run_of_two_processes_goes_on_to_the_same_numbers(data_dir, tm
 
 
 def test_correctness_and_confusion_are_those_of_the_test(data_dir, tmp_path):
-    train(data_dir, tmp_path / "one")
+    assert lra_here(*RUN, data=data_dir, runs=tmp_path / "one").returncode == 0
     outcome = read(tmp_path / "one", "result.json")["outcome"]
     correct = unpack_correct(outcome["test_correct"], outcome["test_examples"])
     assert correct.mean() == pytest.approx(outcome["test_accuracy"])
@@ -86,7 +86,7 @@ def test_batches_of_several_processes_are_the_batches_of_one():
 
 
 def test_devices_that_do_not_divide_the_batch_are_refused(data_dir, tmp_path):
-    done = lra(*RUN, "trainer=ddp", "trainer.devices=3", data=data_dir, runs=tmp_path / "runs")
+    done = lra_here(*RUN, "trainer=ddp", "trainer.devices=3", data=data_dir, runs=tmp_path / "runs")
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
         "lra: trainer.devices=3 does not divide recipe.batch_size=8; type trainer.devices=1"

@@ -10,15 +10,24 @@ import torch
 
 from lra.cli import main
 from lra.training.best import NEXT, best_so_far
+from tests.conftest import lra_here
 
 # a rate that changes nothing: every dev pass is as good as the first, which is the one that must be tested
 COMMAND = ("train", "size=tiny", "recipe.steps=6", "recipe.eval_every=2", "recipe.optimizer.lr=1e-9", "logger=csv")
 
 
+@pytest.fixture(scope="module")
+def begun(data_dir, tmp_path_factory):
+    """A folder of runs with one that has had two of its three dev passes."""
+    runs = tmp_path_factory.mktemp("begun") / "runs"
+    assert lra_here(*COMMAND, "trainer.max_steps=4", data=data_dir, runs=runs).returncode == 0
+    return runs
+
+
 @pytest.fixture
-def stopped(home):
-    """The folder of a run that has had two of its three dev passes."""
-    assert main([*COMMAND, "trainer.max_steps=4"]) == 0
+def stopped(begun, home):
+    """The folder of a copy of that run."""
+    shutil.copytree(begun, home)
     return next(home.rglob("last.ckpt")).parent
 
 

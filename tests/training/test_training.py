@@ -55,6 +55,7 @@ def step_of(runs) -> int:
     return int(max((row["step"] for row in rows), default=0))
 
 
+@pytest.mark.slow
 def test_killed_at_three_random_moments_the_final_weights_are_the_uninterrupted_runs(home, tmp_path):
     """Random moments; the seed of the choice is printed. Catches: the random states not restored, a batch skipped."""
     often = ("callbacks.checkpoint_every_seconds=0.1", "callbacks.log_every_steps=1")

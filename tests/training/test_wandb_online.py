@@ -83,6 +83,7 @@ def test_a_server_that_never_answers_is_one_line(data_dir, tmp_path, silent_serv
     assert f"{silent_server} has not answered for 4 seconds" in line or f"{silent_server} cannot be reached" in line
 
 
+@pytest.mark.slow
 def test_or_the_run_is_kept_offline(data_dir, tmp_path, closed_port):
     done = train(data_dir, tmp_path, closed_port, "logger.wandb.when_unreachable=offline", WANDB_API_KEY=KEY)
     assert done.returncode == 0, done.stderr

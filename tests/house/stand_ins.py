@@ -1,0 +1,106 @@
+"""What stands in for the parts of a documented command that no test can have, and what makes each of them small.
+
+Each table is of patterns of a regular expression. A command that none of them fits is run as it is shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from lra.cli import VERBS
+
+# What is typed in place of a part that a reader fills in, or that a test has not; the test makes ELSEWHERE and RUN.
+STAND_INS = (
+    (r"^lra show …$", "lra show model"),
+    (r"^lra prepare … source=… force=true$", "lra prepare task=text source=my.tar.gz force=true"),
+    (r"^lra prepare …", "lra prepare task=listops"),
+    (r"task=(…|NAME)", "task=listops"),
+    (r"attention=(…|NAME)", "attention=full"),
+    (r"key=value,value", "seed=0,1"),
+    (r"workers=N", "workers=2"),
+    (r"\bPATH\b|(?<= )/mnt/\w+/runs|(?<==)/mnt/other/runs", "ELSEWHERE"),
+    (r"run=runs/default/listops/nystrom/(…|[\w-]+)/seed0", "run=RUN"),
+    (r"--config-dir FOLDER", "--config-dir . run=RUN"),
+    (r"source=/data/", "source=~/"),  # a folder below the root
+    (
+        r"hydra/launcher=submitit_slurm hydra.launcher.timeout_min",
+        "hydra/launcher=submitit_local hydra.launcher.timeout_min",
+    ),
+    (r"workers=8", "workers=2"),
+    (r"size=demo(?!,)", "size=tiny"),
+)
+
+# What is typed besides, unless the command says something else of the same key: the same way in seconds.
+TINY = "size=tiny recipe.steps=2 recipe.eval_every=2 trainer.threads=1"
+ADDED = (
+    (r"^lra (train|table|sweep|compare) (?!--cfg)|^lra (train|table|compare)$", f"{TINY} logger=csv"),
+    (r"^lra table (plan|run)", "task=listops attention=nystrom seed=0"),
+    (r"^lra compare (run|plan)", "seed=0"),
+    (r"^lra sweep landmarks(?! show)", "seed=0 attention.num_landmarks=8"),
+    (r"^lra train sweep=", "task=listops attention=nystrom seed=0"),
+    (r"^lra bench", f"{TINY} steps=1 dev_batches=1"),
+    (r"^lra (prepare|show data|show model)", "size=tiny"),
+    (r"^lra prepare .*source=(~|/data|my)", "verify=false"),  # stand-ins are not the published archives
+    (r"^lra publish run", "dirty=true"),  # the tests may run in a changed checkout
+)
+
+# What is typed before: what the command is about must be there.
+BEFORE = (
+    (r"^lra prepare task=(\w+) (check|force)=true$", r"lra prepare task=\1 size=tiny"),
+    (r"^lra prepare task=text source=my.tar.gz force=true$", "lra prepare task=text size=tiny"),
+)
+
+# What ends with one line instead, and what this line says.
+REFUSED = (
+    (r"trainer=gpu", "CUDA"),
+    (r"^lra publish$", "say what and where: lra publish"),
+)
+
+# Processes of their own or minutes: not among the fast tests.
+SLOW = (
+    r"^lra (table|compare|sweep landmarks) (plan|run)",
+    r"^lra sweep landmarks(?! show)",
+    r"^lra train (-m|trainer=ddp|sweep=)",
+    r"^lra bench",
+    r"size=demo,tiny",
+)
+DEFAULTS = {
+    "task=listops",
+    "attention=nystrom",
+    "protocol=paper",
+    "seed=0",
+    "source=generate",
+}  # slow is what says them
+
+
+def typed(command: str) -> str:
+    """The command as the test types it."""
+    for pattern, stand_in in STAND_INS:
+        command = re.sub(pattern, stand_in, command)
+    for pattern, words in ADDED:
+        if re.search(pattern, command):
+            keys = {word.split("=")[0] for word in command.split()}
+            command = " ".join([command, *(word for word in words.split() if word.split("=")[0] not in keys)])
+    return command
+
+
+def before(command: str) -> str | None:
+    """The command that makes what this one needs."""
+    return next((re.sub(pattern, first, command) for pattern, first in BEFORE if re.search(pattern, command)), None)
+
+
+def refusal(command: str) -> str | None:
+    """What the line of an error says, for a command that must be refused here."""
+    return next((said for pattern, said in REFUSED if re.search(pattern, command)), None)
+
+
+def is_slow(command: str, all_commands: Collection[str]) -> bool:
+    """Whether it starts processes, takes minutes, or is another one with defaults spelled out."""
+    shorter = " ".join(word for word in command.split() if word not in DEFAULTS)
+    return (shorter != command and shorter in all_commands) or any(re.search(pattern, command) for pattern in SLOW)
+
+
+def spelled_out(command: str) -> list[str]:
+    """`lra VERB …` is of every verb."""
+    return [command.replace("VERB", verb) for verb in VERBS] if "VERB" in command else [command]

@@ -1,0 +1,123 @@
+"""What a document says can be typed is typed, at size=tiny in a scratch folder.
+
+`documented.py` finds the commands; `stand_ins.py` says what is typed where one names a machine, an archive or a GPU
+that a test has not. A new command runs as it is shown, until one of these tables speaks of it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from data_prep.archives import write_tar
+from data_prep.image import stand_in as images
+from data_prep.retrieval.tsv import FILES
+from data_prep.text import stand_in as reviews
+from lra.cli import main
+from tests.data_prep.test_image import COUNTS, as_python
+from tests.data_prep.test_pathfinder_release import release, unpacked
+from tests.data_prep.test_retrieval import ROWS
+from tests.house.documented import documented_commands
+from tests.house.stand_ins import before, is_slow, refusal, spelled_out, typed
+
+PLACES = {word: place for shown, place in documented_commands().items() for word in spelled_out(shown)}
+TYPED = {
+    typed(shown): shown for shown in reversed(PLACES)
+}  # what is typed, once each, and a command that it stands for
+
+
+@pytest.fixture(scope="module")
+def trained(data_dir, tmp_path_factory):
+    """A folder of runs of the group `default` with one run, of a seed that no command names."""
+    folder = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LRA_DATA_DIR", str(data_dir))
+        patch.setenv("LRA_RUNS_DIR", str(folder))
+        assert main(["train", *typed("lra train").split()[2:], "seed=5"]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def data(data_dir, tmp_path_factory):
+    """Prepared data that the commands share; a task's is made by the first that needs it."""
+    return shutil.copytree(data_dir, tmp_path_factory.mktemp("shared") / "data")
+
+
+@pytest.fixture
+def scratch(trained, data, tmp_path, monkeypatch, request):
+    """A folder with runs of the groups that commands name; ELSEWHERE and RUN by what they are here."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "runs"))
+    monkeypatch.setenv("LRA_DATA_DIR", str(data))
+    for group in ("default", "table", "compare", "landmarks"):
+        shutil.copytree(trained / "default", tmp_path / "runs" / group)
+    (run,) = (path.parent for path in (tmp_path / "runs/default").rglob("result.json"))
+    shutil.copytree(trained, tmp_path / "elsewhere")
+    (tmp_path / "runs/published").mkdir()
+    for place in ("runs/published/demo.jsonl", "results.jsonl"):
+        (tmp_path / place).write_text(json.dumps(json.loads((run / "result.json").read_text())) + "\n")
+    return {"ELSEWHERE": str(tmp_path / "elsewhere"), "RUN": str(run)}
+
+
+@pytest.fixture
+def archives(tmp_path, monkeypatch):
+    """Archives where the commands look for them, and a data folder without anything."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("LRA_SOURCE_DIR", str(tmp_path / "none"))
+    files = as_python(images.write(tmp_path, COUNTS))
+    (tmp_path / "Downloads").mkdir()
+    for folder in (tmp_path, tmp_path / "Downloads"):
+        write_tar(folder / "cifar-10-python.tar.gz", files)
+    reviews.write(tmp_path, {"train": 8, "test": 8}).rename(tmp_path / "my.tar.gz")
+    unpacked(tmp_path, release())
+    rows = {f"lra_release/lra_release/tsv_data/{FILES[split]}": text.encode() for split, text in ROWS.items()}
+    write_tar(tmp_path / "lra_release.gz", rows)
+
+
+def type_in(command: str, scratch: dict[str, str]) -> int:
+    """Type it; the exit code."""
+    for name, path in scratch.items():
+        command = command.replace(name, path)
+    try:
+        return main(command.split()[1:])
+    except SystemExit as end:  # Hydra's own flags
+        return int(end.code or 0)
+
+
+def marked(command: str) -> object:
+    return pytest.param(command, marks=pytest.mark.slow if is_slow(command, TYPED) else ())
+
+
+@pytest.mark.parametrize("command", [marked(command) for command in TYPED], ids=str)
+def test_what_is_shown_works(command, scratch, capsys, request):
+    if command.startswith("lra prepare"):
+        request.getfixturevalue("archives")
+    first = before(TYPED[command])
+    if first is not None:
+        assert type_in(first, scratch) == 0
+    capsys.readouterr()
+    code = type_in(command, scratch)
+    out, err = capsys.readouterr()
+    where = f"{TYPED[command]}  ({PLACES[TYPED[command]]})\n{err}"
+    said = refusal(command)
+    if said is None:
+        assert code == 0, where
+        assert out.strip(), where
+        assert "No record yet" not in out, where
+        assert "lra: " not in err, where
+    else:
+        assert code == 2, where
+        assert said in err, where
+        assert err.count("\n") == 1, where
+
+
+def test_the_documents_are_read():
+    """A reader that finds nothing would let everything pass."""
+    places = set(PLACES.values())
+    assert {"README.md", "CONTRIBUTING.md", "data_prep/README.md", "docs/performance.md", "docs/protocol.md"} <= places
+    assert {f"lra {verb} --help" for verb in ("train", "table", "sweep", "compare", "show")} <= places
+    assert {"manifest.py", "import.yaml", "lra --help"} <= places
+    assert len(TYPED) > 80
