@@ -48,7 +48,11 @@ class AttentionBackend(nn.Module):
 
     @property
     def batch_wide(self) -> bool:
-        """Whether `forward` takes something over all examples that it gets, so that batch-mates matter."""
+        """Whether `forward` takes or draws something for all examples that it gets together.
+
+        Then it matters which examples these are, so the classifier hands them over in the protocol's groups, see
+        `lra.model.groups.BatchGroups`.
+        """
         return False
 
     def share_with(self, first: AttentionBackend) -> None:

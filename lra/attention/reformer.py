@@ -70,6 +70,11 @@ class ReformerAttention(AttentionBackend):
         self.factors = bucket_factors(dims.max_seq_len, chunk_length)
         self.register_buffer("rotation_seed", torch.randint(2**62, ()))
 
+    @property
+    def batch_wide(self) -> bool:
+        """Whether each call draws rotations of its own for all examples that it gets, in evaluation too."""
+        return self.rotations == "each_call"
+
     def train(self, mode: bool = True) -> ReformerAttention:
         """Set the mode; a pass of evaluation begins at its first rotations."""
         self.calls = 0

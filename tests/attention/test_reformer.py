@@ -66,7 +66,7 @@ def test_training_equals_the_slow_twin_with_the_same_rotations(protocol, padded,
 
 @pytest.mark.parametrize("protocol, step", [("paper", 1), ("clean", 0)])
 def test_evaluation_draws_as_its_switch_says_and_a_pass_repeats(protocol, step):
-    """Catches `attention/reformer.py`: `self.rotations == "each_call"` → `self.rotations != "each_call"`
+    """Catches `attention/reformer.py`: `if self.rotations == "each_call"` → `if self.rotations != "each_call"`
     `attention/reformer.py`: `self.calls = 0` → `self.calls += 0`
     """
     made = backend("reformer", protocol, LENGTH)

@@ -86,9 +86,39 @@ def test_a_batch_is_its_groups_one_after_the_other(attention, packed, examples):
     assert torch.allclose(whole, parts, rtol=1e-9, atol=1e-12) == (examples == 4)
 
 
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("packed", [True, False])
+def test_rotations_of_reformer_are_drawn_for_each_group(packed, training):
+    """Each side of each part has its own, in the released code's order: a part's first documents, then its second ones.
+
+    Catches `attention/reformer.py`: `return self.rotations == "each_call"` → `return False`
+    """
+    words = ("task=retrieval", "attention=reformer", "protocol=paper", "protocol.batch_constant_examples=2")
+    model = model_of(*words)
+    tokens = torch.randint(1, 257, (1, 1, 256)).expand(4, 2, -1)  # only rotations tell these eight documents apart
+
+    def begin():
+        torch.manual_seed(7)
+        model.train(training)
+
+    begin()
+    whole = pooled(model, tokens, None, packed=packed)
+    assert len(whole.flatten(0, 1).round(decimals=9).unique(dim=0)) == 4
+    begin()
+    again = [model._pool(tokens[:2, :1], None) for _ in range(4)]
+    for part, side in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        group = whole[2 * part : 2 * part + 2, side : side + 1]
+        torch.testing.assert_close(group, again[2 * part + side], rtol=1e-9, atol=1e-12)
+
+
 def test_what_takes_nothing_over_a_batch_goes_through_at_once():
     """Catches `model/classifier.py`: `if self.encoder.batch_wide` → `if True`"""
-    for words in (["protocol=clean"], ["attention=full"], ["attention.pinv=exact"]):
+    for words in (
+        ["protocol=clean"],
+        ["attention=full"],
+        ["attention.pinv=exact"],
+        ["attention=reformer", "protocol=clean"],
+    ):
         model = model_of("task=retrieval", "protocol.batch_constant_examples=1", *words)
         calls = []
         model.encoder.register_forward_hook(lambda module, inputs, out, calls=calls: calls.append(len(inputs[0])))
