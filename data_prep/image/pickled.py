@@ -1,13 +1,15 @@
 """CIFAR-10's Python batches are pickles; these are read without running anything that they name.
 
-The only names that such a batch needs are numpy's for an array. They are mapped to a class of ours that keeps what it
-is given; any other name is refused.
+Python 2 wrote them, with few operations. Before one is read, its operations are looked at: others are refused, and so
+is what would take memory or time beyond the size of the file. The only names that such a batch needs are numpy's for
+an array. They are mapped to a class of ours that keeps what it is given; any other name is refused.
 """
 
 from __future__ import annotations
 
 import io
 import pickle
+import pickletools
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,16 @@ KNOWN = {
     ("numpy", "ndarray"),
     ("numpy", "dtype"),
 }
+TEXTS = {"SHORT_BINSTRING", "BINSTRING", "BINUNICODE", "GLOBAL"}
+TUPLES = {"EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"}
+PUTS = {"BINPUT", "LONG_BINPUT"}
+GETS = {"BINGET", "LONG_BINGET"}
+NUMBERS = {"NONE", "NEWTRUE", "NEWFALSE", "BININT", "BININT1", "BININT2"}
+BUILDERS = {"EMPTY_DICT", "EMPTY_LIST", "APPEND", "APPENDS", "SETITEM", "SETITEMS", "REDUCE", "BUILD"}
+OPERATIONS = TEXTS | TUPLES | PUTS | GETS | NUMBERS | BUILDERS | {"PROTO", "MARK", "STOP"}
+MOST_OPERATIONS = 100_000  # a batch of 10,000 images has about 30,000: a label, a file name and its number for each
+MOST_TUPLES = 16  # a batch has 6; of many in each other, the hash runs out of stack
+MOST_LETTERS = 80  # of a foreign text in a message
 
 
 class _Kept:
@@ -36,7 +48,7 @@ class _Kept:
 class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> type[_Kept]:
         if (module, name) not in KNOWN:
-            raise pickle.UnpicklingError(f"it names {module}.{name}, which no CIFAR-10 batch does")
+            raise pickle.UnpicklingError(f"it names {f'{module}.{name}':.{MOST_LETTERS}}, which no CIFAR-10 batch does")
         return _Kept
 
 
@@ -47,14 +59,42 @@ def read_batch(content: bytes, where: str) -> tuple[np.ndarray, np.ndarray]:
         UserError: for a pickle that names anything but an array, or holds no such batch.
     """
     try:
+        _check_operations(content)
         batch = _Reader(io.BytesIO(content), encoding="bytes").load()
         _, shape, dtype, in_columns, raw = batch[b"data"].state
-        labels = np.array(batch[b"labels"], np.uint8)
+        labels = batch[b"labels"]
+        if not isinstance(labels, list) or not all(isinstance(label, int) and 0 <= label < 256 for label in labels):
+            raise pickle.UnpicklingError("its labels are no list of numbers from 0 to 255")
         if dtype.arguments[0] not in (b"u1", "u1") or in_columns or shape != (len(labels), 3072):
-            raise pickle.UnpicklingError(f"its data is {dtype.arguments} {shape} for {len(labels)} labels")
+            raise pickle.UnpicklingError(f"its data is not {len(labels)} rows of 3072 bytes, a row for each label")
         planes = np.frombuffer(raw, np.uint8).reshape(len(labels), 3, 32, 32)
     except (pickle.UnpicklingError, EOFError) as error:
         raise UserError(f"{where} is refused: {error}") from error
     except Exception as error:  # whatever a forged or broken pickle leads to
-        raise UserError(f"{where} is no CIFAR-10 batch ({type(error).__name__}: {error})") from error
-    return planes, labels
+        said = f"{type(error).__name__}: {error}"
+        raise UserError(f"{where} is no CIFAR-10 batch ({said:.{2 * MOST_LETTERS}})") from error
+    return planes, np.array(labels, np.uint8)
+
+
+def _check_operations(content: bytes) -> None:
+    """Refuse a pickle that does more than to build one tree, of no more parts than a batch has."""
+    texts: set[int] = set()  # numbers under which a text was kept
+    before, tuples = "", 0
+    for count, (operation, number, _) in enumerate(pickletools.genops(content)):
+        name = operation.name
+        tuples += name in TUPLES
+        if name not in OPERATIONS:
+            raise pickle.UnpicklingError(f"it has a {name}, which no CIFAR-10 batch has")
+        if count >= MOST_OPERATIONS or tuples > MOST_TUPLES:
+            raise pickle.UnpicklingError("it has more parts than a CIFAR-10 batch")
+        if name in PUTS:
+            assert isinstance(number, int)
+            if number > MOST_OPERATIONS:  # the reader makes room for all smaller numbers, too
+                raise pickle.UnpicklingError(f"it numbers a part {number:,}, more than a CIFAR-10 batch has")
+            if before in TEXTS:
+                texts.add(number)
+            else:
+                texts.discard(number)
+        if name in GETS and number not in texts:  # lists of lists of lists … of the same ones grow without bounds
+            raise pickle.UnpicklingError("it uses a part twice, which no CIFAR-10 batch does")
+        before = before if name in PUTS else name
