@@ -18,17 +18,15 @@ from data_prep.archives import write_tar
 from data_prep.image import stand_in as images
 from data_prep.retrieval.tsv import FILES
 from data_prep.text import stand_in as reviews
+from tests.commands.documented import documented_commands
+from tests.commands.stand_ins import before, is_slow, refusal, spelled_out, typed
 from tests.conftest import lra, lra_here
 from tests.data_prep.test_image import COUNTS, as_python
 from tests.data_prep.test_pathfinder_release import release, unpacked
 from tests.data_prep.test_retrieval import ROWS
-from tests.house.documented import documented_commands
-from tests.house.stand_ins import before, is_slow, refusal, spelled_out, typed
 
 PLACES = {word: place for shown, place in documented_commands().items() for word in spelled_out(shown)}
-TYPED = {
-    typed(shown): shown for shown in reversed(PLACES)
-}  # what is typed, once each, and a command that it stands for
+TYPED = {typed(shown): shown for shown in reversed(PLACES)}  # what is typed, once each, with what it stands for
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +44,7 @@ def data(data_dir, tmp_path_factory):
 
 
 @pytest.fixture
-def scratch(trained, data, tmp_path, monkeypatch, request):
+def scratch(trained, data, tmp_path, monkeypatch):
     """A folder with runs of the groups that commands name; ELSEWHERE and RUN by what they are here."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "runs"))
