@@ -61,7 +61,10 @@ def lra_here(*words: str, data: Path, runs: Path) -> subprocess.CompletedProcess
         patch.chdir(runs.parent)
         patch.setenv("LRA_DATA_DIR", str(data))
         patch.setenv("LRA_RUNS_DIR", str(runs))
-        code = main(words)
+        try:
+            code = main(words)
+        except SystemExit as end:  # Hydra's own flags
+            code = int(end.code or 0)
     return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
 
 

@@ -71,7 +71,7 @@ DEFAULTS = {
     "protocol=paper",
     "seed=0",
     "source=generate",
-}  # slow is what says them
+}
 
 
 def typed(command: str) -> str:

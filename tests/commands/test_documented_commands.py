@@ -7,7 +7,10 @@ that a test has not. A new command runs as it is shown, until one of these table
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -15,28 +18,23 @@ from data_prep.archives import write_tar
 from data_prep.image import stand_in as images
 from data_prep.retrieval.tsv import FILES
 from data_prep.text import stand_in as reviews
-from lra.cli import main
+from tests.commands.documented import documented_commands
+from tests.commands.stand_ins import before, is_slow, refusal, spelled_out, typed
+from tests.conftest import lra, lra_here
 from tests.data_prep.test_image import COUNTS, as_python
 from tests.data_prep.test_pathfinder_release import release, unpacked
 from tests.data_prep.test_retrieval import ROWS
-from tests.house.documented import documented_commands
-from tests.house.stand_ins import before, is_slow, refusal, spelled_out, typed
 
 PLACES = {word: place for shown, place in documented_commands().items() for word in spelled_out(shown)}
-TYPED = {
-    typed(shown): shown for shown in reversed(PLACES)
-}  # what is typed, once each, and a command that it stands for
+TYPED = {typed(shown): shown for shown in reversed(PLACES)}  # what is typed, once each, with what it stands for
 
 
 @pytest.fixture(scope="module")
 def trained(data_dir, tmp_path_factory):
     """A folder of runs of the group `default` with one run, of a seed that no command names."""
     folder = tmp_path_factory.mktemp("trained")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LRA_DATA_DIR", str(data_dir))
-        patch.setenv("LRA_RUNS_DIR", str(folder))
-        assert main(["train", *typed("lra train").split()[2:], "seed=5"]) == 0
-    return folder
+    assert lra_here(*typed("lra train").split()[1:], "seed=5", data=data_dir, runs=folder / "runs").returncode == 0
+    return folder / "runs"
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +44,7 @@ def data(data_dir, tmp_path_factory):
 
 
 @pytest.fixture
-def scratch(trained, data, tmp_path, monkeypatch, request):
+def scratch(trained, data, tmp_path, monkeypatch):
     """A folder with runs of the groups that commands name; ELSEWHERE and RUN by what they are here."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "runs"))
@@ -77,14 +75,13 @@ def archives(tmp_path, monkeypatch):
     write_tar(tmp_path / "lra_release.gz", rows)
 
 
-def type_in(command: str, scratch: dict[str, str]) -> int:
-    """Type it; the exit code."""
+def type_in(command: str, scratch: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Type it: what is slow in a process of its own, which launchers and DDP start again."""
     for name, path in scratch.items():
         command = command.replace(name, path)
-    try:
-        return main(command.split()[1:])
-    except SystemExit as end:  # Hydra's own flags
-        return int(end.code or 0)
+    data, runs = (Path(os.environ[name]) for name in ("LRA_DATA_DIR", "LRA_RUNS_DIR"))
+    run = lra if is_slow(command, TYPED) else lra_here
+    return run(*command.split()[1:], data=data, runs=runs)
 
 
 def marked(command: str) -> object:
@@ -92,26 +89,24 @@ def marked(command: str) -> object:
 
 
 @pytest.mark.parametrize("command", [marked(command) for command in TYPED], ids=str)
-def test_what_is_shown_works(command, scratch, capsys, request):
+def test_what_is_shown_works(command, scratch, request):
     if command.startswith("lra prepare"):
         request.getfixturevalue("archives")
     first = before(TYPED[command])
     if first is not None:
-        assert type_in(first, scratch) == 0
-    capsys.readouterr()
-    code = type_in(command, scratch)
-    out, err = capsys.readouterr()
-    where = f"{TYPED[command]}  ({PLACES[TYPED[command]]})\n{err}"
+        assert type_in(first, scratch).returncode == 0
+    done = type_in(command, scratch)
+    where = f"{TYPED[command]}  ({PLACES[TYPED[command]]})\n{done.stderr}"
     said = refusal(command)
     if said is None:
-        assert code == 0, where
-        assert out.strip(), where
-        assert "No record yet" not in out, where
-        assert "lra: " not in err, where
+        assert done.returncode == 0, where
+        assert done.stdout.strip(), where
+        assert "No record yet" not in done.stdout, where
+        assert "lra: " not in done.stderr, where
     else:
-        assert code == 2, where
-        assert said in err, where
-        assert err.count("\n") == 1, where
+        assert done.returncode == 2, where
+        assert said in done.stderr, where
+        assert done.stderr.count("\n") == 1, where
 
 
 def test_the_documents_are_read():
