@@ -20,27 +20,27 @@ class Departure(NamedTuple):
 DEPARTURES = (
     Departure(
         "dev passes",
-        "a number of batches from an endless, reshuffled stream: some examples twice, others never",
+        "a fixed number of batches from an endless, reshuffled stream: a pass may miss examples, and have others twice",
         "every example of the dev split once",
-        "two passes over the same examples can be compared, and the chosen checkpoint does not hang on a draw",
+        "passes can be compared, and no draw decides which checkpoint is chosen",
     ),
     Departure(
         "test split",
         "its last batch is left out when it is smaller than the others",
         "every example",
-        "an accuracy is one of the whole split; the switch for it has the other value too",
+        "an accuracy is of the whole split; protocol.test_last_batch=dropped does as released",
     ),
     Departure(
         "precision",
         "float16 autocast with a gradient scaler, attention in float32",
         "float32 throughout",
-        "runs on every machine, and repeats bit for bit on a CPU; trainer.precision has others",
+        "runs on every machine and repeats bit for bit on a CPU; trainer.precision=16-mixed does as released",
     ),
     Departure(
         "length of Text",
         "the preparation script cuts at 1,000 bytes, though the model is configured for 4,000",
         "4,000 bytes",
-        "the paper calls the task Text (4K); the switch for it has the other value too",
+        "the paper calls the task Text (4K); protocol.text_length=1000 does as released",
     ),
     Departure(
         "white space around reviews of Text",
@@ -50,15 +50,15 @@ DEPARTURES = (
     ),
     Departure(
         "ids of ListOps' symbols",
-        "from a set's order, another one in every process",
+        "from the order of a set, which changes from process to process",
         "fixed, 1 to 15",
-        "a restored checkpoint would score at chance",
+        "with other ids a restored checkpoint scores at chance",
     ),
     Departure(
         "dev split of Image",
         "the last tenth in TFDS's hashed order",
         "the last tenth in the archive's order",
-        "needs no TFDS to be found again; as many examples of the same distribution",
+        "found again without TFDS; as many examples, of the same distribution",
     ),
     Departure(
         "splits of Pathfinder",

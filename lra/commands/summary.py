@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lra.commands.console import print_table
-from lra.results.paper import beside, departures
+from lra.results.paper import beside, departures, in_short
 from lra.results.reference import PASS_BAND, paper_accuracy
 from lra.results.schema import Record
 from lra.results.statistics import binomial_error
@@ -64,7 +64,7 @@ def verdict(record: Record) -> str:
     if record["provenance"]["data_origin"] == "stand-in":
         lines.append(f"Its data only stand in for {task}: this is no result of that task.")
     elif paper is not None and apart:
-        lines.append(f"Not the paper's settings, so not comparable with its accuracy: {', '.join(apart)}.")
+        lines.append(f"Not the paper's settings, so not comparable with its accuracy: {in_short(apart, most=10)}.")
     elif paper is not None and band is not None:
         difference = 100 * measured - paper
         where = "inside" if abs(difference) <= band else "outside"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from lra.results.cells import Cell, Row, make_rows
+from lra.results.paper import in_short
 from lra.results.provenance import precisions, unrecorded_notes
 from lra.results.reference import PASS_BAND, SOURCES, TASKS
 from lra.results.schema import Record
 from lra.results.tables import MISSING, TextTable, number
 from lra.results.titles import holding
 
-MOST_REASONS = 4
+MOST_REASONS = 3  # of a kind in a note; format=csv has all
 MARKS = {"official": "", "altered": "†", "generated": "‡", "stand-in": "§"}
 ORIGINS = {
     "altered": "† data not the published archive's",
@@ -131,14 +132,9 @@ def _departures(rows: list[Row]) -> list[str]:
     if not apart:
         return []
     if len(cells) == 1:
-        return [f"Not the paper's settings, so without its numbers: {_few(*apart)}."]
-    why = [f"{', '.join(names)}: {_few(reasons)}" for reasons, names in apart.items()]
+        return [f"Not the paper's settings, so without its numbers: {in_short(*apart, most=MOST_REASONS)}."]
+    why = [f"{', '.join(names)}: {in_short(reasons, most=MOST_REASONS)}" for reasons, names in apart.items()]
     return [f"Not the paper's settings, so without its number: {'; '.join(why)}."]
-
-
-def _few(reasons: tuple[str, ...]) -> str:
-    more = f" and {len(reasons) - MOST_REASONS} more" if len(reasons) > MOST_REASONS else ""
-    return ", ".join(reasons[:MOST_REASONS]) + more
 
 
 def _numbers(row: Row, task: str, cell: Cell | None, reference: str) -> dict[str, Any]:
@@ -149,4 +145,5 @@ def _numbers(row: Row, task: str, cell: Cell | None, reference: str) -> dict[str
     )  # fmt: skip
     values = {key: None if cell is None else getattr(cell, key) for key in keys}
     values["reference_accuracy"] = values.pop("reference")
-    return {**empty, **values, "origins": "" if cell is None else " ".join(sorted(cell.origins))}
+    origins, apart = (frozenset(), ()) if cell is None else (cell.origins, cell.departures)
+    return {**empty, **values, "origins": " ".join(sorted(origins)), "departures": "; ".join(apart)}

@@ -8,9 +8,10 @@ from typing import Any
 
 from lra.results.cells import Cell, make_cell
 from lra.results.schema import Approximation, Record
+from lra.results.settings import NOT_RECORDED
 from lra.results.statistics import sample_std
 from lra.results.tables import TextTable, number
-from lra.results.variants import NOT_RECORDED, group_by_variant
+from lra.results.variants import group_by_variant
 
 SWEPT = "attention.num_landmarks"
 

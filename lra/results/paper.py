@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lra.results.reference import REFERENCES, TEST_EXAMPLES, paper_accuracy
 from lra.results.schema import Record
-from lra.results.settings import branches, flat
+from lra.results.settings import NOT_RECORDED, Flat, branches, flat
 
 FILE = Path(__file__).with_name("paper_settings.json")
 PRECISIONS = ("32-true", "16-mixed")  # ours, and the released runs' own
 FREE = ("trainer.accelerator", "trainer.compile")  # a run may differ in these: they move rounding and dropout's draws
+# Switches of a protocol that act by themselves. The others act through the attention, the model and the task, where
+# their values stand and are compared: so a switch of Performer says nothing about a run of Nyström.
+ACTING_ALONE = ("name", "test_last_batch")
 
 
 @functools.cache
@@ -45,7 +49,7 @@ def departures(record: Record) -> list[str]:
     """What sets a run apart from the paper's, in words; none for a run of the paper's own settings and data.
 
     The precision may be ours (float32; the released runs' was fp16), the machine any. What was not recorded is not
-    taken for the paper's.
+    taken for the paper's; it comes last, whole groups of settings first.
     """
     identity, origin = record["identity"], record["provenance"]["data_origin"]
     if identity["size"] != "full":
@@ -55,7 +59,7 @@ def departures(record: Record) -> list[str]:
     papers = paper_settings(identity["task"], identity["attention"])
     if papers is None:
         return ["not in the paper"]
-    mine, theirs = flat(record["settings"]), flat(papers)
+    mine, theirs = _compared(record["settings"]), _compared(papers)
     free = {*FREE, *(("trainer.precision",) if mine.get("trainer.precision") in PRECISIONS else ())}
     said = [
         f"{key}={word}" + (f" for {theirs[key]}" if key in theirs else "")
@@ -66,7 +70,29 @@ def departures(record: Record) -> list[str]:
     if tested != examples:
         said.append(f"{tested:,} test examples for {examples:,}")
     missing = branches((key for key in theirs if key not in mine and key not in free), mine)
-    return said + ([f"not recorded: {', '.join(missing)}"] if missing else [])
+    return said + [
+        f"{key} {NOT_RECORDED}" for key in sorted(missing, key=lambda key: (key.count("."), "._" in key, key))
+    ]
+
+
+def in_short(reasons: Sequence[str], *, most: int) -> str:
+    """Departures for a reader: the first few of what is different, and of what was not recorded."""
+    suffix = f" {NOT_RECORDED}"
+    different = [reason for reason in reasons if not reason.endswith(suffix)]
+    missing = [reason.removesuffix(suffix) for reason in reasons if reason.endswith(suffix)]
+    parts = [_few(different, most)] if different else []
+    return "; ".join(parts + ([f"{NOT_RECORDED}: {_few(missing, most)}"] if missing else []))
+
+
+def _few(words: Sequence[str], most: int) -> str:
+    more = len(words) - most
+    return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _compared(settings: Mapping[str, Any]) -> Flat:
+    """What of some settings decides whether they are the paper's."""
+    protocol = {key: value for key, value in settings["protocol"].items() if key in ACTING_ALONE}
+    return flat({**settings, "protocol": protocol})
 
 
 def beside(record: Record, reference: str) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lra.results.schema import Record
-from lra.results.variants import NOT_RECORDED
+from lra.results.settings import NOT_RECORDED
 
 GROUPS = ("model", "recipe")
 KEYS = {"task": ("data", "dev_split"), "trainer": ("accelerator",)}

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 PLAIN = re.compile(r"[A-Za-z0-9_./:+-]+")
+NOT_RECORDED = "not recorded"  # no value has these words: text with a space in it stands in quotes
 Flat = dict[str, str]  # dotted key → value in words; different values have different words
 
 

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from lra.results.collect import data_of
 from lra.results.paper import paper_settings
 from lra.results.schema import Record
-from lra.results.settings import Flat, branches, flat, in_words
+from lra.results.settings import NOT_RECORDED, Flat, branches, flat, in_words
 
-NOT_RECORDED = "not recorded"  # no value has these words: text with a space in it stands in quotes
 ORDER = ("attention", "model", "protocol", "size", "task", "data", "recipe", "trainer")
 OF_THE_TASK = ("task", "data", "recipe")
 Family = tuple[str, ...]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+import re
+from pathlib import Path
 
 import pytest
 
 from lra import build
 from lra.commands.summary import verdict
+from lra.paths import conf_dir
 from lra.results.accuracy_table import accuracy_table
-from lra.results.paper import beside, departures, paper_settings
+from lra.results.paper import ACTING_ALONE, beside, departures, paper_settings
 from lra.results.reading import validated
 from lra.results.reference import PAPER, TASKS
 from tests.results.make_paper_settings import make, settings
@@ -38,9 +41,13 @@ def test_a_run_of_the_papers_settings_has_its_number(task, attention):
 
 
 FREE = {"trainer.accelerator": "gpu", "trainer.precision": "16-mixed"}
+SWITCHES = {f"protocol.{switch}" for switch in make_record()["settings"]["protocol"]} - {
+    f"protocol.{key}" for key in ACTING_ALONE
+}
+DECIDING = [leaf for leaf in leaves(make_record()["settings"]) if leaf[0] not in {*FREE, *SWITCHES}]
 
 
-@pytest.mark.parametrize("key, value", [leaf for leaf in leaves(make_record()["settings"]) if leaf[0] not in FREE])
+@pytest.mark.parametrize("key, value", DECIDING)
 def test_any_other_setting_has_none(key, value):
     assert beside(with_setting(make_record(), key, another(value)), "paper") is None
 
@@ -48,6 +55,41 @@ def test_any_other_setting_has_none(key, value):
 @pytest.mark.parametrize("key, value", FREE.items())
 def test_the_machine_and_the_released_precision_are_free(key, value):
     assert beside(with_setting(make_record(), key, value), "paper") == 37.15
+
+
+OF_EVERY_RUN = {"pooling", "batch_constant_sides", "batch_constant_examples", "test_last_batch"}
+
+
+@pytest.mark.parametrize(
+    "task, attention, own",
+    [
+        ("listops", "nystrom", {"pinv_start", "nystrom_landmarks"}),
+        ("image", "full", {"pixel_zero_is_padding"}),
+        ("text", "linformer", {"linformer_sharing", "text_dev", "text_length"}),
+        ("listops", "reformer", {"reformer_biases", "reformer_look_back", "reformer_rotations"}),
+    ],
+)
+def test_only_switches_that_act_on_a_run_decide_whether_it_is_the_papers(task, attention, own):
+    """As one types them: `lra train protocol.SWITCH=VALUE`."""
+    deciding = set()
+    for key in SWITCHES | {"protocol.test_last_batch"}:
+        words = [f"task={task}", f"attention={attention}", "protocol=paper", "size=full"]
+        value = build.load_config("train", words).protocol[key.removeprefix("protocol.")]
+        record = make_record(task, attention)
+        record["settings"] = build.settings(build.load_config("train", [*words, f"{key}={another(value)}"]))
+        if beside(record, "paper") is None:
+            deciding.add(key.removeprefix("protocol."))
+    assert deciding == own | OF_EVERY_RUN
+
+
+def test_every_switch_acts_through_a_setting_that_is_compared_or_alone():
+    """No code reads a switch past the attention, the model and the task, but those that act alone."""
+    conf = "".join(
+        path.read_text() for group in ("attention", "model", "task") for path in conf_dir().glob(f"{group}/*")
+    )
+    assert set(re.findall(r"\$\{(protocol\.\w+)\}", conf)) == SWITCHES
+    code = "".join(path.read_text() for path in Path(build.__file__).parent.rglob("*.py"))
+    assert set(re.findall(r"cfg\.protocol\.(\w+)", code)) == set(ACTING_ALONE)
 
 
 def test_another_model_has_no_paper_number_and_one_note_says_why():
@@ -74,11 +116,16 @@ def test_fewer_test_examples_and_other_data_have_none():
 
 def test_what_was_not_recorded_is_not_taken_for_the_papers():
     record = validated(as_version_1(make_record()), "x")
-    (said,) = departures(record)
-    assert said.startswith("not recorded: ")
-    assert "model" in said
+    said = departures(record)
+    assert said[0] == "model not recorded"
+    assert all(reason.endswith(" not recorded") for reason in said)
+    assert beside(record, "paper") is None
     table = accuracy_table([record], reference="paper")
     assert len(table.rows) == 1
+    start = "Not the paper's settings, so without its numbers: not recorded: model, "
+    (note,) = [note for note in table.notes if note.startswith(start)]
+    assert note.endswith(f" and {len(said) - 3} more.")
+    assert table.numbers[0]["departures"] == "; ".join(said)
     assert any("1 of 1 records lack model" in note for note in table.notes)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from lra import build
 from lra.results.accuracy_table import accuracy_table
 from lra.results.landmarks import landmark_points, point_name
 from lra.results.reading import validated
+from lra.results.settings import flat
 from lra.results.variants import group_by_variant
 from tests.results.records import as_version_1, make_record, with_setting
 
@@ -15,7 +17,7 @@ BASE = [make_record(seed=seed) for seed in range(3)]
 
 def leaves(node, prefix=""):
     for key, value in node.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value:
             yield from leaves(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
@@ -27,6 +29,8 @@ def another(value):
         return not value
     if isinstance(value, list):
         return [*value[:-1], another(value[-1])]
+    if isinstance(value, dict):
+        return {"other": 1}
     return f"{value}_other" if isinstance(value, str) else value + 1
 
 
@@ -50,6 +54,24 @@ def test_a_change_of_any_one_setting_changes_the_row(key, value, usual):
     changed = with_setting(make_record(seed=7), key, another(value))
     groups = group_by_variant([*BASE[:usual], changed])
     assert sorted(map(len, groups.values())) == [1, usual]
+
+
+def test_that_test_walks_all_that_a_run_hashes():
+    """Every group, the trainer's settings and empty ones too; a leaf is all that is left out."""
+    walked = {key for key, _ in leaves(BASE[0]["settings"])}
+    assert {key.split(".")[0] for key in walked} == {*build.SETTINGS, "trainer"}
+    assert {f"trainer.{key}" for key in build.TRAINER_SETTINGS} <= walked
+    assert "recipe.parameter_groups" in walked
+    assert walked == flat(BASE[0]["settings"]).keys()
+
+
+@pytest.mark.parametrize("words", [["trainer.devices=2"], ["compile=true"]])
+def test_what_only_some_runs_record_is_a_row_too(words):
+    record = make_record(seed=7)
+    record["settings"] = build.settings(
+        build.load_config("train", ["task=listops", "attention=nystrom", "protocol=paper", "size=full", *words])
+    )
+    assert sorted(map(len, group_by_variant([*BASE, record]).values())) == [1, 3]
 
 
 def test_of_as_many_the_papers_goes_without_saying():

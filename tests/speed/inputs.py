@@ -8,12 +8,13 @@ import torch
 from lra.types import Batch, TaskSpec
 
 # Tenths of the number of real tokens in the train splits: generated ListOps, IMDb, Retrieval's stand-in (the
-# benchmark's documents may be longer), non-black pixels of generated Pathfinder images. Image has .2 % black pixels.
+# benchmark's documents may be longer), non-black pixels of 3,400 generated Pathfinder images. Image has .2 % black
+# pixels.
 TENTHS = {
     "listops": (501, 579, 661, 749, 847, 955, 1078, 1224, 1405, 1645, 1999),
     "text": (52, 512, 664, 742, 843, 979, 1160, 1429, 1853, 2617, 4000),
     "retrieval": (41, 499, 661, 736, 833, 960, 1128, 1375, 1777, 2500, 4000),
-    "pathfinder": (217, 299, 316, 328, 338, 347, 356, 366, 378, 395, 482),
+    "pathfinder": (222, 301, 317, 328, 339, 350, 359, 370, 383, 401, 496),
     "image": (1000, 1018, 1022, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024),
 }
 
