@@ -102,7 +102,7 @@ def test_a_manifest_in_another_encoding_is_one_line(store):
 def test_a_named_pipe_in_an_arrays_place_does_not_hang(store):
     (store / "tokens.npy").unlink()
     os.mkfifo(store / "tokens.npy")
-    with pytest.raises(UserError, match=r"tokens\.npy is missing"):
+    with pytest.raises(UserError, match=r"tokens\.npy is a pipe"):
         open_store(store, SPEC)
 
 
