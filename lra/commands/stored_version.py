@@ -1,4 +1,4 @@
-"""A run's config.yaml beside the settings of this version: what it lacks, what is of another kind, what is not known."""
+"""A run's config.yaml beside this version's settings: what it lacks, what is of another kind or not known."""
 
 from __future__ import annotations
 

@@ -53,7 +53,8 @@ def check_kills(data_dir, place, moments: str) -> int:
     for pair in pairs:
         runs = place / str(pair["moment"])
         log = (runs / "log").read_text()
-        assert pair["killed"] in KILLED and pair["code"] == 0, log
+        assert pair["killed"] in KILLED, (pair, log)
+        assert pair["code"] == 0, (pair, log)
         found = left_behind(runs)
         for key, value in whole.items():
             assert found[key] == value, (pair, key, log)
@@ -61,8 +62,8 @@ def check_kills(data_dir, place, moments: str) -> int:
 
 
 def test_killed_at_some_changes_of_its_folder_a_run_goes_on_to_the_same_bits(data_dir, tmp_path):
-    """Writing data.json, the best weights taking their place, writing result.json after the test."""
-    assert check_kills(data_dir, tmp_path, "17,37,72") == 3
+    """Writing data.json, half of the best weights written, half of result.json written."""
+    assert check_kills(data_dir, tmp_path, "18,40,95") == 3
 
 
 @pytest.mark.slow
