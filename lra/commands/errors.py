@@ -27,6 +27,8 @@ def explain(error: BaseException) -> str:
     """The line a user reads: what is wrong and what to type; a fault of ours says how to see where."""
     if isinstance(error, UserError):
         return str(error)
+    if isinstance(error.__cause__, UserError):  # of a constructor that Hydra has called
+        return str(error.__cause__)
     if isinstance(error, OmegaConfBaseException) or type(error).__module__.startswith("hydra."):
         return _first_lines(error)
     if isinstance(error, OSError) and error.errno in FOLDER_TROUBLE:

@@ -14,12 +14,12 @@ from omegaconf.errors import OmegaConfBaseException
 
 from lra.build import check_folder_name
 from lra.commands.settings import check_settings
+from lra.commands.stored_version import RETRAIN, TARGET, check_version
 from lra.paths import conf_dir
 from lra.types import UserError
 
 FILE = "config.yaml"
 MOST_BYTES = 2**20  # the file of a run has 3 kB
-TARGET = "_target_"
 GROUPS = ("task", "task.spec", "attention", "protocol", "model", "size", "trainer")
 NODES = (*GROUPS, "recipe", "recipe.optimizer", "recipe.schedule")
 FOLDER_NAMES = ("task.name", "size.name")  # the store lies below them
@@ -36,17 +36,19 @@ def read_stored_config(folder: Path) -> DictConfig:
     """
     path = folder / FILE
     cfg = _read(path)
-    allowed = known_targets(tuple(_conf_folders()))
+    conf_folders = _conf_folders()
+    allowed = known_targets(tuple(conf_folders))
     for key, value in _leaves(OmegaConf.to_container(cfg)):
         if isinstance(value, str) and "${" in value:
-            raise UserError(f"{path}: {key}={value} is an interpolation, which no finished run has; {_remedy()}")
+            raise UserError(f"{path}: {key}={value} is an interpolation, which no finished run has; {RETRAIN}")
         if key.split(".")[-1] == TARGET and value not in allowed:
             raise UserError(
-                f"{path}: {key}={value} is not named in this conf tree, so it is not called; {_remedy()}"
+                f"{path}: {key}={value} is not named in this conf tree, so it is not called; {RETRAIN}"
                 " Is it code of yours? lra evaluate --config-dir FOLDER with a YAML file that names it"
             )
     try:
         _check_shape(cfg)
+        check_version(cfg, folder, conf_folders)
         check_settings(cfg)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
@@ -74,17 +76,17 @@ def _conf_folders() -> list[Path]:
 def _read(path: Path) -> DictConfig:
     """The file, with nothing resolved; no tags, no aliases (which could grow without bounds, or hold themselves)."""
     if path.stat().st_size > MOST_BYTES:
-        raise UserError(f"{path} has {path.stat().st_size:,} bytes, which no run's configuration has; {_remedy()}")
+        raise UserError(f"{path} has {path.stat().st_size:,} bytes, which no run's configuration has; {RETRAIN}")
     try:
         text = path.read_text("utf-8")
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
-            raise UserError(f"{path} has an alias (*), which no run's configuration has; {_remedy()}")
+            raise UserError(f"{path} has an alias (*), which no run's configuration has; {RETRAIN}")
         cfg = OmegaConf.create(text)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, OmegaConfBaseException) as error:
         said = " ".join(str(error).split())
-        raise UserError(f"{path} cannot be read as YAML: {said}; {_remedy()}") from error
+        raise UserError(f"{path} cannot be read as YAML: {said}; {RETRAIN}") from error
     if not isinstance(cfg, DictConfig):
-        raise UserError(f"{path} holds no settings; {_remedy()}")
+        raise UserError(f"{path} holds no settings; {RETRAIN}")
     return cfg
 
 
@@ -101,10 +103,6 @@ def _check_shape(cfg: DictConfig) -> None:
     """Refuse a configuration without the parts that a model and its data are built from."""
     for key in NODES:
         if not isinstance(OmegaConf.select(cfg, key), DictConfig):
-            raise UserError(f"{key} is not a group of settings; {_remedy()}")
+            raise UserError(f"{key} is not a group of settings; {RETRAIN}")
     for key in FOLDER_NAMES:
         check_folder_name(key, OmegaConf.select(cfg, key))
-
-
-def _remedy() -> str:
-    return "bring the run's own file back, or train again: lra train."

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from lra.files import replace_text
-from lra.results.reading import REMEDY, parse_record, validated
+from lra.results.reading import REMEDY, NewerRecordError, parse_record, validated
 from lra.results.schema import SCHEMA_VERSION, Record
 from lra.types import UserError
 
@@ -47,7 +48,13 @@ def read_record(folder: Path) -> Record | None:
     path = folder / FILE
     if not os.path.lexists(path):
         return None
-    return parse_record(read_text(path), path)
+    try:
+        return parse_record(read_text(path), path)
+    except NewerRecordError:
+        raise
+    except UserError as error:
+        aside = shlex.quote(f"{path}.broken")
+        raise UserError(f"{error}: mv {shlex.quote(str(path))} {aside}") from error
 
 
 def read_text(path: Path) -> str:

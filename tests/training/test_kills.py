@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ import torch
 from lra.training.curves import read_curves
 from tests.conftest import ROOT
 
+KILLED = (-signal.SIGKILL, -signal.SIGXFSZ)  # the second, at a limit within a file
 OF_THE_CLOCK = ("steps_per_second", "tokens_per_second", "peak_memory_bytes")
 ITS_OWN = ("train_seconds", "sha256")  # in a checkpoint: seconds, and the hash of a file that holds seconds
 
@@ -51,7 +53,8 @@ def check_kills(data_dir, place, moments: str) -> int:
     for pair in pairs:
         runs = place / str(pair["moment"])
         log = (runs / "log").read_text()
-        assert (pair["killed"], pair["code"]) == (-9, 0), log
+        assert pair["killed"] in KILLED, (pair, log)
+        assert pair["code"] == 0, (pair, log)
         found = left_behind(runs)
         for key, value in whole.items():
             assert found[key] == value, (pair, key, log)
@@ -59,8 +62,8 @@ def check_kills(data_dir, place, moments: str) -> int:
 
 
 def test_killed_at_some_changes_of_its_folder_a_run_goes_on_to_the_same_bits(data_dir, tmp_path):
-    """Writing data.json, the best weights taking their place, writing result.json after the test."""
-    assert check_kills(data_dir, tmp_path, "17,37,72") == 3
+    """Writing data.json, half of the best weights written, half of result.json written."""
+    assert check_kills(data_dir, tmp_path, "18,40,95") == 3
 
 
 @pytest.mark.slow

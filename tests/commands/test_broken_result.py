@@ -1,0 +1,28 @@
+"""lra train onto a run whose result.json is broken: it stops and says what to type; that goes on to the same result."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+from lra.build import load_config, run_dir
+from lra.cli import main
+
+WORDS = ("size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
+
+
+def test_it_is_named_with_what_to_type(home, capsys):
+    assert main(["train", *WORDS]) == 0
+    path = run_dir(load_config("train", WORDS)) / "result.json"
+    whole = json.loads(path.read_text())
+    path.write_text(path.read_text()[:100])
+    capsys.readouterr()
+    assert main(["train", *WORDS]) == main(["train", *WORDS, "force=true"]) == 2
+    line, with_force = capsys.readouterr().err.splitlines()
+    assert line == with_force
+    assert line.startswith(f"lra: {path} is not JSON")
+    typed = line.split("move it away and run again: ")[1]
+    assert typed == f"mv {path} {path}.broken"
+    subprocess.run(typed, shell=True, check=True)
+    assert main(["train", *WORDS]) == 0
+    assert json.loads(path.read_text())["outcome"] == whole["outcome"]

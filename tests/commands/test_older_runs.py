@@ -1,0 +1,143 @@
+"""A run of another version is evaluated by that one: its config.yaml is refused in a line that names the setting."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+from omegaconf import OmegaConf
+
+from lra import build
+from lra.cli import main
+from lra.commands.errors import explain
+from lra.commands.stored_config import read_stored_config
+from tests.results.records import make_record
+
+CHOSEN = {
+    attention: [f"attention={attention}", "size=tiny"]
+    for attention in ("nystrom", "performer", "reformer", "linformer", "full")
+}
+WRONG = ("x", -1, [], {}, None, True, 1.5)
+
+
+@pytest.fixture(scope="module")
+def stored():
+    """From words to what config.yaml holds for them."""
+    return {
+        name: OmegaConf.to_container(build.load_config("train", words), resolve=True) for name, words in CHOSEN.items()
+    }
+
+
+def keys_of(node: dict, key: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, value in node.items():
+        yield (*key, name)
+        if isinstance(value, dict):
+            yield from keys_of(value, (*key, name))
+
+
+def changed(config: dict, key: tuple[str, ...], value: object = ...) -> dict:
+    """The configuration with another value at a key; without the key if none is given."""
+    config = copy.deepcopy(config)
+    node = config
+    for name in key[:-1]:
+        node = node[name]
+    if value is ...:
+        del node[key[-1]]
+    else:
+        node[key[-1]] = value
+    return config
+
+
+def read(folder: Path, config: dict) -> str:
+    """What is said about a run with this configuration when the parts are built; "" if they are."""
+    folder.mkdir(exist_ok=True)
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    try:
+        cfg = read_stored_config(folder)
+        spec = build.build_spec(cfg)
+        build.build_module(cfg, spec).configure_optimizers()
+        build.build_machine(cfg)
+        cfg.paths = {"data": "data"}  # the evaluating command's own
+        build.store_dir(cfg)
+        assert cfg.task.mask_zero is not None
+        assert cfg.protocol.test_last_batch
+    except Exception as error:
+        return explain(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    "name, key",
+    [
+        ("nystrom", "model.tied_layers"),
+        ("nystrom", "model.batch_constant_sides"),
+        ("nystrom", "model.batch_constant_examples"),
+        ("nystrom", "attention.pinv_rtol"),
+        ("performer", "attention.maximum_gradient"),
+        ("nystrom", "protocol.test_last_batch"),
+        ("nystrom", "task.dev_split"),
+        ("nystrom", "seed"),
+    ],
+)
+def test_a_setting_that_a_run_has_not_is_named_with_what_to_do(name, key, stored, tmp_path, capsys):
+    config = changed(stored[name], tuple(key.split(".")))
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
+    (tmp_path / "best.ckpt").write_bytes(b"not read")
+    record = make_record(seed=0)
+    record["provenance"]["git_commit"] = "0123456789abcdef"
+    (tmp_path / "result.json").write_text(json.dumps(record))
+    assert main(["evaluate", f"run={tmp_path}"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{tmp_path / 'config.yaml'}: {key} is missing, so another version of lra has trained this run" in line
+    assert "(git checkout 0123456789abcdef)" in line
+
+
+def test_without_a_record_the_line_still_says_what_to_do(stored, tmp_path):
+    said = read(tmp_path, changed(stored["full"], ("model", "tied_layers")))
+    assert said.endswith("evaluate it with that version (its record, or who trained it, knows which), or train again:"
+                         " lra train")  # fmt: skip
+
+
+def test_a_setting_that_this_version_has_not_is_named(stored, tmp_path):
+    said = read(tmp_path, changed(stored["nystrom"], ("attention", "sharpness"), 2))
+    assert "attention.sharpness is not known, so another version of lra has trained this run" in said
+
+
+@pytest.mark.parametrize("key", [("recipe", "parameter_groups"), ("compile",), ("check",), ("verify",)])
+def test_what_runs_of_before_may_lack_is_not_asked_for(key, stored, tmp_path):
+    assert read(tmp_path, changed(stored["nystrom"], key)) == ""
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_whatever_is_missing_is_foreseen(name, stored, tmp_path, todays):
+    for key in keys_of(stored[name]):
+        said = read(tmp_path, changed(stored[name], key))
+        assert "not foreseen" not in said, (key, said)
+        assert said == "" or f"{tmp_path / 'config.yaml'}: {key[0]}" in said, (key, said)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHOSEN)
+def test_whatever_is_of_another_kind_is_foreseen(name, stored, tmp_path, todays):
+    for key in keys_of(stored[name]):
+        for value in WRONG:
+            said = read(tmp_path, changed(stored[name], key, value))
+            assert "not foreseen" not in said, (key, value, said)
+            assert "\n" not in said, (key, value, said)
+
+
+@pytest.fixture
+def todays(monkeypatch):
+    """The same names give the same settings: composed once."""
+    compose = cache(build.load_config)
+    monkeypatch.setattr(build, "load_config", lambda name, words: compose(name, tuple(words)))
+
+
+def test_a_spec_that_no_model_fits_is_said_by_its_own_line(stored, tmp_path):
+    said = read(tmp_path, changed(stored["full"], ("task", "spec", "vocab_size"), 1))
+    assert said == "task listops: vocab_size=1, but at least 2 is needed"
