@@ -78,6 +78,8 @@ class ResumePoint(Checkpoint):
         self._save(trainer)
         if better and trainer.is_global_zero:
             os.replace(self.folder / NEXT, self.folder / BEST)
+        if better:
+            trainer.strategy.barrier("best")  # else another process could test the weights that were there before
 
     def _save(self, trainer: pl.Trainer) -> None:
         now = time.monotonic()

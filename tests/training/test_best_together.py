@@ -1,0 +1,29 @@
+"""Several processes test the same weights: none goes on before the best ones are in their place."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from lra.training.checkpoints import BEST
+from lra.training.resume import ResumePoint
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_all_wait_until_the_best_weights_are_in_their_place(first, tmp_path):
+    (tmp_path / BEST).write_text("before")
+    seen = []
+    trainer = SimpleNamespace(
+        callback_metrics={"dev/accuracy": torch.tensor(0.5)},
+        save_checkpoint=lambda path, **_: path.write_text("better"),
+        global_step=2,
+        is_global_zero=first,
+        strategy=SimpleNamespace(barrier=lambda *_: seen.append((tmp_path / BEST).read_text())),
+    )
+    point = ResumePoint(tmp_path, best=None, every_seconds=1, eval_every=2, steps=4)
+    point.on_validation_end(trainer, None)
+    assert seen == ["better" if first else "before"]
+    point.on_validation_end(trainer, None)
+    assert len(seen) == 1, "of equals the earliest stay, and nobody waits"
