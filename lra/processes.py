@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import multiprocessing
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -12,14 +13,27 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 
 from lra.signals import check_stopped
 
 PR_SET_PDEATHSIG = 1
+STATUS = Path("/proc/self/status")  # of Linux
 STOP_SECONDS = 60.0  # that a child gets to end in order
 LOOK_SECONDS = 0.1
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None  # loaded here: between fork and exec nothing may be
+
+
+def peak_resident_bytes() -> int:
+    """Most memory that this process has held, since its program began.
+
+    The count of `getrusage` goes on across the start of a program: a child would begin with its parent's memory.
+    """
+    if STATUS.exists():
+        line = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # macOS counts bytes
 
 
 def end_with(parent: int) -> None:

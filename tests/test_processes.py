@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from lra.processes import Child, end_with, stop, wait_any
+from lra.processes import Child, end_with, peak_resident_bytes, stop, wait_any
 from tests.conftest import ROOT
 from tests.disturbance import wait_for
 
@@ -97,3 +97,13 @@ def test_one_that_does_not_listen_is_killed_in_the_end(capfd):
         stop([child])
         assert child.code == -signal.SIGKILL
         assert time.monotonic() - begun >= 0.3
+
+
+def test_the_peak_of_memory_is_this_programs_own():
+    """A child that is forked from a large process would begin with its memory."""
+    words = "from lra.processes import peak_resident_bytes; print(peak_resident_bytes())"
+    large = b"x" * (300 << 20)
+    with Child((sys.executable, "-c", words), keep_output=True) as child:
+        assert child.wait() == 0
+    assert peak_resident_bytes() > len(large)
+    assert 1 << 20 < int(child.output[0]) < 100 << 20

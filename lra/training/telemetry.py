@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import resource
-import sys
 import time
 from typing import Any
 
@@ -11,15 +9,13 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback
 
+from lra.processes import peak_resident_bytes
 from lra.types import Batch
 
 
 def peak_memory_bytes(device: torch.device) -> int:
     """Most memory held so far: of the GPU's allocator on CUDA, else of this whole process."""
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else peak_resident_bytes()
 
 
 class Telemetry(Callback):

@@ -107,8 +107,9 @@ def test_training_and_evaluating_need_neither_tfds_nor_wandb(home, capsys):
         "import sys\n"
         "for name in ('wandb', 'tensorflow_datasets', 'array_record'):\n    sys.modules[name] = None\n"
         "from pathlib import Path\nfrom lra.cli import main\n"
-        "assert main(sys.argv[2:]) == 0\n"
-        "(result,) = Path(sys.argv[1]).rglob('result.json')\n"
+        "runs, *words = sys.argv[1:]\n"
+        "assert main(words) == 0\n"
+        "(result,) = Path(runs).rglob('result.json')\n"
         "sys.exit(main(['evaluate', f'run={result.parent}']))\n"
     )
     import subprocess
@@ -167,7 +168,7 @@ def test_show_protocol_lists_every_switch_with_its_values(capsys):
     protocols = {name: load_config("train", [f"protocol={name}"]).protocol for name in ("paper", "clean")}
     assert protocols["paper"].keys() == protocols["clean"].keys()
     for switch in set(protocols["paper"]) - {"name"}:
-        (line,) = [line for line in out.splitlines() if switch in line]
+        (line,) = [line for line in out.splitlines() if line.startswith(f"│ {switch} ")]
         for protocol in protocols.values():
             assert str(protocol[switch]) in line
 

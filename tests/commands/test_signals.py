@@ -86,6 +86,7 @@ def disturb(words, moment, number, data_dir, runs):
         return command.error()
 
 
+@pytest.mark.slow
 def test_sigterm_in_training_keeps_the_step_and_goes_on(data_dir, tmp_path, undisturbed):
     said = disturb(TRAIN, MOMENTS["training"], signal.SIGTERM, data_dir, tmp_path / "runs")
     assert "of 12 is saved in" in said

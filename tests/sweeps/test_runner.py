@@ -131,6 +131,7 @@ def test_two_runners_share_the_cells(tmp_path):
     assert Counter(log(tmp_path)) == Counter(f"{what} {name}" for name in names for what in ("begun", "done"))
 
 
+@pytest.mark.slow
 def test_a_killed_runners_cell_is_taken_up_and_every_cell_is_finished_once(tmp_path):
     names = [f"c{number}" for number in range(5)]
     first = start(tmp_path, names, 30)
