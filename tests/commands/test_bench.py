@@ -35,6 +35,7 @@ def test_a_run_shorter_than_what_is_timed_is_timed_as_far_as_it_goes(places, cap
     assert "step in the harness" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_debug_profile_prints_the_operators_and_leaves_a_trace(places, capsys):
     words = ["size=tiny", "task=image", "attention=full", "steps=1", "dev_batches=1", "debug=profile"]
     assert main(["bench", "step", *words]) == 0

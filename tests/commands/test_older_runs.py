@@ -113,7 +113,8 @@ def test_what_runs_of_before_may_lack_is_not_asked_for(key, stored, tmp_path):
     assert read(tmp_path, changed(stored["nystrom"], key)) == ""
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n != "nystrom")) for n in CHOSEN])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHOSEN)
 def test_whatever_is_missing_is_foreseen(name, stored, tmp_path, todays):
     for key in keys_of(stored[name]):
         said = read(tmp_path, changed(stored[name], key))

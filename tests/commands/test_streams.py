@@ -31,6 +31,7 @@ def shell(command: str, cwd, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_does_not_end_a_training(home):
     words = "train size=tiny recipe.steps=4 recipe.eval_every=2 logger=csv"
     done = shell(f"{LRA} {words} | true", home.parent)
@@ -45,7 +46,7 @@ def test_a_closed_pipe_shows_no_traceback(home, words):
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+@pytest.mark.parametrize("encoding", ["latin-1", pytest.param("ascii", marks=pytest.mark.slow)])
 def test_letters_that_a_terminal_lacks_are_replaced(home, encoding):
     for words, code in (("--help", 0), ("show protocol", 0), ("train task=ListΩps", 2), ("doctor", 0)):
         done = shell(f"{LRA} {words}", home.parent, PYTHONIOENCODING=encoding)

@@ -107,6 +107,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_says_where(home, capsys, mon
         assert word in err
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_checkpoint_and_says_how_to_go_on(home):
     words = ("recipe.steps=2000", "callbacks.checkpoint_every_seconds=0.1", "callbacks.log_every_steps=1")
     with started(home, *words) as process:

@@ -72,6 +72,7 @@ def the_line(done):
     return line
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_is_one_line(data_dir, tmp_path, closed_port):
     line = the_line(train(data_dir, tmp_path, closed_port, WANDB_API_KEY=KEY))
     assert f"{closed_port} cannot be reached" in line
