@@ -109,7 +109,7 @@ def test_members_that_were_read_are_not_kept(tmp_path):
     alive = []
 
     def count(done, total):
-        if len(alive) % 100 == 0:
+        if len(alive) == 900:
             gc.collect()
         alive.append(
             sum(issubclass(type(item), tarfile.TarInfo) for item in gc.get_objects()) if len(alive) == 900 else 0
