@@ -40,7 +40,8 @@ def measure_approximation(model: nn.Module, batches: Iterable[Batch], device: to
 
     hooks = [layer.register_forward_pre_hook(note) for layer in layers]
     try:
-        with torch.inference_mode():
+        # The measurement branches on its data, which no compiled graph holds.
+        with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
             valid = None if batch.valid is None else batch.valid.to(device)
             model.eval()(batch.tokens.to(device), valid, packed=False)
     finally:

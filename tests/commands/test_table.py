@@ -119,10 +119,18 @@ def test_two_workers_of_a_hydra_launcher_share_the_cells(launcher, data_dir, tmp
 
 @pytest.mark.slow
 def test_a_plain_sweep_goes_on_after_a_run_that_fails(data_dir, tmp_path):
-    done = lra("train", "-m", *GRID, "attention.num_landmarks=0,8", data=data_dir, runs=tmp_path / "runs")
+    done = lra("train", "-m", *GRID, "attention.value_skip_taps=4,3", data=data_dir, runs=tmp_path / "runs")
     assert done.returncode == 2
-    assert done.stderr.count("lra: attention.num_landmarks=0, but at least 1 is needed") == 2, "at once and at the end"
+    assert done.stderr.count("lra: attention.value_skip_taps=4 is not odd") == 2, "at once and at the end"
     assert len(list((tmp_path / "runs").rglob("result.json"))) == 1
+
+
+@pytest.mark.slow
+def test_a_plain_sweep_with_a_value_out_of_range_starts_none_of_its_runs(data_dir, tmp_path):
+    done = lra("train", "-m", *GRID, "attention.num_landmarks=8,0", data=data_dir, runs=tmp_path / "runs")
+    assert done.returncode == 2
+    assert done.stderr.count("lra: attention.num_landmarks=0 is not a whole number of at least 1") == 1
+    assert not (tmp_path / "runs").exists()
 
 
 KILLS = 3
