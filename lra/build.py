@@ -1,59 +1,26 @@
-"""The switchboard: from a Hydra configuration to plain typed objects. Below the commands, only this file knows it."""
+"""The switchboard: from a Hydra configuration to plain typed objects."""
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra import compose, initialize_config_dir
-from hydra.core.global_hydra import GlobalHydra
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from lra.paths import conf_dir, data_dir, run_folder, runs_dir
-from lra.results.settings import hash_of
+from lra.config import method_name, mixer_settings, mixes_by_attention, plain, store_dir
 from lra.types import TaskSpec, UserError
 
 if TYPE_CHECKING:  # imported where they are used: `lra prepare` and `lra doctor` answer at once without them
     from pytorch_lightning.loggers.logger import Logger
     from torch import nn
 
-    from lra.attention.base import AttentionBackend, AttentionDims
     from lra.data.datamodule import StoreDataModule
+    from lra.model.mixer import MakeMixers
     from lra.training.module import ClassifierModule
     from lra.training.run import Machine
-
-# What moves a number of the result. Everything else (folders, loggers, the seed) may change within one run's settings.
-SETTINGS = ("task", "attention", "protocol", "model", "recipe", "size")
-TRAINER_SETTINGS = ("accelerator", "precision", "accumulate_grad_batches")
-NAMED = ("task", "attention", "protocol", "size")  # groups whose choice is a part of the run's folder
-MOST_NAME_BYTES = 200  # of a folder; file systems take 255
-
-for _name, _folder in (("data_dir", data_dir), ("runs_dir", runs_dir)):
-    OmegaConf.register_new_resolver(f"lra.{_name}", lambda folder=_folder: str(folder()), replace=True)
-
-
-def load_config(name: str, overrides: Sequence[str] = (), *, with_hydra: bool = False) -> DictConfig:
-    """The configuration that `lra NAME OVERRIDES` would use; with Hydra's own part if asked for."""
-    return _compose(name, tuple(overrides), with_hydra).copy()
-
-
-@functools.cache
-def _compose(name: str, overrides: tuple[str, ...], with_hydra: bool) -> DictConfig:
-    """Compose once what a command asks for again and again: it takes 0.1 s, a copy 3 ms.
-
-    Hydra composes for one program at a time: inside a running command, its state is set aside and brought back.
-    """
-    running = GlobalHydra.instance().hydra
-    GlobalHydra.instance().clear()
-    try:
-        with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-            return compose(name, list(overrides), return_hydra_config=with_hydra)
-    finally:
-        GlobalHydra.instance().hydra = running
 
 
 def build_spec(cfg: DictConfig) -> TaskSpec:
@@ -62,22 +29,26 @@ def build_spec(cfg: DictConfig) -> TaskSpec:
     return spec
 
 
-def build_attention(cfg: DictConfig) -> Callable[[AttentionDims], AttentionBackend]:
-    """What makes one layer's backend."""
-    settings = {key: value for key, value in attention_settings(cfg).items() if key != "name"}
-    make: Callable[[AttentionDims], AttentionBackend] = instantiate(settings)
-    return make
+def build_mixers(cfg: DictConfig) -> MakeMixers:
+    """What makes the layers' mixers: self-attention around the attention's backend, or `mixer=NAME`."""
+    from lra.model.mixer import mixer_layers
+    from lra.model.self_attention import attention_layers
 
-
-def attention_settings(cfg: DictConfig) -> dict[str, Any]:
-    """The attention's name and knobs, interpolations resolved."""
-    return plain(cfg.attention)
+    make = _instantiate_named(mixer_settings(cfg))
+    if mixes_by_attention(cfg):
+        return partial(attention_layers, make_backend=make)
+    return partial(mixer_layers, make_mixer=make)
 
 
 def build_model(cfg: DictConfig) -> nn.Module:
-    """The classifier of the task, the attention and the protocol."""
-    model: nn.Module = instantiate(cfg.model)(build_spec(cfg), build_attention(cfg))
+    """The classifier of the task, the attention or mixer, and the protocol."""
+    model: nn.Module = _instantiate_named(plain(cfg.model))(build_spec(cfg), build_mixers(cfg))
     return model
+
+
+def _instantiate_named(settings: dict[str, Any]) -> Any:
+    """What a group's settings describe; its name is for people."""
+    return instantiate({key: value for key, value in settings.items() if key != "name"})
 
 
 def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
@@ -95,30 +66,8 @@ def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
         num_classes=spec.num_classes,
         make_optimizer=lambda model: group_parameters(model, make_optimizer, groups),
         make_schedule=instantiate(cfg.recipe.schedule),
-        label=f"{cfg.task.name}/{cfg.attention.name}",
+        label=f"{cfg.task.name}/{method_name(cfg)}",
     )
-
-
-def check_folder_name(key: str, name: str) -> str:
-    """Give back the name of a folder below another one, or of one within it: `mine`, `mine/first`.
-
-    Raises:
-        UserError: for an empty, absolute, hidden or very long one, and for one that leads elsewhere.
-    """
-    for part in str(name).split("/"):
-        if not part or part.startswith(".") or "\\" in part or not part.isprintable():
-            raise UserError(f"{key}={name!s:.80} is no name for a folder below the others; type for example {key}=mine")
-    if len(str(name).encode()) > MOST_NAME_BYTES:
-        raise UserError(
-            f"{key}={name!s:.20}… has {len(str(name))} letters, more than a folder's name can have;"
-            f" type for example {key}=mine"
-        )
-    return str(name)
-
-
-def store_dir(cfg: DictConfig) -> Path:
-    """Folder of the task's prepared store."""
-    return Path(cfg.paths.data) / "stores" / cfg.task.name / cfg.size.name
 
 
 def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
@@ -180,50 +129,14 @@ def build_loggers(cfg: DictConfig, folder: Path, curves: Logger) -> list[Logger]
         return [curves]
     from lra.training.loggers import start_wandb, wandb_logger
 
-    task, attention = cfg.task.name, cfg.attention.name
+    task, method = cfg.task.name, method_name(cfg)
     run = start_wandb(
         folder,
         **plain(cfg.logger.wandb),
-        name=f"{task}/{attention}/{cfg.seed}",
+        name=f"{task}/{method}/{cfg.seed}",
         group=cfg.run_group,
         job_type=task,
-        tags=[task, attention, cfg.protocol.name, cfg.size.name],
+        tags=[task, method, cfg.protocol.name, cfg.size.name],
         config=plain(cfg),
     )
     return [curves, wandb_logger(run)]
-
-
-def plain(cfg: DictConfig) -> dict[str, Any]:
-    """A configuration node as plain containers, interpolations resolved."""
-    container = OmegaConf.to_container(cfg, resolve=True)
-    assert isinstance(container, dict)
-    return {str(key): value for key, value in container.items()}
-
-
-def settings(cfg: DictConfig) -> dict[str, Any]:
-    """What moves a number of the result, but the seed: the record holds it, and the run's folder is called after it."""
-    chosen = {group: plain(cfg[group]) for group in SETTINGS}
-    chosen["task"].pop("sizes", None)
-    trainer = {key: cfg.trainer[key] for key in TRAINER_SETTINGS}
-    if cfg.trainer.devices > 1:
-        trainer["devices"] = cfg.trainer.devices
-    if cfg.get("compile"):  # other roundings, other draws of dropout
-        trainer["compile"] = True
-    return {**chosen, "trainer": trainer}
-
-
-def config_hash(cfg: DictConfig) -> str:
-    """Eight hex digits that two runs share exactly when their settings are the same."""
-    return hash_of(settings(cfg))
-
-
-def run_dir(cfg: DictConfig) -> Path:
-    """The run's folder: a function of the settings, so the same command finds what it had begun."""
-    return run_folder(
-        Path(cfg.paths.runs),
-        check_folder_name("run_group", cfg.run_group),
-        **{group: check_folder_name(f"{group}.name", cfg[group].name) for group in NAMED},
-        steps=cfg.recipe.steps,
-        config_hash=config_hash(cfg),
-        seed=cfg.seed,
-    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -69,11 +70,15 @@ def _hear(number: int, _: FrameType | None) -> None:
 
 
 def _leave_terminal() -> None:
-    """A terminal that has hung up takes no more words; writing to it would be an error of its own."""
+    """A terminal that has hung up takes no more words; writing to it would be an error of its own.
+
+    Nor does it answer that it is a terminal, so every device of characters counts as one.
+    """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
-        if os.isatty(stream):
-            os.dup2(nowhere, stream)
+        with suppress(OSError):  # closed by the caller
+            if stat.S_ISCHR(os.fstat(stream).st_mode):
+                os.dup2(nowhere, stream)
     os.close(nowhere)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from lra.sweeps.lease import is_leased
 from lra.training.curves import read_curves
@@ -29,14 +30,22 @@ def hear_all_but(deaf_to: int | None) -> None:
 class Disturbed:
     """A command in a process of its own, whose descendants are known by a mark in their environment."""
 
-    def __init__(self, *words: str, data: Path, runs: Path, deaf_to: int | None = None, **env: str):
+    def __init__(
+        self,
+        *words: str,
+        data: Path,
+        runs: Path,
+        deaf_to: int | None = None,
+        program: tuple[str, ...] = ("-m", "lra"),
+        **env: str,
+    ):
         self.mark = f"{MARK}={uuid.uuid4().hex}"
         self.runs = runs
         name, value = self.mark.split("=")
         runs.mkdir(parents=True, exist_ok=True)
         self.log = (runs / "stderr").open("w+")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "lra", *words],
+            [sys.executable, *program, *words],
             cwd=runs.parent,
             env={
                 **os.environ,
@@ -78,9 +87,9 @@ class Disturbed:
 
 
 @contextmanager
-def disturbed(*words: str, data: Path, runs: Path, deaf_to: int | None = None, **env: str) -> Iterator[Disturbed]:
+def disturbed(*words: str, data: Path, runs: Path, **how: Any) -> Iterator[Disturbed]:
     """A command of which nothing outlives the block."""
-    command = Disturbed(*words, data=data, runs=runs, deaf_to=deaf_to, **env)
+    command = Disturbed(*words, data=data, runs=runs, **how)
     try:
         yield command
     finally:

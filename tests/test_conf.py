@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from lra import build
+from lra import build, config
 from lra.paths import conf_dir
 from lra.results.reference import PASS_BAND, paper_accuracy
 
@@ -29,7 +29,7 @@ STEPS = {  # Xiong et al. 2021, released code: batch, warm-up, steps, eval every
 @pytest.mark.parametrize("task, attention", CELLS)
 @pytest.mark.parametrize("protocol", names("protocol"))
 def test_every_cell_builds_and_learns_something(task, attention, protocol):
-    cfg = build.load_config("train", [f"task={task}", f"attention={attention}", f"protocol={protocol}", "size=tiny"])
+    cfg = config.load_config("train", [f"task={task}", f"attention={attention}", f"protocol={protocol}", "size=tiny"])
     spec, model = build.build_spec(cfg), build.build_model(cfg)
     assert spec.seq_len <= (1024 if task == "pathx" else 256)
     tokens = torch.randint(0, min(16, spec.vocab_size), (2, spec.num_sequences, spec.seq_len))
@@ -42,11 +42,11 @@ def test_every_cell_builds_and_learns_something(task, attention, protocol):
 
 @pytest.mark.parametrize("task", STEPS)
 def test_recipes_are_the_papers(task):
-    cfg = build.load_config("train", [f"task={task}"])
+    cfg = config.load_config("train", [f"task={task}"])
     batch, warmup, steps, every = STEPS[task]
     assert (cfg.recipe.batch_size, cfg.recipe.steps, cfg.recipe.eval_every) == (batch, steps, every)
     assert cfg.recipe.warmup_fraction * steps == pytest.approx(warmup)
-    optimizer = build.plain(cfg.recipe.optimizer)
+    optimizer = config.plain(cfg.recipe.optimizer)
     assert (optimizer["lr"], optimizer["betas"], optimizer["eps"], optimizer["weight_decay"]) == (
         1e-4,
         [0.9, 0.999],
@@ -60,18 +60,18 @@ def test_every_file_composes(group, name):
     override = f"{'+' if group in ('experiment', 'sweep') else ''}{group}={name}"
     if group in ("experiment", "sweep"):
         override = f"{group}={name}"
-    build.config_hash(build.load_config("train", [override]))
+    config.config_hash(config.load_config("train", [override]))
 
 
 @pytest.mark.parametrize("task, masked", [("listops", True), ("text", True), ("image", False), ("pathfinder", False)])
 def test_pixels_are_masked_under_paper_alone(task, masked):
-    assert build.load_config("train", [f"task={task}", "protocol=paper"]).task.mask_zero is True
-    assert build.load_config("train", [f"task={task}", "protocol=clean"]).task.mask_zero is masked
+    assert config.load_config("train", [f"task={task}", "protocol=paper"]).task.mask_zero is True
+    assert config.load_config("train", [f"task={task}", "protocol=clean"]).task.mask_zero is masked
 
 
 def test_the_runs_folder_depends_on_what_moves_a_number_and_on_nothing_else():
     def folder(*words: str):
-        return build.run_dir(build.load_config("train", words))
+        return config.run_dir(config.load_config("train", words))
 
     base = folder()
     for same in (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from lra.ops.packing import Packing
+from lra.packed.packing import Packing
 
 
 @dataclass(frozen=True, kw_only=True)

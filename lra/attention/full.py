@@ -10,10 +10,10 @@ from torch import Tensor
 from torch.nn.functional import dropout, scaled_dot_product_attention
 
 from lra.attention.base import AttentionBackend, AttentionDims
-from lra.ops.dropout import DropoutMasks
-from lra.ops.packed_attention import dropout_attention, exact_attention_packed
-from lra.ops.packing import Packing
 from lra.ops.softmax import attendable, masked_softmax
+from lra.packed.attention import dropout_attention, exact_attention_packed
+from lra.packed.dropout import DropoutMasks
+from lra.packed.packing import Packing
 from lra.types import UserError
 
 KERNELS = ("fused", "math")

@@ -13,11 +13,12 @@ from torch import Tensor, nn
 from torch.nn.functional import conv2d, scaled_dot_product_attention
 
 from lra.attention.base import AttentionBackend, AttentionDims
-from lra.attention.packed_nystrom import packed_nystrom
-from lra.ops.landmarks import Segments, padded_segment_means, valid_segment_means, valid_segments
-from lra.ops.packing import Packing
+from lra.ops.landmarks import padded_segment_means, valid_segment_means, valid_segments
 from lra.ops.pseudo_inverse import exact_pinv, iterative_pinv
 from lra.ops.softmax import attendable, exact_attention, masked_softmax
+from lra.packed.nystrom import packed_nystrom
+from lra.packed.packing import Packing
+from lra.packed.segments import Segments
 from lra.types import UserError
 
 CHOICES = {

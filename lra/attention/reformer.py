@@ -14,7 +14,7 @@ from torch.nn.functional import pad
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.ops.hashed_chunks import attend_chunks
 from lra.ops.hashing import bucket_factors, draw_rotations, hash_buckets, hash_order
-from lra.ops.packing import Packing
+from lra.packed.packing import Packing
 from lra.types import UserError
 
 CHOICES = {

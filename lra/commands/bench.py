@@ -47,6 +47,7 @@ def run(cfg: DictConfig) -> None:
     from lra import build
     from lra.commands.console import make_console
     from lra.commands.prepare import ensure_store
+    from lra.config import method_name
     from lra.training.run import prepare_machine
 
     console = make_console()
@@ -55,7 +56,7 @@ def run(cfg: DictConfig) -> None:
     pl.seed_everything(cfg.seed, workers=True, verbose=False)
     console.print(
         Text.assemble(
-            (f"{cfg.task.name}/{cfg.attention.name}", "bold"),
+            (f"{cfg.task.name}/{method_name(cfg)}", "bold"),
             f"  protocol {cfg.protocol.name}"
             f"  batch {cfg.recipe.batch_size}  {cfg.trainer.precision}  {build.device_name(cfg)}",
         )
@@ -68,6 +69,7 @@ def measure(cfg: DictConfig, console: Console) -> None:
     import torch
 
     from lra import build
+    from lra.config import method_name
     from lra.training import bench
 
     spec, machine = build.build_spec(cfg), build.build_machine(cfg)
@@ -97,7 +99,7 @@ def measure(cfg: DictConfig, console: Console) -> None:
     else:
         print_work(console, step, bench.medians(bare).total, device)
     if cfg.trace or cfg.debug.profiler:
-        trace = Path(cfg.trace or f"step-{cfg.task.name}-{cfg.attention.name}.trace.json")
+        trace = Path(cfg.trace or f"step-{cfg.task.name}-{method_name(cfg)}.trace.json")
         table, share = bench.profile_step(step, trace)
         if cfg.debug.profiler:
             console.print(table)

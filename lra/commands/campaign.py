@@ -34,10 +34,10 @@ class Campaign:
     """
 
     def __init__(self, verb: str, words: Sequence[str], *, beside: str | None = None):
-        from lra.build import load_config
         from lra.commands.output import check_out
         from lra.commands.overrides import check
         from lra.commands.settings import check_settings
+        from lra.config import load_config
         from lra.results.reference import REFERENCES
         from lra.sweeps.grid import make_cells, sweep_names
 

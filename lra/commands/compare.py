@@ -52,17 +52,17 @@ def show(campaign: Campaign, console: Console) -> None:
 
 def _baseline(campaign: Campaign, records: list[Record]) -> str | None:
     """The variant whose settings are nearest to the first cell's of which there are records of the attention."""
-    from lra import build
+    from lra import config
     from lra.results.settings import flat
     from lra.results.variants import group_by_variant
 
     groups = group_by_variant(records)
     for cell in campaign.cells:
-        wanted = set(flat(build.settings(cell.cfg)).items())
+        wanted = set(flat(config.settings(cell.cfg)).items())
         apart = {
             name: len(wanted ^ set(flat(members[0]["settings"]).items()))
             for name, members in groups.items()
-            if _has_knobs(build.attention_settings(cell.cfg), members[0])
+            if _has_knobs(config.mixer_settings(cell.cfg), members[0])
         }
         if apart:
             return min(apart, key=lambda name: apart[name])
@@ -71,5 +71,6 @@ def _baseline(campaign: Campaign, records: list[Record]) -> str | None:
 
 def _has_knobs(wanted: dict[str, Any], record: Record) -> bool:
     """Whether a record is of an attention with these knobs; it may lack some."""
-    settings: dict[str, Any] = {**record["settings"]["attention"]}
-    return all(wanted.get(key) == value for key, value in settings.items())
+    settings = record["settings"]
+    knobs: dict[str, Any] = {**settings.get("attention", settings.get("mixer", {}))}
+    return all(wanted.get(key) == value for key, value in knobs.items())

@@ -9,12 +9,12 @@ from dataclasses import asdict
 
 def main(words: list[str]) -> int:
     """Print one estimate; returns the exit code."""
-    from lra import build
+    from lra import config
     from lra.commands.errors import explain
     from lra.sweeps.estimate import measure_here
 
     try:
-        print(json.dumps(asdict(measure_here(build.load_config("train", words)))))
+        print(json.dumps(asdict(measure_here(config.load_config("train", words)))))
     except Exception as error:
         print(explain(error), file=sys.stderr)
         return 2

@@ -9,7 +9,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from lra import build
+from lra import build, config
 from lra.files import replace_text
 from lra.results.correctness import pack_correct
 from lra.results.machine import git_commit, versions
@@ -64,13 +64,13 @@ def write_result(
             "schema_version": SCHEMA_VERSION,
             "identity": {
                 "task": cfg.task.name,
-                "attention": cfg.attention.name,
+                "attention": config.method_name(cfg),
                 "protocol": cfg.protocol.name,
                 "size": cfg.size.name,
                 "seed": cfg.seed,
                 "run_group": str(cfg.run_group),
             },
-            "settings": build.settings(cfg),
+            "settings": config.settings(cfg),
             "outcome": {
                 "test_accuracy": outcome.test_accuracy,
                 "test_loss": outcome.test_loss,
@@ -94,7 +94,7 @@ def write_result(
             **({} if approximation is None else {"approximation": approximation}),
             "provenance": {
                 "git_commit": git_commit(),
-                "config_hash": build.config_hash(cfg),
+                "config_hash": config.config_hash(cfg),
                 "data_sha256": datamodule.data_sha256,
                 "data_origin": datamodule.origin,
                 "data_check": "sha256" if cfg.check else "structure",
@@ -108,7 +108,7 @@ def write_result(
     learning_curve(
         curves,
         folder / "curve.png",
-        title=f"{cfg.task.name} / {cfg.attention.name}, {cfg.protocol.name}, {cfg.size.name}, seed {cfg.seed}",
+        title=f"{cfg.task.name} / {config.method_name(cfg)}, {cfg.protocol.name}, {cfg.size.name}, seed {cfg.seed}",
         majority_rate=majority,
         paper_accuracy=beside(record, "paper"),
     )

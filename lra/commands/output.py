@@ -82,7 +82,7 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
 
 def _log(campaign: Campaign, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
     """A W&B run of the group's own that holds the table and the figures."""
-    from lra import build
+    from lra import config
     from lra.training.loggers import finish_wandb, log_table, start_wandb
 
     cfg = campaign.cells[0].cfg
@@ -92,7 +92,7 @@ def _log(campaign: Campaign, console: Console, name: str, table: TextTable, figu
     folder.mkdir(parents=True, exist_ok=True)
     run = start_wandb(
         folder,
-        **build.plain(cfg.logger.wandb),
+        **config.plain(cfg.logger.wandb),
         name=name,
         group=str(cfg.run_group),
         job_type=campaign.verb,

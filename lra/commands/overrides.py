@@ -11,8 +11,8 @@ from hydra.core.override_parser.types import Override, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
-from lra.build import load_config
 from lra.commands.settings import NUMBERS, check_value
+from lra.config import load_config
 from lra.paths import conf_dir
 from lra.types import UserError
 

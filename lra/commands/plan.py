@@ -85,7 +85,7 @@ def _print_kind(console: Console, width: int, cells: list[Cell], missing: list[C
 
 
 def _name(cells: list[Cell]) -> str:
-    return f"{cells[0].cfg.task.name}/{cells[0].cfg.attention.name}{cells[0].apart}"
+    return f"{cells[0].cfg.task.name}/{cells[0].choice('attention')}{cells[0].apart}"
 
 
 def _line(width: int, name: str, *columns: str) -> str:

@@ -34,34 +34,34 @@ if TYPE_CHECKING:
 
 def run(cfg: DictConfig) -> None:
     """Make the store, or check the one that is there."""
-    from lra import build
+    from lra import config
     from lra.commands.console import make_console
     from lra.data.store import verify_store
 
     console = make_console()
     if cfg.check:
-        verify_store(build.store_dir(cfg))
-        console.print(f"every array is what it was when it was made: {build.store_dir(cfg)}")
+        verify_store(config.store_dir(cfg))
+        console.print(f"every array is what it was when it was made: {config.store_dir(cfg)}")
         return
     made = ensure_store(cfg, console, force=cfg.force)
     if not made:
         from data_prep.unfinished import remove_leftovers
 
-        remove_leftovers(build.store_dir(cfg))
+        remove_leftovers(config.store_dir(cfg))
         console.print("prepared already; force=true makes it again")
-    print_store(console, build.store_dir(cfg))
+    print_store(console, config.store_dir(cfg))
 
 
 def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> bool:
     """Make the task's store if it is missing; returns whether it had to be made."""
-    from lra import build
+    from lra import build, config
 
-    spec, folder = build.build_spec(cfg), build.store_dir(cfg)
+    spec, folder = build.build_spec(cfg), config.store_dir(cfg)
     from lra.data.manifest import MANIFEST, check_asked, read_manifest
 
     there = (folder / MANIFEST).exists()
     if there and not force:  # before any lock: a prepared store may lie where nothing can be written
-        check_asked(read_manifest(folder), folder, build.plain(cfg.task.data), cfg.source)
+        check_asked(read_manifest(folder), folder, config.plain(cfg.task.data), cfg.source)
         return False
     if not there:
         console.print(f"preparing {cfg.task.name} size={cfg.size.name} …")
@@ -69,7 +69,7 @@ def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> b
 
     prepare(
         spec,
-        build.plain(cfg.task.data),
+        config.plain(cfg.task.data),
         folder,
         source=cfg.source,
         verify=cfg.verify,

@@ -128,16 +128,16 @@ def _curves(records: list[Record], sources: list[Path]) -> dict[str, list[list[d
 
 def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:
     """Examples of each task whose store, of the same data as the records', is prepared here."""
-    from lra import build
+    from lra import build, config
     from lra.data.manifest import MANIFEST, read_manifest
     from lra.results.plots import contact_sheet
     from lra.results.report import Sample
 
     samples = []
     for task, size in sorted({(record["identity"]["task"], record["identity"]["size"]) for record in records}):
-        chosen = build.load_config("train", [f"task={task}", f"size={size}"])
+        chosen = config.load_config("train", [f"task={task}", f"size={size}"])
         chosen.paths = cfg.paths
-        folder = build.store_dir(chosen)
+        folder = config.store_dir(chosen)
         if not (folder / MANIFEST).exists():
             continue
         split = build.build_datamodule(chosen, build.build_spec(chosen)).splits["test"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
-from lra.build import check_folder_name
+from lra.config import check_folder_name
 from lra.types import UserError
 
 MOST_WHOLE = 2**31 - 1

@@ -58,11 +58,12 @@ def show_model(cfg: DictConfig) -> None:
 
     from lra import build
     from lra.commands.console import make_console, print_table
+    from lra.config import method_name
     from lra.model.classifier import count_parameters
 
     console = make_console()
     spec, model = build.build_spec(cfg), build.build_model(cfg)
-    table = Table(title=f"{cfg.task.name} / {cfg.attention.name}, protocol {cfg.protocol.name}; batch of 1")
+    table = Table(title=f"{cfg.task.name} / {method_name(cfg)}, protocol {cfg.protocol.name}; batch of 1")
     for name in ("layer", "kind", "output", "parameters"):
         table.add_column(name, justify="right" if name == "parameters" else "left", no_wrap=True)
     for name, kind, shape, parameters in layers(model, spec.num_sequences, spec.seq_len):
@@ -86,6 +87,7 @@ def with_full_attention(cfg: DictConfig) -> DictConfig:
 
     other = cfg.copy()
     other.attention = OmegaConf.load(conf_dir() / "attention" / "full.yaml")
+    other.mixer = OmegaConf.load(conf_dir() / "mixer" / "attention.yaml")
     return other
 
 
@@ -98,6 +100,7 @@ def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str
     from torch import Tensor, nn
 
     from lra.attention.base import AttentionBackend
+    from lra.model.classifier import SequenceClassifier
 
     rows: dict[str, tuple[str, str, str, int]] = {}
 
@@ -115,5 +118,6 @@ def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str
             module.register_forward_hook(note(name))
     tokens = torch.ones(1, num_sequences, seq_len, dtype=torch.long)
     with torch.no_grad():
-        model.eval()(tokens, None, packed=False)  # the form that calls each layer
+        ours = {"packed": False} if isinstance(model, SequenceClassifier) else {}  # the form that calls each layer
+        model.eval()(tokens, None, **ours)
     return list(rows.values())

@@ -25,7 +25,7 @@ SHEET = 64  # images on a contact sheet
 
 def show_data(cfg: DictConfig) -> None:
     """Print examples of a task and the statistics of its store; of images, write a contact sheet too."""
-    from lra import build
+    from lra import build, config
     from lra.commands.console import make_console
     from lra.commands.prepare import ensure_store, print_store
     from lra.data.manifest import SPLITS
@@ -50,7 +50,7 @@ def show_data(cfg: DictConfig) -> None:
     if hasattr(task, "square"):
         folder = Path(cfg.paths.runs) / "show"
         _write_sheet(console, folder / f"{cfg.task.name}-{cfg.size.name}-{cfg.split}.png", split, task.square)
-    print_store(console, build.store_dir(cfg))
+    print_store(console, config.store_dir(cfg))
 
 
 def _print_lengths(console: Console, split: Split) -> None:

@@ -12,9 +12,9 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from lra.build import check_folder_name
 from lra.commands.settings import check_settings
 from lra.commands.stored_version import RETRAIN, TARGET, check_version
+from lra.config import check_folder_name
 from lra.paths import conf_dir
 from lra.types import UserError
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from lra import build
+from lra import config
 from lra.commands.settings import NUMBERS, PAIRS, WORDS
 from lra.paths import conf_dir
 from lra.results.record import read_record
 from lra.types import UserError
 
-PARTS = (*build.SETTINGS, "trainer", "seed")  # what a model and its data are built from
+PARTS = (*config.SETTINGS, "trainer", "seed")  # what a model and its data are built from
 LATER = {"recipe.parameter_groups", "task.longest"}  # runs of before do without
 NOT_BUILT_FROM = ("task.sizes.", "task.data.")  # the store has been made from them
 TARGET = "_target_"
@@ -44,11 +44,11 @@ def check_version(cfg: DictConfig, folder: Path, conf_folders: Sequence[Path]) -
 def _todays(cfg: DictConfig, conf_folders: Sequence[Path]) -> dict[str, Any]:
     """What `lra train` would use for a run of these names."""
     words = []
-    for group in build.NAMED:
+    for group in config.NAMED:
         name = cfg[group].get("name")
         if not isinstance(name, str):
             raise UserError(f"{group}.name={name} is not a word; {RETRAIN}")
-        build.check_folder_name(f"{group}.name", name)
+        config.check_folder_name(f"{group}.name", name)
         if not any((place / group / f"{name}.yaml").is_file() for place in conf_folders):
             raise UserError(
                 f"{group}.name={name} is not in this conf tree; {RETRAIN}"
@@ -56,7 +56,7 @@ def _todays(cfg: DictConfig, conf_folders: Sequence[Path]) -> dict[str, Any]:
             )
         words.append(f"{group}='{name}'")
     own = [f"file://{place}" for place in conf_folders if place != conf_dir()]
-    return build.plain(build.load_config("train", [*words, *([f"hydra.searchpath={own}"] if own else [])]))
+    return config.plain(config.load_config("train", [*words, *([f"hydra.searchpath={own}"] if own else [])]))
 
 
 def _compare(key: str, stored: Any, today: Any, folder: Path) -> None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import stat
 import sys
 from typing import Any, TextIO
 
 
 class _PipeProof(io.FileIO):
-    """A descriptor of which nothing is heard once its reader has gone, as with `| head -1`."""
+    """A descriptor of which nothing is heard once its reader has gone, as with `| head -1` or a closed terminal."""
 
     def write(self, data: Any, /) -> int:
-        """Write; to nowhere, and so for all who share the descriptor, from the first broken pipe on."""
+        """Write; to nowhere, and so for all who share the descriptor, from the time on when nobody reads."""
         try:
             return super().write(data)
-        except BrokenPipeError:
+        except OSError as error:
+            terminal = error.errno == errno.EIO and stat.S_ISCHR(os.fstat(self.fileno()).st_mode)
+            if not terminal and not isinstance(error, BrokenPipeError):
+                raise
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.fileno())
             os.close(nowhere)

@@ -22,9 +22,8 @@ def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced:
     from lra import build
     from lra.commands.prepare import ensure_store
     from lra.commands.set_aside import set_aside
-    from lra.signals import Stopped
     from lra.sweeps.lease import LeasedError, lease
-    from lra.training.checkpoints import what_is_saved
+    from lra.training.checkpoints import says_what_is_saved
     from lra.training.together import run_together
     from lra.types import BUSY, UserError
 
@@ -32,10 +31,7 @@ def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced:
     build.build_datamodule(cfg, build.build_spec(cfg))  # says what is wrong once, not once per process
     with lease(folder):  # says at once if another process has it; the first of the processes holds it then
         set_aside(folder, replaced)
-    try:
+    with says_what_is_saved(folder, cfg.recipe.steps):
         code, error = run_together(cfg.trainer.devices, list(HydraConfig.get().overrides.task))
-    except Stopped as stopped:
-        stopped.kept = what_is_saved(folder, cfg.recipe.steps)
-        raise
     if code:
         raise LeasedError(error) if code == BUSY else UserError(error)

@@ -39,7 +39,7 @@ def run(cfg: DictConfig) -> None:
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
 
-    from lra import build
+    from lra import config
     from lra.commands.console import make_console
     from lra.commands.summary import print_summary
     from lra.commands.together import train_together
@@ -53,7 +53,7 @@ def run(cfg: DictConfig) -> None:
     if launched:
         end_with(os.getppid())
     end_with_pool()
-    folder = build.run_dir(cfg)
+    folder = config.run_dir(cfg)
     record = read_record(folder)
     if record is not None and not cfg.force:
         sweeping = HydraConfig.get().mode is RunMode.MULTIRUN
@@ -77,7 +77,7 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
     from omegaconf import OmegaConf
     from rich.text import Text
 
-    from lra import build
+    from lra import build, config
     from lra.commands.outcome import check_same_data
     from lra.commands.prepare import ensure_store
     from lra.commands.set_aside import set_aside
@@ -86,6 +86,7 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
     from lra.files import replace_text
     from lra.model.classifier import count_parameters
     from lra.sweeps.lease import lease
+    from lra.training.checkpoints import says_what_is_saved
     from lra.training.ranks import rank
     from lra.training.run import quiet_lightning
 
@@ -93,20 +94,20 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
     spec = build.build_spec(cfg)
     ensure_store(cfg, console)
     first = rank(cfg.trainer.devices) == 0
-    with lease(folder) if first else nullcontext():
+    with lease(folder) if first else nullcontext(), says_what_is_saved(folder, cfg.recipe.steps):
         pl.seed_everything(cfg.seed, workers=True, verbose=False)
         datamodule = build.build_datamodule(cfg, spec)
         module = build.build_module(cfg, spec)
         if first:
             if cfg.check:
-                verify_store(build.store_dir(cfg))
+                verify_store(config.store_dir(cfg))
             set_aside(folder, replaced)
             replace_text(folder / "config.yaml", OmegaConf.to_yaml(cfg, resolve=True))
             check_same_data(folder, datamodule.data_sha256)
         parameters = count_parameters(module.model)
         console.print(
             Text.assemble(
-                (f"{cfg.task.name}/{cfg.attention.name}", "bold"),
+                (f"{cfg.task.name}/{config.method_name(cfg)}", "bold"),
                 f"  protocol {cfg.protocol.name}  seed {cfg.seed}"
                 f"  {parameters:,} parameters  {cfg.recipe.steps:,} steps of {cfg.recipe.batch_size}"
                 f"  on {cfg.trainer.accelerator}\n{folder}",
@@ -122,10 +123,9 @@ def _fit_and_test(
 ) -> Record | None:
     from lra import build
     from lra.commands.outcome import write_result
-    from lra.signals import Stopped
     from lra.training import run as training
     from lra.training.approximation import measure_approximation
-    from lra.training.checkpoints import BEST, LAST, saved_step, what_is_saved
+    from lra.training.checkpoints import BEST, LAST, saved_step
     from lra.training.curves import CurveLogger, read_curves
     from lra.training.loggers import finish_wandb, log_result
     from lra.training.memory import is_out_of_memory
@@ -174,9 +174,6 @@ def _fit_and_test(
         if not is_out_of_memory(error):
             raise
         memory_is_out = True  # what fits is tried when the error, which holds the tensors of the failed step, is gone
-    except Stopped as stopped:
-        stopped.kept = what_is_saved(folder, cfg.recipe.steps)
-        raise
     finally:
         if first and cfg.logger.wandb is not None:
             finish_wandb()

@@ -1,70 +1,16 @@
-"""One pre-LayerNorm encoder block: self-attention, then a feed-forward network.
+"""One pre-LayerNorm encoder block: a sequence mixer, then a feed-forward network.
 
-Letters: B sequences, L positions, D model width, H heads, E dims per head.
+Letters: B sequences, L positions, T real tokens of all sequences, D model width.
 """
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
 
-from lra.attention.base import AttentionBackend
-from lra.ops.dropout import DropoutMasks
-from lra.ops.fused_feed_forward import feed_forward_residual
-from lra.ops.fused_linear import norm_linear, project_residual
-from lra.ops.packing import Packing
-
-
-class QueryKeyValue(nn.Linear):
-    """One product makes queries, keys and values.
-
-    The same numbers as three biased Linear layers, whose initialisation depends on the number of inputs alone.
-
-    Args:
-        width: D.
-        inner: numbers of a token's query, over all heads; keys and values have as many.
-        biased: False leaves the biases unused, though they are parameters; the released Reformer layer does.
-    """
-
-    def __init__(self, width: int, inner: int, *, biased: bool):
-        super().__init__(width, 3 * inner)
-        self.biased = biased
-
-    def used_bias(self) -> Tensor:
-        """What is added; zeros for unused ones, which still have a gradient, of zeros: a parallel run wants one."""
-        return self.bias if self.biased else 0 * self.bias
-
-    def forward(self, x_BLD: Tensor) -> Tensor:
-        """Project `[B, L, D]` to `[B, L, 3 · inner]`."""
-        return linear(x_BLD, self.weight, self.used_bias())
-
-
-class SelfAttention(nn.Module):
-    """Projections around an attention backend.
-
-    The backend computes in float32 at least, whatever the precision around it.
-    """
-
-    def __init__(self, backend: AttentionBackend, *, width: int, num_heads: int, head_dim: int, dropout: float):
-        super().__init__()
-        self.num_heads, self.head_dim = num_heads, head_dim
-        self.qkv = QueryKeyValue(width, num_heads * head_dim, biased=backend.biased)
-        self.backend = backend
-        self.out = nn.Linear(num_heads * head_dim, width)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
-        """Attend within each sequence; `[B, L, D]` to `[B, L, D]`."""
-        batch, length, _ = x_BLD.shape
-        qkv = self.qkv(x_BLD).view(batch, length, 3, self.num_heads, self.head_dim)
-        q_BHLE, k_BHLE, v_BHLE = qkv.permute(2, 0, 3, 1, 4).unbind(0)
-        with torch.autocast(x_BLD.device.type, enabled=False):
-            least = torch.promote_types(q_BHLE.dtype, torch.float32)
-            mixed_BHLE = self.backend(q_BHLE.to(least), k_BHLE.to(least), v_BHLE.to(least), valid_BL)
-        mixed_BLD = mixed_BHLE.transpose(1, 2).reshape(batch, length, self.num_heads * self.head_dim)
-        out_BLD: Tensor = self.dropout(self.out(mixed_BLD.to(x_BLD.dtype)))
-        return out_BLD
+from lra.model.mixer import SequenceMixer
+from lra.packed.dropout import DropoutMasks
+from lra.packed.feed_forward import feed_forward_residual
+from lra.packed.packing import Packing
 
 
 class FeedForward(nn.Sequential):
@@ -79,38 +25,42 @@ class FeedForward(nn.Sequential):
             nn.Dropout(dropout),
         )
 
+    def residual_packed(self, x_TD: Tensor, norm: nn.LayerNorm, masks: DropoutMasks | None) -> Tensor:
+        """`x + self(norm(x))` for real tokens alone, `[T, D]`."""
+        up, _, _, down, _ = self
+        assert isinstance(up, nn.Linear)
+        assert isinstance(down, nn.Linear)
+        return feed_forward_residual(x_TD, norm.weight, norm.bias, up.weight, up.bias, down.weight, down.bias, masks)
+
 
 class EncoderBlock(nn.Module):
-    """`x + attention(norm(x))`, then `x + feed_forward(norm(x))`."""
+    """`x + dropout(mixer(norm(x)))`, then `x + feed_forward(norm(x))`.
 
-    def __init__(
-        self,
-        backend: AttentionBackend,
-        *,
-        width: int,
-        num_heads: int,
-        head_dim: int,
-        feed_forward: int,
-        dropout: float,
-    ):
+    Args:
+        mixer: of the layer.
+        feed_forward: hidden width.
+        dropout: in [0, 1).
+    """
+
+    def __init__(self, mixer: SequenceMixer, *, feed_forward: int, dropout: float):
         super().__init__()
-        self.attention_norm = nn.LayerNorm(width)
-        self.attention = SelfAttention(backend, width=width, num_heads=num_heads, head_dim=head_dim, dropout=dropout)
+        width = mixer.dims.width
+        self.mixer_norm = nn.LayerNorm(width)
+        self.mixer = mixer
+        self.dropout = nn.Dropout(dropout)
         self.feed_forward_norm = nn.LayerNorm(width)
         self.feed_forward = FeedForward(width=width, hidden=feed_forward, dropout=dropout)
 
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
-        """Transform `[B, L, D]`; `valid_BL` as in the attention contract."""
-        x_BLD = x_BLD + self.attention(self.attention_norm(x_BLD), valid_BL)
+        """Transform `[B, L, D]`; `valid_BL` as in the mixer's contract.
+
+        Who changes this changes `forward_packed` too: on a CPU that one runs. tests/model/test_packed.py compares them.
+        """
+        x_BLD = x_BLD + self.dropout(self.mixer(self.mixer_norm(x_BLD), valid_BL))
         x_BLD = x_BLD + self.feed_forward(self.feed_forward_norm(x_BLD))
         return x_BLD
 
     def forward_packed(self, x_TD: Tensor, packing: Packing, masks: DropoutMasks | None) -> Tensor:
-        """Transform the real tokens alone, `[T, D]`."""
-        norm, attention, qkv = self.attention_norm, self.attention, self.attention.qkv
-        qkv_PTD = norm_linear(x_TD, norm.weight, norm.bias, qkv.weight, qkv.used_bias(), planes=3)
-        mixed_TD = attention.backend.forward_packed(qkv_PTD, packing)
-        x_TD = project_residual(x_TD, mixed_TD, attention.out.weight, attention.out.bias, masks)
-        norm, up, down = self.feed_forward_norm, self.feed_forward[0], self.feed_forward[3]
-        assert isinstance(up, nn.Linear) and isinstance(down, nn.Linear)  # noqa: PT018 - one fact
-        return feed_forward_residual(x_TD, norm.weight, norm.bias, up.weight, up.bias, down.weight, down.bias, masks)
+        """The same for the real tokens alone, `[T, D]`, each of the two lines as one operator."""
+        x_TD = self.mixer.residual_packed(x_TD, self.mixer_norm, packing, masks)
+        return self.feed_forward.residual_packed(x_TD, self.feed_forward_norm, masks)

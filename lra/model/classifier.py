@@ -1,24 +1,22 @@
-"""The shared encoder with a classifier on top: everything of the model but the attention itself.
+"""The shared encoder with a classifier on top: everything of the model but the sequence mixers.
 
 Letters: B examples, N sequences per example, L positions, T real tokens, D model width, C classes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
 
-from lra.attention.base import AttentionBackend, AttentionDims
 from lra.model.block import EncoderBlock
 from lra.model.embedding import TokenPositionEmbedding
 from lra.model.groups import BatchGroups
 from lra.model.head import ClassifierHead
+from lra.model.mixer import MakeMixers, MixerDims
 from lra.model.pooling import make_pooling
-from lra.ops.dropout import DropoutMasks
-from lra.ops.packing import Packing
-from lra.types import TaskSpec
+from lra.packed.dropout import DropoutMasks
+from lra.packed.packing import Packing
+from lra.types import TaskSpec, UserError
 
 
 class Encoder(nn.Module):
@@ -26,7 +24,7 @@ class Encoder(nn.Module):
 
     def __init__(
         self,
-        make_attention: Callable[[AttentionDims], AttentionBackend],
+        make_mixers: MakeMixers,
         *,
         vocab_size: int,
         seq_len: int,
@@ -39,26 +37,16 @@ class Encoder(nn.Module):
         tied_layers: bool,
     ):
         super().__init__()
-        dims = AttentionDims(num_heads=num_heads, head_dim=head_dim, max_seq_len=seq_len)
+        dims = MixerDims(width=width, num_heads=num_heads, head_dim=head_dim, max_seq_len=seq_len, dropout=dropout)
         self.embedding = TokenPositionEmbedding(vocab_size=vocab_size, seq_len=seq_len, width=width, dropout=dropout)
-        backends = [make_attention(dims) for _ in range(1 if tied_layers else num_layers)]
-        for later in backends[1:]:
-            later.share_with(backends[0])
         blocks = [
-            EncoderBlock(
-                backend,
-                width=width,
-                num_heads=num_heads,
-                head_dim=head_dim,
-                feed_forward=feed_forward,
-                dropout=dropout,
-            )
-            for backend in backends
+            EncoderBlock(mixer, feed_forward=feed_forward, dropout=dropout)
+            for mixer in make_mixers(dims, 1 if tied_layers else num_layers)
         ]
         self.blocks = nn.ModuleList(blocks * num_layers if tied_layers else blocks)
         self.norm = nn.LayerNorm(width)
         self.dropout = dropout
-        self.batch_wide = any(backend.batch_wide for backend in backends)
+        self.batch_wide = any(block.mixer.batch_wide for block in blocks)
 
     def forward(self, tokens_BL: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Encode token ids `[B, L]` to `[B, L, D]`; what stands at padded positions is not to be used."""
@@ -78,8 +66,11 @@ class Encoder(nn.Module):
         return x_TD
 
 
-def pays_packed(device: torch.device) -> bool:
-    """True where packed tokens pay and work: on a CPU, neither compiled nor in mixed precision."""
+PACKED = {"auto": None, "true": True, "false": False}
+
+
+def works_packed(device: torch.device) -> bool:
+    """True where packed tokens work, and pay: on a CPU, neither compiled nor in mixed precision."""
     return device.type == "cpu" and not torch.compiler.is_compiling() and not torch.is_autocast_enabled("cpu")
 
 
@@ -88,25 +79,30 @@ class SequenceClassifier(nn.Module):
 
     Args:
         spec: the task.
-        make_attention: builds one layer's attention backend from the encoder's dims.
+        make_mixers: builds the layers' mixers from the encoder's dims and their number.
         num_layers: encoder blocks.
         width: D.
         num_heads: attention heads.
         head_dim: dims per head.
         feed_forward: hidden width of the feed-forward networks.
         head_hidden: hidden width of the classifier head.
-        dropout: in [0, 1), after the embedding, attention, GELU and feed-forward.
+        dropout: in [0, 1), after the embedding, mixer, GELU and feed-forward.
         tied_layers: one block is run `num_layers` times, as the released code offers.
         pooling: `padded_mean` or `valid_mean`, see `MaskedMean`, or `cls`, see `FirstVector`.
         batch_constant_sides: `separate` or `together`: over which sequences of a batch an attention takes its
             batch-wide constants, if it has any; see `BatchGroups`.
         batch_constant_examples: over how many examples at most; None for the whole batch.
+        packed: `auto` computes real tokens alone where that works and pays, see `works_packed`; True wants it, False
+            computes padding too. The logits are the same to rounding; dropout draws other masks.
+
+    Raises:
+        UserError: for an unknown `packed`, `pooling` or `batch_constant_sides`.
     """
 
     def __init__(
         self,
         spec: TaskSpec,
-        make_attention: Callable[[AttentionDims], AttentionBackend],
+        make_mixers: MakeMixers,
         *,
         num_layers: int,
         width: int,
@@ -119,10 +115,14 @@ class SequenceClassifier(nn.Module):
         pooling: str,
         batch_constant_sides: str,
         batch_constant_examples: int | None,
+        packed: str | bool = "auto",
     ):
         super().__init__()
+        if str(packed).lower() not in PACKED:
+            raise UserError(f"model.packed={packed} is not known; choose one of {', '.join(PACKED)}")
+        self.packed = PACKED[str(packed).lower()]
         self.encoder = Encoder(
-            make_attention,
+            make_mixers,
             vocab_size=spec.vocab_size,
             seq_len=spec.seq_len,
             num_layers=num_layers,
@@ -142,11 +142,16 @@ class SequenceClassifier(nn.Module):
     def forward(self, tokens_BNL: Tensor, valid_BNL: Tensor | None, *, packed: bool | None = None) -> Tensor:
         """Classify `[B, N, L]` token ids; returns logits `[B, C]`.
 
-        `packed` computes real tokens alone, or padding too; by default the first where it pays, see `pays_packed`.
-        The logits are the same to rounding.
+        `packed` stands in for the model's own choice in this one call.
+
+        Raises:
+            UserError: when real tokens alone are wanted where that does not work.
         """
+        packed = self.packed if packed is None else packed
+        if packed and not works_packed(tokens_BNL.device):
+            raise UserError("model.packed=true works on a CPU in float32, not compiled; type model.packed=auto")
         if packed is None:
-            packed = pays_packed(tokens_BNL.device)
+            packed = works_packed(tokens_BNL.device)
         pool = self._pool_packed if packed else self._pool
         tokens_BNL, valid_BNL = self.pooling.mark(tokens_BNL, valid_BNL)
         if self.encoder.batch_wide:

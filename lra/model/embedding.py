@@ -8,9 +8,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from lra.ops.dropout import DropoutMasks
-from lra.ops.packed_ends import embed
-from lra.ops.packing import Packing
+from lra.packed.dropout import DropoutMasks
+from lra.packed.ends import embed
+from lra.packed.packing import Packing
 
 
 class TokenPositionEmbedding(nn.Module):

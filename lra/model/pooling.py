@@ -8,8 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from lra.ops.packed_ends import norm_sum
-from lra.ops.packing import Packing
+from lra.packed.ends import norm_sum
+from lra.packed.packing import Packing
 from lra.types import UserError
 
 MEANS = ("padded_mean", "valid_mean")

@@ -7,11 +7,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import embedding_bag, pad
-
-from lra.ops.packing import Packing
-
-ADDED_ROWS = 4096  # tokens whose gradients are added at once, so that they stay in cache
+from torch.nn.functional import pad
 
 
 def padded_segment_means(x_BHLE: Tensor, num_landmarks: int) -> Tensor:
@@ -55,42 +51,3 @@ def valid_segment_means(x_BHLE: Tensor, segment_BL: Tensor, sizes_BM: Tensor) ->
     sums = rows.new_zeros(batch * (landmarks + 1), heads * dims).index_add(0, target.flatten(), rows)
     sums_BMHE = sums.view(batch, landmarks + 1, heads, dims)[:, :landmarks]
     return (sums_BMHE / sizes_BM.clamp(min=1)[..., None, None]).transpose(1, 2)
-
-
-class Segments:
-    """The segments of packed sequences, each a run of neighbouring packed tokens.
-
-    Args:
-        packing: of T tokens of B sequences.
-        num_landmarks: M.
-        kind: `padded` cuts the padded length, as `padded_segment_means`; `valid` each sequence's own tokens, as
-            `valid_segments`.
-    """
-
-    def __init__(self, packing: Packing, num_landmarks: int, kind: str):
-        if kind == "padded":
-            size = -(-packing.length // num_landmarks)
-            segment_T = packing.position_T // size
-            self.used = [num_landmarks] * packing.batch
-        else:
-            used_B = packing.counts_B.clamp(max=num_landmarks)
-            segment_T = packing.rank_T * used_B[packing.sequence_T] // packing.counts_B[packing.sequence_T]
-            self.used = used_B.tolist()
-        self.batch, self.num_landmarks = packing.batch, num_landmarks
-        self.segment_T = packing.sequence_T * num_landmarks + segment_T
-        ends = torch.bincount(self.segment_T, minlength=packing.batch * num_landmarks)
-        self.first_S = ends.cumsum(0) - ends
-        self.used_BM = ends.view(packing.batch, num_landmarks) > 0 if min(self.used) < num_landmarks else None
-        self.divisor_S1 = (torch.full_like(ends, size) if kind == "padded" else ends.clamp(min=1))[:, None]
-
-    def means(self, x_PTD: Tensor) -> Tensor:
-        """Means over the segments, `[P, B, M, D]`; zeros for one without a token."""
-        tokens = torch.arange(x_PTD.shape[1])
-        sums = torch.stack([embedding_bag(tokens, x_TD, self.first_S, mode="sum") for x_TD in x_PTD])
-        return (sums / self.divisor_S1).unflatten(1, (self.batch, self.num_landmarks))
-
-    def add_gradient(self, grad_PBMD: Tensor, grad_PTD: Tensor) -> None:
-        """Add the gradient of `means` to a gradient of tokens."""
-        for share_SD, grad_TD in zip(grad_PBMD.flatten(1, 2) / self.divisor_S1, grad_PTD, strict=True):
-            for rows, segment in zip(grad_TD.split(ADDED_ROWS), self.segment_T.split(ADDED_ROWS), strict=True):
-                rows += share_SD.index_select(0, segment)

@@ -57,7 +57,9 @@ def landmark_points(records: list[Record]) -> list[Point]:
 def _count(record: Record) -> int | None:
     """Landmarks; 0 where they were not recorded, None for exact attention."""
     return (
-        None if record["identity"]["attention"] == "full" else record["settings"]["attention"].get("num_landmarks", 0)
+        None
+        if record["identity"]["attention"] == "full"
+        else record["settings"].get("attention", {}).get("num_landmarks", 0)
     )
 
 

@@ -33,7 +33,7 @@ def _parts() -> dict[str, Any]:
 
 
 def paper_settings(task: str, attention: str) -> dict[str, Any] | None:
-    """Settings of the paper's run, as `lra.build.settings` gives them; None where the paper has no such cell."""
+    """Settings of the paper's run, as `lra.config.settings` gives them; None where the paper has no such cell."""
     parts = _parts()
     if task not in parts["task"] or attention not in parts["attention"]:
         return None

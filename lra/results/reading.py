@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 from lra.results.correctness import unpack_correct
 from lra.results.migration import RECORD_1, from_version_1
-from lra.results.schema import RECORD, SCHEMA_VERSION, Record
+from lra.results.schema import MIXERS, RECORD, SCHEMA_VERSION, Record, method_of
 from lra.results.settings import hash_of
 from lra.schema import checked
 from lra.types import UserError
@@ -68,13 +68,20 @@ def validated(value: Any, place: object) -> Record:
     return record
 
 
+NAMED: tuple[Literal["task", "protocol", "size"], ...] = ("task", "protocol", "size")
+
+
 def _contradictions(record: Record) -> Iterator[str]:
     """What in a record cannot be true together."""
     identity, settings, outcome = record["identity"], record["settings"], record["outcome"]
-    for key in ("task", "attention", "protocol", "size"):
-        said, name = identity[key], settings[key]["name"]
+    groups = [group for group in MIXERS if group in settings]
+    if len(groups) != 1:
+        yield f"settings has {' and '.join(groups) or 'neither attention nor mixer'}, where one of the two belongs"
+        return
+    pairs = [(key, identity[key], settings[key]["name"]) for key in NAMED]
+    for key, said, name in (*pairs, ("attention", identity["attention"], method_of(settings))):
         if said != name:
-            yield f"identity.{key}={said!r}, but settings.{key}.name={name!r}"
+            yield f"identity.{key}={said!r}, but settings name it {name!r}"
     steps = settings["recipe"]["steps"] if "recipe" in settings else outcome["steps"]
     if outcome["steps"] != steps or outcome["best_step"] > steps:
         yield f"outcome.steps={outcome['steps']}, best_step={outcome['best_step']}, but settings.recipe.steps={steps}"

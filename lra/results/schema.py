@@ -25,11 +25,15 @@ Count = Annotated[int, Field(ge=0, le=10**15)]
 Amount = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
 Error = Annotated[float, Field(ge=0, le=1e30, allow_inf_nan=False)]
 Settings = dict[str, Any]
+MIXERS: tuple[Literal["attention", "mixer"], ...] = ("attention", "mixer")  # a record has one of the two
 
 
 @with_config(CHECKED)
 class Identity(TypedDict):
-    """Which run it is; the names are those of its settings."""
+    """Which run it is; the names are those of its settings.
+
+    `attention` is what a row is called after: the attention, the mixer that stands in its place, or a whole model.
+    """
 
     task: Word
     attention: Word
@@ -77,13 +81,14 @@ class TrainerSettings(TypedDict):
 
 @with_config(CHECKED)
 class RunSettings(TypedDict):
-    """Everything that moves a number but the seed: what `lra.build.settings` gives and the configuration's hash is of.
+    """Everything that moves a number but the seed: what `lra.config.settings` gives and the configuration's hash is of.
 
-    Groups that are missing were not recorded.
+    Either `attention` or the `mixer` in its place is there. Other groups that are missing were not recorded.
     """
 
     task: TaskSettings
-    attention: AttentionSettings
+    attention: NotRequired[AttentionSettings]
+    mixer: NotRequired[Named]
     protocol: Named
     size: Named
     model: NotRequired[Settings]
@@ -156,6 +161,13 @@ class Record(TypedDict):
     cost: Cost
     approximation: NotRequired[Approximation]
     provenance: Provenance
+
+
+def method_of(settings: RunSettings) -> str | None:
+    """What the settings' row is called after: a model with a name of its own, else the attention or other mixer."""
+    mixers = [settings[group]["name"] for group in MIXERS if group in settings]
+    name: str | None = settings.get("model", {}).get("name") or (mixers[0] if len(mixers) == 1 else None)
+    return name
 
 
 RECORD: TypeAdapter[Record] = TypeAdapter(Record)

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 
 from lra.results.collect import data_of
 from lra.results.paper import paper_settings
-from lra.results.schema import Record
+from lra.results.schema import MIXERS, Record
 from lra.results.settings import NOT_RECORDED, Flat, branches, flat, in_words
 
-ORDER = ("attention", "model", "protocol", "size", "task", "data", "recipe", "trainer")
+ORDER = ("attention", "mixer", "model", "protocol", "size", "task", "data", "recipe", "trainer")
+METHODS = (*MIXERS, "model")
 OF_THE_TASK = ("task", "data", "recipe")
 Family = tuple[str, ...]
 
@@ -46,7 +47,9 @@ def _settings(record: Record, but: tuple[str, ...]) -> Flat:
     """What sets runs apart beside task, attention and seed."""
     data = {"origin": record["provenance"]["data_origin"], "content": data_of(record)}
     found = flat({**record["settings"], "data": data})
-    return {key: word for key, word in found.items() if key not in ("task.name", "attention.name", *but)}
+    row = record["identity"]["attention"]  # which the row is called after
+    said = {"task.name", *but, *(f"{group}.name" for group in METHODS if found.get(f"{group}.name") == in_words(row))}
+    return {key: word for key, word in found.items() if key not in said}
 
 
 def _usual(records: list[Record], settings: list[Flat]) -> dict[tuple[Family, str], str | None]:
@@ -66,7 +69,7 @@ def _papers(record: Record) -> Flat:
 
 def _most(key: str, counts: Counter[str], papers: str | None) -> str | None:
     """The most frequent value, of equals the paper's; None, which no value is, for a knob that has several."""
-    if key.startswith("attention.") and len(counts) > 1:
+    if key.startswith(("attention.", "mixer.")) and len(counts) > 1:
         return None
     return max(sorted(counts), key=lambda word: (counts[word], word == papers))
 
@@ -74,7 +77,7 @@ def _most(key: str, counts: Counter[str], papers: str | None) -> str | None:
 def _family(record: Record, key: str) -> Family:
     """Among which records a key's value has a usual one."""
     identity, group = record["identity"], key.split(".")[0]
-    if group == "attention":
+    if group in MIXERS:
         return (group, identity["attention"], identity["protocol"])
     if group == "protocol" and key != "protocol.name":
         return (group, identity["protocol"])
@@ -93,8 +96,14 @@ def _apart(record: Record, mine: Flat, usual: dict[tuple[Family, str], str | Non
             apart.append(key)
     group = {name: place for place, name in enumerate(ORDER)}
     apart.sort(key=lambda key: group.get(key.split(".")[0], len(ORDER)))
-    said = [f"{key.removeprefix('attention.').removesuffix('.name')}={mine[key]}" for key in apart]
+    said = [f"{_short(key)}={mine[key]}" for key in apart]
     return said + [f"{key} {NOT_RECORDED}" for key in branches(absent, mine)]
+
+
+def _short(key: str) -> str:
+    """`num_landmarks` for `attention.num_landmarks`, `protocol` for `protocol.name`."""
+    group, *rest = key.split(".")
+    return group if rest == ["name"] else ".".join(rest) if group in MIXERS else key.removesuffix(".name")
 
 
 def _unrecorded(members: list[Record], but: tuple[str, ...]) -> dict[int, list[str]]:

@@ -129,10 +129,10 @@ def measure_here(cfg: DictConfig) -> Estimate:
 
 def is_prepared(cfg: DictConfig) -> bool:
     """Whether the task's store is there."""
-    from lra import build
+    from lra import config
     from lra.data.manifest import MANIFEST
 
-    return (build.store_dir(cfg) / MANIFEST).exists()
+    return (config.store_dir(cfg) / MANIFEST).exists()
 
 
 def _examples_in_time(size: int, probe: int, probe_seconds: float) -> int:

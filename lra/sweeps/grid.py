@@ -13,11 +13,13 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig
 
-from lra import build
+from lra import config
 from lra.paths import conf_dir
 from lra.results.reading import NewerRecordError
 from lra.results.record import read_record
 from lra.types import UserError
+
+METHOD = ("attention", "mixer", "model")  # words that may name what mixes the sequence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +36,7 @@ class Cell:
     def cfg(self) -> DictConfig:
         """The configuration that the words give, composed when it is first asked for; seeds share the work."""
         seeds = [word for word in self.words if word.startswith("seed=")]
-        cfg = build.load_config("train", [word for word in self.words if word not in seeds])
+        cfg = config.load_config("train", [word for word in self.words if word not in seeds])
         for word in seeds:
             cfg.seed = int(word.removeprefix("seed="))
         return cfg
@@ -42,25 +44,28 @@ class Cell:
     @cached_property
     def folder(self) -> Path:
         """Where the run lies."""
-        return build.run_dir(self.cfg)
+        return config.run_dir(self.cfg)
 
     def choice(self, key: str) -> str:
-        """The name of the `task` or `attention`, or the `seed`; nothing is composed where a plain word says it."""
-        said = [word.split("=", 1)[1] for word in self.words if word.startswith((f"{key}=", f"{key}.name="))]
-        if len(said) == 1 and said[0].isalnum():
+        """The name of the `task` or the method (`attention`), or the `seed`; composed where no plain word says it."""
+        keys = METHOD if key == "attention" else (key,)
+        said = [word.split("=", 1)[1] for word in self.words if word.split("=")[0].split(".name")[0] in keys]
+        if len(said) == 1 and said[0].isalnum() and said[0] != config.ATTENTION:
             return said[0]
+        if key == "attention":
+            return config.method_name(self.cfg)
         return str(self.cfg.seed if key == "seed" else self.cfg[key].name)
 
     @property
     def name(self) -> str:
         """Short, for messages: `listops/nystrom seed 0`."""
-        return f"{self.cfg.task.name}/{self.cfg.attention.name} seed {self.cfg.seed}{self.apart}"
+        return f"{self.cfg.task.name}/{config.method_name(self.cfg)} seed {self.cfg.seed}{self.apart}"
 
     @property
     def apart(self) -> str:
         """What else was varied, such as ` num_landmarks=16`."""
-        varied = [word for word in self.words if word.startswith("attention.")]
-        return "".join(f" {word.removeprefix('attention.')}" for word in varied)
+        varied = [word for word in self.words if word.startswith(("attention.", "mixer."))]
+        return "".join(f" {word.split('.', 1)[1]}" for word in varied)
 
     @property
     def finished(self) -> bool:
@@ -78,20 +83,31 @@ def make_cells(sweep: str, words: Sequence[str]) -> list[Cell]:
 
     A word with several values multiplies, as in `lra train -m`; one with a single value holds for every cell.
     The file's order counts: what it names first changes slowest, so that one seed of everything comes first.
+    Mixers (`mixer=s4d,gated`) stand beside the attentions that were typed, or in place of the file's own.
     """
     params = {str(key): str(value) for key, value in _sweep_params(sweep).items()}
     fixed = [f"sweep={sweep}", "hydra.mode=RUN"]
     for one in OverridesParser.create().parse_overrides(list(words)):
-        if one.is_sweep_override() or one.key_or_group in params:
+        if one.is_sweep_override() or one.key_or_group in (*params, "mixer"):
             params[one.key_or_group] = str(one.input_line).split("=", 1)[1]
         else:
             fixed.append(str(one.input_line))
+    if "mixer" in params and any(word.startswith("attention=") for word in words):
+        params["mixer"] = f"{config.ATTENTION},{params['mixer']}"
     axes = [_words_of(key, values) for key, values in params.items()]
-    cells = []
+    cells: dict[tuple[str, ...], None] = {}
     for chosen in itertools.product(*axes):
         groups_first = sorted(chosen, key=lambda word: "." in word.split("=")[0])
-        cells.append(Cell(words=(*fixed, *groups_first)))
-    return cells
+        cells[tuple(_counting([*fixed, *groups_first]))] = None
+    return [Cell(words=words) for words in cells]
+
+
+def _counting(words: list[str]) -> list[str]:
+    """Beside a mixer that is no attention, words about the attention say nothing; without them its cells are one."""
+    mixer = next((word.split("=")[1] for word in words if word.startswith("mixer=")), config.ATTENTION)
+    if mixer == config.ATTENTION:
+        return [word for word in words if not word.startswith("mixer.")]
+    return [word for word in words if not word.startswith(config.ATTENTION)]
 
 
 def sweep_names() -> list[str]:
@@ -100,7 +116,7 @@ def sweep_names() -> list[str]:
 
 
 def _sweep_params(sweep: str) -> Any:
-    return build.load_config("train", [f"sweep={sweep}"], with_hydra=True).hydra.sweeper.params
+    return config.load_config("train", [f"sweep={sweep}"], with_hydra=True).hydra.sweeper.params
 
 
 def _words_of(key: str, values: str) -> list[str]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from pickle import UnpicklingError  # what torch raises; nothing here unpickles
 from typing import Any
@@ -12,6 +15,7 @@ import torch
 from lightning_fabric.plugins.io.checkpoint_io import CheckpointIO
 
 from lra.files import replace_bytes
+from lra.signals import Stopped
 from lra.types import UserError
 
 BEST, LAST = "best.ckpt", "last.ckpt"
@@ -40,11 +44,16 @@ def saved_step(path: Path) -> int:
     return int(read_checkpoint(path)["global_step"]) if path.exists() else 0
 
 
-def what_is_saved(folder: Path, steps: int) -> str:
-    """For the line of a stopped run of `steps` steps: what it can go on from."""
-    step = saved_step(folder / LAST)
-    kept = f"step {step:,} of {steps:,} is saved in {folder}" if step else "no step was saved yet"
-    return f"{kept}. The same command goes on from there."
+@contextmanager
+def says_what_is_saved(folder: Path, steps: int) -> Iterator[None]:
+    """Work on a run of `steps` steps: a stop of it says what it can go on from."""
+    try:
+        yield
+    except Stopped as stopped:
+        step = saved_step(folder / LAST)
+        kept = f"step {step:,} of {steps:,} is saved in {folder}" if step else "no step was saved yet"
+        stopped.kept = f"{kept}. The same command goes on from there."
+        raise
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
@@ -64,7 +73,13 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         raise UserError(f"{path} cannot be read as a checkpoint ({trouble}); move it away and train again")
     if not isinstance(checkpoint, dict) or not {"global_step", "state_dict"} <= checkpoint.keys():
         raise UserError(f"{path} is no checkpoint of lra; move it away and train again")
+    checkpoint["state_dict"] = {_current_name(name): weight for name, weight in checkpoint["state_dict"].items()}
     return checkpoint
+
+
+def _current_name(name: str) -> str:
+    """Of a weight: until there were other mixers than self-attention, a block called its mixer `attention`."""
+    return re.sub(r"(\bblocks\.\d+\.)attention(_norm)?\.", r"\1mixer\2.", name)
 
 
 def _damage(path: Path) -> str:

@@ -18,7 +18,7 @@ def group_parameters(
     """Make the optimizer of a model's parameters.
 
     Args:
-        model: whose parameters are found by name, such as `encoder.blocks.0.attention.out.bias`.
+        model: whose parameters are found by name, such as `encoder.blocks.0.mixer.out.bias`.
         make_optimizer: from parameters, or from dictionaries of them; torch's own classes do.
         groups: by name, each with `match`, a regular expression that is searched in the parameters' names, and with
             what the optimizer should know for them, such as `weight_decay` or `lr`. A parameter belongs to the first

@@ -12,7 +12,7 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from lra.attention.base import AttentionDims
-from lra.ops.packing import Packing
+from lra.packed.packing import Packing
 from lra.paths import conf_dir
 from tests.reference import attention as reference
 
@@ -75,8 +75,8 @@ def test_outputs_and_gradients_equal_the_slow_twin(name, protocol, length, maske
     """Catches `attention/nystrom.py`: `k_BHME.mT * self.dims.head_dim**-0.5` → `k_BHME.mT * self.dims.head_dim**+0.5`
     `ops/landmarks.py`: `cumsum(1) - 1` → `cumsum(1) - 0`
     `ops/landmarks.py`: `packing.position_T // size` → `packing.rank_T // size`
-    `ops/packed_convolution.py`: `filter_HF.flip(1)` → `filter_HF.flip(0)`
-    `ops/packed_softmax.py`: `bmm(weights_HMW.mT` → `bmm(weights_HMW.abs().sqrt().mT`
+    `packed/convolution.py`: `filter_HF.flip(1)` → `filter_HF.flip(0)`
+    `packed/softmax.py`: `bmm(weights_HMW.mT` → `bmm(weights_HMW.abs().sqrt().mT`
     `attention/packed_nystrom.py`: `add(grad_1, alpha=scale)` → `add(grad_1, alpha=1)`
     `attention/linformer.py`: `permute(1, 2, 0, 3)` → `permute(1, 2, 3, 0)`
     `attention/performer.py`: `else -0.25` → `else -0.35`

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lra.model.block import EncoderBlock
-from lra.ops.packing import Packing
+from lra.packed.packing import Packing
 from tests.attention.test_contract import DIMS, HEADS, PROTOCOLS, backend, inputs, mix
 from tests.reference.reformer import bucket_factors, lsh_attention
 
@@ -140,7 +140,7 @@ def test_unused_biases_change_nothing_and_get_zeros_as_gradient(form, biases):
             return block(x, None)
         return block.forward_packed(x.flatten(0, 1), packing, None).view_as(x)
 
-    bias, before = block.attention.qkv.bias, run()
+    bias, before = block.mixer.qkv.bias, run()
     (grad,) = torch.autograd.grad(before.square().sum(), bias)
     with torch.no_grad():
         bias.add_(torch.randn_like(bias))

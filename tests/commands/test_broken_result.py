@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 
-from lra.build import load_config, run_dir
 from lra.cli import main
+from lra.config import load_config, run_dir
 
 WORDS = ("size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
 

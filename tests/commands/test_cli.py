@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from lra.build import load_config
 from lra.cli import VERBS, main
+from lra.config import load_config
 from lra.data.manifest import MANIFEST
 from lra.results.reading import parse_record
 from tests.conftest import ROOT, lra, lra_here

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from omegaconf import OmegaConf
 
-from lra import build
+from lra import build, config
 from lra.cli import main
 from lra.commands.errors import explain
 from lra.commands.stored_config import read_stored_config
@@ -29,7 +29,7 @@ WRONG = ("x", -1, [], {}, None, True, 1.5)
 def stored():
     """From words to what config.yaml holds for them."""
     return {
-        name: OmegaConf.to_container(build.load_config("train", words), resolve=True) for name, words in CHOSEN.items()
+        name: OmegaConf.to_container(config.load_config("train", words), resolve=True) for name, words in CHOSEN.items()
     }
 
 
@@ -63,7 +63,7 @@ def read(folder: Path, config: dict) -> str:
         build.build_module(cfg, spec).configure_optimizers()
         build.build_machine(cfg)
         cfg.paths = {"data": "data"}  # the evaluating command's own
-        build.store_dir(cfg)
+        config.store_dir(cfg)
         assert cfg.task.mask_zero is not None
         assert cfg.protocol.test_last_batch
     except Exception as error:
@@ -135,7 +135,7 @@ def test_whatever_is_of_another_kind_is_foreseen(name, stored, tmp_path, todays)
 @pytest.fixture
 def todays(monkeypatch):
     """The same names give the same settings: composed once."""
-    compose = cache(build.load_config)
+    compose = cache(config.load_config)
     monkeypatch.setattr(build, "load_config", lambda name, words: compose(name, tuple(words)))
 
 

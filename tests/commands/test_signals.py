@@ -23,15 +23,13 @@ SETTINGS = (
     "callbacks.checkpoint_every_seconds=0", "logger=csv",
 )  # fmt: skip
 TRAIN = ("train", *SETTINGS)
-LAST_STEP = 12
 TOGETHER = (*TRAIN, "trainer=ddp")
 TABLE = ("table", "run", *SETTINGS, "task=listops", "attention=nystrom", "seed=0,1", "workers=2")
-WORDS = {"training": TRAIN, "test": TRAIN, "ddp": TOGETHER, "table": TABLE, "joblib": (*TABLE, "hydra/launcher=joblib")}
+WORDS = {"training": TRAIN, "ddp": TOGETHER, "table": TABLE, "joblib": (*TABLE, "hydra/launcher=joblib")}
 MOMENTS = {  # from the folder of runs, and the step from which they go on, to whether the moment has come
     "ddp": lambda runs, before=0: max(steps(runs), default=0) > before + 1,
     "table": lambda runs, before=0: max(steps(runs), default=0) > before + 1,
     "training": lambda runs, before=0: max(steps(runs), default=0) > before + 1,
-    "test": lambda runs, before=0: max(steps(runs, "dev/accuracy"), default=0) == LAST_STEP and bool(leased(runs)),
 }
 SIGNALS = pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
 
@@ -102,6 +100,31 @@ def test_one_signal_after_the_other_and_the_result_is_the_undisturbed_runs(where
         said = disturb(WORDS[where], lambda runs, before=before: MOMENTS[where](runs, before), number, data_dir, runs)
         assert {"table": "of 2 cells are finished"}.get(where, "of 12 is saved in") in said
     goes_on(WORDS[where], data_dir, runs, undisturbed)
+
+
+@pytest.mark.slow
+def test_signals_in_the_test_of_a_run(data_dir, tmp_path, undisturbed):
+    """Each begins the test anew, which is of the same weights."""
+    runs, begun = tmp_path / "runs", tmp_path / "begun"
+    program = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from lra.cli import main\n"
+        "from lra.training.module import ClassifierModule\n"
+        f"ClassifierModule.on_test_start = lambda _: Path({str(begun)!r}).touch()\n"
+        "sys.exit(main())\n"
+    )
+    words = (*TRAIN, "recipe.batch_size=1")  # 64 batches of the test
+    for number in CODES:
+        with disturbed(*words, data=data_dir, runs=runs, program=("-c", program)) as command:
+            command.until(begun.exists)
+            begun.unlink()
+            code = command.end(number)
+            check_the_end(command, number, code)
+            assert "step 12 of 12 is saved in" in command.error()
+        assert not outcomes(runs)
+        assert steps(runs, "test/accuracy") == [0]
+    goes_on(words, data_dir, runs, undisturbed)
 
 
 @pytest.mark.parametrize("seconds", [pytest.param(s, marks=[pytest.mark.slow] * (s != 0.3)) for s in (0.15, 0.3, 1, 3)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lra.build import load_config
+from lra.config import load_config
 from lra.data.datamodule import StoreDataModule
 from lra.data.dev import stratified, with_dev
 from lra.data.store import open_store

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from lra import build
+from lra import build, config
 from lra.cli import main
 from lra.data.manifest import MANIFEST
 from lra.data.store import open_store
@@ -27,7 +27,7 @@ def prepare(tmp_path, monkeypatch, capsys):
             assert len(err.strip().splitlines()) == 1, err
             return err
         folder = tmp_path / "data/stores" / task / size
-        cfg = build.load_config("prepare", [f"task={task}", f"size={size}"])
+        cfg = config.load_config("prepare", [f"task={task}", f"size={size}"])
         return json.loads((folder / MANIFEST).read_text()), open_store(folder, build.build_spec(cfg))
 
     return run

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from lra import build
+from lra import build, config
 from tests.attention.test_contract import NAMES
 from tests.pairs import each_and_all
 
@@ -31,7 +31,7 @@ def gradients(model, batch):
 def test_a_step_is_one_graph_with_the_same_numbers(task, attention):
     """The compiler's front end decides about breaks; what it hands on runs as it is, without a C++ compiler."""
     words = [f"task={task}", f"attention={attention}", "size=tiny", "model.dropout=0", "protocol=clean"]
-    cfg = build.load_config("train", [*words, *(["attention.attention_dropout=0"] if attention == "full" else [])])
+    cfg = config.load_config("train", [*words, *(["attention.attention_dropout=0"] if attention == "full" else [])])
     spec, model = build.build_spec(cfg), build.build_model(cfg).train()
     tokens = torch.randint(1, 16, (2, spec.num_sequences, spec.seq_len))
     tokens[0, :, 100:] = 0
@@ -48,7 +48,7 @@ def test_the_setting_reaches_the_model(monkeypatch):
     asked = []
     monkeypatch.setattr(torch.nn.Module, "compile", lambda self, **how: asked.append(how))
     for words in ([], ["compile=true"]):
-        cfg = build.load_config("train", ["size=tiny", *words])
+        cfg = config.load_config("train", ["size=tiny", *words])
         build.build_module(cfg, build.build_spec(cfg))
     assert asked == [{"fullgraph": True}], "off by default; a break in the graph is an error"
 

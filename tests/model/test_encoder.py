@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from lra import build
+from lra import build, config
 from lra.model.classifier import count_parameters
 from lra.model.pooling import MaskedMean
 from tests.reference.model import PlainClassifier
@@ -34,7 +34,7 @@ RELEASED = [
 
 
 def cfg_of(*overrides: str):
-    return build.load_config("train", overrides)
+    return config.load_config("train", overrides)
 
 
 @pytest.mark.parametrize("task, attention, parameters", RELEASED)
@@ -60,7 +60,7 @@ def test_outputs_and_gradients_equal_the_model_as_the_paper_wrote_it(protocol):
         ours.square().sum().backward()
         theirs.square().sum().backward()
         torch.testing.assert_close(model.encoder.embedding.token.weight.grad, plain.token.weight.grad)
-        grad = model.encoder.blocks[0].attention.backend.value_skip.grad
+        grad = model.encoder.blocks[0].mixer.backend.value_skip.grad
         torch.testing.assert_close(grad, plain.blocks[0].attention.conv.weight.grad[:, 0, :, 0])
 
 
@@ -89,7 +89,7 @@ def test_embeddings_start_as_the_released_code_has_them():
     for table in (model.encoder.embedding.token.weight, model.encoder.embedding.position):
         assert table.std().item() == pytest.approx(0.02, rel=0.1)
     bound = 1 / math.sqrt(64)
-    for linear in (model.encoder.blocks[0].attention.qkv, model.encoder.blocks[0].attention.out):
+    for linear in (model.encoder.blocks[0].mixer.qkv, model.encoder.blocks[0].mixer.out):
         assert bound * 0.9 < linear.weight.abs().max() <= bound
 
 
@@ -105,7 +105,7 @@ def test_pooling_divides_by_what_its_name_says(over, expected):
 def test_attention_computes_in_float32_under_mixed_precision():
     model = build.build_model(cfg_of("size=tiny")).eval()
     seen = []
-    backend = model.encoder.blocks[0].attention.backend
+    backend = model.encoder.blocks[0].mixer.backend
     backend.register_forward_hook(lambda module, inputs, output: seen.append((inputs[0].dtype, output.dtype)))
     with torch.autocast("cpu", torch.bfloat16):
         model(torch.randint(1, 16, (2, 1, 256)), None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lra import build
+from lra import build, config
 from lra.model.groups import BatchGroups
 from lra.types import UserError
 from tests.reference.model import PlainClassifier
@@ -19,7 +19,7 @@ BATCH_WIDE = ("nystrom", "performer")
 def model_of(*words: str):
     """A model in float64 without dropout whose weights are large enough for the constants to matter."""
     torch.manual_seed(0)
-    cfg = build.load_config("train", ["size=tiny", "model.dropout=0.0", *words])
+    cfg = config.load_config("train", ["size=tiny", "model.dropout=0.0", *words])
     model = build.build_model(cfg).double()
     for parameter in model.parameters():
         parameter.data.add_(torch.randn_like(parameter), alpha=0.1)

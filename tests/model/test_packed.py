@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lra import build
+from lra import build, config
 from tests.attention.test_contract import CELLS
 
 TASKS = {"listops": 1, "retrieval": 2, "pathfinder": 1}
@@ -36,7 +36,7 @@ def test_packed_equals_padded(task, attention, protocol):
     words = [f"task={task}", f"attention={attention}", f"protocol={protocol}", "size=tiny", "model.dropout=0"]
     if attention == "full":
         words.append("attention.attention_dropout=0")
-    model = build.build_model(build.load_config("train", words)).double()
+    model = build.build_model(config.load_config("train", words)).double()
     for parameter in model.parameters():  # gains other than 1 and shifts other than 0
         parameter.data.add_(torch.randn_like(parameter), alpha=0.1)
     tokens, valid = batch_of(task, protocol)
@@ -47,7 +47,7 @@ def test_packed_equals_padded(task, attention, protocol):
 
 
 def test_on_a_cpu_the_real_tokens_alone_are_computed():
-    model = build.build_model(build.load_config("train", ["size=tiny"]))
+    model = build.build_model(config.load_config("train", ["size=tiny"]))
     seen = []
     block = model.encoder.blocks[0]
     block.forward_packed = lambda x, packing, masks: seen.append(x.shape) or x
@@ -57,7 +57,7 @@ def test_on_a_cpu_the_real_tokens_alone_are_computed():
 
 
 def test_dropout_repeats_with_the_generator_and_stops_in_evaluation():
-    model = build.build_model(build.load_config("train", ["size=tiny"])).train()
+    model = build.build_model(config.load_config("train", ["size=tiny"])).train()
     tokens, valid = batch_of("listops", "paper")
 
     def logits(seed):

@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from lra.ops import pseudo_inverse
-from lra.ops.landmarks import Segments, padded_segment_means, valid_segment_means, valid_segments
-from lra.ops.packing import Packing
+from lra.ops.landmarks import padded_segment_means, valid_segment_means, valid_segments
 from lra.ops.pseudo_inverse import exact_pinv, iterative_pinv
 from lra.ops.softmax import masked_softmax
+from lra.packed.packing import Packing
+from lra.packed.segments import Segments
 from tests.reference.attention import means, pinv_steps, softmax_rows
 
 

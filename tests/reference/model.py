@@ -73,14 +73,14 @@ class PlainClassifier(nn.Module):
         for i in range(len(self.blocks)):
             a, b = f"blocks.{i}.", f"encoder.blocks.{i}."
             for kind in ("weight", "bias"):
-                parts = theirs[f"{b}attention.qkv.{kind}"].chunk(3)
+                parts = theirs[f"{b}mixer.qkv.{kind}"].chunk(3)
                 new |= {f"{a}{name}.{kind}": part for name, part in zip("qkv", parts, strict=True)}
-                new[f"{a}o.{kind}"] = theirs[f"{b}attention.out.{kind}"]
-                new[f"{a}norm1.{kind}"] = theirs[f"{b}attention_norm.{kind}"]
+                new[f"{a}o.{kind}"] = theirs[f"{b}mixer.out.{kind}"]
+                new[f"{a}norm1.{kind}"] = theirs[f"{b}mixer_norm.{kind}"]
                 new[f"{a}norm2.{kind}"] = theirs[f"{b}feed_forward_norm.{kind}"]
                 new[f"{a}up.{kind}"] = theirs[f"{b}feed_forward.0.{kind}"]
                 new[f"{a}down.{kind}"] = theirs[f"{b}feed_forward.3.{kind}"]
-            new[f"{a}attention.conv.weight"] = theirs[f"{b}attention.backend.value_skip"][:, None, :, None]
+            new[f"{a}attention.conv.weight"] = theirs[f"{b}mixer.backend.value_skip"][:, None, :, None]
         for kind in ("weight", "bias"):
             new[f"norm.{kind}"] = theirs[f"encoder.norm.{kind}"]
             new |= {f"head.{j}.{kind}": theirs[f"head.{j}.{kind}"] for j in (0, 2)}

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from lra import build
+from lra import config
 from lra.results.paper import FILE
 from lra.results.reference import PAPER, TASKS
 
 
 def settings(task: str, attention: str) -> dict[str, Any]:
     """What `lra train` would hash for the paper's run."""
-    return build.settings(
-        build.load_config("train", [f"task={task}", f"attention={attention}", "protocol=paper", "size=full"])
+    return config.settings(
+        config.load_config("train", [f"task={task}", f"attention={attention}", "protocol=paper", "size=full"])
     )
 
 

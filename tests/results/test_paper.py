@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lra import build
+from lra import build, config
 from lra.commands.summary import verdict
 from lra.paths import conf_dir
 from lra.results.accuracy_table import accuracy_table
@@ -74,9 +74,9 @@ def test_only_switches_that_act_on_a_run_decide_whether_it_is_the_papers(task, a
     deciding = set()
     for key in SWITCHES | {"protocol.test_last_batch"}:
         words = [f"task={task}", f"attention={attention}", "protocol=paper", "size=full"]
-        value = build.load_config("train", words).protocol[key.removeprefix("protocol.")]
+        value = config.load_config("train", words).protocol[key.removeprefix("protocol.")]
         record = make_record(task, attention)
-        record["settings"] = build.settings(build.load_config("train", [*words, f"{key}={another(value)}"]))
+        record["settings"] = config.settings(config.load_config("train", [*words, f"{key}={another(value)}"]))
         if beside(record, "paper") is None:
             deciding.add(key.removeprefix("protocol."))
     assert deciding == own | OF_EVERY_RUN
@@ -150,7 +150,7 @@ def test_titles_are_of_the_records():
 
 def test_settings_hold_whether_the_model_was_compiled():
     words = ["task=listops", "attention=nystrom"]
-    compiled = build.settings(build.load_config("train", [*words, "compile=true"]))
+    compiled = config.settings(config.load_config("train", [*words, "compile=true"]))
     assert compiled["trainer"]["compile"] is True
     record = copy.deepcopy(make_record())
     record["settings"] = compiled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lra import build
+from lra import config
 from lra.results.accuracy_table import accuracy_table
 from lra.results.landmarks import landmark_points, point_name
 from lra.results.reading import validated
@@ -59,8 +59,8 @@ def test_a_change_of_any_one_setting_changes_the_row(key, value, usual):
 def test_that_test_walks_all_that_a_run_hashes():
     """Every group, the trainer's settings and empty ones too; a leaf is all that is left out."""
     walked = {key for key, _ in leaves(BASE[0]["settings"])}
-    assert {key.split(".")[0] for key in walked} == {*build.SETTINGS, "trainer"}
-    assert {f"trainer.{key}" for key in build.TRAINER_SETTINGS} <= walked
+    assert {key.split(".")[0] for key in walked} == {*config.SETTINGS, "trainer"}
+    assert {f"trainer.{key}" for key in config.TRAINER_SETTINGS} <= walked
     assert "recipe.parameter_groups" in walked
     assert walked == flat(BASE[0]["settings"]).keys()
 
@@ -68,8 +68,8 @@ def test_that_test_walks_all_that_a_run_hashes():
 @pytest.mark.parametrize("words", [["trainer.devices=2"], ["compile=true"]])
 def test_what_only_some_runs_record_is_a_row_too(words):
     record = make_record(seed=7)
-    record["settings"] = build.settings(
-        build.load_config("train", ["task=listops", "attention=nystrom", "protocol=paper", "size=full", *words])
+    record["settings"] = config.settings(
+        config.load_config("train", ["task=listops", "attention=nystrom", "protocol=paper", "size=full", *words])
     )
     assert sorted(map(len, group_by_variant([*BASE, record]).values())) == [1, 3]
 

@@ -7,7 +7,7 @@ import statistics
 import numpy as np
 import pytest
 
-from lra import build
+from lra import build, config
 from lra.data.writer import write_store
 from lra.training.bench import bare_step, batches_of, dev_pass, harness_steps, medians, profile_step
 
@@ -18,17 +18,17 @@ pytestmark = pytest.mark.slow
 def listops(tmp_path, monkeypatch):
     """A store of ListOps' lengths, contents at random."""
     monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path))
-    cfg = build.load_config("train")
+    cfg = config.load_config("train")
     spec, rng = build.build_spec(cfg), np.random.default_rng(0)
     examples = [([rng.integers(1, 16, n)], n % 10) for n in rng.integers(500, 2000, 320).tolist()]
     splits = {"train": examples, "dev": examples, "test": examples[:1]}
     facts = {
         "origin": "generated",
         "builder": "listops/full/1.0.0",
-        "asked": {"settings": build.plain(cfg.task.data), "source": "auto"},
+        "asked": {"settings": config.plain(cfg.task.data), "source": "auto"},
     }
     how = {"dtype": np.uint8, "max_length": 2000, "first_id": 0, "started": 0.0}
-    write_store(build.store_dir(cfg), spec, splits, facts=facts, **how)
+    write_store(config.store_dir(cfg), spec, splits, facts=facts, **how)
     return cfg, spec
 
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from lra import build
+from lra import build, config
 from tests.reference.model import PlainClassifier
 from tests.speed.inputs import batch_of
 
@@ -25,7 +25,7 @@ STEPS = 6
 
 
 def pair_of(task: str):
-    cfg = build.load_config("train", [f"task={task}"])
+    cfg = config.load_config("train", [f"task={task}"])
     spec, fast = build.build_spec(cfg), build.build_model(cfg)
     plain = PlainClassifier(
         vocab=spec.vocab_size, length=spec.seq_len, classes=spec.num_classes, sequences=spec.num_sequences

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lra.build import load_config
+from lra.config import load_config
 from lra.sweeps import estimate
 from lra.sweeps.estimate import Estimate, _examples, _examples_in_time
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from lra import build
+from lra import build, config
 from lra.training.memory import parts_that_fit
 
 
 @pytest.mark.parametrize("fits, parts", [(16, 2), (6, 8), (1, 32), (0, None)])
 def test_the_largest_part_that_goes_forward_and_backward(monkeypatch, fits, parts):
-    cfg = build.load_config("train", ["size=tiny", "recipe.batch_size=32", "attention=full"])
+    cfg = config.load_config("train", ["size=tiny", "recipe.batch_size=32", "attention=full"])
     spec = build.build_spec(cfg)
     module = build.build_module(cfg, spec)
     whole = module.model.forward
@@ -26,7 +26,7 @@ def test_the_largest_part_that_goes_forward_and_backward(monkeypatch, fits, part
 
 
 def test_another_error_is_not_swallowed(monkeypatch):
-    cfg = build.load_config("train", ["size=tiny"])
+    cfg = config.load_config("train", ["size=tiny"])
     module = build.build_module(cfg, build.build_spec(cfg))
     monkeypatch.setattr(module.model, "forward", lambda *_: (_ for _ in ()).throw(RuntimeError("shape")))
     with pytest.raises(RuntimeError, match="shape"):

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from lra import build
+from lra import build, config
 from lra.cli import main
 from lra.training.curves import read_curves
 from lra.training.optimizer import group_parameters
@@ -19,7 +19,7 @@ ADAMW = partial(torch.optim.AdamW, lr=1e-4, weight_decay=0.1)
 
 
 def module_of(*words: str):
-    cfg = build.load_config("train", ["size=tiny", *words])
+    cfg = config.load_config("train", ["size=tiny", *words])
     return build.build_module(cfg, build.build_spec(cfg))
 
 
@@ -66,7 +66,7 @@ def test_estimates_use_the_recipes_optimizer(home, monkeypatch):
     monkeypatch.setattr(torch.optim.SGD, "step", lambda self, *_: steps.append(self))
     words = ["size=tiny", "~recipe.optimizer.betas", "~recipe.optimizer.eps"]
     words.append("recipe.optimizer._target_=torch.optim.SGD")
-    assert measure_here(build.load_config("train", words)).step_seconds > 0
+    assert measure_here(config.load_config("train", words)).step_seconds > 0
     assert steps
 
 

@@ -6,8 +6,8 @@ import json
 import struct
 import time
 
-from lra.build import load_config
 from lra.cli import main
+from lra.config import load_config
 from lra.paths import conf_dir
 from tests.results.records import make_record
 

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from lra.ops.dropout import MOST_ENTRIES, DropoutMasks
-from lra.ops.packed_softmax import softmax_backward, softmax_weights
-from lra.ops.packing import Packing
+from lra.packed.dropout import MOST_ENTRIES, DropoutMasks
+from lra.packed.packing import Packing
+from lra.packed.softmax import softmax_backward, softmax_weights
 
 BLOCK_ENTRIES = MOST_ENTRIES  # weights held at once, of all heads: 2 MiB in float32
 

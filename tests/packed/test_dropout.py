@@ -9,7 +9,7 @@ import torch
 from scipy.stats import chisquare
 
 from lra.ops import dropout
-from lra.ops.dropout import DropoutMasks
+from lra.packed.dropout import DropoutMasks
 
 RATES = (0.1, 0.25, 0.5)
 SHAPE = torch.empty(999, 131)  # an odd count of entries

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lra.ops.chunks import (
+from lra.packed.chunks import (
     LinearGradients,
     add_dropped,
     chunks,
@@ -21,7 +21,7 @@ from lra.ops.chunks import (
     num_chunks,
     unfold,
 )
-from lra.ops.dropout import DropoutMasks
+from lra.packed.dropout import DropoutMasks
 
 
 def norm_linear(x_TD: Tensor, gain: Tensor, shift: Tensor, weight_OD: Tensor, bias: Tensor, *, planes: int) -> Tensor:

@@ -9,13 +9,13 @@ import torch
 from torch.nn.functional import conv2d, gelu, layer_norm, linear
 
 from lra.ops import chunks, packed_attention
-from lra.ops.dropout import DropoutMasks
-from lra.ops.fused_feed_forward import feed_forward_residual
-from lra.ops.fused_linear import norm_linear, project_residual
-from lra.ops.packed_attention import dropout_attention, exact_attention_packed
-from lra.ops.packed_convolution import add_convolution, add_convolution_backward
-from lra.ops.packed_ends import embed, norm_sum
-from lra.ops.packing import Packing
+from lra.packed.attention import dropout_attention, exact_attention_packed
+from lra.packed.convolution import add_convolution, add_convolution_backward
+from lra.packed.dropout import DropoutMasks
+from lra.packed.ends import embed, norm_sum
+from lra.packed.feed_forward import feed_forward_residual
+from lra.packed.linear import norm_linear, project_residual
+from lra.packed.packing import Packing
 
 TOKENS, WIDTH, HIDDEN = 50, 8, 12
 

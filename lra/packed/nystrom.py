@@ -11,15 +11,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lra.ops.landmarks import Segments
-from lra.ops.packed_convolution import add_convolution, add_convolution_backward
-from lra.ops.packed_softmax import (
+from lra.packed.convolution import add_convolution, add_convolution_backward
+from lra.packed.packing import Packing
+from lra.packed.segments import Segments
+from lra.packed.softmax import (
     from_landmarks,
     from_landmarks_backward,
     to_landmarks,
     to_landmarks_backward,
 )
-from lra.ops.packing import Packing
 
 Mix = Callable[[Tensor, Tensor, Tensor], Tensor]
 

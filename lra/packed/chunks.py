@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from lra.ops.dropout import DropoutMasks
+from lra.packed.dropout import DropoutMasks
 
 ROWS = 4096  # of a chunk: its widest tensor, 128 float32 numbers to a row, is 2 MiB
 EPS = 1e-5  # torch's default of a LayerNorm

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lra.ops.chunks import chunks, drop, normalise, normalise_backward, num_chunks
-from lra.ops.dropout import DropoutMasks
+from lra.packed.chunks import chunks, drop, normalise, normalise_backward, num_chunks
+from lra.packed.dropout import DropoutMasks
 
 
 def embed(token_VD: Tensor, position_LD: Tensor, ids_T: Tensor, places_T: Tensor, masks: DropoutMasks | None) -> Tensor:

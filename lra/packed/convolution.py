@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from lra.ops.packing import Packing
+from lra.packed.packing import Packing
 
 BLOCK = 32  # S: smaller ones multiply fewer zeros, larger ones are faster per product
 POSITIONS = 4096  # of the sequences that are convolved at once, so that they stay in cache

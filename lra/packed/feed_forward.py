@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import gelu
 
-from lra.ops.chunks import (
+from lra.packed.chunks import (
     LinearGradients,
     add_dropped,
     chunks,
@@ -23,7 +23,7 @@ from lra.ops.chunks import (
     times,
     unfold,
 )
-from lra.ops.dropout import DropoutMasks
+from lra.packed.dropout import DropoutMasks
 
 
 def feed_forward_residual(

@@ -1,0 +1,127 @@
+"""Configurations: composing them, what of them moves a number, the hash of that, and the folder called after it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from omegaconf import DictConfig, OmegaConf
+
+from lra.paths import conf_dir, data_dir, run_folder, runs_dir
+from lra.results.settings import hash_of
+from lra.types import UserError
+
+# What moves a number of the result. Everything else (folders, loggers, the seed) may change within one run's settings.
+SETTINGS = ("task", "protocol", "model", "recipe", "size")  # and the attention, or the mixer in its place
+TRAINER_SETTINGS = ("accelerator", "precision", "accumulate_grad_batches")
+NAMED = ("task", "protocol", "size")  # groups whose choice is a part of the run's folder, as the method's is
+ATTENTION = "attention"  # the mixer whose knobs are those of `attention=NAME`
+MOST_NAME_BYTES = 200  # of a folder; file systems take 255
+
+for _name, _folder in (("data_dir", data_dir), ("runs_dir", runs_dir)):
+    OmegaConf.register_new_resolver(f"lra.{_name}", lambda folder=_folder: str(folder()), replace=True)
+
+
+def load_config(name: str, overrides: Sequence[str] = (), *, with_hydra: bool = False) -> DictConfig:
+    """The configuration that `lra NAME OVERRIDES` would use; with Hydra's own part if asked for."""
+    return _compose(name, tuple(overrides), with_hydra).copy()
+
+
+@functools.cache
+def _compose(name: str, overrides: tuple[str, ...], with_hydra: bool) -> DictConfig:
+    """Compose once what a command asks for again and again: it takes 0.1 s, a copy 3 ms.
+
+    Hydra composes for one program at a time: inside a running command, its state is set aside and brought back.
+    """
+    running = GlobalHydra.instance().hydra
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+            return compose(name, list(overrides), return_hydra_config=with_hydra)
+    finally:
+        GlobalHydra.instance().hydra = running
+
+
+def method_name(cfg: DictConfig) -> str:
+    """What mixes the sequence, which a row of a table is called after: the attention, another mixer, or a whole model.
+
+    A file in `conf/model` that gives its model a `name` stands for itself.
+    """
+    name: str = cfg.model.get("name") or (cfg.attention.name if mixes_by_attention(cfg) else cfg.mixer.name)
+    return name
+
+
+def mixes_by_attention(cfg: DictConfig) -> bool:
+    """Whether the mixer is self-attention, so that `attention=` counts; runs of before had no other."""
+    return "mixer" not in cfg or cfg.mixer.name == ATTENTION
+
+
+def mixer_settings(cfg: DictConfig) -> dict[str, Any]:
+    """Name and knobs of the attention, or of the mixer that stands in its place; interpolations resolved."""
+    return plain(cfg.attention if mixes_by_attention(cfg) else cfg.mixer)
+
+
+def plain(cfg: DictConfig) -> dict[str, Any]:
+    """A configuration node as plain containers, interpolations resolved."""
+    container = OmegaConf.to_container(cfg, resolve=True)
+    assert isinstance(container, dict)
+    return {str(key): value for key, value in container.items()}
+
+
+def settings(cfg: DictConfig) -> dict[str, Any]:
+    """What moves a number of the result, but the seed: the record holds it, and the run's folder is called after it."""
+    chosen = {group: plain(cfg[group]) for group in SETTINGS}
+    chosen[ATTENTION if mixes_by_attention(cfg) else "mixer"] = mixer_settings(cfg)
+    chosen["task"].pop("sizes", None)
+    if chosen["model"].get("packed") == "auto":  # as before there was this setting; else other roundings, other draws
+        del chosen["model"]["packed"]
+    trainer = {key: cfg.trainer[key] for key in TRAINER_SETTINGS}
+    if cfg.trainer.devices > 1:
+        trainer["devices"] = cfg.trainer.devices
+    if cfg.get("compile"):  # other roundings, other draws of dropout
+        trainer["compile"] = True
+    return {**chosen, "trainer": trainer}
+
+
+def config_hash(cfg: DictConfig) -> str:
+    """Eight hex digits that two runs share exactly when their settings are the same."""
+    return hash_of(settings(cfg))
+
+
+def check_folder_name(key: str, name: str) -> str:
+    """Give back the name of a folder below another one, or of one within it: `mine`, `mine/first`.
+
+    Raises:
+        UserError: for an empty, absolute, hidden or very long one, and for one that leads elsewhere.
+    """
+    for part in str(name).split("/"):
+        if not part or part.startswith(".") or "\\" in part or not part.isprintable():
+            raise UserError(f"{key}={name!s:.80} is no name for a folder below the others; type for example {key}=mine")
+    if len(str(name).encode()) > MOST_NAME_BYTES:
+        raise UserError(
+            f"{key}={name!s:.20}… has {len(str(name))} letters, more than a folder's name can have;"
+            f" type for example {key}=mine"
+        )
+    return str(name)
+
+
+def store_dir(cfg: DictConfig) -> Path:
+    """Folder of the task's prepared store."""
+    return Path(cfg.paths.data) / "stores" / cfg.task.name / cfg.size.name
+
+
+def run_dir(cfg: DictConfig) -> Path:
+    """The run's folder: a function of the settings, so the same command finds what it had begun."""
+    return run_folder(
+        Path(cfg.paths.runs),
+        check_folder_name("run_group", cfg.run_group),
+        attention=check_folder_name("attention.name", method_name(cfg)),
+        **{group: check_folder_name(f"{group}.name", cfg[group].name) for group in NAMED},
+        steps=cfg.recipe.steps,
+        config_hash=config_hash(cfg),
+        seed=cfg.seed,
+    )

@@ -1,0 +1,98 @@
+"""Self-attention: the mixer of projections around an attention backend.
+
+Letters: B sequences, L positions, T real tokens of all sequences, D model width, H heads, E dims per head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from lra.attention.base import AttentionBackend, AttentionDims
+from lra.model.mixer import MixerDims, SequenceMixer
+from lra.packed.dropout import DropoutMasks
+from lra.packed.linear import norm_linear, project_residual
+from lra.packed.packing import Packing
+
+
+class QueryKeyValue(nn.Linear):
+    """One product makes queries, keys and values.
+
+    The same numbers as three biased Linear layers, whose initialisation depends on the number of inputs alone.
+
+    Args:
+        width: D.
+        inner: numbers of a token's query, over all heads; keys and values have as many.
+        biased: False leaves the biases unused, though they are parameters; the released Reformer layer does.
+    """
+
+    def __init__(self, width: int, inner: int, *, biased: bool):
+        super().__init__(width, 3 * inner)
+        self.biased = biased
+
+    def used_bias(self) -> Tensor:
+        """What is added; zeros for unused ones, which still have a gradient, of zeros: a parallel run wants one."""
+        return self.bias if self.biased else 0 * self.bias
+
+    def forward(self, x_BLD: Tensor) -> Tensor:
+        """Project `[B, L, D]` to `[B, L, 3 · inner]`."""
+        return linear(x_BLD, self.weight, self.used_bias())
+
+
+class SelfAttention(SequenceMixer):
+    """Projections around an attention backend (`attention=NAME`).
+
+    The backend computes in float32 at least, whatever the precision around it.
+
+    Args:
+        dims: of the encoder.
+        backend: of the layer.
+    """
+
+    def __init__(self, dims: MixerDims, backend: AttentionBackend):
+        super().__init__(dims)
+        inner = dims.num_heads * dims.head_dim
+        self.qkv = QueryKeyValue(dims.width, inner, biased=backend.biased)
+        self.backend = backend
+        self.out = nn.Linear(inner, dims.width)
+
+    @property
+    def batch_wide(self) -> bool:
+        """Whether the backend is, see there."""
+        return self.backend.batch_wide
+
+    def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
+        """Attend within each sequence; `[B, L, D]` to `[B, L, D]`. `residual_packed` is the same for real tokens."""
+        heads = (3, self.dims.num_heads, self.dims.head_dim)
+        q_BHLE, k_BHLE, v_BHLE = self.qkv(x_BLD).unflatten(2, heads).permute(2, 0, 3, 1, 4).unbind(0)
+        with torch.autocast(x_BLD.device.type, enabled=False):
+            least = torch.promote_types(q_BHLE.dtype, torch.float32)
+            mixed_BHLE = self.backend(q_BHLE.to(least), k_BHLE.to(least), v_BHLE.to(least), valid_BL)
+        mixed_BLD = mixed_BHLE.transpose(1, 2).flatten(2)
+        out_BLD: Tensor = self.out(mixed_BLD.to(x_BLD.dtype))
+        return out_BLD
+
+    def residual_packed(self, x_TD: Tensor, norm: nn.LayerNorm, packing: Packing, masks: DropoutMasks | None) -> Tensor:
+        """The same as `x + dropout(self(norm(x)))`, fused on both sides of the backend's own packed form."""
+        qkv, out = self.qkv, self.out
+        qkv_PTD = norm_linear(x_TD, norm.weight, norm.bias, qkv.weight, qkv.used_bias(), planes=3)
+        mixed_TD = self.backend.forward_packed(qkv_PTD, packing)
+        return project_residual(x_TD, mixed_TD, out.weight, out.bias, masks)
+
+
+def attention_layers(
+    dims: MixerDims, count: int, *, make_backend: Callable[[AttentionDims], AttentionBackend]
+) -> Iterator[SelfAttention]:
+    """The mixers of `count` layers: all backends at first, a layer's projections when it is asked for.
+
+    So a seed's random numbers are drawn in the order in which the first version of this encoder drew them.
+    """
+    of_backends = AttentionDims(num_heads=dims.num_heads, head_dim=dims.head_dim, max_seq_len=dims.max_seq_len)
+    backends = [make_backend(of_backends) for _ in range(count)]
+    for later in backends[1:]:
+        later.share_with(backends[0])
+    for backend in backends:
+        yield SelfAttention(dims, backend)
