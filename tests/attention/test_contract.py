@@ -77,7 +77,7 @@ def test_outputs_and_gradients_equal_the_slow_twin(name, protocol, length, maske
     `ops/landmarks.py`: `packing.position_T // size` → `packing.rank_T // size`
     `packed/convolution.py`: `filter_HF.flip(1)` → `filter_HF.flip(0)`
     `packed/softmax.py`: `bmm(weights_HMW.mT` → `bmm(weights_HMW.abs().sqrt().mT`
-    `attention/packed_nystrom.py`: `add(grad_1, alpha=scale)` → `add(grad_1, alpha=1)`
+    `packed/nystrom.py`: `add(grad_1, alpha=scale)` → `add(grad_1, alpha=1)`
     `attention/linformer.py`: `permute(1, 2, 0, 3)` → `permute(1, 2, 3, 0)`
     `attention/performer.py`: `else -0.25` → `else -0.35`
     `ops/hashed_chunks.py`: `before, x_BHNKCE]` → `x_BHNKCE, x_BHNKCE]`

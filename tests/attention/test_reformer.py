@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from lra.model.block import EncoderBlock
+from lra.model.mixer import MixerDims
+from lra.model.self_attention import SelfAttention
 from lra.packed.packing import Packing
 from tests.attention.test_contract import DIMS, HEADS, PROTOCOLS, backend, inputs, mix
 from tests.reference.reformer import bucket_factors, lsh_attention
@@ -126,12 +128,13 @@ def test_the_length_of_the_padding_matters_through_the_look_back_alone():
 @pytest.mark.parametrize("form", ["padded", "packed"])
 @pytest.mark.parametrize("biases", ["unused", "used"])
 def test_unused_biases_change_nothing_and_get_zeros_as_gradient(form, biases):
-    """Catches `model/block.py`: `weight, self.used_bias())` → `weight, self.bias)`
-    `model/block.py`: `qkv.used_bias(), planes` → `qkv.bias, planes`
+    """Catches `model/self_attention.py`: `weight, self.used_bias())` → `weight, self.bias)`
+    `model/self_attention.py`: `qkv.used_bias(), planes` → `qkv.bias, planes`
     `attention/reformer.py`: `biases == "used"` → `biases != "used"`
     """
     made = backend("reformer", "clean", 40, biases=biases)
-    block = EncoderBlock(made, width=16, num_heads=HEADS, head_dim=DIMS, feed_forward=8, dropout=0.0).double().eval()
+    dims = MixerDims(width=16, num_heads=HEADS, head_dim=DIMS, max_seq_len=40, dropout=0.0)
+    block = EncoderBlock(SelfAttention(dims, made), feed_forward=8, dropout=0.0).double().eval()
     x = torch.randn(2, 40, 16, dtype=torch.float64)
     packing = Packing(None, batch=2, length=40)
 
