@@ -1,8 +1,8 @@
 """Do two commits train alike? `python -m tests.compare_commits BEFORE AFTER [task=listops,text …]`.
 
 Each commit is checked out beside the repository, and `lra train size=tiny` runs from both: every attention on every
-task, 20 steps, with dropout. The logged losses, dev and test results must be equal to the last bit. Data are made once, by the first commit.
-Exit code 1 if a number differs. It is for moves that must change nothing.
+task, 20 steps, with dropout. The logged losses, dev and test results must be equal to the last bit. Data are made once,
+by the first commit. Exit code 1 if a number differs. It is for moves that must change nothing.
 """
 
 from __future__ import annotations
