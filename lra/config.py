@@ -74,8 +74,8 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
 
 def settings(cfg: DictConfig) -> dict[str, Any]:
     """What moves a number of the result, but the seed: the record holds it, and the run's folder is called after it."""
-    chosen = {group: plain(cfg[group]) for group in SETTINGS}
-    chosen[ATTENTION if mixes_by_attention(cfg) else "mixer"] = mixer_settings(cfg)
+    mixer = ATTENTION if mixes_by_attention(cfg) else "mixer"
+    chosen = {mixer: mixer_settings(cfg)} | {group: plain(cfg[group]) for group in SETTINGS}
     chosen["task"].pop("sizes", None)
     if chosen["model"].get("packed") == "auto":  # as before there was this setting; else other roundings, other draws
         del chosen["model"]["packed"]

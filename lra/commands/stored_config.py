@@ -101,7 +101,7 @@ def _leaves(node: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 
 def _check_shape(cfg: DictConfig) -> None:
     """Refuse a configuration without the parts that a model and its data are built from."""
-    for key in NODES:
+    for key in (*NODES, *(["mixer"] if "mixer" in cfg else [])):
         if not isinstance(OmegaConf.select(cfg, key), DictConfig):
             raise UserError(f"{key} is not a group of settings; {RETRAIN}")
     for key in FOLDER_NAMES:

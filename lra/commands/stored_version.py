@@ -13,10 +13,11 @@ from lra import config
 from lra.commands.settings import NUMBERS, PAIRS, WORDS
 from lra.paths import conf_dir
 from lra.results.record import read_record
+from lra.results.schema import MIXERS
 from lra.types import UserError
 
-PARTS = (*config.SETTINGS, "trainer", "seed")  # what a model and its data are built from
-LATER = {"recipe.parameter_groups", "task.longest"}  # runs of before do without
+PARTS = (*config.SETTINGS, *MIXERS, "trainer", "seed")  # what a model and its data are built from
+LATER = {"recipe.parameter_groups", "task.longest", "mixer", "model.packed"}  # runs of before do without
 NOT_BUILT_FROM = ("task.sizes.", "task.data.")  # the store has been made from them
 TARGET = "_target_"
 KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a word", list: "a list"}
@@ -44,7 +45,7 @@ def check_version(cfg: DictConfig, folder: Path, conf_folders: Sequence[Path]) -
 def _todays(cfg: DictConfig, conf_folders: Sequence[Path]) -> dict[str, Any]:
     """What `lra train` would use for a run of these names."""
     words = []
-    for group in config.NAMED:
+    for group in (*config.NAMED, *(mixer for mixer in MIXERS if mixer in cfg)):
         name = cfg[group].get("name")
         if not isinstance(name, str):
             raise UserError(f"{group}.name={name} is not a word; {RETRAIN}")

@@ -74,7 +74,7 @@ def mix(made, form: str, q, k, v, valid):
 def test_outputs_and_gradients_equal_the_slow_twin(name, protocol, length, masked, form):
     """Catches `attention/nystrom.py`: `k_BHME.mT * self.dims.head_dim**-0.5` → `k_BHME.mT * self.dims.head_dim**+0.5`
     `ops/landmarks.py`: `cumsum(1) - 1` → `cumsum(1) - 0`
-    `ops/landmarks.py`: `packing.position_T // size` → `packing.rank_T // size`
+    `packed/segments.py`: `packing.position_T // size` → `packing.rank_T // size`
     `packed/convolution.py`: `filter_HF.flip(1)` → `filter_HF.flip(0)`
     `packed/softmax.py`: `bmm(weights_HMW.mT` → `bmm(weights_HMW.abs().sqrt().mT`
     `packed/nystrom.py`: `add(grad_1, alpha=scale)` → `add(grad_1, alpha=1)`

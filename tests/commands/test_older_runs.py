@@ -40,23 +40,23 @@ def keys_of(node: dict, key: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
             yield from keys_of(value, (*key, name))
 
 
-def changed(config: dict, key: tuple[str, ...], value: object = ...) -> dict:
+def changed(stored: dict, key: tuple[str, ...], value: object = ...) -> dict:
     """The configuration with another value at a key; without the key if none is given."""
-    config = copy.deepcopy(config)
-    node = config
+    stored = copy.deepcopy(stored)
+    node = stored
     for name in key[:-1]:
         node = node[name]
     if value is ...:
         del node[key[-1]]
     else:
         node[key[-1]] = value
-    return config
+    return stored
 
 
-def read(folder: Path, config: dict) -> str:
+def read(folder: Path, settings: dict) -> str:
     """What is said about a run with this configuration when the parts are built; "" if they are."""
     folder.mkdir(exist_ok=True)
-    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    (folder / "config.yaml").write_text(yaml.safe_dump(settings))
     try:
         cfg = read_stored_config(folder)
         spec = build.build_spec(cfg)
@@ -85,8 +85,8 @@ def read(folder: Path, config: dict) -> str:
     ],
 )
 def test_a_setting_that_a_run_has_not_is_named_with_what_to_do(name, key, stored, tmp_path, capsys):
-    config = changed(stored[name], tuple(key.split(".")))
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
+    lacking = changed(stored[name], tuple(key.split(".")))
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(lacking))
     (tmp_path / "best.ckpt").write_bytes(b"not read")
     record = make_record(seed=0)
     record["provenance"]["git_commit"] = "0123456789abcdef"
@@ -108,7 +108,9 @@ def test_a_setting_that_this_version_has_not_is_named(stored, tmp_path):
     assert "attention.sharpness is not known, so another version of lra has trained this run" in said
 
 
-@pytest.mark.parametrize("key", [("recipe", "parameter_groups"), ("compile",), ("check",), ("verify",)])
+@pytest.mark.parametrize(
+    "key", [("recipe", "parameter_groups"), ("compile",), ("check",), ("verify",), ("mixer",), ("model", "packed")]
+)
 def test_what_runs_of_before_may_lack_is_not_asked_for(key, stored, tmp_path):
     assert read(tmp_path, changed(stored["nystrom"], key)) == ""
 
@@ -136,7 +138,7 @@ def test_whatever_is_of_another_kind_is_foreseen(name, stored, tmp_path, todays)
 def todays(monkeypatch):
     """The same names give the same settings: composed once."""
     compose = cache(config.load_config)
-    monkeypatch.setattr(build, "load_config", lambda name, words: compose(name, tuple(words)))
+    monkeypatch.setattr(config, "load_config", lambda name, words: compose(name, tuple(words)))
 
 
 def test_a_spec_that_no_model_fits_is_said_by_its_own_line(stored, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from lra.ops import dropout
+from lra.packed import dropout
 from lra.packed.dropout import DropoutMasks
 
 RATES = (0.1, 0.25, 0.5)

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch.nn.functional import conv2d, gelu, layer_norm, linear
 
-from lra.ops import chunks, packed_attention
+from lra.packed import attention as packed_attention
+from lra.packed import chunks
 from lra.packed.attention import dropout_attention, exact_attention_packed
 from lra.packed.convolution import add_convolution, add_convolution_backward
 from lra.packed.dropout import DropoutMasks

@@ -169,7 +169,7 @@ def test_a_record_of_a_later_version_is_told_from_a_broken_one():
     "key, value, said",
     [
         ("settings.model.num_layers", 1, "config_hash"),
-        ("identity.task", "text", "settings.task.name='listops'"),
+        ("identity.task", "text", "settings name it 'listops'"),
         ("outcome.steps", 4999, "settings.recipe.steps=5000"),
         ("outcome.best_step", 5001, "settings.recipe.steps=5000"),
         ("outcome.test_accuracy", 0.9, "test_correct has 0.37"),

@@ -59,7 +59,7 @@ def test_a_change_of_any_one_setting_changes_the_row(key, value, usual):
 def test_that_test_walks_all_that_a_run_hashes():
     """Every group, the trainer's settings and empty ones too; a leaf is all that is left out."""
     walked = {key for key, _ in leaves(BASE[0]["settings"])}
-    assert {key.split(".")[0] for key in walked} == {*config.SETTINGS, "trainer"}
+    assert {key.split(".")[0] for key in walked} == {*config.SETTINGS, "attention", "trainer"}
     assert {f"trainer.{key}" for key in config.TRAINER_SETTINGS} <= walked
     assert "recipe.parameter_groups" in walked
     assert walked == flat(BASE[0]["settings"]).keys()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lra import build
+from lra import config
 from lra.cli import main
 from lra.sweeps.grid import Cell, make_cells
 
@@ -13,10 +13,10 @@ from lra.sweeps.grid import Cell, make_cells
 def composed(monkeypatch):
     """The words of everything that is composed from here on."""
     calls = []
-    build._compose.cache_clear()
-    compose = build.compose
+    config._compose.cache_clear()
+    compose = config.compose
     monkeypatch.setattr(
-        build, "compose", lambda name, words, **more: calls.append((name, *words)) or compose(name, words, **more)
+        config, "compose", lambda name, words, **more: calls.append((name, *words)) or compose(name, words, **more)
     )
     return calls
 
