@@ -11,8 +11,9 @@ from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig, OmegaConf
 
-from lra.paths import conf_dir, data_dir, run_folder, runs_dir
+from lra.paths import conf_dir, data_dir, runs_dir
 from lra.results.settings import hash_of
+from lra.run_files import run_folder
 from lra.types import UserError
 
 # What moves a number of the result. Everything else (folders, loggers, the seed) may change within one run's settings.

@@ -16,7 +16,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lra.paths import run_folder
+from lra.run_files import BEST, CONFIG, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID, run_folder
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from lra.results.schema import Record
 
-FILES = ("config.yaml", "data.json", "metrics.csv", "curve.png", "wandb_id", "best.ckpt")
-BEGUN = ("best.ckpt", "last.ckpt")  # of a run that has no record yet: it was begun on this machine
+FILES = (CONFIG, DATA, METRICS, CURVE, WANDB_ID, BEST)
+BEGUN = (BEST, LAST)  # of a run that has no record yet: it was begun on this machine
 
 
 def overrides(words: list[str]) -> list[str]:
@@ -113,9 +113,9 @@ def _bring(source: Path, record: Record, folder: Path) -> bool:
 
 def _copy(source: Path, record: Record, folder: Path) -> None:
     """All files beside their places first, then renamed, the record last: a run is there only when it is whole."""
-    from lra.results.record import FILE, write_record
+    from lra.results.record import write_record
 
-    if source.name == FILE:
+    if source.name == RESULT:
         paths = [source.parent / name for name in FILES]
         brought = [path.name for path in paths if path.is_file() and not path.is_symlink()]
         for name in brought:

@@ -16,9 +16,9 @@ from lra.commands.settings import check_settings
 from lra.commands.stored_version import RETRAIN, TARGET, check_version
 from lra.config import check_folder_name
 from lra.paths import conf_dir
+from lra.run_files import CONFIG
 from lra.types import UserError
 
-FILE = "config.yaml"
 MOST_BYTES = 2**20  # the file of a run has 3 kB
 GROUPS = ("task", "task.spec", "attention", "protocol", "model", "size", "trainer")
 NODES = (*GROUPS, "recipe", "recipe.optimizer", "recipe.schedule")
@@ -34,7 +34,7 @@ def read_stored_config(folder: Path) -> DictConfig:
     Raises:
         UserError: for anything else, with the file, the key and the value.
     """
-    path = folder / FILE
+    path = folder / CONFIG
     cfg = _read(path)
     conf_folders = _conf_folders()
     allowed = known_targets(tuple(conf_folders))

@@ -14,6 +14,7 @@ from lra.results.reference import PASS_BAND, paper_accuracy
 from lra.results.schema import Record
 from lra.results.statistics import binomial_error
 from lra.results.text import visible, visible_lines
+from lra.run_files import CURVE, RESULT
 
 
 def print_summary(console: Console, folder: Path, record: Record) -> None:
@@ -35,7 +36,7 @@ def print_summary(console: Console, folder: Path, record: Record) -> None:
     )
     print_table(console, table)
     console.print(visible_lines(verdict(record)))
-    for what, path in (("learning curve", folder / "curve.png"), ("record", folder / "result.json")):
+    for what, path in (("learning curve", folder / CURVE), ("record", folder / RESULT)):
         console.print(f"{what:<16}{visible(str(path))}")
 
 

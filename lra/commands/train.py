@@ -27,6 +27,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lra.run_files import BEST, CONFIG, CURVE, LAST, METRICS
+
 if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
@@ -102,7 +104,7 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
             if cfg.check:
                 verify_store(config.store_dir(cfg))
             set_aside(folder, replaced)
-            replace_text(folder / "config.yaml", OmegaConf.to_yaml(cfg, resolve=True))
+            replace_text(folder / CONFIG, OmegaConf.to_yaml(cfg, resolve=True))
             check_same_data(folder, datamodule.data_sha256)
         parameters = count_parameters(module.model)
         console.print(
@@ -125,7 +127,7 @@ def _fit_and_test(
     from lra.commands.outcome import write_result
     from lra.training import run as training
     from lra.training.approximation import measure_approximation
-    from lra.training.checkpoints import BEST, LAST, saved_step
+    from lra.training.checkpoints import saved_step
     from lra.training.curves import CurveLogger, read_curves
     from lra.training.loggers import finish_wandb, log_result
     from lra.training.memory import is_out_of_memory
@@ -138,7 +140,7 @@ def _fit_and_test(
     machine = build.build_machine(cfg)
     memory_is_out = False
     first = rank(cfg.trainer.devices) == 0
-    curves = folder / "metrics.csv"
+    curves = folder / METRICS
     loggers = build.build_loggers(cfg, folder, CurveLogger(curves, resume_step=behind)) if first else []
     try:
         complete = training.fit(
@@ -168,7 +170,7 @@ def _fit_and_test(
         outcome = training.finish(folder, metrics, module)
         record = write_result(cfg, folder, outcome, datamodule, parameters, approximation, read_curves(curves))
         if cfg.logger.wandb is not None:
-            log_result(record, folder / "curve.png")
+            log_result(record, folder / CURVE)
         return record
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):

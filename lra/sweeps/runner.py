@@ -14,8 +14,9 @@ from rich.console import Console
 from rich.text import Text
 
 from lra.processes import Child
-from lra.results.record import FILE, move_aside
+from lra.results.record import move_aside
 from lra.results.text import visible
+from lra.run_files import RESULT
 from lra.sweeps.failure import Failure, forget_failure, read_failure, write_failure
 from lra.sweeps.grid import Cell
 from lra.sweeps.lease import RUNNER, LeasedError, is_leased, lease
@@ -100,8 +101,8 @@ def _failed_since(cell: Cell, before: dict[Path, Failure | None]) -> bool:
 def _make_room(cell: Cell, console: Console) -> None:
     """Move a record that cannot be read aside, and say so: the run is done again."""
     with lease(cell.folder, patience_seconds=0):
-        if os.path.lexists(cell.folder / FILE) and not cell.finished:
-            aside = move_aside(cell.folder / FILE)
+        if os.path.lexists(cell.folder / RESULT) and not cell.finished:
+            aside = move_aside(cell.folder / RESULT)
             console.print(visible(f"its record cannot be read, so it is run again; kept as {aside}"))
 
 

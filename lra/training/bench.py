@@ -15,6 +15,7 @@ from pytorch_lightning.callbacks import Callback
 from rich.console import Console
 from torch.nn.functional import cross_entropy
 
+from lra.run_files import METRICS
 from lra.training.counting import clock
 from lra.training.curves import CurveLogger, read_curves
 from lra.training.module import ClassifierModule
@@ -57,7 +58,7 @@ def harness_steps(
     `of` is the length of the run whose first `steps` + 1 are trained.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    curves = folder / "metrics.csv"
+    curves = folder / METRICS
     fit(
         module,
         datamodule,

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from lra.files import sha256
-from lra.training.checkpoints import BEST, LAST, read_checkpoint
+from lra.run_files import BEST, LAST
+from lra.training.checkpoints import read_checkpoint
 from lra.types import UserError
 
 NEXT = f"{BEST}.next"

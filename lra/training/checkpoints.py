@@ -15,10 +15,9 @@ import torch
 from lightning_fabric.plugins.io.checkpoint_io import CheckpointIO
 
 from lra.files import replace_bytes
+from lra.run_files import LAST
 from lra.signals import Stopped
 from lra.types import UserError
-
-BEST, LAST = "best.ckpt", "last.ckpt"
 
 
 class WholeCheckpointIO(CheckpointIO):

@@ -19,8 +19,8 @@ import torch
 from pytorch_lightning.callbacks import Checkpoint
 
 from lra.files import sha256
+from lra.run_files import BEST, LAST
 from lra.training.best import NEXT, Best
-from lra.training.checkpoints import BEST, LAST
 from lra.training.ranks import gather, place
 
 

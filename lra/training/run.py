@@ -19,10 +19,11 @@ from pytorch_lightning.plugins.environments import ClusterEnvironment, Lightning
 from pytorch_lightning.utilities import rank_zero_only
 from rich.console import Console
 
+from lra.run_files import LAST
 from lra.signals import check_stopped
 from lra.training.allocator import FreedMemory, is_glibc, keep_freed_memory
 from lra.training.best import best_so_far
-from lra.training.checkpoints import LAST, WholeCheckpointIO, read_checkpoint, saved_step
+from lra.training.checkpoints import WholeCheckpointIO, read_checkpoint, saved_step
 from lra.training.module import ClassifierModule
 from lra.training.progress import RunProgress
 from lra.training.ranks import by_srun, rank
