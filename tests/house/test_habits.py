@@ -15,8 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def commands_of(target: str) -> list[str]:
     """What `make TARGET` would type, with its set-up done."""
-    words = ["make", "--dry-run", "--assume-old=.venv/.installed", target]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    words = ["make", "--dry-run", "--no-print-directory", "--assume-old=.venv/.installed", target]
+    env = {key: value for key, value in os.environ.items() if key != "MAKEFLAGS"}  # of the make that runs this test
+    done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
 
 
