@@ -100,7 +100,11 @@ def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
 
 
 def build_machine(cfg: DictConfig) -> Machine:
-    """Where and how the run computes."""
+    """Where and how the run computes.
+
+    Raises:
+        UserError: when this machine cannot.
+    """
     from lra.training.run import Machine
 
     return Machine(

@@ -11,17 +11,16 @@ from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig, OmegaConf
 
+from lra.names import checked_name
 from lra.paths import conf_dir, data_dir, runs_dir
 from lra.results.settings import hash_of
 from lra.run_files import run_folder
-from lra.types import UserError
 
 # What moves a number of the result. Everything else (folders, loggers, the seed) may change within one run's settings.
 SETTINGS = ("task", "protocol", "model", "recipe", "size")  # and the attention, or the mixer in its place
 TRAINER_SETTINGS = ("accelerator", "precision", "accumulate_grad_batches")
 NAMED = ("task", "protocol", "size")  # groups whose choice is a part of the run's folder, as the method's is
 ATTENTION = "attention"  # the mixer whose knobs are those of `attention=NAME`
-MOST_NAME_BYTES = 200  # of a folder; file systems take 255
 
 for _name, _folder in (("data_dir", data_dir), ("runs_dir", runs_dir)):
     OmegaConf.register_new_resolver(f"lra.{_name}", lambda folder=_folder: str(folder()), replace=True)
@@ -93,23 +92,6 @@ def config_hash(cfg: DictConfig) -> str:
     return hash_of(settings(cfg))
 
 
-def check_folder_name(key: str, name: str) -> str:
-    """Give back the name of a folder below another one, or of one within it: `mine`, `mine/first`.
-
-    Raises:
-        UserError: for an empty, absolute, hidden or very long one, and for one that leads elsewhere.
-    """
-    for part in str(name).split("/"):
-        if not part or part.startswith(".") or "\\" in part or not part.isprintable():
-            raise UserError(f"{key}={name!s:.80} is no name for a folder below the others; type for example {key}=mine")
-    if len(str(name).encode()) > MOST_NAME_BYTES:
-        raise UserError(
-            f"{key}={name!s:.20}… has {len(str(name))} letters, more than a folder's name can have;"
-            f" type for example {key}=mine"
-        )
-    return str(name)
-
-
 def store_dir(cfg: DictConfig) -> Path:
     """Folder of the task's prepared store."""
     return Path(cfg.paths.data) / "stores" / cfg.task.name / cfg.size.name
@@ -119,9 +101,9 @@ def run_dir(cfg: DictConfig) -> Path:
     """The run's folder: a function of the settings, so the same command finds what it had begun."""
     return run_folder(
         Path(cfg.paths.runs),
-        check_folder_name("run_group", cfg.run_group),
-        attention=check_folder_name("attention.name", method_name(cfg)),
-        **{group: check_folder_name(f"{group}.name", cfg[group].name) for group in NAMED},
+        checked_name(cfg.run_group, "run_group=", example="mine", nested=True),
+        attention=checked_name(method_name(cfg), "attention.name=", example="mine"),
+        **{group: checked_name(cfg[group].name, f"{group}.name=", example="mine") for group in NAMED},
         steps=cfg.recipe.steps,
         config_hash=config_hash(cfg),
         seed=cfg.seed,

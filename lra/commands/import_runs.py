@@ -16,6 +16,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lra.names import checked_name
 from lra.run_files import BEST, CONFIG, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID, run_folder
 from lra.types import UserError
 
@@ -39,7 +40,6 @@ def overrides(words: list[str]) -> list[str]:
 def run(cfg: DictConfig) -> None:
     """Copy what is new."""
     from lra.commands.console import make_console
-    from lra.commands.names import checked_name
     from lra.results.collect import collect, describe
     from lra.results.text import visible
 
@@ -48,7 +48,7 @@ def run(cfg: DictConfig) -> None:
     place = Path(str(cfg["from"])).expanduser()
     if not place.exists():
         raise UserError(f"{place} is not there; type the folder of runs, or the .jsonl file, to import")
-    into = None if cfg.into is None else checked_name(cfg.into, "into=", "table")
+    into = None if cfg.into is None else checked_name(cfg.into, "into=", example="table", nested=True)
     found, console = collect(place), make_console()
     copied, same = 0, 0
     for record, source in zip(found.records, found.sources, strict=True):
@@ -70,7 +70,6 @@ def run(cfg: DictConfig) -> None:
 
 def _folder(runs: Path, record: Record, into: str | None) -> Path:
     """Where `lra train` would have put the run; a record from elsewhere must not say where on this disk it goes."""
-    from lra.commands.names import checked_name
 
     identity = record["identity"]
     named: dict[str, Any] = {
@@ -81,7 +80,9 @@ def _folder(runs: Path, record: Record, into: str | None) -> Path:
         "size": identity["size"],
         "config_hash": record["provenance"]["config_hash"],
     }
-    names = {key: checked_name(name, f"its {key}=", "listops") for key, name in named.items()}
+    names = {
+        key: checked_name(name, f"its {key}=", example="listops", nested=key == "group") for key, name in named.items()
+    }
     return run_folder(runs, **names, steps=record["outcome"]["steps"], seed=identity["seed"])
 
 

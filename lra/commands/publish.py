@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 def run(cfg: DictConfig) -> None:
     """Append what is new."""
     from lra.commands.console import make_console
-    from lra.commands.names import checked_name
+    from lra.names import checked_name
     from lra.results.collect import collect
     from lra.results.published import append_new
     from lra.results.text import visible
 
     if cfg.name is None or (cfg.run is None) == (cfg.run_group is None):
         raise UserError("say what and where: lra publish run_group=table name=paper_table, or run=FOLDER name=…")
-    name = checked_name(cfg.name, "name=", "paper_table")
+    name = checked_name(cfg.name, "name=", example="paper_table")
     place = Path(cfg.paths.runs) / str(cfg.run_group) if cfg.run is None else Path(cfg.run).expanduser()
     found = collect(place)
     if not found.records:

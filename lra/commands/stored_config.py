@@ -14,7 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from lra.commands.settings import check_settings
 from lra.commands.stored_version import RETRAIN, TARGET, check_version
-from lra.config import check_folder_name
+from lra.names import checked_name
 from lra.paths import conf_dir
 from lra.run_files import CONFIG
 from lra.types import UserError
@@ -105,4 +105,4 @@ def _check_shape(cfg: DictConfig) -> None:
         if not isinstance(OmegaConf.select(cfg, key), DictConfig):
             raise UserError(f"{key} is not a group of settings; {RETRAIN}")
     for key in FOLDER_NAMES:
-        check_folder_name(key, OmegaConf.select(cfg, key))
+        checked_name(OmegaConf.select(cfg, key), f"{key}=", example="mine")

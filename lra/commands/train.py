@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lra.results.schema import Record
+    from lra.training.run import Machine
 
 
 def run(cfg: DictConfig) -> None:
@@ -94,6 +95,7 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
 
     quiet_lightning()
     spec = build.build_spec(cfg)
+    machine = build.build_machine(cfg)
     ensure_store(cfg, console)
     first = rank(cfg.trainer.devices) == 0
     with lease(folder) if first else nullcontext(), says_what_is_saved(folder, cfg.recipe.steps):
@@ -115,13 +117,13 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
                 f"  on {cfg.trainer.accelerator}\n{folder}",
             )
         )
-        record = _fit_and_test(cfg, folder, console, module, datamodule, parameters)
+        record = _fit_and_test(cfg, folder, console, module, datamodule, machine, parameters)
     if record is not None:
         print_summary(console, folder, record)
 
 
 def _fit_and_test(
-    cfg: DictConfig, folder: Path, console: Console, module: Any, datamodule: Any, parameters: int
+    cfg: DictConfig, folder: Path, console: Console, module: Any, datamodule: Any, machine: Machine, parameters: int
 ) -> Record | None:
     from lra import build
     from lra.commands.outcome import write_result
@@ -137,7 +139,6 @@ def _fit_and_test(
     behind = saved_step(folder / LAST)
     if behind:
         console.print(f"Going on from step {behind:,}.")
-    machine = build.build_machine(cfg)
     memory_is_out = False
     first = rank(cfg.trainer.devices) == 0
     curves = folder / METRICS

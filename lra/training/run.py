@@ -37,7 +37,15 @@ RANK_STRIDE = 1_000_003  # between the seeds of processes that train together: n
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """Where and how a run computes; the fields are Lightning's Trainer arguments of the same names."""
+    """Where and how a run computes: on this machine.
+
+    Args:
+        accelerator, devices, precision, accumulate_grad_batches: Lightning's Trainer arguments of the same names.
+        threads: CPU threads; None: as many as torch takes by itself.
+
+    Raises:
+        UserError: when a GPU is asked for and none is there, or far more threads than cores.
+    """
 
     accelerator: str
     devices: int
@@ -45,9 +53,19 @@ class Machine:
     accumulate_grad_batches: int
     threads: int | None
 
+    def __post_init__(self) -> None:
+        cores = os.cpu_count() or 1
+        if self.threads and self.threads > THREADS_PER_CORE * cores:
+            raise UserError(
+                f"trainer.threads={self.threads}, but this machine has {cores} cores, and more than {THREADS_PER_CORE}"
+                f" threads a core are no help; type trainer.threads={cores}"
+            )
+        if self.accelerator == "gpu" and not torch.cuda.is_available():
+            raise UserError("trainer=gpu, but no CUDA device is visible to torch; type trainer=cpu, or see: lra doctor")
+
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class TestedRun:
     """What came out of a run that trained to its end.
 
     Attributes:
@@ -80,20 +98,8 @@ def quiet_lightning() -> None:
 
 
 def prepare_machine(machine: Machine) -> None:
-    """Set this process's threads and allocator.
-
-    Raises:
-        UserError: when a GPU is asked for and none is there, or far more threads than cores.
-    """
+    """Set this process's threads and allocator."""
     quiet_lightning()
-    cores = os.cpu_count() or 1
-    if machine.threads and machine.threads > THREADS_PER_CORE * cores:
-        raise UserError(
-            f"trainer.threads={machine.threads}, but this machine has {cores} cores, and more than {THREADS_PER_CORE}"
-            f" threads a core are no help; type trainer.threads={cores}"
-        )
-    if machine.accelerator == "gpu" and not torch.cuda.is_available():
-        raise UserError("trainer=gpu, but no CUDA device is visible to torch; type trainer=cpu, or see: lra doctor")
     if machine.accelerator == "cpu":
         keep_freed_memory()
     if machine.threads:
@@ -220,11 +226,11 @@ def test(
     return {name: value.item() for name, value in trainer.callback_metrics.items()}
 
 
-def finish(folder: Path, metrics: dict[str, float], module: ClassifierModule) -> Outcome:
+def finish(folder: Path, metrics: dict[str, float], module: ClassifierModule) -> TestedRun:
     """Gather a run's outcome from its test, of which `module` knows the examples, and from its checkpoints."""
     last, best = read_checkpoint(folder / LAST), best_so_far(folder)
     assert best is not None, "a finished run has had a dev pass"
-    return Outcome(
+    return TestedRun(
         test_accuracy=metrics["test/accuracy"],
         test_loss=metrics["test/loss"],
         test_correct=torch.cat(module.correct).numpy(),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lra.commands.summary import verdict
-from lra.results.reference import PAPER_STEPS
-from tests.results.records import make_record, with_setting
+from tests.results.records import PAPER_STEPS, make_record, with_setting
 from tests.test_conf import STEPS
 
 

@@ -14,6 +14,7 @@ FILES = sorted([*(ROOT / "lra").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py
 FLOOR = {
     "lra.types": 0,
     "lra.paths": 0,
+    "lra.names": 1,
     "lra.run_files": 0,
     "lra.files": 1,
     "lra.schema": 1,
