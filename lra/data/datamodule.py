@@ -67,7 +67,7 @@ class StoreDataModule(pl.LightningDataModule):
 
     @property
     def origin(self) -> str:
-        """`official`, `altered`, `generated` or `stand-in`."""
+        """`official`, `unverified`, `generated` or `stand-in`."""
         return str(self.manifest["origin"])
 
     @property

@@ -13,9 +13,9 @@ from lra.results.tables import MISSING, TextTable, number
 from lra.results.titles import holding
 
 MOST_REASONS = 3  # of a kind in a note; format=csv has all
-MARKS = {"official": "", "altered": "†", "generated": "‡", "stand-in": "§"}
+MARKS = {"official": "", "unverified": "†", "generated": "‡", "stand-in": "§"}
 ORIGINS = {
-    "altered": "† data not the published archive's",
+    "unverified": "† data not the published archive's",
     "generated": "‡ data from our generator of the benchmark's distribution",
     "stand-in": "§ data that only stand in for the task's: no result of that task",
 }

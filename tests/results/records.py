@@ -121,3 +121,8 @@ def as_version_1(record: dict[str, Any], *, without: tuple[str, ...] = ()) -> di
             node = node[part]
         del node[last]
     return record
+
+
+def as_version_2(record: dict[str, Any]) -> dict[str, Any]:
+    """The record as version 2 wrote it."""
+    return {**copy.deepcopy(record), "schema_version": 2}

@@ -64,7 +64,7 @@ def test_a_shortened_run_is_not_compared_with_the_paper():
 
 
 def test_what_is_said_under_it():
-    text = "\n".join(table([make_record("text"), make_record("image", origin="altered")]).notes)
+    text = "\n".join(table([make_record("text"), make_record("image", origin="unverified")]).notes)
     for said in ("best on dev", "Text's dev split is its test split", "precision 32-true", "‡ data", "† data", "Xiong"):
         assert said in text
 
