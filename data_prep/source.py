@@ -1,4 +1,4 @@
-"""What a task's preparation is asked for, and what it hands to the road from source to store."""
+"""Both ends of a task's preparation: the user's request, and the source of examples that answers it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configurations: composing them, what of them moves a number, the hash of that, and the folder called after it."""
+"""Configurations: composing them, which settings change a result, the hash of those, and the run's folder."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
 
 
 def settings(cfg: DictConfig) -> dict[str, Any]:
-    """What moves a number of the result, but the seed: the record holds it, and the run's folder is called after it."""
+    """The settings that change a result, without the seed. The record holds them; their hash names the run's folder."""
     mixer = ATTENTION if mixes_by_attention(cfg) else "mixer"
     chosen = {mixer: mixer_settings(cfg)} | {group: plain(cfg[group]) for group in SETTINGS}
     chosen["task"].pop("sizes", None)
@@ -88,7 +88,7 @@ def settings(cfg: DictConfig) -> dict[str, Any]:
 
 
 def config_hash(cfg: DictConfig) -> str:
-    """Eight hex digits that two runs share exactly when their settings are the same."""
+    """Hash of the settings, eight hex digits: equal for two runs exactly if their settings are."""
     return hash_of(settings(cfg))
 
 

@@ -27,7 +27,8 @@ class Campaign:
         verb: which of them; `conf/VERB.yaml` has its own settings.
         words: what was typed after it. The first may be an action; its own settings, `hydra/launcher=` and
             `hydra.launcher.` settings are taken out, the rest goes to every run.
-        beside: a second sweep whose cells belong to it, with what was typed but the attention.
+        beside: name of a second sweep whose cells are added. It gets the same words, except those about the
+            attention.
 
     Raises:
         UserError: for a word that is wrong.

@@ -3,8 +3,8 @@
   lra publish run_group=table name=paper_table          every finished run of a group
   lra publish run=runs/default/listops/nystrom/…/seed0 name=listops
 
-The file is runs/published/NAME.jsonl, one record a line; documents may quote only what stands there. What is there
-already is not appended again. Refused: records of a changed checkout (git says -dirty), unless dirty=true.
+The file is runs/published/NAME.jsonl, one record a line. The project's documents quote no other results. A record that
+the file has already is not appended again. Records of a changed checkout (git says -dirty) need dirty=true.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def verdict(record: Record) -> str:
     task = identity["task"]
     paper, band, apart = paper_accuracy(identity["attention"], task), PASS_BAND.get(task), departures(record)
     if record["provenance"]["data_origin"] == "stand-in":
-        lines.append(f"Its data only stand in for {task}: this is no result of that task.")
+        lines.append(f"Its data are an invented stand-in, not those of {task}: this is no result of that task.")
     elif paper is not None and apart:
         lines.append(f"Not the paper's settings, so not comparable with its accuracy: {in_short(apart, most=10)}.")
     elif paper is not None and band is not None:

@@ -16,7 +16,7 @@ Missing data is prepared first. After Ctrl-C or a kill, the same command goes on
   protocol=paper|clean      size=full|demo|tiny
   recipe.steps=N (run and schedule)      trainer.max_steps=N (stop early, for a look)
   logger=wandb|csv          logger.wandb.mode=online               force=true (train a finished run again)
-  check=true                rehash the prepared data first (a flipped byte in its tokens is found in no other way)
+  check=true                rehash the prepared data first (nothing else finds a flipped byte in its tokens)
   lra train --cfg job       prints every setting
 """
 

@@ -84,7 +84,7 @@ class StoreDataModule(pl.LightningDataModule):
         return self.test_dataloader().num_examples if split == "test" else len(self.splits[split])
 
     def majority_rate(self, split: str) -> float:
-        """Share of the most frequent label, which a guess reaches; in [0, 1]."""
+        """Fraction of examples with the most frequent label: the accuracy of always guessing it; in [0, 1]."""
         counts = self.manifest["splits"][split]["label_counts"].values()
         return max(counts) / sum(counts)
 

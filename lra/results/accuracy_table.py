@@ -17,7 +17,7 @@ MARKS = {"official": "", "unverified": "†", "generated": "‡", "stand-in": "�
 ORIGINS = {
     "unverified": "† data not the published archive's",
     "generated": "‡ data from our generator of the benchmark's distribution",
-    "stand-in": "§ data that only stand in for the task's: no result of that task",
+    "stand-in": "§ an invented stand-in for the task's data: no result of that task",
 }
 
 

@@ -94,7 +94,7 @@ def run_key(record: Record) -> tuple[object, ...]:
 
 
 def data_of(record: Record) -> str:
-    """Eight hex digits that two records share exactly when their data are the same, array by array."""
+    """Hash of a record's data, eight hex digits: equal for two records exactly if every array is."""
     return hash_of(record["provenance"]["data_sha256"])
 
 

@@ -130,7 +130,7 @@ def batches_of(datamodule: Any, device: torch.device) -> Iterator[Batch]:
 
 
 def profile_step(step: Callable[[], Any], trace: Path, *, rows: int = 20) -> tuple[str, float]:
-    """Profile two runs of `step`: the table of its operators, and the share of its time in products, in [0, 1].
+    """Profile two runs of `step`: the table of its operators, and the fraction of its time in products, in [0, 1].
 
     Writes a Chrome trace (chrome://tracing, ui.perfetto.dev) to `trace`.
     """

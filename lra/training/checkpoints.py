@@ -45,7 +45,7 @@ def saved_step(path: Path) -> int:
 
 @contextmanager
 def says_what_is_saved(folder: Path, steps: int) -> Iterator[None]:
-    """Work on a run of `steps` steps: a stop of it says what it can go on from."""
+    """Inside this block, the message of a stop also says which of `steps` steps is saved and how to go on."""
     try:
         yield
     except Stopped as stopped:

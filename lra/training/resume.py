@@ -94,7 +94,7 @@ class ResumePoint(Checkpoint):
         return {"train_seconds": self.train_seconds, "best": best, "random": self._random_of_ranks}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take up where the saved run was; the best dev pass was given when this was made."""
+        """Restore the training time and the random states; the constructor has the best dev pass already."""
         self.train_seconds = state_dict["train_seconds"]
         self._random = state_dict["random"][place()]
 

@@ -70,7 +70,7 @@ class TestedRun:
 
     Attributes:
         test_correct: which test examples it got right, `[examples]` bool in the split's order.
-        confusion: how many test examples of each label (row) were taken for each (column).
+        confusion: the confusion matrix: test examples by true label (row) and predicted label (column).
     """
 
     test_accuracy: float
@@ -107,7 +107,7 @@ def prepare_machine(machine: Machine) -> None:
 
 
 def make_trainer(machine: Machine, *, callbacks: Sequence[Callback] = (), **settings: Any) -> pl.Trainer:
-    """A Lightning Trainer on `machine` that draws nothing and checks nothing by itself."""
+    """A Lightning Trainer on `machine`, without Lightning's progress bar, model summary and sanity check."""
     prepare_machine(machine)
     keeps = machine.accelerator == "cpu" and is_glibc()
     if machine.devices == 1:
@@ -212,7 +212,11 @@ def test(
     machine: Machine,
     loggers: list[Logger],
 ) -> dict[str, float]:
-    """Test the weights in `checkpoint`: `test/accuracy` and `test/loss` over every example."""
+    """Test the weights in `checkpoint`: `test/accuracy` and `test/loss` over every example.
+
+    Raises:
+        UserError: when the checkpoint is damaged, or its weights are of another model.
+    """
     found, wanted = read_checkpoint(checkpoint)["state_dict"], module.state_dict()
     shapes = [{name: tensor.shape for name, tensor in state.items()} for state in (found, wanted)]
     wrong = {name for name, _ in shapes[0].items() ^ shapes[1].items()}

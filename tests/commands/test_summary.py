@@ -22,7 +22,7 @@ def record(dev_split=None, **changes):
         ({"accuracy": 0.16}, "does not beat the majority class: -1.0 points"),
         ({"accuracy": 0.20}, "beats the majority class by 3.0 points (one standard error of this test: 0.9 points)"),
         ({"steps": 300}, "Not the paper's settings, so not comparable with its accuracy: recipe.steps=300 for 5000."),
-        ({"origin": "stand-in"}, "only stand in for listops"),
+        ({"origin": "stand-in"}, "invented stand-in, not those of listops"),
         ({"size": "tiny"}, "This is size=tiny, not the benchmark"),
         ({"dev_split": "test"}, "chosen on the test split"),
     ],
