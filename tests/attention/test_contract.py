@@ -19,11 +19,10 @@ from tests.reference import attention as reference
 NAMES = sorted(path.stem for path in (conf_dir() / "attention").glob("*.yaml"))
 PROTOCOLS = sorted(path.stem for path in (conf_dir() / "protocol").glob("*.yaml"))
 CELLS = [(name, protocol) for name in NAMES for protocol in PROTOCOLS]
-# The named switches through which batch-mates matter: the pseudo-inverse's start, the keys' stabiliser.
-BATCH_WIDE = {("nystrom", "paper"), ("performer", "paper")}
-DRAWN_TOGETHER = {
-    ("reformer", "paper")
-}  # each call its own rotations: not by batch-mates' contents, but by their groups
+# The switches through which batch-mates matter: the pseudo-inverse's start, the keys' stabiliser.
+BATCH_WIDE = {"nystrom": ("pinv_start", "batch"), "performer": ("key_maximum", "batch")}
+# Each call its own rotations: not by batch-mates' contents, but by their groups.
+DRAWN_TOGETHER = {"reformer": ("rotations", "each_call")}
 LENGTHS = (1, 17, 250)
 FORMS = ("padded", "packed")
 HEADS, DIMS = 2, 8
@@ -39,6 +38,14 @@ def settings(name: str, protocol: str, **knobs: object) -> dict:
     chosen = OmegaConf.to_container(cfg.attention, resolve=True)
     chosen.pop("name")
     return {**chosen, **knobs}
+
+
+def switched_on(name: str, protocol: str, switches: dict[str, tuple[str, str]]) -> bool:
+    """Whether the protocol gives the attention's switch this value; one without the switch is never on."""
+    if name not in switches:
+        return False
+    knob, value = switches[name]
+    return settings(name, protocol)[knob] == value
 
 
 def backend(name: str, protocol: str, length: int, *, dtype=torch.float64, seed: int = 0, **knobs: object):
@@ -129,8 +136,8 @@ def test_batch_mates_do_not_matter_but_through_the_named_switches(name, protocol
     alone = torch.cat([mix(made, form, *(x[i : i + 1] for x in (q, k, v, valid))) for i in range(len(q))])
     among = mix(made, form, q, k, v, valid)
     same = torch.allclose(alone, among, rtol=1e-9, atol=1e-9)
-    assert same != ((name, protocol) in BATCH_WIDE)
-    in_groups = (name, protocol) in BATCH_WIDE | DRAWN_TOGETHER
+    assert same != switched_on(name, protocol, BATCH_WIDE)
+    in_groups = switched_on(name, protocol, BATCH_WIDE | DRAWN_TOGETHER)
     assert made.batch_wide == in_groups, "the classifier cuts batches by it"
 
 

@@ -62,9 +62,9 @@ def test_training_equals_the_slow_twin_with_the_same_rotations(protocol, padded,
     compare(fast, slow(made, q, v, valid, None), valid, q, v)
 
 
-@pytest.mark.parametrize("protocol, step", [("paper", 1), ("clean", 0)])
-def test_evaluation_draws_as_its_switch_says_and_a_pass_repeats(protocol, step):
-    made = backend("reformer", protocol, LENGTH)
+@pytest.mark.parametrize("rotations, step", [("each_call", 1), ("stored_for_evaluation", 0)])
+def test_evaluation_draws_as_its_switch_says_and_a_pass_repeats(rotations, step):
+    made = backend("reformer", "clean", LENGTH, rotations=rotations)
     q, k, v, valid = ragged(10)
     for _ in range(2):
         made.eval()
