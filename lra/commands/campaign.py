@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,8 +117,20 @@ class Campaign:
         from lra.results.collect import collect
 
         found = collect(self.group)
-        self.troubles = found.troubles
+        self.troubles = [*found.troubles, *self._of_another_kind(found.records)]
         return [record for record in found.records if self._asked_for(record)]
+
+    def _of_another_kind(self, records: list[Record]) -> list[str]:
+        """A line for each size and protocol of the group that this table does not show."""
+        shown = (self.cells[0].cfg.size.name, self.cells[0].cfg.protocol.name)
+        from lra.results.text import visible
+
+        kinds = Counter((record["identity"]["size"], record["identity"]["protocol"]) for record in records)
+        return [
+            visible(f"left out: {count} of size={size} protocol={protocol}; to see them type these two words")
+            for (size, protocol), count in sorted(kinds.items())
+            if (size, protocol) != shown
+        ]
 
     def _asked_for(self, record: Record) -> bool:
         identity, cfg = record["identity"], self.cells[0].cfg
