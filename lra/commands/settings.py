@@ -12,6 +12,8 @@ from lra.config import check_folder_name
 from lra.types import UserError
 
 MOST_WHOLE = 2**31 - 1
+LEAST_LENGTH = 5  # tokens of the shortest ListOps expression, and one
+DRAWN_SIDE = 32  # pixels of a row in the image tasks' sources, where the task says no other
 MOST_SEED = 2**32 - 1  # numpy's generators take no larger one
 
 
@@ -132,10 +134,34 @@ def check_settings(cfg: DictConfig) -> None:
         value = OmegaConf.select(cfg, key, default=absent)
         if value is not absent and not (key == "run_group" and value is None):  # lra publish may have none
             check_value(key, OmegaConf.to_container(value) if isinstance(value, ListConfig) else value)
+    data = OmegaConf.select(cfg, "task.data")
+    if data is not None:
+        _check_data(data)
     if OmegaConf.select(cfg, "trainer.precision") == "16-mixed" and cfg.trainer.accelerator == "cpu":
         raise UserError(
             "trainer.precision=16-mixed needs a GPU: on a CPU torch would compute in bf16 instead;"
             " type trainer.precision=bf16-mixed, or trainer=gpu"
+        )
+
+
+def _check_data(data: Any) -> None:
+    """Refuse sizes of a task's data that do not go together; numbers alone have been looked at."""
+    longest, shortest, side = (data.get(name) for name in ("max_length", "min_length", "side"))
+    if longest is not None and longest > data.get("seq_len", longest):
+        raise UserError(
+            f"task.data.max_length={longest} is more than task.data.seq_len={data.seq_len}, the longest that the model"
+            f" takes; type task.data.max_length={data.seq_len}"
+        )
+    if shortest is not None and (longest < LEAST_LENGTH or shortest > longest - 2):
+        raise UserError(
+            f"no expression has more than task.data.min_length={shortest} and fewer than task.data.max_length={longest}"
+            f" tokens; type for example task.data.min_length={max(longest, 100) // 2}"
+        )
+    drawn = data.get("drawn_side", DRAWN_SIDE)
+    if side is not None and (drawn % side or side * side > longest):
+        raise UserError(
+            f"task.data.side={side} does not divide the {drawn} pixels of a row, or {side} × {side} pixels are more"
+            f" than task.data.max_length={longest}; type for example task.data.side=16"
         )
 
 
