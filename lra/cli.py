@@ -91,7 +91,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     from hydra.types import RunMode
 
     from lra.commands.errors import explain
-    from lra.commands.overrides import check
+    from lra.commands.overrides import check, check_mixer
     from lra.commands.settings import check_settings
     from lra.sweeps.lease import LeasedError
     from lra.types import BUSY
@@ -118,6 +118,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
             settings = command.overrides(settings)
         if not any(word.startswith("-") for word in settings):  # Hydra's own flags take values of their own
             settings = check(verb, settings, sweep=bool(flags))
+        check_mixer(settings)
         sys.argv = [f"lra {verb}", *flags, *settings]
         hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(run)()
     except (Exception, _FailedError) as error:

@@ -2,6 +2,7 @@
 
 lra show model task=text attention=nystrom     layer by layer: output shape, parameters
 lra show model attention=full protocol=clean
+lra show model mixer=s4d                       a mixer in place of an attention
 lra show protocol                              each switch: what it does, its value in each protocol; what none changes
 lra show protocol format=markdown              the same, as docs/protocol.md has it
 lra show data task=listops                     examples drawn readably; lengths, labels, masked share, memory
