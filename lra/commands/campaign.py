@@ -110,8 +110,9 @@ class Campaign:
         return outcome_of(self.cells)
 
     def records(self) -> list[Record]:
-        """Valid records of the run group, of this protocol and size, and of what `task=`, `attention=`, `seed=` name.
+        """Valid records of the run group, of this protocol and size, and of what was typed.
 
+        `task=` and `seed=` choose among them, and so do `attention=`, `mixer=` and `model=`, which name the rows.
         What had to be left out is in `troubles`.
         """
         from lra.results.collect import collect
@@ -133,11 +134,14 @@ class Campaign:
         ]
 
     def _asked_for(self, record: Record) -> bool:
+        from lra.sweeps.grid import METHOD
+
         identity, cfg = record["identity"], self.cells[0].cfg
         if (identity["protocol"], identity["size"]) != (cfg.protocol.name, cfg.size.name):
             return False
         said: dict[str, Any] = {**identity}
-        typed = {word.split("=")[0] for word in self.words} & {"task", "attention", "seed"}
+        keys = {word.split("=")[0] for word in self.words}
+        typed = {"attention" if key in METHOD else key for key in keys} & {"task", "attention", "seed"}
         return all(str(said[key]) in {cell.choice(key) for cell in self.cells} for key in typed)
 
     def tasks(self) -> list[str]:

@@ -12,7 +12,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from lra.commands.settings import NUMBERS, check_value
-from lra.config import load_config
+from lra.config import ATTENTION, load_config
 from lra.paths import conf_dir
 from lra.types import UserError
 
@@ -56,6 +56,25 @@ def check(verb: str, words: list[str], *, sweep: bool) -> list[str]:
         ours = one not in choices and not one.is_add() and not one.is_delete() and not one.is_hydra_override()
         checked.append(_checked(defaults, one) if ours else str(one.input_line))
     return checked
+
+
+def check_mixer(words: list[str]) -> None:
+    """Refuse an attention beside a mixer that has none: what was typed of it would say nothing.
+
+    Verbs over many runs are not asked: there both stand beside each other.
+
+    Raises:
+        UserError: with what to leave out.
+    """
+    parsed = [_parse(word) for word in words if "=" in word and not word.startswith("-")]
+    mixers = [one for one in parsed if one.key_or_group == "mixer" and set(map(str, _values(one))) - {ATTENTION}]
+    silent = [one for one in parsed if one.key_or_group.split(".")[0] == ATTENTION]
+    if mixers and silent:
+        mixer, attention = mixers[-1].input_line, silent[0].input_line
+        raise UserError(
+            f"{attention} says nothing beside {mixer}, which has no attention; leave one of the two out,"
+            " or for both side by side type: lra compare run attention=nystrom mixer=s4d"
+        )
 
 
 def _parse(word: str) -> Override:

@@ -13,7 +13,7 @@ from rich.text import Text
 from lra.commands.console import print_table
 from lra.results.paper import beside, departures, in_short
 from lra.results.reference import PASS_BAND, paper_accuracy
-from lra.results.schema import Record
+from lra.results.schema import MIXERS, Record
 from lra.results.statistics import binomial_error
 from lra.results.text import visible, visible_lines
 from lra.training.curves import read_curves
@@ -77,7 +77,7 @@ def verdict(record: Record) -> str:
     if identity["size"] != "full":
         lines.append(
             f"This is size={identity['size']}, not the benchmark: few examples and {outcome['steps']:,} steps."
-            f" The full run: lra train task={identity['task']} attention={identity['attention']}"
+            f" The full run: lra train task={identity['task']} {_chosen(record)}"
         )
         return "\n".join(lines)
     task = identity["task"]
@@ -91,3 +91,10 @@ def verdict(record: Record) -> str:
         where = "inside" if abs(difference) <= band else "outside"
         lines.append(f"Against the paper {difference:+.2f} points, {where} the band of ±{band:g}.")
     return "\n".join(lines)
+
+
+def _chosen(record: Record) -> str:
+    """The word that chooses what the run is called after, such as `attention=nystrom`."""
+    name, settings = record["identity"]["attention"], record["settings"]
+    group = next((group for group in MIXERS if settings.get(group, {}).get("name") == name), "model")
+    return f"{group}={name}"

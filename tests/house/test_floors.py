@@ -23,6 +23,7 @@ FLOOR = {
     "lra.attention": 3,
     "lra.data": 4,
     "lra.model": 4,
+    "lra.mixers": 5,
     "data_prep": 5,
     "lra.training": 5,
     "lra.results": 5,
