@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
+import yaml
 from omegaconf.errors import OmegaConfBaseException
 
 from lra.training.memory import is_out_of_memory
@@ -29,6 +30,9 @@ def explain(error: BaseException) -> str:
         return str(error)
     if isinstance(error.__cause__, UserError):  # of a constructor that Hydra has called
         return str(error.__cause__)
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"{mark.name} cannot be read as YAML: line {mark.line + 1}, {error.problem}"
     if isinstance(error, OmegaConfBaseException) or type(error).__module__.startswith("hydra."):
         return _first_lines(error)
     if isinstance(error, OSError) and error.errno in FOLDER_TROUBLE:

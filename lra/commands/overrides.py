@@ -13,7 +13,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from lra.commands.settings import NUMBERS, check_value
 from lra.config import load_config
-from lra.paths import conf_dir
+from lra.paths import conf_dirs, conf_names
 from lra.types import UserError
 
 KINDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
@@ -42,9 +42,9 @@ def check(verb: str, words: list[str], *, sweep: bool) -> list[str]:
     several = next((one.input_line for one in parsed if one.is_sweep_override()), None)
     if several and not sweep:
         raise UserError(f"{several} names several values; to run each type: lra {verb} -m {several}")
-    choices = [one for one in parsed if (conf_dir() / one.key_or_group).is_dir()]
+    choices = [one for one in parsed if _is_group(one.key_or_group)]
     for one in choices:
-        known = sorted(path.stem for path in (conf_dir() / one.key_or_group).glob("*.yaml") if path.stem != "base")
+        known = conf_names(one.key_or_group)
         for value in _values(one):
             if str(value) not in known and not (value is None and _is_optional(verb, one.key_or_group)):
                 raise UserError(f"{_word(one, value)} is not known; {_meant(str(value), known)}")
@@ -73,6 +73,10 @@ def _parse(word: str) -> Override:
 def _defaults(verb: str, words: tuple[str, ...]) -> DictConfig:
     """What the settings are when nothing but groups is chosen."""
     return load_config(verb, words)
+
+
+def _is_group(key: str) -> bool:
+    return any((folder / key).is_dir() for folder in conf_dirs())
 
 
 def _is_optional(verb: str, group: str) -> bool:
