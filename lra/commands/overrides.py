@@ -11,7 +11,7 @@ from hydra.core.override_parser.types import Override, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
-from lra.commands.settings import NUMBERS, check_value
+from lra.commands.settings import NUMBERS, check_value, has_rule
 from lra.config import load_config
 from lra.paths import conf_dirs, conf_names
 from lra.types import UserError
@@ -92,15 +92,17 @@ def _checked(defaults: DictConfig, one: Override) -> str:
     if key not in known:
         raise UserError(f"{key} is no setting; {_meant(key, list(known))}; lra train --cfg job prints all")
     default = OmegaConf.select(defaults, key) if not OmegaConf.is_missing(defaults, key) else None
-    kind = type(default)
+    kind, number = type(default), NUMBERS.get(key) if has_rule(defaults, key) else None
     if default is None:
-        kind = NUMBERS[key].kind if key in NUMBERS else str
+        kind = number.kind if number else str
     for value in _values(one):
-        open_to_null = default is None or (key in NUMBERS and NUMBERS[key].null)
+        open_to_null = default is None or (number is not None and number.null)
         if not _fits(value, kind) and not (value is None and open_to_null):
             shown = "null" if default is None else str(default).lower() if isinstance(default, bool) else default
             raise UserError(f"{_word(one, value)} is not {KINDS[kind]}; the default is {key}={shown}")
-        if value is not None and "${" not in str(value):  # else only what it resolves to counts
+        if (
+            value is not None and "${" not in str(value) and has_rule(defaults, key)
+        ):  # else only what it resolves to counts
             check_value(key, value, _word(one, value))
     return _quoted(one) if kind is str else str(one.input_line)
 
