@@ -20,8 +20,8 @@ def target_line(target: str) -> str:
     module, *names = target.split(".")
     if importlib.util.find_spec(module) is None:
         return (
-            f"_target_: {target}: Python finds no module {module}; install its package (in its folder: pip install -e .)"
-            f" or name the folder that holds it: export PYTHONPATH=/path/to/folder"
+            f"_target_: {target}: Python finds no module {module}; install its package (in its folder:"
+            " pip install -e .) or name the folder that holds it: export PYTHONPATH=/path/to/folder"
         )
     known = ""
     place: Any = None

@@ -53,7 +53,7 @@ def test_an_attention_anywhere_with_a_knob_called_as_one_of_ours(package, capsys
         (
             CODE,
             "no_such_module.attention.Halved",
-            "_target_: no_such_module.attention.Halved: Python finds no module no_such_module",
+            "Halved: Python finds no module no_such_module",
         ),
         (CODE, "OWN.Doubled", "there is no Doubled in"),
         (CODE, "OWN.Halved.twice", "there is no twice in"),
