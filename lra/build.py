@@ -34,10 +34,20 @@ def build_mixers(cfg: DictConfig) -> MakeMixers:
     from lra.model.mixer import mixer_layers
     from lra.model.self_attention import attention_layers
 
-    make = _instantiate_named(mixer_settings(cfg))
+    make = build_method(cfg)
     if mixes_by_attention(cfg):
         return partial(attention_layers, make_backend=make)
     return partial(mixer_layers, make_mixer=make)
+
+
+def build_method(cfg: DictConfig) -> Any:
+    """What makes one backend, or one mixer, from the encoder's dims."""
+    return _instantiate_named(mixer_settings(cfg))
+
+
+def build_twin(name: str) -> Any:
+    """The function of a dotted name."""
+    return instantiate({"_target_": name, "_partial_": True})
 
 
 def build_model(cfg: DictConfig) -> nn.Module:

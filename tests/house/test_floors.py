@@ -26,6 +26,7 @@ FLOOR = {
     "data_prep": 5,
     "lra.training": 5,
     "lra.results": 5,
+    "lra.testing": 5,
     "lra.config": 6,
     "lra.build": 7,
     "lra.sweeps": 8,
