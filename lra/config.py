@@ -21,6 +21,7 @@ from lra.types import UserError
 # What moves a number of the result. Everything else (folders, loggers, the seed) may change within one run's settings.
 SETTINGS = ("task", "protocol", "model", "recipe", "size")  # and the attention, or the mixer in its place
 TRAINER_SETTINGS = ("accelerator", "precision", "accumulate_grad_batches")
+LOOKS_OF_TASK = ("sizes", "codec", "open_source")  # other data is another hash of the data, in the record
 NAMED = ("task", "protocol", "size")  # groups whose choice is a part of the run's folder, as the method's is
 ATTENTION = "attention"  # the mixer whose knobs are those of `attention=NAME`
 MOST_NAME_BYTES = 200  # of a folder; file systems take 255
@@ -92,7 +93,8 @@ def settings(cfg: DictConfig) -> dict[str, Any]:
     """What moves a number of the result, but the seed: the record holds it, and the run's folder is called after it."""
     mixer = ATTENTION if mixes_by_attention(cfg) else "mixer"
     chosen = {mixer: mixer_settings(cfg)} | {group: plain(cfg[group]) for group in SETTINGS}
-    chosen["task"].pop("sizes", None)
+    for key in LOOKS_OF_TASK:
+        chosen["task"].pop(key, None)
     if chosen["model"].get("packed") == "auto":  # as before there was this setting; else other roundings, other draws
         del chosen["model"]["packed"]
     trainer = {key: cfg.trainer[key] for key in TRAINER_SETTINGS}

@@ -18,7 +18,7 @@ from lra.types import UserError
 
 PARTS = (*config.SETTINGS, *MIXERS, "trainer", "seed")  # what a model and its data are built from
 LATER = {"recipe.parameter_groups", "task.longest", "mixer", "model.packed"}  # runs of before do without
-NOT_BUILT_FROM = ("task.sizes.", "task.data.")  # the store has been made from them
+NOT_BUILT_FROM = ("task.sizes.", "task.data.", "task.codec", "task.open_source")  # the store has been made from them
 TARGET = "_target_"
 KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a word", list: "a list"}
 RETRAIN = "bring the run's own file back, or train again: lra train."
