@@ -52,7 +52,8 @@ class Source:
     """Where a task's examples come from, and how they become what is stored.
 
     Attributes:
-        origin: gives `official` (hash verified), `altered`, `generated` or `stand-in` when all examples were read.
+        origin: gives `official` (hash verified), `altered`, `generated`, `stand-in`, or `own` (a user's file),
+            when all examples were read.
         facts: what the manifest says of the source; read when all examples have been.
         make_builder: from the TFDS folder to the builder.
         encode: from one TFDS record to what is stored of its N sequences, and the label.

@@ -68,7 +68,7 @@ class StoreDataModule(pl.LightningDataModule):
 
     @property
     def origin(self) -> str:
-        """`official`, `altered`, `generated` or `stand-in`."""
+        """`official`, `altered`, `generated`, `stand-in` or `own`."""
         return str(self.manifest["origin"])
 
     @property

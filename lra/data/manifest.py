@@ -75,7 +75,7 @@ class Manifest(TypedDict):
     max_length: Positive
     splits: dict[SplitName, SplitFacts]
     arrays: dict[ArrayName, ArrayFacts]
-    origin: Literal["official", "altered", "generated", "stand-in"]
+    origin: Literal["official", "altered", "generated", "stand-in", "own"]
     asked: Asked
     builder: Name
     seconds: Number

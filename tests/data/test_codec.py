@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from omegaconf import OmegaConf
 
 from lra import build, config
 from lra.data.codec import images
@@ -31,6 +32,7 @@ def test_neither_is_among_the_settings_that_move_a_number():
 
 def test_a_file_without_them_is_one_line():
     cfg = config.load_config("train", ["size=tiny"])
+    OmegaConf.set_struct(cfg, False)
     for key in ("codec", "open_source"):
         del cfg.task[key]
     with pytest.raises(UserError, match="task=listops has no codec:"):
