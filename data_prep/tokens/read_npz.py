@@ -32,9 +32,8 @@ def read_npz(path: Path) -> Table:
     split = arrays.get("split")
     if split is not None and (split.dtype.kind != "U" or split.shape != labels.shape):
         raise UserError(f"{path}: split is {split.dtype} {list(split.shape)}; it must be {len(labels)} words")
-    rows = (
-        _ragged(path, tokens, arrays["offsets"], len(labels)) if "offsets" in arrays else _square(path, tokens, labels)
-    )
+    offsets = arrays.get("offsets")
+    rows = _square(path, tokens, len(labels)) if offsets is None else _ragged(path, tokens, offsets, len(labels))
     return Table(
         sequences=[row.astype(np.int64) for row in rows],
         labels=labels.astype(np.int64),
