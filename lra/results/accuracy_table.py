@@ -14,7 +14,7 @@ from lra.results.tables import MISSING, TextTable, number
 from lra.results.titles import holding
 
 MOST_REASONS = 3  # of a kind in a note; format=csv has all
-MARKS = {"official": "", "altered": "†", "generated": "‡", "stand-in": "§"}
+MARKS = {"official": "", "altered": "†", "generated": "‡", "stand-in": "§", "own": ""}
 ORIGINS = {
     "altered": "† data not the published archive's",
     "generated": "‡ data from our generator of the benchmark's distribution",
