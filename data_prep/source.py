@@ -11,7 +11,7 @@ from data_prep.archives import Tick
 from data_prep.download import Archive, download
 from lra.data.writer import Example
 from lra.files import regular_file, sha256
-from lra.types import UserError
+from lra.types import TaskSpec, UserError
 
 TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}  # TFDS has a word of its own
 WORDS = ("auto", "download", "generate", "stand-in")  # everything else that `source=` may be is a path
@@ -22,7 +22,7 @@ class Request:
     """What the user asks for.
 
     Attributes:
-        task: the task's name.
+        spec: the task.
         settings: the task's `data` settings.
         source: a word of WORDS, or the path of an archive or a folder.
         size: full, demo or tiny; names the TFDS configuration.
@@ -32,7 +32,7 @@ class Request:
         tick: called with how much is done and of how much (None: unknown), for progress.
     """
 
-    task: str
+    spec: TaskSpec
     settings: dict[str, Any]
     source: str
     size: str
@@ -41,13 +41,19 @@ class Request:
     scratch: Path
     tick: Tick
 
+    @property
+    def task(self) -> str:
+        """The task's name."""
+        return self.spec.name
+
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """Where a task's examples come from, and how they become what is stored.
 
     Attributes:
-        origin: gives `official` (hash verified), `unverified`, `generated` or `stand-in` when all examples were read.
+        origin: gives `official` (hash verified), `unverified`, `generated`, `stand-in`, or `own` (a user's file),
+            when all examples were read.
         facts: what the manifest says of the source; read when all examples have been.
         make_builder: from the TFDS folder to the builder.
         encode: from one TFDS record to what is stored of its N sequences, and the label.

@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra.utils import instantiate
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
-from lra.config import method_name, mixer_settings, mixes_by_attention, plain, store_dir
+from lra.config import ATTENTION, method_name, mixer_settings, mixes_by_attention, plain, store_dir
 from lra.types import TaskSpec, UserError
 
 if TYPE_CHECKING:  # imported where they are used: `lra prepare` and `lra doctor` answer at once without them
     from pytorch_lightning.loggers.logger import Logger
     from torch import nn
 
+    from lra.data.codec import Codec
     from lra.data.datamodule import StoreDataModule
     from lra.model.mixer import MakeMixers
     from lra.training.module import ClassifierModule
@@ -34,10 +35,37 @@ def build_mixers(cfg: DictConfig) -> MakeMixers:
     from lra.model.mixer import mixer_layers
     from lra.model.self_attention import attention_layers
 
-    make = _instantiate_named(mixer_settings(cfg))
+    make = build_method(cfg)
     if mixes_by_attention(cfg):
         return partial(attention_layers, make_backend=make)
     return partial(mixer_layers, make_mixer=make)
+
+
+def build_codec(cfg: DictConfig) -> Codec:
+    """How the task's sequences are looked at."""
+    codec: Codec = instantiate(_part_of_task(cfg, "codec"))
+    return codec
+
+
+def build_source(cfg: DictConfig) -> Any:
+    """What opens the source of the task's data, see `data_prep.source`."""
+    return instantiate(_part_of_task(cfg, "open_source"))
+
+
+def _part_of_task(cfg: DictConfig, key: str) -> Any:
+    if key not in cfg.task:
+        raise UserError(f"task={cfg.task.name} has no {key}:, as conf/task/listops.yaml has; add it to its own file")
+    return cfg.task[key]
+
+
+def build_method(cfg: DictConfig) -> Any:
+    """What makes one backend, or one mixer, from the encoder's dims."""
+    return _instantiate_named(mixer_settings(cfg))
+
+
+def build_twin(name: str) -> Any:
+    """The function of a dotted name."""
+    return instantiate({"_target_": name, "_partial_": True})
 
 
 def build_model(cfg: DictConfig) -> nn.Module:
@@ -47,8 +75,22 @@ def build_model(cfg: DictConfig) -> nn.Module:
 
 
 def _instantiate_named(settings: dict[str, Any]) -> Any:
-    """What a group's settings describe; its name is for people."""
-    return instantiate({key: value for key, value in settings.items() if key != "name"})
+    """What a group's settings describe; its name is for people, its parameter groups are for the optimizer."""
+    return instantiate({key: value for key, value in settings.items() if key not in ("name", "parameter_groups")})
+
+
+def _parameter_groups(cfg: DictConfig) -> dict[str, dict[str, Any]]:
+    """The optimizer's groups by their full names; the mixer's stand before the recipe's, so they take what they match.
+
+    Runs that were trained before there was `recipe.parameter_groups` have none.
+    """
+    of_mixer, of_recipe = mixer_settings(cfg), plain(cfg.recipe)
+    owners = {ATTENTION if mixes_by_attention(cfg) else "mixer": of_mixer, "recipe": of_recipe}
+    return {
+        f"{owner}.parameter_groups.{name}": group
+        for owner, settings in owners.items()
+        for name, group in settings.get("parameter_groups", {}).items()
+    }
 
 
 def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
@@ -59,7 +101,7 @@ def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
     model = build_model(cfg)
     if cfg.get("compile"):  # runs that were trained before there was this setting have none
         model.compile(fullgraph=True)
-    groups = plain(cfg.recipe.get("parameter_groups", OmegaConf.create({})))  # later than some runs, too
+    groups = _parameter_groups(cfg)
     make_optimizer = instantiate(cfg.recipe.optimizer)
     return ClassifierModule(
         model,

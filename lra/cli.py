@@ -30,6 +30,7 @@ VERBS = {
     "publish": "append records to a file that is kept with the code",
     "import": "bring runs of another machine into this one's folder",
     "show": "look at a model or at data: lra show model, lra show data",
+    "check": "test the contract of an attention or a mixer, such as one of your own",
     "bench": "say where the time of a training step goes: lra bench step",
     "doctor": "say what is installed, where things lie, and what is missing",
 }
@@ -91,7 +92,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     from hydra.types import RunMode
 
     from lra.commands.errors import explain
-    from lra.commands.overrides import check
+    from lra.commands.overrides import check, check_mixer
     from lra.commands.settings import check_settings
     from lra.sweeps.lease import LeasedError
     from lra.types import BUSY
@@ -118,6 +119,8 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
             settings = command.overrides(settings)
         if not any(word.startswith("-") for word in settings):  # Hydra's own flags take values of their own
             settings = check(verb, settings, sweep=bool(flags))
+        check_mixer(settings)
+        settings.sort(key=_is_setting)  # Hydra wants its flags and their values in front, settings in one piece
         sys.argv = [f"lra {verb}", *flags, *settings]
         hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(run)()
     except (Exception, _FailedError) as error:
@@ -127,6 +130,10 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
         cause = error.error if isinstance(error, _FailedError) else error
         return _fail(explain(cause), code=BUSY if isinstance(cause, LeasedError) else 2)
     return 0
+
+
+def _is_setting(word: str) -> bool:
+    return word.startswith("~") or ("=" in word and not word.startswith("-"))
 
 
 def _with_home(word: str) -> str:

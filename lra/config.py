@@ -8,17 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
+from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.plugins import Plugins
+from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 
 from lra.names import checked_name
-from lra.paths import conf_dir, data_dir, runs_dir
+from lra.paths import conf_dir, conf_dirs, data_dir, runs_dir
 from lra.results.settings import hash_of
 from lra.run_files import run_folder
 
 # What moves a number of the result. Everything else (folders, loggers, the seed) may change within one run's settings.
 SETTINGS = ("task", "protocol", "model", "recipe", "size")  # and the attention, or the mixer in its place
 TRAINER_SETTINGS = ("accelerator", "precision", "accumulate_grad_batches")
+LOOKS_OF_TASK = ("sizes", "codec", "open_source")  # other data is another hash of the data, in the record
 NAMED = ("task", "protocol", "size")  # groups whose choice is a part of the run's folder, as the method's is
 ATTENTION = "attention"  # the mixer whose knobs are those of `attention=NAME`
 
@@ -26,13 +30,26 @@ for _name, _folder in (("data_dir", data_dir), ("runs_dir", runs_dir)):
     OmegaConf.register_new_resolver(f"lra.{_name}", lambda folder=_folder: str(folder()), replace=True)
 
 
+class OwnFolders(SearchPathPlugin):
+    """Hydra looks through the user's conf folders too, after ours, whoever composes."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Append them."""
+        for folder in conf_dirs():
+            if folder != conf_dir():
+                search_path.append("lra", f"file://{folder}")
+
+
+Plugins.instance().register(OwnFolders)
+
+
 def load_config(name: str, overrides: Sequence[str] = (), *, with_hydra: bool = False) -> DictConfig:
     """The configuration that `lra NAME OVERRIDES` would use; with Hydra's own part if asked for."""
-    return _compose(name, tuple(overrides), with_hydra).copy()
+    return _compose(name, tuple(overrides), with_hydra, tuple(conf_dirs())).copy()
 
 
 @functools.cache
-def _compose(name: str, overrides: tuple[str, ...], with_hydra: bool) -> DictConfig:
+def _compose(name: str, overrides: tuple[str, ...], with_hydra: bool, _folders: tuple[Path, ...]) -> DictConfig:
     """Compose once what a command asks for again and again: it takes 0.1 s, a copy 3 ms.
 
     Hydra composes for one program at a time: inside a running command, its state is set aside and brought back.
@@ -76,7 +93,8 @@ def settings(cfg: DictConfig) -> dict[str, Any]:
     """The settings that change a result, without the seed. The record holds them; their hash names the run's folder."""
     mixer = ATTENTION if mixes_by_attention(cfg) else "mixer"
     chosen = {mixer: mixer_settings(cfg)} | {group: plain(cfg[group]) for group in SETTINGS}
-    chosen["task"].pop("sizes", None)
+    for key in LOOKS_OF_TASK:
+        chosen["task"].pop(key, None)
     if chosen["model"].get("packed") == "auto":  # as before there was this setting; else other roundings, other draws
         del chosen["model"]["packed"]
     trainer = {key: cfg.trainer[key] for key in TRAINER_SETTINGS}

@@ -32,6 +32,10 @@ def open_source(request: Request) -> Source:
     """
     settings = request.settings
     drawn_side, difficulty = settings["drawn_side"], settings["difficulty"]
+    if drawn_side not in DESIGNS:
+        raise UserError(
+            f"task.data.drawn_side={drawn_side} has no design; choose one of {', '.join(map(str, DESIGNS))}"
+        )
     if difficulty not in CONTOUR_LENGTH:
         raise UserError(f"task.difficulty={difficulty} is not known; choose one of {', '.join(CONTOUR_LENGTH)}")
     names = ("lra_release", f"pathfinder{drawn_side}", "lra_release.gz")

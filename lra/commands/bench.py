@@ -2,12 +2,14 @@
 
 lra bench step task=listops attention=nystrom
 lra bench step task=image attention=full steps=5
+lra bench step mixer=s4d                           a mixer in place of an attention
 lra bench step task=text debug=profile             the table of operators, and a Chrome trace
 lra bench step task=text trace=step.json           the trace alone, for ui.perfetto.dev
 
 Prints the bare step and its fractions in forward, backward and optimizer; the step inside `lra train`, without dev
-passes; a dev pass beside its bare forward passes; FLOPs and bytes, and the time that they would take at this machine's
-best rates. Bare and harness steps are timed in turns. Missing data is prepared first.
+passes; a dev pass beside its bare forward passes; FLOPs (of products and Fourier transforms) and bytes, and the time
+that they would take at this machine's best rates. Bare and harness steps are timed in turns. Missing data is prepared
+first.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,22 +111,38 @@ class Campaign:
         return sweep_state(self.cells)
 
     def records(self) -> list[Record]:
-        """Valid records of the run group, of this protocol and size, and of what `task=`, `attention=`, `seed=` name.
+        """Valid records of the run group, of this protocol and size, and of what was typed.
 
+        `task=` and `seed=` choose among them, and so do `attention=`, `mixer=` and `model=`, which name the rows.
         What had to be left out is in `troubles`.
         """
         from lra.results.collect import collect
 
         found = collect(self.group)
-        self.troubles = found.troubles
+        self.troubles = [*found.troubles, *self._of_another_kind(found.records)]
         return [record for record in found.records if self._asked_for(record)]
 
+    def _of_another_kind(self, records: list[Record]) -> list[str]:
+        """A line for each size and protocol of the group that this table does not show."""
+        shown = (self.cells[0].cfg.size.name, self.cells[0].cfg.protocol.name)
+        from lra.results.text import visible
+
+        kinds = Counter((record["identity"]["size"], record["identity"]["protocol"]) for record in records)
+        return [
+            visible(f"left out: {count} of size={size} protocol={protocol}; to see them type these two words")
+            for (size, protocol), count in sorted(kinds.items())
+            if (size, protocol) != shown
+        ]
+
     def _asked_for(self, record: Record) -> bool:
+        from lra.sweeps.grid import METHOD
+
         identity, cfg = record["identity"], self.cells[0].cfg
         if (identity["protocol"], identity["size"]) != (cfg.protocol.name, cfg.size.name):
             return False
         said: dict[str, Any] = {**identity}
-        typed = {word.split("=")[0] for word in self.words} & {"task", "attention", "seed"}
+        keys = {word.split("=")[0] for word in self.words}
+        typed = {"attention" if key in METHOD else key for key in keys} & {"task", "attention", "seed"}
         return all(str(said[key]) in {cell.choice(key) for cell in self.cells} for key in typed)
 
     def tasks(self) -> list[str]:

@@ -2,6 +2,7 @@
 
   lra compare run task=listops attention=full,nystrom,linformer     trains what is missing, then shows
   lra compare run attention=nystrom attention.pinv=iterative,exact  variants of one
+  lra compare run attention=nystrom mixer=s4d,gated                 other mixers beside an attention
   lra compare plan task=text attention=full,nystrom seed=range(5)   what that would cost
   lra compare show task=listops run_group=table                     from the records of the table
   lra compare show format=csv out=compare.csv

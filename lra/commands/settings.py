@@ -12,6 +12,8 @@ from lra.names import checked_name
 from lra.types import UserError
 
 MOST_WHOLE = 2**31 - 1
+LEAST_LENGTH = 5  # tokens of the shortest ListOps expression, and one
+DRAWN_SIDE = 32  # pixels of a row in the image tasks' sources, where the task says no other
 MOST_SEED = 2**32 - 1  # numpy's generators take no larger one
 
 
@@ -97,6 +99,12 @@ NUMBERS = {
     "attention.redraw_every": whole(0, least=0),
     "attention.num_hashes": whole(2),
     "attention.chunk_length": whole(64),
+    "mixer.states": whole(64, least=2),
+    "mixer.step_least": real(0.001, above=True),
+    "mixer.step_most": real(0.1, above=True),
+    "mixer.averages": whole(16),
+    "mixer.parameter_groups.dynamics.weight_decay": real(0.01),
+    "mixer.parameter_groups.dynamics.lr_fraction": real(0.25, above=True),
     "trainer.accumulate_grad_batches": whole(2),
     "trainer.devices": whole(2, most=1024),
     "trainer.max_steps": whole(10, null=True),
@@ -130,13 +138,43 @@ def check_settings(cfg: DictConfig) -> None:
     absent = object()
     for key in (*NUMBERS, *PAIRS, *WORDS, "run_group"):
         value = OmegaConf.select(cfg, key, default=absent)
-        if value is not absent and not (key == "run_group" and value is None):  # lra publish may have none
+        if value is not absent and has_rule(cfg, key) and not (key == "run_group" and value is None):  # as lra publish
             check_value(key, OmegaConf.to_container(value) if isinstance(value, ListConfig) else value)
+    data = OmegaConf.select(cfg, "task.data")
+    if data is not None:
+        _check_data(data)
     if OmegaConf.select(cfg, "trainer.precision") == "16-mixed" and cfg.trainer.accelerator == "cpu":
         raise UserError(
             "trainer.precision=16-mixed needs a GPU: on a CPU torch would compute in bf16 instead;"
             " type trainer.precision=bf16-mixed, or trainer=gpu"
         )
+
+
+def _check_data(data: Any) -> None:
+    """Refuse sizes of a task's data that do not go together; numbers alone have been looked at."""
+    longest, shortest, side = (data.get(name) for name in ("max_length", "min_length", "side"))
+    if longest is not None and longest > data.get("seq_len", longest):
+        raise UserError(
+            f"task.data.max_length={longest} is more than task.data.seq_len={data.seq_len}, the longest that the model"
+            f" takes; type task.data.max_length={data.seq_len}"
+        )
+    if shortest is not None and (longest < LEAST_LENGTH or shortest > longest - 2):
+        raise UserError(
+            f"no expression has more than task.data.min_length={shortest} and fewer than task.data.max_length={longest}"
+            f" tokens; type for example task.data.min_length={max(longest, 100) // 2}"
+        )
+    drawn = data.get("drawn_side", DRAWN_SIDE)
+    if side is not None and (drawn % side or side * side > longest):
+        raise UserError(
+            f"task.data.side={side} does not divide the {drawn} pixels of a row, or {side} × {side} pixels are more"
+            f" than task.data.max_length={longest}; type for example task.data.side=16"
+        )
+
+
+def has_rule(cfg: DictConfig, key: str) -> bool:
+    """Whether the tables speak of a setting: they know nothing of the knobs of a class of the user's own."""
+    target = OmegaConf.select(cfg, f"{key.split('.')[0]}._target_")
+    return target is None or str(target).startswith("lra.")
 
 
 def check_value(key: str, value: Any, typed: str | None = None) -> None:

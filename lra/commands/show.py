@@ -2,6 +2,7 @@
 
 lra show model task=text attention=nystrom     layer by layer: output shape, parameters
 lra show model attention=full protocol=clean
+lra show model mixer=s4d                       a mixer in place of an attention
 lra show protocol                              each switch: what it does, its value in each protocol; what none changes
 lra show protocol format=markdown              the same, as docs/protocol.md has it
 lra show data task=listops                     examples drawn readably; lengths, labels, masked share, memory
@@ -100,7 +101,7 @@ def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str
     from torch import Tensor, nn
 
     from lra.attention.base import AttentionBackend
-    from lra.model.classifier import SequenceClassifier
+    from lra.model.classifier import in_padded_form
 
     rows: dict[str, tuple[str, str, str, int]] = {}
 
@@ -118,6 +119,5 @@ def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str
             module.register_forward_hook(note(name))
     tokens = torch.ones(1, num_sequences, seq_len, dtype=torch.long)
     with torch.no_grad():
-        ours = {"packed": False} if isinstance(model, SequenceClassifier) else {}  # the form that calls each layer
-        model.eval()(tokens, None, **ours)
+        in_padded_form(model.eval(), tokens, None)
     return list(rows.values())

@@ -15,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 from lra.commands.settings import check_settings
 from lra.commands.stored_version import RETRAIN, TARGET, check_version
 from lra.names import checked_name
-from lra.paths import conf_dir
+from lra.paths import conf_dirs
 from lra.run_files import CONFIG
 from lra.types import UserError
 
@@ -68,9 +68,10 @@ def known_targets(folders: tuple[Path, ...]) -> frozenset[str]:
 
 
 def _conf_folders() -> list[Path]:
-    """Ours, and those that this call was given by --config-dir or hydra.searchpath."""
+    """Ours, the user's own, and those that this call was given by --config-dir or hydra.searchpath."""
     sources = HydraConfig.get().runtime.config_sources if HydraConfig.initialized() else []
-    return [conf_dir(), *(Path(source.path) for source in sources if source.schema == "file")]
+    given = [Path(source.path) for source in sources if source.schema == "file"]
+    return list(dict.fromkeys([*conf_dirs(), *given]))
 
 
 def _read(path: Path) -> DictConfig:

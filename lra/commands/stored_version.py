@@ -12,14 +12,18 @@ from omegaconf import DictConfig, OmegaConf
 from lra import config
 from lra.commands.settings import NUMBERS, PAIRS, WORDS
 from lra.names import checked_name
-from lra.paths import conf_dir
+from lra.paths import conf_dirs
 from lra.results.record import read_record
 from lra.results.schema import MIXERS
 from lra.types import UserError
 
 PARTS = (*config.SETTINGS, *MIXERS, "trainer", "seed")  # what a model and its data are built from
-LATER = {"recipe.parameter_groups", "task.longest", "mixer", "model.packed"}  # runs of before do without
-NOT_BUILT_FROM = ("task.sizes.", "task.data.")  # the store has been made from them
+# Runs of before do without.
+LATER = {"recipe.parameter_groups", "mixer.parameter_groups", "task.longest", "mixer", "model.packed"}
+NOT_BUILT_FROM = (
+    *("task.sizes.", "task.data.", "task.codec", "task.open_source"),  # the store has been made from them
+    "mixer.parameter_groups.",  # the optimizer's
+)
 TARGET = "_target_"
 KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a word", list: "a list"}
 RETRAIN = "bring the run's own file back, or train again: lra train."
@@ -57,7 +61,7 @@ def _todays(cfg: DictConfig, conf_folders: Sequence[Path]) -> dict[str, Any]:
                 f" Is it yours? lra evaluate --config-dir FOLDER with {group}/{name}.yaml"
             )
         words.append(f"{group}='{name}'")
-    own = [f"file://{place}" for place in conf_folders if place != conf_dir()]
+    own = [f"file://{place}" for place in conf_folders if place not in conf_dirs()]
     return config.plain(config.load_config("train", [*words, *([f"hydra.searchpath={own}"] if own else [])]))
 
 

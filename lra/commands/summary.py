@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+from rich.bar import Bar
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -11,10 +13,14 @@ from rich.text import Text
 from lra.commands.console import print_table
 from lra.results.paper import beside, departures, in_short
 from lra.results.reference import PASS_BAND, paper_accuracy
-from lra.results.schema import Record
+from lra.results.schema import MIXERS, Record
 from lra.results.statistics import binomial_error
 from lra.results.text import visible, visible_lines
-from lra.run_files import CURVE, RESULT
+from lra.run_files import CURVE, METRICS, RESULT
+from lra.training.curves import read_curves
+
+DEV = "dev/accuracy"
+CURVE_LINES, CURVE_WIDTH, LEAST_PASSES = 10, 30, 3
 
 
 def print_summary(console: Console, folder: Path, record: Record) -> None:
@@ -35,9 +41,24 @@ def print_summary(console: Console, folder: Path, record: Record) -> None:
         f"{cost['train_seconds']:,.0f} s",
     )
     print_table(console, table)
+    print_curve(console, folder)
     console.print(visible_lines(verdict(record)))
     for what, path in (("learning curve", folder / CURVE), ("record", folder / RESULT)):
         console.print(f"{what:<16}{visible(str(path))}")
+
+
+def print_curve(console: Console, folder: Path) -> None:
+    """Draw the accuracy of the run's dev passes, a bar for each, in lines that any terminal has room for."""
+    passes = [(int(row["step"]), row[DEV]) for row in read_curves(folder / METRICS) if DEV in row]
+    shown = [passes[round(place)] for place in np.linspace(0, len(passes) - 1, min(CURVE_LINES, len(passes)))]
+    if len(shown) < LEAST_PASSES:
+        return
+    highest = max(accuracy for _, accuracy in shown)
+    grid = Table.grid(padding=(0, 1))
+    for step, accuracy in shown:
+        bar = Bar(highest or 1, 0, accuracy, width=CURVE_WIDTH)
+        grid.add_row(Text(f"dev at step {step:,}", justify="right"), bar, f"{accuracy:.1%}")
+    console.print(grid)
 
 
 def verdict(record: Record) -> str:
@@ -57,7 +78,7 @@ def verdict(record: Record) -> str:
     if identity["size"] != "full":
         lines.append(
             f"This is size={identity['size']}, not the benchmark: few examples and {outcome['steps']:,} steps."
-            f" The full run: lra train task={identity['task']} attention={identity['attention']}"
+            f" The full run: lra train task={identity['task']} {_chosen(record)}"
         )
         return "\n".join(lines)
     task = identity["task"]
@@ -71,3 +92,10 @@ def verdict(record: Record) -> str:
         where = "inside" if abs(difference) <= band else "outside"
         lines.append(f"Against the paper {difference:+.2f} points, {where} the band of ±{band:g}.")
     return "\n".join(lines)
+
+
+def _chosen(record: Record) -> str:
+    """The word that chooses what the run is called after, such as `attention=nystrom`."""
+    name, settings = record["identity"]["attention"], record["settings"]
+    group = next((group for group in MIXERS if settings.get(group, {}).get("name") == name), "model")
+    return f"{group}={name}"

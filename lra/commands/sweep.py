@@ -37,6 +37,11 @@ def main(words: Sequence[str]) -> None:
     if not words or words[0] != "landmarks":
         found = f"{words[0]!r} cannot be swept" if words else "sweep what?"
         raise UserError(f"{found}; type: lra sweep landmarks. Anything else: lra train -m key=value,value")
+    mixer = next((word for word in words if word.startswith(("mixer=", "mixer."))), None)
+    if mixer:
+        raise UserError(
+            f"{mixer} has no landmarks; leave it out, or vary its own settings: lra train -m mixer=s4d seed=0,1"
+        )
     act(Campaign("sweep", words[1:], beside=EXACT), show)
 
 

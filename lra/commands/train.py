@@ -3,6 +3,7 @@
   lra train                                          ListOps, Nyström, the paper's 5,000 steps
   lra train task=listops attention=full seed=1
   lra train protocol=clean attention.num_landmarks=128
+  lra train mixer=s4d                                a state-space layer in place of attention
   lra train -m attention=full,nystrom seed=0,1,2     all six, one after the other
   lra train size=tiny logger=csv                     seconds, to see that it works
   lra train trainer=ddp trainer.devices=2            two processes, each with half of every batch (DDP)
@@ -13,6 +14,7 @@ The result goes to runs/<group>/<task>/<attention>/<settings>/seed<k>/result.jso
 Missing data is prepared first. After Ctrl-C or a kill, the same command goes on where the run was.
 
   task=listops|text|retrieval|image|pathfinder|pathx    attention=nystrom|full|linformer|performer|reformer
+  mixer=s4d|gated           in place of an attention; its settings are mixer.…
   protocol=paper|clean      size=full|demo|tiny
   recipe.steps=N (run and schedule)      trainer.max_steps=N (stop early, for a look)
   logger=wandb|csv          logger.wandb.mode=online               force=true (train a finished run again)

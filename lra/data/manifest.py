@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -77,7 +76,7 @@ class Manifest(TypedDict):
     max_length: Positive
     splits: dict[SplitName, SplitFacts]
     arrays: dict[ArrayName, ArrayFacts]
-    origin: Literal["official", "unverified", "generated", "stand-in"]
+    origin: Literal["official", "unverified", "generated", "stand-in", "own"]
     asked: Asked
     builder: Name
     seconds: Number
@@ -142,15 +141,14 @@ def _shapes(known: Manifest) -> dict[str, list[int]]:
     return shapes
 
 
-def check_asked(manifest: Manifest, folder: Path, settings: dict[str, Any], source: str) -> None:
+def check_asked(manifest: Manifest, folder: Path, settings: dict[str, Any], source: str, version: str) -> None:
     """Refuse a store of another version or other settings, or, unless `source=auto`, from another source.
 
     Raises:
         UserError: with what differs and what to type.
     """
     was, now = dict(manifest["asked"]["settings"]), dict(settings)
-    task = importlib.import_module(f"lra.data.{folder.parent.name}")
-    was["version"], now["version"] = manifest["builder"].rsplit("/", 1)[-1], task.VERSION
+    was["version"], now["version"] = manifest["builder"].rsplit("/", 1)[-1], version
     was["source"], now["source"] = manifest["asked"]["source"], source
     if source == "auto":
         now["source"] = was["source"]

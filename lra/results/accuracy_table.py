@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lra.results.agreement import agreement_with_paper
 from lra.results.cells import Row, TableCell, make_rows
 from lra.results.paper import in_short
 from lra.results.provenance import precisions, unrecorded_notes
@@ -13,7 +14,7 @@ from lra.results.tables import MISSING, TextTable, number
 from lra.results.titles import holding
 
 MOST_REASONS = 3  # of a kind in a note; format=csv has all
-MARKS = {"official": "", "unverified": "†", "generated": "‡", "stand-in": "§"}
+MARKS = {"official": "", "unverified": "†", "generated": "‡", "stand-in": "§", "own": ""}
 ORIGINS = {
     "unverified": "† data not the published archive's",
     "generated": "‡ data from our generator of the benchmark's distribution",
@@ -115,10 +116,24 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
     ]
     if stuck:
         notes.append(f"Not clear of the majority class (three standard errors): {'; '.join(stuck)}.")
+    if {one["identity"]["size"] for one in records} != {"full"}:
+        notes += _agreement(records)
     notes += [ORIGINS[origin] + "." for origin in origins]
     if left_out:
         notes.append(f"{left_out} records on stand-in data are left out.")
     return notes
+
+
+def _agreement(records: list[Record]) -> list[str]:
+    """What a table that is not the benchmark says about the benchmark: one note, if there is anything to compare."""
+    by_task = agreement_with_paper(records)
+    if not by_task:
+        return []
+    said = "; ".join(f"{task} {agreement}" for task, agreement in by_task.items())
+    return [
+        f"Order of attentions against the paper's, Kendall's rank correlation [95 % over seeds]: {said}."
+        " A p above 0.05 is an order that chance gives too; nothing more is claimed for the benchmark."
+    ]
 
 
 def _departures(rows: list[Row]) -> list[str]:

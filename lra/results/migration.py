@@ -32,7 +32,7 @@ from lra.results.schema import (
 class Provenance2(Provenance):
     """Data that are not the published archive's had another name."""
 
-    data_origin: Literal["official", "altered", "generated", "stand-in"]  # type: ignore[misc]  # another word there
+    data_origin: Literal["official", "altered", "generated", "stand-in", "own"]  # type: ignore[misc]  # another word there
 
 
 @with_config(CHECKED)

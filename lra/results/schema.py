@@ -142,7 +142,7 @@ class Provenance(TypedDict):
     git_commit: NotRequired[str | None]
     config_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
     data_sha256: dict[str, str]
-    data_origin: Literal["official", "unverified", "generated", "stand-in"]
+    data_origin: Literal["official", "unverified", "generated", "stand-in", "own"]
     data_check: NotRequired[Literal["structure", "sha256"]]
     versions: dict[str, str]
     wandb_id: NotRequired[str | None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 ATEN = torch.ops.aten
-# What torch's counter leaves out: products that add in place, and the fused attention of a CPU.
+# What torch's counter leaves out: products that add in place, the fused attention of a CPU, Fourier transforms.
 UNCOUNTED = {
     ATEN.addmm_: lambda out, a, b, **_: 2 * a[0] * a[1] * b[1],
     ATEN.baddbmm_: lambda out, a, b, **_: 2 * a[0] * a[1] * a[2] * b[2],
@@ -23,6 +24,9 @@ UNCOUNTED = {
     ATEN._scaled_dot_product_flash_attention_for_cpu_backward: lambda grad, q, k, *_, **__: _attention_flops(
         q, k, products=5
     ),
+    ATEN._fft_r2c: lambda x, dims, *_, **__: _fft_flops(x, dims, x[dims[-1]]),
+    ATEN._fft_c2c: lambda x, dims, *_, **__: 2 * _fft_flops(x, dims, x[dims[-1]]),
+    ATEN._fft_c2r: lambda x, dims, _, length, **__: _fft_flops(x, dims, length),
 }
 
 
@@ -31,7 +35,7 @@ class Work:
     """What one step does.
 
     Attributes:
-        flops: floating-point operations of its products.
+        flops: floating-point operations of its products, and of its Fourier transforms.
         bytes: read and written by its operators, each operator's tensors counted once; a cache saves some of them.
         operators: how many ran, without views.
     """
@@ -64,6 +68,13 @@ class _Bytes(TorchDispatchMode):
 def _attention_flops(q: Any, k: Any, *, products: int) -> int:
     batch, heads, length, dims = q
     return int(2 * products * batch * heads * length * k[2] * dims)
+
+
+def _fft_flops(x: Any, dims: Any, length: int) -> int:
+    """5/2 n log₂ n for each transform of n real numbers, half of what Cooley and Tukey need for complex ones."""
+    assert len(dims) == 1, "only one dimension is transformed"
+    transforms = math.prod(x) // x[dims[0]]
+    return int(2.5 * transforms * length * math.log2(length))
 
 
 def product_rate(device: torch.device) -> float:

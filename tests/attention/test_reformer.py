@@ -35,7 +35,7 @@ def slow(made, q, v, valid, generator: torch.Generator | None):
 
 def ragged(padded: int, length: int = LENGTH):
     """Two sequences, one whole and one with padding at its end; none is masked where nothing is padded."""
-    q, k, v, _ = inputs(length, batch=2)
+    q, k, v, _ = (x[:2] for x in inputs(length))
     valid = torch.arange(length) < torch.tensor([[length], [length - padded]])
     return q, k, v, valid if padded else None
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import io
 
-from lra.commands.summary import verdict
+import pytest
+from rich.console import Console
+
+from lra.commands.summary import print_curve, verdict
 from tests.results.records import PAPER_STEPS, make_record, with_setting
 from tests.test_conf import STEPS
 
@@ -31,6 +34,20 @@ def test_the_verdict(changes, line):
     assert line in verdict(record(**changes))
     if set(changes) - {"accuracy", "dev_split"}:
         assert "Against the paper" not in verdict(record(**changes))
+
+
+@pytest.mark.parametrize("passes, lines", [(2, 0), (3, 3), (10, 10), (100, 10)])
+def test_the_curve_has_a_bar_for_each_dev_pass_but_no_more_than_fit(passes, lines, tmp_path):
+    rows = [f"{step},{step / 1000}" for step in range(1, passes + 1)]
+    (tmp_path / "metrics.csv").write_text("\n".join(["step,dev/accuracy", *rows]) + "\n")
+    console = Console(width=60, file=io.StringIO())
+    print_curve(console, tmp_path)
+    shown = console.file.getvalue().splitlines()
+    assert len(shown) == lines
+    if lines:
+        steps = [int(line.split()[3]) for line in shown]
+        assert (steps[0], steps[-1]) == (1, passes)
+        assert [line.count("█") for line in shown] == pytest.approx([30 * step / passes for step in steps], abs=1)
 
 
 def test_the_papers_steps_are_those_of_its_recipes():
