@@ -19,8 +19,8 @@ def run(cfg: DictConfig) -> None:
     from omegaconf import OmegaConf
 
     from lra import build
-    from lra.commands.console import make_console
-    from lra.commands.stored_config import read_stored_config
+    from lra.cli_support.console import make_console
+    from lra.cli_support.stored_config import read_stored_config
     from lra.results.record import read_record
     from lra.run_files import BEST, CONFIG
     from lra.training import run as training

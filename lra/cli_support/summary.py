@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lra.commands.console import print_table
+from lra.cli_support.console import print_table
 from lra.results.paper import beside, departures, in_short
 from lra.results.reference import PASS_BAND, paper_accuracy
 from lra.results.schema import MIXERS, Record

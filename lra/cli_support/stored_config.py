@@ -12,8 +12,8 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from lra.commands.settings import check_settings
-from lra.commands.stored_version import RETRAIN, TARGET, check_version
+from lra.cli_support.settings import check_settings
+from lra.cli_support.stored_version import RETRAIN, TARGET, check_version
 from lra.names import checked_name
 from lra.paths import conf_dirs
 from lra.run_files import CONFIG
