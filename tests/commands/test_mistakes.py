@@ -19,7 +19,7 @@ from tests.commands.test_cli import TRAIN, run
         (["train", "task=listop"], "did you mean listops?"),
         (["train", "task=cifar"], "choose one of image, listops"),
         (["train", "protocol=papers"], "did you mean paper?"),
-        (["train", "size=huge"], "choose one of demo, full, tiny"),
+        (["train", "size=huge"], "choose one of demo, full, short, tiny"),
         (["train", "attention.num_landmark=3"], "did you mean attention.num_landmarks?"),
         (["train", "zzz=3"], "zzz is no setting"),
         (["train", "listops"], "key=value"),
@@ -52,7 +52,7 @@ from tests.commands.test_cli import TRAIN, run
         (["train", "size=tiny", "logger=csv", "attention=performer", "attention.kernel=elu"], "softmax, relu"),
         (["train", "size=tiny", "logger=csv", "attention=reformer", "attention.num_hashes=0"], "at least 1"),
         (
-            ["train", "size=tiny", "logger=csv", "task.sizes.tiny.seq_len=128"],
+            ["train", "size=tiny", "logger=csv", "task.sizes.tiny.seq_len=128", "task.sizes.tiny.max_length=120"],
             "seq_len=256, but seq_len=128",
         ),
         (["train", "size=tiny", "logger=csv", "protocol.test_last_batch=cut"], "kept, dropped"),
