@@ -52,8 +52,8 @@ from tests.commands.test_cli import TRAIN, run
         (["train", "size=tiny", "logger=csv", "attention=performer", "attention.kernel=elu"], "softmax, relu"),
         (["train", "size=tiny", "logger=csv", "attention=reformer", "attention.num_hashes=0"], "at least 1"),
         (
-            ["train", "size=tiny", "logger=csv", "task.sizes.tiny.seq_len=128", "task.sizes.tiny.max_length=120"],
-            "seq_len=256, but seq_len=128",
+            ["train", "size=tiny", "logger=csv", "task.sizes.tiny.seq_len=512"],
+            "seq_len=256, but seq_len=512",
         ),
         (["train", "size=tiny", "logger=csv", "protocol.test_last_batch=cut"], "kept, dropped"),
         (["train", "size=tiny", "logger=csv", "task.dev_split=train"], "own, test, held_out"),
