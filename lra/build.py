@@ -113,7 +113,11 @@ def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
 
 
 def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
-    """The task's data, in batches that accumulation has split."""
+    """The task's data, in batches that accumulation has split.
+
+    Raises:
+        UserError: when the batch cannot be split evenly over the devices and the parts to accumulate.
+    """
     from lra.data.datamodule import StoreDataModule
 
     parts, devices = cfg.trainer.accumulate_grad_batches, cfg.trainer.devices
@@ -142,7 +146,11 @@ def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
 
 
 def build_machine(cfg: DictConfig) -> Machine:
-    """Where and how the run computes."""
+    """Where and how the run computes.
+
+    Raises:
+        UserError: when this machine cannot.
+    """
     from lra.training.run import Machine
 
     return Machine(

@@ -25,7 +25,11 @@ Images = Callable[[np.ndarray], Iterator[tuple[np.ndarray, int]]]  # from number
 
 
 def open_source(request: Request) -> Source:
-    """The source that the request names."""
+    """The source that the request names.
+
+    Raises:
+        UserError: for an unknown difficulty, or a source that cannot be used.
+    """
     settings = request.settings
     drawn_side, difficulty = settings["drawn_side"], settings["difficulty"]
     if drawn_side not in DESIGNS:

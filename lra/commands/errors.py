@@ -1,4 +1,4 @@
-"""One line for what went wrong."""
+"""Errors: one line that says what went wrong and what to type."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from lra.run_files import METRICS
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def _curves(records: list[Record], sources: list[Path]) -> dict[str, list[list[d
     from lra.results.variants import group_by_variant
     from lra.training.curves import read_curves
 
-    places = {id(record): source.with_name("metrics.csv") for record, source in zip(records, sources, strict=True)}
+    places = {id(record): source.with_name(METRICS) for record, source in zip(records, sources, strict=True)}
     curves = {}
     for name, members in group_by_variant(records).items():
         rows = [read_curves(places[id(record)]) for record in members]

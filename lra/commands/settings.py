@@ -8,7 +8,7 @@ from typing import Any
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
-from lra.config import check_folder_name
+from lra.names import checked_name
 from lra.types import UserError
 
 MOST_WHOLE = 2**31 - 1
@@ -108,7 +108,7 @@ NUMBERS = {
     "trainer.accumulate_grad_batches": whole(2),
     "trainer.devices": whole(2, most=1024),
     "trainer.max_steps": whole(10, null=True),
-    "trainer.threads": whole(2, most=1024, null=True),
+    "trainer.threads": whole(2, null=True),  # lra.training.run.Machine knows how many are too many
     "callbacks.log_every_steps": whole(10),
     "callbacks.checkpoint_every_seconds": real(60),
     **{f"task.data.{name}": whole(256) for name in ("seq_len", "max_length", "min_length", "side", "drawn_side")},
@@ -187,7 +187,7 @@ def check_value(key: str, value: Any, typed: str | None = None) -> None:
     """
     typed = typed or f"{key}={_plain(value)}"
     if key == "run_group":
-        check_folder_name(key, value)
+        checked_name(value, f"{key}=", example="mine", nested=True)
     if key in NUMBERS and not NUMBERS[key].allows(value):
         raise UserError(f"{typed} is not {NUMBERS[key]}; type for example {key}={_plain(NUMBERS[key].example)}")
     if key in PAIRS and not (isinstance(value, list) and _are_two(value, PAIRS[key])):

@@ -23,7 +23,11 @@ SHEET = 64  # images on a contact sheet
 
 
 def show_data(cfg: DictConfig) -> None:
-    """Print examples of a task and the statistics of its store; of images, write a contact sheet too."""
+    """Print examples of a task and the statistics of its store; of images, write a contact sheet too.
+
+    Raises:
+        UserError: for an unknown split.
+    """
     from lra import build, config
     from lra.commands.console import make_console
     from lra.commands.prepare import ensure_store, print_store

@@ -16,7 +16,11 @@ KEPT = "Under every protocol: where the released code is not followed"
 
 
 def show_protocol(cfg: DictConfig) -> None:
-    """Print every switch with what it does and its value in each protocol, then what no switch changes."""
+    """Print every switch with what it does and its value in each protocol, then what no switch changes.
+
+    Raises:
+        UserError: for an unknown format.
+    """
     switches = switch_table()
     kept: list[tuple[str, ...]] = [Departure._fields, *DEPARTURES]
     if cfg.format == "markdown":

@@ -11,6 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from lra import config
 from lra.commands.settings import NUMBERS, PAIRS, WORDS
+from lra.names import checked_name
 from lra.paths import conf_dirs
 from lra.results.record import read_record
 from lra.results.schema import MIXERS
@@ -53,7 +54,7 @@ def _todays(cfg: DictConfig, conf_folders: Sequence[Path]) -> dict[str, Any]:
         name = cfg[group].get("name")
         if not isinstance(name, str):
             raise UserError(f"{group}.name={name} is not a word; {RETRAIN}")
-        config.check_folder_name(f"{group}.name", name)
+        checked_name(name, f"{group}.name=", example="mine")
         if not any((place / group / f"{name}.yaml").is_file() for place in conf_folders):
             raise UserError(
                 f"{group}.name={name} is not in this conf tree; {RETRAIN}"

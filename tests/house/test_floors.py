@@ -14,6 +14,8 @@ FILES = sorted([*(ROOT / "lra").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py
 FLOOR = {
     "lra.types": 0,
     "lra.paths": 1,
+    "lra.names": 1,
+    "lra.run_files": 0,
     "lra.files": 1,
     "lra.schema": 1,
     "lra.signals": 0,
