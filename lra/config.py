@@ -15,7 +15,7 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 
 from lra.names import checked_name
-from lra.paths import conf_dir, conf_dirs, data_dir, runs_dir
+from lra.paths import conf_dir, conf_dirs, conf_names, data_dir, runs_dir
 from lra.results.settings import hash_of
 from lra.run_files import run_folder
 
@@ -28,6 +28,14 @@ ATTENTION = "attention"  # the mixer whose knobs are those of `attention=NAME`
 
 for _name, _folder in (("data_dir", data_dir), ("runs_dir", runs_dir)):
     OmegaConf.register_new_resolver(f"lra.{_name}", lambda folder=_folder: str(folder()), replace=True)
+
+
+def recipe_name(task: str) -> str:
+    """The recipe that comes with a task: its own, `conf/recipe/TASK.yaml`, or `default` where there is none."""
+    return task if task in conf_names("recipe") else "default"
+
+
+OmegaConf.register_new_resolver("lra.recipe", recipe_name, replace=True)
 
 
 class OwnFolders(SearchPathPlugin):

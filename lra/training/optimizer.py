@@ -60,9 +60,13 @@ def group_parameters(
 
 
 def _pattern(name: str, group: Mapping[str, Any]) -> str:
-    pattern = group.get("match")
+    pattern = group.get("match") if isinstance(group, Mapping) else None  # a stored configuration may hold anything
     if not isinstance(pattern, str):
         raise UserError(f'{name} needs a match of names, such as match: "bias$"')
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise UserError(f"{name}.match={pattern} is no regular expression: {error}") from error
     return pattern
 
 

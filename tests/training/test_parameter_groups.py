@@ -70,6 +70,12 @@ def test_what_is_no_fraction_is_refused(fraction):
         group_parameters(nn.Linear(2, 2), ADAMW, {"mine": {"match": "bias", "lr_fraction": fraction}})
 
 
+@pytest.mark.parametrize("group, said", [({"match": "("}, r"mine.match=\( is no regular"), ("x", "mine needs a match")])
+def test_what_names_no_parameters_is_refused(group, said):
+    with pytest.raises(UserError, match=said):
+        group_parameters(nn.Linear(2, 2), ADAMW, {"mine": group})
+
+
 def test_a_rate_and_a_fraction_of_one_are_refused_together():
     with pytest.raises(UserError, match=r"mine has lr=0.1 and lr_fraction=0.5; leave one of the two out"):
         group_parameters(nn.Linear(2, 2), ADAMW, {"mine": {"match": "bias", "lr_fraction": 0.5, "lr": 0.1}})
