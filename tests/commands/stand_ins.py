@@ -18,6 +18,7 @@ STAND_INS = (
     (r"task=(…|NAME)", "task=listops"),
     (r"attention=(…|NAME)", "attention=full"),
     (r"key=value,value", "seed=0,1"),
+    (r" …$", " attention=nystrom"),  # the attention or mixer of a record
     (r"workers=N", "workers=2"),
     (r"\bPATH\b|(?<= )/mnt/\w+/runs|(?<==)/mnt/other/runs", "ELSEWHERE"),
     (r"run=runs/default/listops/nystrom/(…|[\w-]+)/seed0", "run=RUN"),
