@@ -10,6 +10,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from lra import build, config
+from lra.data.datamodule import StoreDataModule
 from lra.files import replace_text
 from lra.results.correctness import pack_correct
 from lra.results.machine import git_commit, versions
@@ -19,6 +20,7 @@ from lra.results.reading import validated
 from lra.results.record import write_record
 from lra.results.schema import SCHEMA_VERSION, Record
 from lra.run_files import CURVE, DATA, LAST, RESULT, WANDB_ID
+from lra.training.run import TestedRun
 from lra.types import UserError
 
 
@@ -48,8 +50,8 @@ def check_same_data(folder: Path, data_sha256: dict[str, str]) -> None:
 def write_result(
     cfg: DictConfig,
     folder: Path,
-    outcome: Any,
-    datamodule: Any,
+    outcome: TestedRun,
+    datamodule: StoreDataModule,
     parameters: int,
     approximation: dict[str, Any] | None,
     curves: list[dict[str, float]],

@@ -10,6 +10,7 @@ from lra.types import UserError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
+    from rich.table import Table
 
 FORMATS = ("terminal", "markdown")
 KEPT = "Under every protocol: where the released code is not followed"
@@ -57,7 +58,7 @@ def switch_comments(text: str) -> dict[str, str]:
     return dict(re.findall(r"^(\w+): [^#\n]+# (.+)$", text, re.MULTILINE))
 
 
-def terminal(title: str, rows: list[tuple[str, ...]]) -> Any:
+def terminal(title: str, rows: list[tuple[str, ...]]) -> Table:
     """A table for a terminal, of a head and rows."""
     from rich.table import Table
 

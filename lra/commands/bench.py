@@ -17,13 +17,18 @@ from __future__ import annotations
 import statistics
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lra.types import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import torch
     from omegaconf import DictConfig
     from rich.console import Console
+
+    from lra.training.bench import Phases
 
 WHAT = ("step",)
 TURNS = 2
@@ -92,7 +97,7 @@ def measure(cfg: DictConfig, console: Console) -> None:
         dev.append(bench.dev_pass(module, datamodule, machine, batches=cfg.dev_batches))
     print_times(console, bench.medians(bare), statistics.median(harness), dev)
 
-    def step() -> Any:
+    def step() -> Phases:
         return bench.bare_step(module.train(), optimizer, batch)
 
     batch = next(batches)
@@ -108,7 +113,7 @@ def measure(cfg: DictConfig, console: Console) -> None:
         console.print(f"products: {fraction:.0%} of the profiled time; trace of two steps: {trace}")
 
 
-def print_times(console: Console, bare: Any, harness: float, dev: list[tuple[float, float]]) -> None:
+def print_times(console: Console, bare: Phases, harness: float, dev: list[tuple[float, float]]) -> None:
     """The table of seconds and ratios."""
     from rich.table import Table
 
@@ -129,7 +134,7 @@ def print_times(console: Console, bare: Any, harness: float, dev: list[tuple[flo
     print_table(console, table)
 
 
-def print_work(console: Console, step: Any, seconds: float, device: Any) -> None:
+def print_work(console: Console, step: Callable[[], Phases], seconds: float, device: torch.device) -> None:
     """FLOPs and bytes of a step, and their fraction of the machine's best."""
     from lra.training.counting import copy_rate, count_work, product_rate
 

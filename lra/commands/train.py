@@ -27,7 +27,7 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lra.run_files import BEST, CONFIG, CURVE, LAST, METRICS
 
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
 
+    from lra.data.datamodule import StoreDataModule
     from lra.results.schema import Record
+    from lra.training.module import ClassifierModule
     from lra.training.run import Machine
 
 
@@ -125,7 +127,13 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
 
 
 def _fit_and_test(
-    cfg: DictConfig, folder: Path, console: Console, module: Any, datamodule: Any, machine: Machine, parameters: int
+    cfg: DictConfig,
+    folder: Path,
+    console: Console,
+    module: ClassifierModule,
+    datamodule: StoreDataModule,
+    machine: Machine,
+    parameters: int,
 ) -> Record | None:
     from lra import build
     from lra.cli_support.outcome import write_result
@@ -186,7 +194,7 @@ def _fit_and_test(
     raise UserError(_what_fits(cfg, module))
 
 
-def _what_fits(cfg: DictConfig, module: Any) -> str:
+def _what_fits(cfg: DictConfig, module: ClassifierModule) -> str:
     """The line for a run that does not fit into memory."""
     from lra import build
     from lra.training.memory import parts_that_fit

@@ -7,13 +7,16 @@ import json
 import statistics
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
 from lra.processes import Child
 from lra.sweeps.grid import Cell
 from lra.types import Batch, TaskSpec, UserError
+
+if TYPE_CHECKING:
+    import torch
 
 STEPS = 3
 SECONDS = 12.0  # that a cell's steps may take: all 25 kinds of the paper's table are measured within ten minutes
@@ -148,7 +151,7 @@ def _first(batch: Batch, examples: int) -> Batch:
     return Batch(batch.tokens[:examples], valid, batch.label[:examples])
 
 
-def _full_batch(spec: TaskSpec, size: int, device: Any, *, masked: bool) -> Batch:
+def _full_batch(spec: TaskSpec, size: int, device: torch.device, *, masked: bool) -> Batch:
     """Random tokens, every sequence of full length."""
     import torch
 

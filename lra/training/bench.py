@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
 
 import torch
-from pytorch_lightning import LightningDataModule
+from pytorch_lightning import LightningDataModule, LightningModule, Trainer
 from pytorch_lightning.callbacks import Callback
 from rich.console import Console
 from torch.nn.functional import cross_entropy
 
+from lra.data.datamodule import StoreDataModule
 from lra.run_files import METRICS
 from lra.training.counting import synchronized_seconds
 from lra.training.curves import CurveLogger, read_curves
@@ -101,11 +101,11 @@ class _Timer(Callback):
 
     seconds = 0.0
 
-    def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
+    def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start."""
         self.seconds = -synchronized_seconds(pl_module.device)
 
-    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Stop."""
         self.seconds += synchronized_seconds(pl_module.device)
 
@@ -121,7 +121,7 @@ def medians(phases: list[Phases]) -> Phases:
     return Phases(*(statistics.median(getattr(p, name) for p in phases) for name in Phases.__dataclass_fields__))
 
 
-def batches_of(datamodule: Any, device: torch.device) -> Iterator[Batch]:
+def batches_of(datamodule: StoreDataModule, device: torch.device) -> Iterator[Batch]:
     """Training batches in the run's order, without end."""
     loader, k = datamodule.train_dataloader(), 0
     while True:
@@ -129,7 +129,7 @@ def batches_of(datamodule: Any, device: torch.device) -> Iterator[Batch]:
         k += 1
 
 
-def profile_step(step: Callable[[], Any], trace: Path, *, rows: int = 20) -> tuple[str, float]:
+def profile_step(step: Callable[[], object], trace: Path, *, rows: int = 20) -> tuple[str, float]:
     """Profile two runs of `step`: the table of its operators, and the fraction of its time in products, in [0, 1].
 
     Writes a Chrome trace (chrome://tracing, ui.perfetto.dev) to `trace`.

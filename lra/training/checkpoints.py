@@ -33,7 +33,7 @@ class WholeCheckpointIO(CheckpointIO):
         """The content of `path`, on the CPU."""
         return read_checkpoint(Path(path))
 
-    def remove_checkpoint(self, path: Any) -> None:
+    def remove_checkpoint(self, path: Path | str) -> None:
         """Nothing here ever removes one."""
         raise AssertionError(f"asked to remove {path}")
 

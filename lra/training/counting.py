@@ -45,7 +45,7 @@ class Work:
     operators: int
 
 
-def count_work(step: Callable[[], Any]) -> Work:
+def count_work(step: Callable[[], object]) -> Work:
     """Run `step` once and count."""
     with FlopCounterMode(display=False, custom_mapping=UNCOUNTED) as flops, _Bytes() as moved:
         step()
@@ -91,7 +91,7 @@ def copy_rate(device: torch.device) -> float:
     return 2 * x.nbytes / _seconds(lambda: out.copy_(x), device)
 
 
-def _seconds(function: Callable[[], Any], device: torch.device, *, least: float = 0.05) -> float:
+def _seconds(function: Callable[[], object], device: torch.device, *, least: float = 0.05) -> float:
     """Median of five turns that each take at least `least` seconds."""
     function()
     turns: list[float] = []
