@@ -54,9 +54,10 @@ def verdict(record: Record) -> str:
             "Its checkpoint was chosen on the test split, as the paper's (protocol.text_dev=held_out: on train)."
         )
     if identity["size"] != "full":
+        mixer = "mixer" if "mixer" in record["settings"] else "attention"
         lines.append(
             f"This is size={identity['size']}, not the benchmark: few examples and {outcome['steps']:,} steps."
-            f" The full run: lra train task={identity['task']} attention={identity['attention']}"
+            f" The full run: lra train task={identity['task']} {mixer}={identity['attention']}"
         )
         return "\n".join(lines)
     task = identity["task"]
