@@ -53,23 +53,45 @@ def marked(command: str) -> object:
     return pytest.param(command, marks=pytest.mark.slow if command.startswith("lra compare") else ())
 
 
-@pytest.mark.parametrize("command", [marked(command) for command in COMMANDS], ids=str)
-def test_a_shown_command_works_by_path(outside, monkeypatch, capsys, command):
+@pytest.fixture
+def by_path(outside, monkeypatch):
+    """The package is found through variables alone."""
     monkeypatch.chdir(outside)
     monkeypatch.syspath_prepend(outside / "own")
     for name, place in (("PYTHONPATH", "own"), ("LRA_DATA_DIR", "data"), ("LRA_RUNS_DIR", "runs")):
         monkeypatch.setenv(name, str(outside / place))
     monkeypatch.setenv("LRA_CONF_PATH", str(outside / "own" / "own_package" / "conf"))
-    if command.startswith("lra evaluate") and not (outside / "runs" / "default").exists():  # this test alone
-        train = next(word for word in COMMANDS if word.startswith("lra train"))
-        assert main(typed(train, outside)) == 0
-    code = main(typed(command, outside))
+    return outside
+
+
+@pytest.fixture
+def trained(by_path):
+    """There is a run of the attention, whichever test comes first."""
+    if not (by_path / "runs" / "default" / "majority" / "window").exists():
+        assert main(next(word for word in COMMANDS if word.startswith("lra train")).split()[1:]) == 0
+
+
+@pytest.mark.parametrize("command", [marked(command) for command in COMMANDS], ids=str)
+def test_a_shown_command_works_by_path(by_path, capsys, request, command):
+    if command.startswith("lra evaluate"):
+        request.getfixturevalue("trained")
+    words = typed(command, by_path)
+    code = main([*words, "finished=show"] if words[0] == "train" else words)
     out, err = capsys.readouterr()
     assert code == 0, err
     assert "lra: " not in err
-    if command.split()[1] in SAID:
-        assert SAID[command.split()[1]] in "".join(out.split())
+    if words[0] in SAID:
+        assert SAID[words[0]] in "".join(out.split())
+    if words[0] == "train":
+        assert f"The full run: lra train {words[1]} {words[2]}" in " ".join(out.split())
     assert "broken" not in out
+
+
+def test_a_report_of_runs_whose_package_is_gone_has_no_examples_of_its_task(trained, monkeypatch, capsys):
+    monkeypatch.delenv("LRA_CONF_PATH")
+    assert main(["report", "out=page.html"]) == 0
+    assert "page.html" in capsys.readouterr().out
+    assert "window" in Path("page.html").read_text()
 
 
 @pytest.mark.slow
