@@ -89,7 +89,7 @@ def test_a_shown_command_works_by_path(by_path, capsys, request, command):
 
 def test_a_report_of_runs_whose_package_is_gone_has_no_examples_of_its_task(trained, monkeypatch, capsys):
     monkeypatch.delenv("LRA_CONF_PATH")
-    assert main(["report", "out=page.html"]) == 0
+    assert main(["report", "run_group=default", "out=page.html"]) == 0
     assert "page.html" in capsys.readouterr().out
     assert "window" in Path("page.html").read_text()
 
