@@ -1,14 +1,13 @@
-"""The road of all data: a source, through a TFDS dataset, into a packed store."""
+"""How every task's data is made: from its source, through a TFDS dataset, into a packed store."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import importlib.metadata
 import io
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,8 @@ def prepare(
     settings: dict[str, Any],
     folder: Path,
     *,
+    open_source: Callable[[Request], Source],
+    version: str,
     source: str,
     verify: bool,
     force: bool,
@@ -44,6 +45,8 @@ def prepare(
         spec: the task.
         settings: the task's `data` settings.
         folder: the store's folder, `…/stores/<task>/<size>`.
+        open_source: what opens the task's source.
+        version: of the task's dataset.
         source: a word like `auto`, or the path of an archive or a folder.
         verify: refuse a source that is not the benchmark's.
         force: make it again although it is there.
@@ -59,28 +62,29 @@ def prepare(
     with store_lock(folder):
         if (folder / MANIFEST).exists() and not force:
             manifest = read_manifest(folder)
-            check_asked(manifest, folder, settings, source)
+            check_asked(manifest, folder, settings, source, version)
             return dict(manifest)
-        return _make(spec, settings, folder, source=source, verify=verify, command=command, console=console)
+        return _make(spec, settings, folder, open_source, source, verify=verify, command=command, console=console)
 
 
 def _make(
     spec: TaskSpec,
     settings: dict[str, Any],
     folder: Path,
-    *,
+    open_source: Callable[[Request], Source],
     source: str,
+    *,
     verify: bool,
     command: str,
     console: Console,
 ) -> dict[str, Any]:
     started = time.monotonic()
+    _check_tfds()
     name = f"{spec.name} size={folder.name}"
     with progress(console) as bar, unfinished_dataset(folder) as unfinished:
-        module = _source_module(spec.name)
         task = bar.add_task(f"{name}: read the source", total=None)
         request = Request(
-            task=spec.name,
+            spec=spec,
             settings=settings,
             source=source,
             size=folder.name,
@@ -89,7 +93,7 @@ def _make(
             scratch=unfinished,
             tick=lambda done, total: bar.update(task, completed=done, total=total),
         )
-        opened: Source = module.open_source(request)
+        opened = open_source(request)
         with quiet_tfds():
             builder = opened.make_builder(str(unfinished))
         builder.tick = lambda: bar.advance(task)
@@ -122,19 +126,13 @@ def _make(
     return manifest
 
 
-def _source_module(task: str) -> Any:
+def _check_tfds() -> None:
     try:
         import tensorflow_datasets  # noqa: F401
     except ImportError as error:
         raise UserError(
             f"preparing data needs TFDS ({error}); type: pip install tensorflow-datasets importlib_resources"
         ) from error
-    try:
-        return importlib.import_module(f"data_prep.{task}.source")
-    except ModuleNotFoundError as error:
-        if error.name and error.name.startswith("data_prep"):
-            raise UserError(f"task={task} has no data_prep/{task}/source.py; see CONTRIBUTING.md") from error
-        raise
 
 
 def _examples(builder: Any, split: str, source: Source, bar: Progress, task: Any) -> Iterator[Example]:

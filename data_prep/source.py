@@ -1,4 +1,4 @@
-"""What a task's preparation is asked for, and what it hands to the road from source to store."""
+"""Both ends of a task's preparation: the user's request, and the source of examples that answers it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from data_prep.archives import Tick
 from data_prep.download import Archive, download
 from lra.data.writer import Example
 from lra.files import regular_file, sha256
-from lra.types import UserError
+from lra.types import TaskSpec, UserError
 
 TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}  # TFDS has a word of its own
 WORDS = ("auto", "download", "generate", "stand-in")  # everything else that `source=` may be is a path
@@ -22,7 +22,7 @@ class Request:
     """What the user asks for.
 
     Attributes:
-        task: the task's name.
+        spec: the task.
         settings: the task's `data` settings.
         source: a word of WORDS, or the path of an archive or a folder.
         size: full, demo or tiny; names the TFDS configuration.
@@ -32,7 +32,7 @@ class Request:
         tick: called with how much is done and of how much (None: unknown), for progress.
     """
 
-    task: str
+    spec: TaskSpec
     settings: dict[str, Any]
     source: str
     size: str
@@ -41,13 +41,19 @@ class Request:
     scratch: Path
     tick: Tick
 
+    @property
+    def task(self) -> str:
+        """The task's name."""
+        return self.spec.name
+
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """Where a task's examples come from, and how they become what is stored.
 
     Attributes:
-        origin: gives `official` (hash verified), `altered`, `generated` or `stand-in` when all examples were read.
+        origin: gives `official` (hash verified), `unverified`, `generated`, `stand-in`, or `own` (a user's file),
+            when all examples were read.
         facts: what the manifest says of the source; read when all examples have been.
         make_builder: from the TFDS folder to the builder.
         encode: from one TFDS record to what is stored of its N sequences, and the label.
@@ -122,7 +128,7 @@ def judge(
 ) -> tuple[str, dict[str, Any]]:
     """Origin of an archive or folder, and what the manifest says of it.
 
-    `official`: the hash is that of a published archive. `altered`: it is not, or none is published, or a folder was
+    `official`: the hash is that of a published archive. `unverified`: it is not, or none is published, or a folder was
     read, but the counts are the benchmark's. `stand-in`: other counts, so that this cannot be the benchmark's data.
 
     Raises:
@@ -138,10 +144,11 @@ def judge(
             return "official", facts
         if official and request.verify:
             raise UserError(
-                f"{path} has sha256 {digest[:12]}…, published is {official[0].sha256[:12]}…; {remedy} (then 'altered')"
+                f"{path} has sha256 {digest[:12]}…, published is {official[0].sha256[:12]}…; {remedy}"
+                " (then 'unverified')"
             )
     if counts == benchmark:
-        return "altered", facts
+        return "unverified", facts
     if request.verify:
         split = next(name for name, count in benchmark.items() if counts.get(name) != count)
         raise UserError(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # imported where they are used: `lra prepare` and `lra doctor
     from pytorch_lightning.loggers.logger import Logger
     from torch import nn
 
+    from lra.data.codec import Codec
     from lra.data.datamodule import StoreDataModule
     from lra.model.mixer import MakeMixers
     from lra.training.module import ClassifierModule
@@ -34,10 +35,37 @@ def build_mixers(cfg: DictConfig) -> MakeMixers:
     from lra.model.mixer import mixer_layers
     from lra.model.self_attention import attention_layers
 
-    make = _instantiate_named(mixer_settings(cfg))
+    make = build_method(cfg)
     if mixes_by_attention(cfg):
         return partial(attention_layers, make_backend=make)
     return partial(mixer_layers, make_mixer=make)
+
+
+def build_codec(cfg: DictConfig) -> Codec:
+    """How the task's sequences are looked at."""
+    codec: Codec = instantiate(_part_of_task(cfg, "codec"))
+    return codec
+
+
+def build_source(cfg: DictConfig) -> Any:
+    """What opens the source of the task's data, see `data_prep.source`."""
+    return instantiate(_part_of_task(cfg, "open_source"))
+
+
+def _part_of_task(cfg: DictConfig, key: str) -> Any:
+    if key not in cfg.task:
+        raise UserError(f"task={cfg.task.name} has no {key}:, as conf/task/listops.yaml has; add it to its own file")
+    return cfg.task[key]
+
+
+def build_method(cfg: DictConfig) -> Any:
+    """What makes one backend, or one mixer, from the encoder's dims."""
+    return _instantiate_named(mixer_settings(cfg))
+
+
+def build_twin(name: str) -> Any:
+    """The function of a dotted name."""
+    return instantiate({"_target_": name, "_partial_": True})
 
 
 def build_model(cfg: DictConfig) -> nn.Module:
@@ -85,7 +113,11 @@ def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
 
 
 def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
-    """The task's data, in batches that accumulation has split."""
+    """The task's data, in batches that accumulation has split.
+
+    Raises:
+        UserError: when the batch cannot be split evenly over the devices and the parts to accumulate.
+    """
     from lra.data.datamodule import StoreDataModule
 
     parts, devices = cfg.trainer.accumulate_grad_batches, cfg.trainer.devices
@@ -114,7 +146,11 @@ def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
 
 
 def build_machine(cfg: DictConfig) -> Machine:
-    """Where and how the run computes."""
+    """Where and how the run computes.
+
+    Raises:
+        UserError: when this machine cannot.
+    """
     from lra.training.run import Machine
 
     return Machine(

@@ -30,6 +30,7 @@ VERBS = {
     "publish": "append records to a file that is kept with the code",
     "import": "bring runs of another machine into this one's folder",
     "show": "look at a model or at data: lra show model, lra show data",
+    "check": "test the contract of an attention or a mixer, such as one of your own",
     "bench": "say where the time of a training step goes: lra bench step",
     "doctor": "say what is installed, where things lie, and what is missing",
 }

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import os
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+
+from lra.types import UserError
+
+CONF_VARIABLE = "LRA_CONF_PATH"  # folders like `conf/`, of the user's own
+CONF_ENTRY_POINT = "lra.conf"  # of an installed package: `package`, or `package:folder`
 
 
 def conf_dir() -> Path:
@@ -11,6 +19,68 @@ def conf_dir() -> Path:
     package = Path(__file__).resolve().parent
     inside = package / "conf"
     return inside if inside.is_dir() else package.parent / "conf"
+
+
+def conf_dirs() -> list[Path]:
+    """Every folder of configurations: ours, those of `$LRA_CONF_PATH`, those of installed packages.
+
+    Raises:
+        UserError: for a folder that is not there or holds no groups, and for a file that two folders have.
+    """
+    return list(_conf_dirs(os.environ.get(CONF_VARIABLE, ""), os.getcwd()))
+
+
+def conf_names(group: str) -> list[str]:
+    """The choices of a group, as in `attention=NAME`: its YAML files in all folders, but what others build on."""
+    files = (path for folder in conf_dirs() for path in (folder / group).glob("*.yaml"))
+    return sorted({path.stem for path in files} - {"base"})
+
+
+@functools.cache
+def _conf_dirs(variable: str, _here: str) -> tuple[Path, ...]:
+    """Looked up once for each value of the variable and current folder; installed packages stay what they are."""
+    ours = conf_dir()
+    said = {
+        Path(folder).expanduser().resolve(): f"{CONF_VARIABLE}={folder}"
+        for folder in variable.split(os.pathsep)
+        if folder
+    }
+    for entry in sorted(entry_points(group=CONF_ENTRY_POINT), key=lambda entry: entry.name):
+        said.setdefault(_folder_of(entry), f"entry point {CONF_ENTRY_POINT}: {entry.name} = {entry.value}")
+    said.pop(ours.resolve(), None)
+    folders = [ours]
+    for folder, typed in said.items():
+        if not folder.is_dir():
+            what = "is a file" if folder.exists() else "is not there"
+            raise UserError(f"{typed}: {folder} {what}; name a folder that holds GROUP/NAME.yaml")
+        if not any(folder.glob("*/*.yaml")):
+            raise UserError(f"{typed}: {folder} has no GROUP/NAME.yaml, such as attention/mine.yaml; name its parent?")
+        for other in folders:
+            _check_names(folder, other)
+        folders.append(folder)
+    return tuple(folders)
+
+
+def _folder_of(entry: EntryPoint) -> Path:
+    """The folder that an entry point names; the package itself is not imported."""
+    try:
+        spec = importlib.util.find_spec(entry.module)
+    except ImportError:
+        spec = None
+    if spec is None or not spec.submodule_search_locations:
+        raise UserError(
+            f"entry point {CONF_ENTRY_POINT}: {entry.name} = {entry.value} names no package that is installed here;"
+            f" install it again, or remove it: pip uninstall {entry.dist.name if entry.dist else entry.name}"
+        )
+    return Path(spec.submodule_search_locations[0], *(entry.attr or "").split(".")).resolve()
+
+
+def _check_names(folder: Path, other: Path) -> None:
+    """Refuse a file that the other folder has under the same name: which of the two is meant could not be seen."""
+    for path in sorted(folder.glob("*.yaml")) + sorted(folder.glob("*/*.yaml")):
+        name = path.relative_to(folder)
+        if (other / name).exists():
+            raise UserError(f"{path} has the name of {other / name}, which cannot be replaced; call it otherwise")
 
 
 def data_dir() -> Path:
@@ -32,19 +102,3 @@ def source_dirs() -> list[Path]:
 def runs_dir() -> Path:
     """Folder of the runs: `$LRA_RUNS_DIR`, else `./runs`."""
     return Path(os.environ.get("LRA_RUNS_DIR") or "runs").expanduser().resolve()
-
-
-def run_folder(
-    runs: Path,
-    group: str,
-    *,
-    task: str,
-    attention: str,
-    protocol: str,
-    size: str,
-    steps: int,
-    config_hash: str,
-    seed: int,
-) -> Path:
-    """Where a run lies: `runs/<group>/<task>/<attention>/<settings>/seed<k>`."""
-    return runs / group / task / attention / f"{protocol}-{size}-{steps}steps-{config_hash}" / f"seed{seed}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from lra.results.schema import Record
     from lra.sweeps.grid import Cell
-    from lra.sweeps.runner import Outcome
+    from lra.sweeps.runner import SweepState
 
 ACTIONS = ("plan", "run", "show")
 FORMATS = ("terminal", "markdown", "csv", "latex", "wandb")
@@ -27,7 +28,8 @@ class Campaign:
         verb: which of them; `conf/VERB.yaml` has its own settings.
         words: what was typed after it. The first may be an action; its own settings, `hydra/launcher=` and
             `hydra.launcher.` settings are taken out, the rest goes to every run.
-        beside: a second sweep whose cells belong to it, with what was typed but the attention.
+        beside: name of a second sweep whose cells are added. It gets the same words, except those about the
+            attention.
 
     Raises:
         UserError: for a word that is wrong.
@@ -90,11 +92,11 @@ class Campaign:
         folder, prefix = (self.group.parent, f"{self.group.stem}-") if self.group.is_file() else (self.group, "")
         return [draw(folder / f"{prefix}{name}.png")]
 
-    def run(self, console: Console) -> Outcome:
+    def run(self, console: Console) -> SweepState:
         """Run what is missing; with `workers=` in as many processes, through a Hydra launcher."""
         from lra.commands.workers import start_workers
         from lra.signals import Stopped
-        from lra.sweeps.runner import outcome_of, run_missing
+        from lra.sweeps.runner import run_missing, sweep_state
 
         try:
             if self.settings.workers == 1 and not self.launcher:
@@ -103,10 +105,10 @@ class Campaign:
                 for sweep, typed in self.sweeps.items():
                     start_workers(sweep, typed, self.settings.workers, self.launcher, console)
         except Stopped as stopped:
-            done = f"{outcome_of(self.cells).finished} of {len(self.cells)} cells are finished"
+            done = f"{sweep_state(self.cells).finished} of {len(self.cells)} cells are finished"
             stopped.kept = f"{done}. The same command goes on from there."
             raise
-        return outcome_of(self.cells)
+        return sweep_state(self.cells)
 
     def records(self) -> list[Record]:
         """Valid records of the run group, of this protocol and size, and of what was typed.
@@ -117,8 +119,20 @@ class Campaign:
         from lra.results.collect import collect
 
         found = collect(self.group)
-        self.troubles = found.troubles
+        self.troubles = [*found.troubles, *self._of_another_kind(found.records)]
         return [record for record in found.records if self._asked_for(record)]
+
+    def _of_another_kind(self, records: list[Record]) -> list[str]:
+        """A line for each size and protocol of the group that this table does not show."""
+        shown = (self.cells[0].cfg.size.name, self.cells[0].cfg.protocol.name)
+        from lra.results.text import visible
+
+        kinds = Counter((record["identity"]["size"], record["identity"]["protocol"]) for record in records)
+        return [
+            visible(f"left out: {count} of size={size} protocol={protocol}; to see them type these two words")
+            for (size, protocol), count in sorted(kinds.items())
+            if (size, protocol) != shown
+        ]
 
     def _asked_for(self, record: Record) -> bool:
         from lra.sweeps.grid import METHOD
@@ -155,10 +169,10 @@ def act(campaign: Campaign, show: Callable[[Campaign, Console], None]) -> None:
     if campaign.settings.what == "show":
         show(campaign, console)
         return
-    outcome = campaign.run(console)
-    console.print(f"\n{outcome.finished} of {len(campaign.cells)} cells finished")
-    for folder, error in outcome.failed.items():
+    state = campaign.run(console)
+    console.print(f"\n{state.finished} of {len(campaign.cells)} cells finished")
+    for folder, error in state.failed.items():
         console.print(Text.assemble(("failed", "red"), f"  {error}\n        {folder}"))
     show(campaign, console)
-    if outcome.failed:
-        raise UserError(f"{len(outcome.failed)} cells failed; the same command tries them again")
+    if state.failed:
+        raise UserError(f"{len(state.failed)} cells failed; the same command tries them again")

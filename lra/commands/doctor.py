@@ -2,7 +2,8 @@
 
   lra doctor
 
-Folders: LRA_DATA_DIR (prepared data) and LRA_RUNS_DIR (runs) choose others; LRA_SOURCE_DIR adds folders with archives.
+Folders: LRA_DATA_DIR (prepared data) and LRA_RUNS_DIR (runs) choose others; LRA_SOURCE_DIR adds folders with archives;
+LRA_CONF_PATH adds folders with settings of your own, such as attention/mine.yaml.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from lra.commands.console import make_console, size_text
-from lra.paths import source_dirs
+from lra.paths import conf_dirs, source_dirs
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -44,6 +45,7 @@ def _facts(data: Path, runs: Path) -> list[tuple[bool, str, str]]:
     lines += [_optional(name, remedy) for name, remedy in OPTIONAL.items()]
     lines.append(_device())
     lines += [_folder("data (LRA_DATA_DIR)", data), _folder("runs (LRA_RUNS_DIR)", runs)]
+    lines += [_conf(folder) for folder in conf_dirs()]
     lines += [_source(folder) for folder in source_dirs()]
     lines += _stores(data)
     lines.append(_wandb())
@@ -74,6 +76,12 @@ def _folder(what: str, folder: Path) -> tuple[bool, str, str]:
         return False, what, f"{folder} cannot be written; choose another: export {variable}=/path/to/folder"
     made = "" if there == folder else ", made when first needed"
     return True, what, f"{folder} ({size_text(shutil.disk_usage(there).free)} free{made})"
+
+
+def _conf(folder: Path) -> tuple[bool, str, str]:
+    files = list(folder.glob("*/*.yaml"))
+    groups = ", ".join(sorted({path.parent.name for path in files}))
+    return True, "conf (LRA_CONF_PATH)", f"{folder}: {len(files)} files of {groups}"
 
 
 def _source(folder: Path) -> tuple[bool, str, str]:

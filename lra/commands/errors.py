@@ -1,12 +1,16 @@
-"""One line for what went wrong."""
+"""Errors: one line that says what went wrong and what to type."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 
+import yaml
+from hydra.errors import InstantiationException
 from omegaconf.errors import OmegaConfBaseException
 
+from lra.commands.targets import target_line
 from lra.training.memory import is_out_of_memory
 from lra.types import UserError
 
@@ -20,6 +24,7 @@ FOLDER_TROUBLE = {
     errno.EEXIST: "a file is where a folder should be",
     errno.ENOENT: "there is no such file or folder, and it cannot be made",
 }
+TARGET_TROUBLE = re.compile(r"Error locating target '([^']+)'")
 NO_SPACE = "No space left on device"
 
 
@@ -29,6 +34,12 @@ def explain(error: BaseException) -> str:
         return str(error)
     if isinstance(error.__cause__, UserError):  # of a constructor that Hydra has called
         return str(error.__cause__)
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"{mark.name} cannot be read as YAML: line {mark.line + 1}, {error.problem}"
+    target = TARGET_TROUBLE.search(str(error))
+    if isinstance(error, InstantiationException) and target:
+        return target_line(target[1])
     if isinstance(error, OmegaConfBaseException) or type(error).__module__.startswith("hydra."):
         return _first_lines(error)
     if isinstance(error, OSError) and error.errno in FOLDER_TROUBLE:

@@ -16,9 +16,9 @@ from lra.results.machine import git_commit, versions
 from lra.results.paper import beside
 from lra.results.plots import learning_curve
 from lra.results.reading import validated
-from lra.results.record import FILE, write_record
+from lra.results.record import write_record
 from lra.results.schema import SCHEMA_VERSION, Record
-from lra.training.checkpoints import LAST
+from lra.run_files import CURVE, DATA, LAST, RESULT, WANDB_ID
 from lra.types import UserError
 
 
@@ -28,7 +28,7 @@ def check_same_data(folder: Path, data_sha256: dict[str, str]) -> None:
     Raises:
         UserError: when the store was made anew since, or the note cannot be read.
     """
-    path = folder / "data.json"
+    path = folder / DATA
     if not path.exists() or not (folder / LAST).exists():  # there is nothing to go on from
         replace_text(path, json.dumps(data_sha256, indent=2) + "\n")
         return
@@ -99,15 +99,15 @@ def write_result(
                 "data_origin": datamodule.origin,
                 "data_check": "sha256" if cfg.check else "structure",
                 "versions": versions(),
-                "wandb_id": (folder / "wandb_id").read_text() if (folder / "wandb_id").exists() else None,
+                "wandb_id": (folder / WANDB_ID).read_text() if (folder / WANDB_ID).exists() else None,
                 "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
             },
         },
-        folder / FILE,
+        folder / RESULT,
     )
     learning_curve(
         curves,
-        folder / "curve.png",
+        folder / CURVE,
         title=f"{cfg.task.name} / {config.method_name(cfg)}, {cfg.protocol.name}, {cfg.size.name}, seed {cfg.seed}",
         majority_rate=majority,
         paper_accuracy=beside(record, "paper"),

@@ -1,4 +1,4 @@
-"""Where a table goes: a terminal, a file, W&B."""
+"""Output of tables: to a terminal, into a file, or to W&B."""
 
 from __future__ import annotations
 

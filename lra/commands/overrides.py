@@ -11,9 +11,9 @@ from hydra.core.override_parser.types import Override, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
-from lra.commands.settings import NUMBERS, check_value
+from lra.commands.settings import NUMBERS, check_value, has_rule
 from lra.config import ATTENTION, load_config
-from lra.paths import conf_dir
+from lra.paths import conf_dirs, conf_names
 from lra.types import UserError
 
 KINDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
@@ -42,9 +42,9 @@ def check(verb: str, words: list[str], *, sweep: bool) -> list[str]:
     several = next((one.input_line for one in parsed if one.is_sweep_override()), None)
     if several and not sweep:
         raise UserError(f"{several} names several values; to run each type: lra {verb} -m {several}")
-    choices = [one for one in parsed if (conf_dir() / one.key_or_group).is_dir()]
+    choices = [one for one in parsed if _is_group(one.key_or_group)]
     for one in choices:
-        known = sorted(path.stem for path in (conf_dir() / one.key_or_group).glob("*.yaml") if path.stem != "base")
+        known = conf_names(one.key_or_group)
         for value in _values(one):
             if str(value) not in known and not (value is None and _is_optional(verb, one.key_or_group)):
                 raise UserError(f"{_word(one, value)} is not known; {_meant(str(value), known)}")
@@ -94,6 +94,10 @@ def _defaults(verb: str, words: tuple[str, ...]) -> DictConfig:
     return load_config(verb, words)
 
 
+def _is_group(key: str) -> bool:
+    return any((folder / key).is_dir() for folder in conf_dirs())
+
+
 def _is_optional(verb: str, group: str) -> bool:
     """Whether nothing need be chosen of the group."""
     chosen = load_config(verb, with_hydra=True).hydra.runtime.choices
@@ -107,15 +111,17 @@ def _checked(defaults: DictConfig, one: Override) -> str:
     if key not in known:
         raise UserError(f"{key} is no setting; {_meant(key, list(known))}; lra train --cfg job prints all")
     default = OmegaConf.select(defaults, key) if not OmegaConf.is_missing(defaults, key) else None
-    kind = type(default)
+    kind, number = type(default), NUMBERS.get(key) if has_rule(defaults, key) else None
     if default is None:
-        kind = NUMBERS[key].kind if key in NUMBERS else str
+        kind = number.kind if number else str
     for value in _values(one):
-        open_to_null = default is None or (key in NUMBERS and NUMBERS[key].null)
+        open_to_null = default is None or (number is not None and number.null)
         if not _fits(value, kind) and not (value is None and open_to_null):
             shown = "null" if default is None else str(default).lower() if isinstance(default, bool) else default
             raise UserError(f"{_word(one, value)} is not {KINDS[kind]}; the default is {key}={shown}")
-        if value is not None and "${" not in str(value):  # else only what it resolves to counts
+        if (
+            value is not None and "${" not in str(value) and has_rule(defaults, key)
+        ):  # else only what it resolves to counts
             check_value(key, value, _word(one, value))
     return _quoted(one) if kind is str else str(one.input_line)
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lra.run_files import METRICS
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _estimate(cell: Cell, cache: Path) -> Estimate:
 def _steps_behind(cell: Cell) -> int:
     from lra.training.curves import read_curves
 
-    curves = read_curves(cell.folder / "metrics.csv")
+    curves = read_curves(cell.folder / METRICS)
     return int(curves[-1]["step"]) if curves else 0
 
 

@@ -59,9 +59,9 @@ def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> b
     spec, folder = build.build_spec(cfg), config.store_dir(cfg)
     from lra.data.manifest import MANIFEST, check_asked, read_manifest
 
-    there = (folder / MANIFEST).exists()
+    there, version = (folder / MANIFEST).exists(), build.build_codec(cfg).version
     if there and not force:  # before any lock: a prepared store may lie where nothing can be written
-        check_asked(read_manifest(folder), folder, config.plain(cfg.task.data), cfg.source)
+        check_asked(read_manifest(folder), folder, config.plain(cfg.task.data), cfg.source, version)
         return False
     if not there:
         console.print(f"preparing {cfg.task.name} size={cfg.size.name} …")
@@ -71,6 +71,8 @@ def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> b
         spec,
         config.plain(cfg.task.data),
         folder,
+        open_source=lambda request: build.build_source(cfg)(request),  # not before TFDS is known to be there
+        version=version,
         source=cfg.source,
         verify=cfg.verify,
         force=force,

@@ -11,13 +11,13 @@ task. One file without scripts that needs no network; light and dark, readable o
 from __future__ import annotations
 
 import base64
-import importlib
 from collections import defaultdict
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from lra.run_files import METRICS
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _curves(records: list[Record], sources: list[Path]) -> dict[str, list[list[d
     from lra.results.variants import group_by_variant
     from lra.training.curves import read_curves
 
-    places = {id(record): source.with_name("metrics.csv") for record, source in zip(records, sources, strict=True)}
+    places = {id(record): source.with_name(METRICS) for record, source in zip(records, sources, strict=True)}
     curves = {}
     for name, members in group_by_variant(records).items():
         rows = [read_curves(places[id(record)]) for record in members]
@@ -129,28 +129,32 @@ def _curves(records: list[Record], sources: list[Path]) -> dict[str, list[list[d
 def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:
     """Examples of each task whose store, of the same data as the records', is prepared here."""
     from lra import build, config
+    from lra.data.codec import images
     from lra.data.manifest import MANIFEST, read_manifest
+    from lra.paths import conf_names
     from lra.results.plots import contact_sheet
     from lra.results.report import Sample
 
     samples = []
     for task, size in sorted({(record["identity"]["task"], record["identity"]["size"]) for record in records}):
+        if task not in conf_names("task") or size not in conf_names("size"):  # of a package that is not here
+            continue
         chosen = config.load_config("train", [f"task={task}", f"size={size}"])
         chosen.paths = cfg.paths
         folder = config.store_dir(chosen)
         if not (folder / MANIFEST).exists():
             continue
-        split = build.build_datamodule(chosen, build.build_spec(chosen)).splits["test"]
-        drawer = importlib.import_module(f"lra.data.{task}")
+        data, codec = build.build_datamodule(chosen, build.build_spec(chosen)), build.build_codec(chosen)
+        split = data.splits["test"]
         note = f"test split, size {size}, data {read_manifest(folder)['origin']}"
-        if hasattr(drawer, "square"):
-            shown = [split.example(index) for index in range(min(SHEET, len(split)))]
-            images, labels = [drawer.square(stored[0]) for stored, _ in shown], [label for _, label in shown]
+        shown = [split.example(index) for index in range(min(max(SHEET, cfg.samples), len(split)))]
+        sheet = images(codec, [stored[0] for stored, _ in shown[:SHEET]])
+        if sheet:
             with TemporaryDirectory() as place:
-                sheet = contact_sheet(images, labels, Path(place) / "sheet.png")
-                samples.append(Sample(task=task, note=note, image=base64.b64encode(sheet.read_bytes()).decode()))
+                path = contact_sheet(sheet, [label for _, label in shown[:SHEET]], Path(place) / "sheet.png")
+                samples.append(Sample(task=task, note=note, image=base64.b64encode(path.read_bytes()).decode()))
             continue
-        shown = [split.example(index) for index in range(min(cfg.samples, len(split)))]
-        texts = [f"label {label}\n" + "\n".join(drawer.draw(stored)) for stored, label in shown]
+        drawn = [(label, codec.draw(stored, data.source_facts)) for stored, label in shown[: cfg.samples]]
+        texts = ["\n".join([f"label {label}", *lines]) for label, lines in drawn]
         samples.append(Sample(task=task, note=note, texts=texts))
     return samples

@@ -7,8 +7,9 @@ import re
 from itertools import count
 from pathlib import Path
 
-from lra.results.record import FILE, read_record
+from lra.results.record import read_record
 from lra.results.schema import Record
+from lra.run_files import RESULT
 from lra.sweeps.lease import RUNNER, TRAINING, LeasedError
 
 
@@ -32,7 +33,7 @@ def set_aside(folder: Path, record: Record | None) -> None:
         raise LeasedError(f"another process has just finished this run: {folder}")
     place = _place(folder, record["provenance"]["finished_at"])
     place.mkdir(exist_ok=True)
-    names = sorted({path.name for path in folder.iterdir()} - {TRAINING, RUNNER}, key=lambda name: name == FILE)
+    names = sorted({path.name for path in folder.iterdir()} - {TRAINING, RUNNER}, key=lambda name: name == RESULT)
     for name in names:
         os.replace(folder / name, place / name)
 
@@ -41,4 +42,4 @@ def _place(folder: Path, finished_at: str) -> Path:
     """A folder named after the time of the run's end that does not hold another whole run."""
     name = f"{folder.name}.replaced-{re.sub('[^0-9]', '', finished_at)[:14]}"
     names = (name if number == 1 else f"{name}-{number}" for number in count(1))
-    return next(place for place in map(folder.with_name, names) if not (place / FILE).exists())
+    return next(place for place in map(folder.with_name, names) if not (place / RESULT).exists())

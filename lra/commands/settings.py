@@ -8,10 +8,12 @@ from typing import Any
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
-from lra.config import check_folder_name
+from lra.names import checked_name
 from lra.types import UserError
 
 MOST_WHOLE = 2**31 - 1
+LEAST_LENGTH = 5  # tokens of the shortest ListOps expression, and one
+DRAWN_SIDE = 32  # pixels of a row in the image tasks' sources, where the task says no other
 MOST_SEED = 2**32 - 1  # numpy's generators take no larger one
 
 
@@ -106,7 +108,7 @@ NUMBERS = {
     "trainer.accumulate_grad_batches": whole(2),
     "trainer.devices": whole(2, most=1024),
     "trainer.max_steps": whole(10, null=True),
-    "trainer.threads": whole(2, most=1024, null=True),
+    "trainer.threads": whole(2, null=True),  # lra.training.run.Machine knows how many are too many
     "callbacks.log_every_steps": whole(10),
     "callbacks.checkpoint_every_seconds": real(60),
     **{f"task.data.{name}": whole(256) for name in ("seq_len", "max_length", "min_length", "side", "drawn_side")},
@@ -136,13 +138,43 @@ def check_settings(cfg: DictConfig) -> None:
     absent = object()
     for key in (*NUMBERS, *PAIRS, *WORDS, "run_group"):
         value = OmegaConf.select(cfg, key, default=absent)
-        if value is not absent and not (key == "run_group" and value is None):  # lra publish may have none
+        if value is not absent and has_rule(cfg, key) and not (key == "run_group" and value is None):  # as lra publish
             check_value(key, OmegaConf.to_container(value) if isinstance(value, ListConfig) else value)
+    data = OmegaConf.select(cfg, "task.data")
+    if data is not None:
+        _check_data(data)
     if OmegaConf.select(cfg, "trainer.precision") == "16-mixed" and cfg.trainer.accelerator == "cpu":
         raise UserError(
             "trainer.precision=16-mixed needs a GPU: on a CPU torch would compute in bf16 instead;"
             " type trainer.precision=bf16-mixed, or trainer=gpu"
         )
+
+
+def _check_data(data: Any) -> None:
+    """Refuse sizes of a task's data that do not go together; numbers alone have been looked at."""
+    longest, shortest, side = (data.get(name) for name in ("max_length", "min_length", "side"))
+    if longest is not None and longest > data.get("seq_len", longest):
+        raise UserError(
+            f"task.data.max_length={longest} is more than task.data.seq_len={data.seq_len}, the longest that the model"
+            f" takes; type task.data.max_length={data.seq_len}"
+        )
+    if shortest is not None and (longest < LEAST_LENGTH or shortest > longest - 2):
+        raise UserError(
+            f"no expression has more than task.data.min_length={shortest} and fewer than task.data.max_length={longest}"
+            f" tokens; type for example task.data.min_length={max(longest, 100) // 2}"
+        )
+    drawn = data.get("drawn_side", DRAWN_SIDE)
+    if side is not None and (drawn % side or side * side > longest):
+        raise UserError(
+            f"task.data.side={side} does not divide the {drawn} pixels of a row, or {side} × {side} pixels are more"
+            f" than task.data.max_length={longest}; type for example task.data.side=16"
+        )
+
+
+def has_rule(cfg: DictConfig, key: str) -> bool:
+    """Whether the tables speak of a setting: they know nothing of the knobs of a class of the user's own."""
+    target = OmegaConf.select(cfg, f"{key.split('.')[0]}._target_")
+    return target is None or str(target).startswith("lra.")
 
 
 def check_value(key: str, value: Any, typed: str | None = None) -> None:
@@ -155,7 +187,7 @@ def check_value(key: str, value: Any, typed: str | None = None) -> None:
     """
     typed = typed or f"{key}={_plain(value)}"
     if key == "run_group":
-        check_folder_name(key, value)
+        checked_name(value, f"{key}=", example="mine", nested=True)
     if key in NUMBERS and not NUMBERS[key].allows(value):
         raise UserError(f"{typed} is not {NUMBERS[key]}; type for example {key}={_plain(NUMBERS[key].example)}")
     if key in PAIRS and not (isinstance(value, list) and _are_two(value, PAIRS[key])):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.text import Text
@@ -24,10 +23,15 @@ SHEET = 64  # images on a contact sheet
 
 
 def show_data(cfg: DictConfig) -> None:
-    """Print examples of a task and the statistics of its store; of images, write a contact sheet too."""
+    """Print examples of a task and the statistics of its store; of images, write a contact sheet too.
+
+    Raises:
+        UserError: for an unknown split.
+    """
     from lra import build, config
     from lra.commands.console import make_console
     from lra.commands.prepare import ensure_store, print_store
+    from lra.data.codec import images
     from lra.data.manifest import SPLITS
 
     console = make_console()
@@ -35,21 +39,23 @@ def show_data(cfg: DictConfig) -> None:
         raise UserError(f"split={cfg.split} is not known; choose one of {', '.join(SPLITS)}")
     ensure_store(cfg, console)
     data = build.build_datamodule(cfg, build.build_spec(cfg))
-    split, task = data.splits[cfg.split], importlib.import_module(f"lra.data.{cfg.task.name}")
+    split, codec = data.splits[cfg.split], build.build_codec(cfg)
     for index in range(min(cfg.examples, len(split))):
         stored, label = split.example(index)
         sizes = " + ".join(f"{len(sequence):,}" for sequence in stored)
         console.print(Text.assemble((f"{cfg.split} {index}", "bold"), f"  label {label}  {sizes} tokens"))
-        for line in task.draw(stored):
+        for line in codec.draw(stored, data.source_facts):
             console.print(f"  {line}")
         longest = min(data.manifest["max_length"], split.longest or data.manifest["max_length"])
-        if hasattr(task, "decode") and any(len(sequence) == longest for sequence in stored):
+        if codec.square(stored[0]) is None and any(len(sequence) == longest for sequence in stored):
             console.print(f"  … cut at {longest:,}", style="yellow")
     _print_lengths(console, split)
     _print_batch(console, data, cfg.split)
-    if hasattr(task, "square"):
-        folder = Path(cfg.paths.runs) / "show"
-        _write_sheet(console, folder / f"{cfg.task.name}-{cfg.size.name}-{cfg.split}.png", split, task.square)
+    first = [split.example(i) for i in range(min(SHEET, len(split)))]
+    sheet = images(codec, [stored[0] for stored, _ in first])
+    if sheet:
+        path = Path(cfg.paths.runs) / "show" / f"{cfg.task.name}-{cfg.size.name}-{cfg.split}.png"
+        _write_sheet(console, path, sheet, [label for _, label in first])
     print_store(console, config.store_dir(cfg))
 
 
@@ -81,11 +87,10 @@ def _print_batch(console: Console, data: StoreDataModule, split: str) -> None:
     )
 
 
-def _write_sheet(console: Console, path: Path, split: Split, square: Any) -> None:
+def _write_sheet(console: Console, path: Path, sheet: list[np.ndarray], labels: list[int]) -> None:
     """Images side by side, one row of eight after the other."""
     from lra.results.plots import contact_sheet
 
-    examples = [split.example(i) for i in range(min(SHEET, len(split)))]
     path.parent.mkdir(parents=True, exist_ok=True)
-    contact_sheet([square(stored[0]) for stored, _ in examples], [label for _, label in examples], path)
+    contact_sheet(sheet, labels, path)
     console.print(f"contact sheet: {path}")

@@ -16,7 +16,11 @@ KEPT = "Under every protocol: where the released code is not followed"
 
 
 def show_protocol(cfg: DictConfig) -> None:
-    """Print every switch with what it does and its value in each protocol, then what no switch changes."""
+    """Print every switch with what it does and its value in each protocol, then what no switch changes.
+
+    Raises:
+        UserError: for an unknown format.
+    """
     switches = switch_table()
     kept: list[tuple[str, ...]] = [Departure._fields, *DEPARTURES]
     if cfg.format == "markdown":
@@ -36,15 +40,14 @@ def switch_table() -> list[tuple[str, ...]]:
     """A head, then a row for each switch: name, its value in every protocol, what it does."""
     from omegaconf import OmegaConf
 
-    from lra.paths import conf_dir
+    from lra.paths import conf_dir, conf_dirs
 
-    folder = conf_dir() / "protocol"
-    protocols: dict[str, Any] = {
-        path.stem: OmegaConf.to_container(OmegaConf.load(path)) for path in sorted(folder.glob("*.yaml"), reverse=True)
-    }
-    comments = switch_comments((folder / "paper.yaml").read_text())
+    files = [path for folder in conf_dirs() for path in sorted((folder / "protocol").glob("*.yaml"), reverse=True)]
+    protocols: dict[str, Any] = {path.stem: OmegaConf.to_container(OmegaConf.load(path)) for path in files}
+    comments = switch_comments((conf_dir() / "protocol/paper.yaml").read_text())
     rows = [
-        (switch, *(str(protocol[switch]) for protocol in protocols.values()), text) for switch, text in comments.items()
+        (switch, *(str(protocol.get(switch, "–")) for protocol in protocols.values()), text)
+        for switch, text in comments.items()
     ]
     return [("switch", *protocols, "what it does"), *rows]
 

@@ -14,11 +14,11 @@ from omegaconf.errors import OmegaConfBaseException
 
 from lra.commands.settings import check_settings
 from lra.commands.stored_version import RETRAIN, TARGET, check_version
-from lra.config import check_folder_name
-from lra.paths import conf_dir
+from lra.names import checked_name
+from lra.paths import conf_dirs
+from lra.run_files import CONFIG
 from lra.types import UserError
 
-FILE = "config.yaml"
 MOST_BYTES = 2**20  # the file of a run has 3 kB
 GROUPS = ("task", "task.spec", "attention", "protocol", "model", "size", "trainer")
 NODES = (*GROUPS, "recipe", "recipe.optimizer", "recipe.schedule")
@@ -34,7 +34,7 @@ def read_stored_config(folder: Path) -> DictConfig:
     Raises:
         UserError: for anything else, with the file, the key and the value.
     """
-    path = folder / FILE
+    path = folder / CONFIG
     cfg = _read(path)
     conf_folders = _conf_folders()
     allowed = known_targets(tuple(conf_folders))
@@ -68,9 +68,10 @@ def known_targets(folders: tuple[Path, ...]) -> frozenset[str]:
 
 
 def _conf_folders() -> list[Path]:
-    """Ours, and those that this call was given by --config-dir or hydra.searchpath."""
+    """Ours, the user's own, and those that this call was given by --config-dir or hydra.searchpath."""
     sources = HydraConfig.get().runtime.config_sources if HydraConfig.initialized() else []
-    return [conf_dir(), *(Path(source.path) for source in sources if source.schema == "file")]
+    given = [Path(source.path) for source in sources if source.schema == "file"]
+    return list(dict.fromkeys([*conf_dirs(), *given]))
 
 
 def _read(path: Path) -> DictConfig:
@@ -105,4 +106,4 @@ def _check_shape(cfg: DictConfig) -> None:
         if not isinstance(OmegaConf.select(cfg, key), DictConfig):
             raise UserError(f"{key} is not a group of settings; {RETRAIN}")
     for key in FOLDER_NAMES:
-        check_folder_name(key, OmegaConf.select(cfg, key))
+        checked_name(OmegaConf.select(cfg, key), f"{key}=", example="mine")

@@ -11,7 +11,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from lra import config
 from lra.commands.settings import NUMBERS, PAIRS, WORDS
-from lra.paths import conf_dir
+from lra.names import checked_name
+from lra.paths import conf_dirs
 from lra.results.record import read_record
 from lra.results.schema import MIXERS
 from lra.types import UserError
@@ -20,7 +21,7 @@ PARTS = (*config.SETTINGS, *MIXERS, "trainer", "seed")  # what a model and its d
 # Runs of before do without.
 LATER = {"recipe.parameter_groups", "mixer.parameter_groups", "task.longest", "mixer", "model.packed"}
 NOT_BUILT_FROM = (
-    *("task.sizes.", "task.data."),  # the store has been made from them
+    *("task.sizes.", "task.data.", "task.codec", "task.open_source"),  # the store has been made from them
     "mixer.parameter_groups.",  # the optimizer's
 )
 TARGET = "_target_"
@@ -53,14 +54,14 @@ def _todays(cfg: DictConfig, conf_folders: Sequence[Path]) -> dict[str, Any]:
         name = cfg[group].get("name")
         if not isinstance(name, str):
             raise UserError(f"{group}.name={name} is not a word; {RETRAIN}")
-        config.check_folder_name(f"{group}.name", name)
+        checked_name(name, f"{group}.name=", example="mine")
         if not any((place / group / f"{name}.yaml").is_file() for place in conf_folders):
             raise UserError(
                 f"{group}.name={name} is not in this conf tree; {RETRAIN}"
                 f" Is it yours? lra evaluate --config-dir FOLDER with {group}/{name}.yaml"
             )
         words.append(f"{group}='{name}'")
-    own = [f"file://{place}" for place in conf_folders if place != conf_dir()]
+    own = [f"file://{place}" for place in conf_folders if place not in conf_dirs()]
     return config.plain(config.load_config("train", [*words, *([f"hydra.searchpath={own}"] if own else [])]))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+from rich.bar import Bar
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -14,6 +16,11 @@ from lra.results.reference import PASS_BAND, paper_accuracy
 from lra.results.schema import MIXERS, Record
 from lra.results.statistics import binomial_error
 from lra.results.text import visible, visible_lines
+from lra.run_files import CURVE, METRICS, RESULT
+from lra.training.curves import read_curves
+
+DEV = "dev/accuracy"
+CURVE_LINES, CURVE_WIDTH, LEAST_PASSES = 10, 30, 3
 
 
 def print_summary(console: Console, folder: Path, record: Record) -> None:
@@ -34,9 +41,24 @@ def print_summary(console: Console, folder: Path, record: Record) -> None:
         f"{cost['train_seconds']:,.0f} s",
     )
     print_table(console, table)
+    print_curve(console, folder)
     console.print(visible_lines(verdict(record)))
-    for what, path in (("learning curve", folder / "curve.png"), ("record", folder / "result.json")):
+    for what, path in (("learning curve", folder / CURVE), ("record", folder / RESULT)):
         console.print(f"{what:<16}{visible(str(path))}")
+
+
+def print_curve(console: Console, folder: Path) -> None:
+    """Draw the accuracy of the run's dev passes, a bar for each, in lines that any terminal has room for."""
+    passes = [(int(row["step"]), row[DEV]) for row in read_curves(folder / METRICS) if DEV in row]
+    shown = [passes[round(place)] for place in np.linspace(0, len(passes) - 1, min(CURVE_LINES, len(passes)))]
+    if len(shown) < LEAST_PASSES:
+        return
+    highest = max(accuracy for _, accuracy in shown)
+    grid = Table.grid(padding=(0, 1))
+    for step, accuracy in shown:
+        bar = Bar(highest or 1, 0, accuracy, width=CURVE_WIDTH)
+        grid.add_row(Text(f"dev at step {step:,}", justify="right"), bar, f"{accuracy:.1%}")
+    console.print(grid)
 
 
 def verdict(record: Record) -> str:
@@ -62,7 +84,7 @@ def verdict(record: Record) -> str:
     task = identity["task"]
     paper, band, apart = paper_accuracy(identity["attention"], task), PASS_BAND.get(task), departures(record)
     if record["provenance"]["data_origin"] == "stand-in":
-        lines.append(f"Its data only stand in for {task}: this is no result of that task.")
+        lines.append(f"Its data are an invented stand-in, not those of {task}: this is no result of that task.")
     elif paper is not None and apart:
         lines.append(f"Not the paper's settings, so not comparable with its accuracy: {in_short(apart, most=10)}.")
     elif paper is not None and band is not None:

@@ -18,7 +18,7 @@ Missing data is prepared first. After Ctrl-C or a kill, the same command goes on
   protocol=paper|clean      size=full|demo|tiny
   recipe.steps=N (run and schedule)      trainer.max_steps=N (stop early, for a look)
   logger=wandb|csv          logger.wandb.mode=online               force=true (train a finished run again)
-  check=true                rehash the prepared data first (a flipped byte in its tokens is found in no other way)
+  check=true                rehash the prepared data first (nothing else finds a flipped byte in its tokens)
   lra train --cfg job       prints every setting
 """
 
@@ -29,11 +29,14 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lra.run_files import BEST, CONFIG, CURVE, LAST, METRICS
+
 if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
 
     from lra.results.schema import Record
+    from lra.training.run import Machine
 
 
 def run(cfg: DictConfig) -> None:
@@ -94,6 +97,7 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
 
     quiet_lightning()
     spec = build.build_spec(cfg)
+    machine = build.build_machine(cfg)
     ensure_store(cfg, console)
     first = rank(cfg.trainer.devices) == 0
     with lease(folder) if first else nullcontext(), says_what_is_saved(folder, cfg.recipe.steps):
@@ -104,7 +108,7 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
             if cfg.check:
                 verify_store(config.store_dir(cfg))
             set_aside(folder, replaced)
-            replace_text(folder / "config.yaml", OmegaConf.to_yaml(cfg, resolve=True))
+            replace_text(folder / CONFIG, OmegaConf.to_yaml(cfg, resolve=True))
             check_same_data(folder, datamodule.data_sha256)
         parameters = count_parameters(module.model)
         console.print(
@@ -115,19 +119,19 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
                 f"  on {cfg.trainer.accelerator}\n{folder}",
             )
         )
-        record = _fit_and_test(cfg, folder, console, module, datamodule, parameters)
+        record = _fit_and_test(cfg, folder, console, module, datamodule, machine, parameters)
     if record is not None:
         print_summary(console, folder, record)
 
 
 def _fit_and_test(
-    cfg: DictConfig, folder: Path, console: Console, module: Any, datamodule: Any, parameters: int
+    cfg: DictConfig, folder: Path, console: Console, module: Any, datamodule: Any, machine: Machine, parameters: int
 ) -> Record | None:
     from lra import build
     from lra.commands.outcome import write_result
     from lra.training import run as training
     from lra.training.approximation import measure_approximation
-    from lra.training.checkpoints import BEST, LAST, saved_step
+    from lra.training.checkpoints import saved_step
     from lra.training.curves import CurveLogger, read_curves
     from lra.training.loggers import finish_wandb, log_result
     from lra.training.memory import is_out_of_memory
@@ -137,10 +141,9 @@ def _fit_and_test(
     behind = saved_step(folder / LAST)
     if behind:
         console.print(f"Going on from step {behind:,}.")
-    machine = build.build_machine(cfg)
     memory_is_out = False
     first = rank(cfg.trainer.devices) == 0
-    curves = folder / "metrics.csv"
+    curves = folder / METRICS
     loggers = build.build_loggers(cfg, folder, CurveLogger(curves, resume_step=behind)) if first else []
     try:
         complete = training.fit(
@@ -170,7 +173,7 @@ def _fit_and_test(
         outcome = training.finish(folder, metrics, module)
         record = write_result(cfg, folder, outcome, datamodule, parameters, approximation, read_curves(curves))
         if cfg.logger.wandb is not None:
-            log_result(record, folder / "curve.png")
+            log_result(record, folder / CURVE)
         return record
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):

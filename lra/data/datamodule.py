@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytorch_lightning as pl
 
@@ -67,8 +68,14 @@ class StoreDataModule(pl.LightningDataModule):
 
     @property
     def origin(self) -> str:
-        """`official`, `altered`, `generated` or `stand-in`."""
+        """`official`, `unverified`, `generated`, `stand-in` or `own`."""
         return str(self.manifest["origin"])
+
+    @property
+    def source_facts(self) -> dict[str, Any]:
+        """What the manifest says of the source."""
+        facts: dict[str, Any] = dict(self.manifest).get("source", {})  # type: ignore[assignment]
+        return facts
 
     @property
     def data_sha256(self) -> dict[str, str]:
@@ -84,7 +91,7 @@ class StoreDataModule(pl.LightningDataModule):
         return self.test_dataloader().num_examples if split == "test" else len(self.splits[split])
 
     def majority_rate(self, split: str) -> float:
-        """Share of the most frequent label, which a guess reaches; in [0, 1]."""
+        """Fraction of examples with the most frequent label: the accuracy of always guessing it; in [0, 1]."""
         counts = self.manifest["splits"][split]["label_counts"].values()
         return max(counts) / sum(counts)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lra.data.pixels import FIRST_ID, draw, square
+from lra.data.pixels import FIRST_ID, PixelCodec
 
-__all__ = ["CLASSES", "FIRST_ID", "draw", "encode", "square"]
+__all__ = ["CLASSES", "FIRST_ID", "ImageCodec", "encode"]
 VERSION = "1.0.0"  # of the dataset; a store of another one is refused
 SIDE = 32
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -26,3 +26,9 @@ def encode(rgb: np.ndarray, side: int = SIDE) -> np.ndarray:
     red, green, blue = np.moveaxis(rgb[..., ::step, ::step], -3, 0).astype(np.float32) * (np.float32(1) / 255)
     grey = (RED * red + GREEN * green + BLUE * blue) * np.float32(255.5)
     return grey.astype(np.uint8).reshape(*rgb.shape[:-3], side * side)
+
+
+class ImageCodec(PixelCodec):
+    """32 × 32 pixels as an image."""
+
+    version = VERSION

@@ -5,6 +5,9 @@ Source: Nangia and Bowman 2018; the lengths and the vocabulary are those of Long
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from lra.types import UserError
@@ -19,6 +22,7 @@ MIN, MAX, MED, SM, END, ZERO = 1, 2, 3, 4, 5, 6
 # One byte per token: an operator becomes its lower-case third letter, and a table maps bytes to ids.
 _SHORT = ((b"[MIN", b"i"), (b"[MAX", b"a"), (b"[MED", b"e"), (b"[SM", b"s"))
 _UNKNOWN = 255
+MOST_LINES = 24  # of a drawn expression
 _TABLE = bytearray([_UNKNOWN] * 256)
 for _id, _byte in enumerate(b"iaes]0123456789", start=1):
     _TABLE[_byte] = _id
@@ -54,12 +58,20 @@ def evaluate(ids: np.ndarray) -> int:
     return _tree(ids)[0]
 
 
-def draw(sequences: list[np.ndarray], max_lines: int = 24) -> list[str]:
-    """The expression as lines, one per operator, indented by depth, each with its value; digits stay in a line."""
-    lines = _tree(sequences[0])[1]
-    if len(lines) > max_lines:
-        return [*lines[:max_lines], f"… {len(lines) - max_lines} more lines"]
-    return lines
+class ListopsCodec:
+    """Expressions as trees."""
+
+    version = VERSION
+
+    def draw(self, sequences: list[np.ndarray], facts: Mapping[str, Any]) -> list[str]:
+        """The expression as lines, one per operator, indented by depth, each with its value; digits stay in a line."""
+        lines = _tree(sequences[0])[1]
+        if len(lines) > MOST_LINES:
+            return [*lines[:MOST_LINES], f"… {len(lines) - MOST_LINES} more lines"]
+        return lines
+
+    def square(self, stored: np.ndarray) -> None:
+        """No image."""
 
 
 def _tree(ids: np.ndarray) -> tuple[int, list[str]]:

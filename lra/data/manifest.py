@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,6 +16,7 @@ from lra.types import UserError
 FORMAT_VERSION = 2
 SPLITS = ("train", "dev", "test")
 MANIFEST = "manifest.json"
+OLD_ORIGIN = "altered"  # how stores that were made before call unverified data
 
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
@@ -76,7 +76,7 @@ class Manifest(TypedDict):
     max_length: Positive
     splits: dict[SplitName, SplitFacts]
     arrays: dict[ArrayName, ArrayFacts]
-    origin: Literal["official", "altered", "generated", "stand-in"]
+    origin: Literal["official", "unverified", "generated", "stand-in", "own"]
     asked: Asked
     builder: Name
     seconds: Number
@@ -101,6 +101,8 @@ def read_manifest(folder: Path) -> Manifest:
     version = manifest.get("format_version") if isinstance(manifest, dict) else None
     if version != FORMAT_VERSION:
         raise UserError(f"{folder} has store format {version}, this version reads {FORMAT_VERSION}; {again(folder)}")
+    if manifest.get("origin") == OLD_ORIGIN:
+        manifest["origin"] = "unverified"
     return check_manifest(manifest, folder)
 
 
@@ -139,15 +141,14 @@ def _shapes(known: Manifest) -> dict[str, list[int]]:
     return shapes
 
 
-def check_asked(manifest: Manifest, folder: Path, settings: dict[str, Any], source: str) -> None:
+def check_asked(manifest: Manifest, folder: Path, settings: dict[str, Any], source: str, version: str) -> None:
     """Refuse a store of another version or other settings, or, unless `source=auto`, from another source.
 
     Raises:
         UserError: with what differs and what to type.
     """
     was, now = dict(manifest["asked"]["settings"]), dict(settings)
-    task = importlib.import_module(f"lra.data.{folder.parent.name}")
-    was["version"], now["version"] = manifest["builder"].rsplit("/", 1)[-1], task.VERSION
+    was["version"], now["version"] = manifest["builder"].rsplit("/", 1)[-1], version
     was["source"], now["source"] = manifest["asked"]["source"], source
     if source == "auto":
         now["source"] = was["source"]

@@ -1,7 +1,11 @@
 """Pathfinder: 32 × 32 pixels, one token each."""
 
-from lra.data.pixels import FIRST_ID, draw, encode, square
-
-__all__ = ["FIRST_ID", "VERSION", "draw", "encode", "square"]
+from lra.data.pixels import PixelCodec
 
 VERSION = "2.0.0"  # of the dataset; a store of another one is refused
+
+
+class PathfinderCodec(PixelCodec):
+    """32 × 32 pixels as an image."""
+
+    version = VERSION

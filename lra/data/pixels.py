@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 FIRST_ID = 0  # a black pixel is token 0, which `paper` takes for padding
@@ -24,6 +27,20 @@ def square(stored: np.ndarray) -> np.ndarray:
     return stored.reshape(side, side)
 
 
-def draw(sequences: list[np.ndarray]) -> list[str]:
-    """The image in ten characters from dark to light, one line per row of pixels."""
-    return ["".join(" .:-=+*#%@"[level * 10 // 256] * 2 for level in row) for row in square(sequences[0]).tolist()]
+class PixelCodec:
+    """Levels as an image.
+
+    Attributes:
+        version: of the dataset.
+    """
+
+    version: str
+
+    def draw(self, sequences: list[np.ndarray], facts: Mapping[str, Any]) -> list[str]:
+        """The image in ten characters from dark to light, one line per row of pixels."""
+        rows = self.square(sequences[0]).tolist()
+        return ["".join(" .:-=+*#%@"[level * 10 // 256] * 2 for level in row) for row in rows]
+
+    def square(self, stored: np.ndarray) -> np.ndarray:
+        """The image `[side, side]`."""
+        return square(stored)

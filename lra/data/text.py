@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -29,14 +31,26 @@ def is_utf8(text: bytes) -> bool:
     return True
 
 
-def draw(sequences: list[np.ndarray], max_lines: int = 8) -> list[str]:
-    """Each sequence as wrapped lines, the first ones of it, with what was left out."""
-    lines = []
-    for number, stored in enumerate(sequences):
-        if len(sequences) > 1:
-            lines.append(f"document {number + 1}, {len(stored):,} bytes")
-        wrapped = textwrap.wrap(decode(stored), 100) or ["(empty)"]
-        lines += wrapped[:max_lines]
-        if len(wrapped) > max_lines:
-            lines.append(f"… {len(wrapped) - max_lines} more lines")
-    return lines
+class TextCodec:
+    """Bytes as text."""
+
+    version = VERSION
+
+    def draw(self, sequences: list[np.ndarray], facts: Mapping[str, Any]) -> list[str]:
+        """Each sequence as wrapped lines, the first ones of it, with what was left out."""
+        lines = []
+        for number, stored in enumerate(sequences):
+            if len(sequences) > 1:
+                lines.append(f"document {number + 1}, {len(stored):,} bytes")
+            lines += wrapped(decode(stored))
+        return lines
+
+    def square(self, stored: np.ndarray) -> None:
+        """No image."""
+
+
+def wrapped(text: str, most_lines: int = 8) -> list[str]:
+    """The first lines of a text, and how many more there are."""
+    lines = textwrap.wrap(text, 100) or ["(empty)"]
+    more = [f"… {len(lines) - most_lines} more lines"] if len(lines) > most_lines else []
+    return lines[:most_lines] + more

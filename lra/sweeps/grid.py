@@ -14,7 +14,7 @@ from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig
 
 from lra import config
-from lra.paths import conf_dir
+from lra.paths import conf_names
 from lra.results.reading import NewerRecordError
 from lra.results.record import read_record
 from lra.types import UserError
@@ -111,8 +111,8 @@ def _counting(words: list[str]) -> list[str]:
 
 
 def sweep_names() -> list[str]:
-    """The files in `conf/sweep`."""
-    return sorted(path.stem for path in (conf_dir() / "sweep").glob("*.yaml"))
+    """The files in `conf/sweep`, ours and the user's own."""
+    return conf_names("sweep")
 
 
 def _sweep_params(sweep: str) -> Any:

@@ -95,10 +95,10 @@ def _seconds(function: Callable[[], Any], device: torch.device, *, least: float 
     turns: list[float] = []
     repeats = 1
     while len(turns) < 5:
-        began = clock(device)
+        began = synchronized_seconds(device)
         for _ in range(repeats):
             function()
-        seconds = clock(device) - began
+        seconds = synchronized_seconds(device) - began
         if seconds < least:
             repeats *= 2
         else:
@@ -106,7 +106,7 @@ def _seconds(function: Callable[[], Any], device: torch.device, *, least: float 
     return statistics.median(turns)
 
 
-def clock(device: torch.device) -> float:
+def synchronized_seconds(device: torch.device) -> float:
     """Seconds, read when the device has done what it was told."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)

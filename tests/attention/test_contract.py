@@ -1,10 +1,13 @@
 """The promises of every attention backend, for each file in conf/attention under each protocol.
 
-A backend with a YAML file is tested without another edit here, but tests/reference/attention.py must have its slow
-twin under the same name. Each docstring names small bugs that its test catches; test_planted_bugs.py plants them.
+The promises themselves are in `lra.testing`, where `lra check` finds them too. A backend with a YAML file is tested
+without another edit here, but tests/reference/attention.py must have its slow twin under the same
+name. planted_bugs.yaml has small bugs that each test must catch.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import pytest
 import torch
@@ -12,21 +15,20 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from lra.attention.base import AttentionDims
-from lra.packed.packing import Packing
 from lra.paths import conf_dir
+from lra.testing import contract
+from lra.testing.contract import FORMS, LENGTHS
+from lra.testing.subjects import HEAD_DIM, HEADS, AttentionSubject
 from tests.reference import attention as reference
 
 NAMES = sorted(path.stem for path in (conf_dir() / "attention").glob("*.yaml"))
 PROTOCOLS = sorted(path.stem for path in (conf_dir() / "protocol").glob("*.yaml"))
 CELLS = [(name, protocol) for name in NAMES for protocol in PROTOCOLS]
-# The named switches through which batch-mates matter: the pseudo-inverse's start, the keys' stabiliser.
-BATCH_WIDE = {("nystrom", "paper"), ("performer", "paper")}
-DRAWN_TOGETHER = {
-    ("reformer", "paper")
-}  # each call its own rotations: not by batch-mates' contents, but by their groups
-LENGTHS = (1, 17, 250)
-FORMS = ("padded", "packed")
-HEADS, DIMS = 2, 8
+# The switches through which batch-mates matter: the pseudo-inverse's start, the keys' stabiliser.
+BATCH_WIDE = {"nystrom": ("pinv_start", "batch"), "performer": ("key_maximum", "batch")}
+# Each call its own rotations: not by batch-mates' contents, but by their groups.
+DRAWN_TOGETHER = {"reformer": ("rotations", "each_call")}
+DIMS = HEAD_DIM
 
 
 def settings(name: str, protocol: str, **knobs: object) -> dict:
@@ -41,30 +43,33 @@ def settings(name: str, protocol: str, **knobs: object) -> dict:
     return {**chosen, **knobs}
 
 
+def switched_on(name: str, protocol: str, switches: dict[str, tuple[str, str]]) -> bool:
+    """Whether the protocol gives the attention's switch this value; one without the switch is never on."""
+    if name not in switches:
+        return False
+    knob, value = switches[name]
+    return settings(name, protocol)[knob] == value
+
+
 def backend(name: str, protocol: str, length: int, *, dtype=torch.float64, seed: int = 0, **knobs: object):
     torch.manual_seed(seed)
     dims = AttentionDims(num_heads=HEADS, head_dim=DIMS, max_seq_len=length)
     return instantiate(settings(name, protocol, **knobs))(dims).to(dtype).eval()
 
 
-def inputs(length: int, batch: int = 4, dtype=torch.float64):
-    torch.manual_seed(length)
-    q, k, v = (torch.randn(batch, HEADS, length, DIMS, dtype=dtype, requires_grad=True) for _ in range(3))
-    valid = torch.rand(batch, length) < 0.7  # holes, as black pixels make
-    valid[0], valid[1] = True, torch.arange(length) < max(1, length // 2)
-    valid[-1] = False
-    return q, k, v, valid
+def subject(name: str, protocol: str) -> AttentionSubject:
+    chosen = settings(name, protocol)
+    knobs = {key: value for key, value in chosen.items() if not key.startswith("_")}
+    return AttentionSubject(instantiate(chosen), knobs)
+
+
+def inputs(length: int, dtype=torch.float64):
+    tensors, valid = AttentionSubject(AttentionDims).inputs(length, dtype=dtype)
+    return *tensors, valid
 
 
 def mix(made, form: str, q, k, v, valid):
-    """What a backend makes, as the first call of a pass, of a padded batch, or of its real tokens alone."""
-    made.train(made.training)
-    if form == "padded":
-        return made(q, k, v, valid)
-    packing = Packing(valid, batch=len(q), length=q.shape[2])
-    planes = torch.stack([packing.pack(x.transpose(1, 2).flatten(2)) for x in (q, k, v)])
-    out_BLD = packing.unpack(made.forward_packed(planes, packing)[None])[0]
-    return out_BLD.unflatten(2, (q.shape[1], -1)).transpose(1, 2)
+    return AttentionSubject(AttentionDims).mix(made, form, [q, k, v], valid)
 
 
 @pytest.mark.parametrize("name, protocol", CELLS)
@@ -72,34 +77,9 @@ def mix(made, form: str, q, k, v, valid):
 @pytest.mark.parametrize("masked", [True, False])
 @pytest.mark.parametrize("form", FORMS)
 def test_outputs_and_gradients_equal_the_slow_twin(name, protocol, length, masked, form):
-    """Catches `attention/nystrom.py`: `k_BHME.mT * self.dims.head_dim**-0.5` → `k_BHME.mT * self.dims.head_dim**+0.5`
-    `ops/landmarks.py`: `cumsum(1) - 1` → `cumsum(1) - 0`
-    `packed/segments.py`: `packing.position_T // size` → `packing.rank_T // size`
-    `packed/convolution.py`: `filter_HF.flip(1)` → `filter_HF.flip(0)`
-    `packed/softmax.py`: `bmm(weights_HMW.mT` → `bmm(weights_HMW.abs().sqrt().mT`
-    `packed/nystrom.py`: `add(grad_1, alpha=scale)` → `add(grad_1, alpha=1)`
-    `attention/linformer.py`: `permute(1, 2, 0, 3)` → `permute(1, 2, 3, 0)`
-    `attention/performer.py`: `else -0.25` → `else -0.35`
-    `ops/hashed_chunks.py`: `before, x_BHNKCE]` → `x_BHNKCE, x_BHNKCE]`
-    `attention/performer.py`: `== "passed"` → `!= "passed"`
-    `attention/none.py`: `qkv_PTD[2]` → `qkv_PTD[1]`
-    """
-    made = backend(name, protocol, length)
-    q, k, v, valid = inputs(length)
-    valid = valid if masked else None
-    knobs = {key: value for key, value in settings(name, protocol).items() if not key.startswith("_")}
-    parameters = dict(made.named_parameters())
-    state = {**parameters, **dict(made.named_buffers())}
     assert hasattr(reference, name), f"tests/reference/attention.py has no slow twin {name}()"
-    slow = getattr(reference, name)(q, k, v, valid, **{"value_skip": None, **knobs, **state})
-    fast = mix(made, form, q, k, v, valid)
-    real = torch.ones_like(fast) if valid is None else valid[:, None, :, None].expand_as(fast).to(fast.dtype)
-    torch.testing.assert_close(fast * real, slow * real, rtol=1e-9, atol=1e-9)
-    g = torch.randn_like(fast) * real
-    wrt = (q, k, v, *parameters.values())
-    got, wanted = (torch.autograd.grad(out, wrt, g, materialize_grads=True) for out in (fast, slow))
-    for one, other in zip(got, wanted, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-7, atol=1e-8)
+    twin = partial(getattr(reference, name), value_skip=None)
+    contract.equals_twin(subject(name, protocol), twin=twin, length=length, masked=masked, form=form)
 
 
 @pytest.mark.parametrize("name, protocol", CELLS)
@@ -110,76 +90,30 @@ def test_outputs_and_gradients_equal_the_slow_twin(name, protocol, length, maske
 def test_keeps_shape_and_dtype_and_stays_finite_for_a_row_that_is_all_padding(
     name, protocol, dtype, length, training, form
 ):
-    """Catches `ops/softmax.py`: `torch.finfo(scores.dtype).min` → `float("-inf")`
-    `ops/pseudo_inverse.py`: `TINY_NORM = 1e-12` → `TINY_NORM = 0e-12`
-    `ops/hashed_chunks.py`: `PADDING = -1e5, -1e9` → `PADDING = -1e5, -1e999`
-    """
-    made = backend(name, protocol, length, dtype=dtype).train(training)
-    q, k, v, valid = inputs(length, dtype=dtype)
-    out = mix(made, form, q, k, v, valid)
-    assert out.shape == q.shape
-    assert out.dtype == dtype
-    assert out.isfinite().all()
-    for grad in torch.autograd.grad(out.sum(), (q, k, v, *made.parameters()), allow_unused=True):
-        assert grad is None or grad.isfinite().all()
+    case = subject(name, protocol)
+    contract.keeps_shape(case, dtype=dtype, length=length, training=training, form=form)
 
 
 @pytest.mark.parametrize("name, protocol", CELLS)
 @pytest.mark.parametrize("length", LENGTHS[1:])
 def test_the_content_of_padding_never_reaches_a_real_token(name, protocol, length):
-    """Catches `attention/nystrom.py`: `k_BHLE * real, v_BHLE * real` → `k_BHLE * real, v_BHLE * 1`
-    `attention/linformer.py`: `k_BHLE * real, v_BHLE * real` → `k_BHLE * 1, v_BHLE * real`
-    `ops/hashing.py`: `buckets, worth)` → `buckets, buckets)`
-    """
-    made = backend(name, protocol, length)
-    q, k, v, valid = inputs(length)
-    real = valid[:, None, :, None]
-    other = [torch.where(real, x, 100 * torch.randn_like(x)).detach() for x in (q, k, v)]
-    out = mix(made, "padded", q, k, v, valid)
-    assert (out * real).equal(mix(made, "padded", *other, valid) * real)
-    for grad in torch.autograd.grad((out * real).sum(), (k, v), allow_unused=True):
-        assert grad is None or (grad * ~real)[valid.any(1)].eq(0).all()
+    contract.hides_padding(subject(name, protocol), length=length)
 
 
 @pytest.mark.parametrize("name, protocol", CELLS)
 @pytest.mark.parametrize("form", FORMS)
 def test_batch_mates_do_not_matter_but_through_the_named_switches(name, protocol, form):
-    """Catches `ops/pseudo_inverse.py`: `start == "batch"` → `start != "batch"`
-    `attention/performer.py`: `amax((2, 3)` → `amax((0, 3)`
-    `attention/nystrom.py`: `self.pinv_start == "batch"` → `self.pinv_start != "batch"`
-    `attention/performer.py`: `and self.key_maximum == "batch"` → `and self.key_maximum == "example"`
-    """
-    made = backend(name, protocol, 250)
-    q, k, v, valid = inputs(250)
-    alone = torch.cat([mix(made, form, *(x[i : i + 1] for x in (q, k, v, valid))) for i in range(len(q))])
-    among = mix(made, form, q, k, v, valid)
-    same = torch.allclose(alone, among, rtol=1e-9, atol=1e-9)
-    assert same != ((name, protocol) in BATCH_WIDE)
-    in_groups = (name, protocol) in BATCH_WIDE | DRAWN_TOGETHER
-    assert made.batch_wide == in_groups, "the classifier cuts batches by it"
+    same = contract.batch_mates_change(subject(name, protocol), form=form) == 0
+    assert same != switched_on(name, protocol, BATCH_WIDE)
+    in_groups = switched_on(name, protocol, BATCH_WIDE | DRAWN_TOGETHER)
+    assert backend(name, protocol, 250).batch_wide == in_groups, "the classifier cuts batches by it"
 
 
 @pytest.mark.parametrize("name, protocol", CELLS)
 def test_evaluation_repeats_and_instances_share_nothing(name, protocol):
-    """Catches `attention/full.py`: `if self.training and` → `if True and`
-    `attention/reformer.py`: `if self.training else` → `if not self.training else`
-    """
-    first, second = backend(name, protocol, 17), backend(name, protocol, 17, seed=1)
-    q, k, v, valid = inputs(17)
-    before = mix(first, "padded", q, k, v, valid)
-    for parameter in second.parameters():
-        torch.nn.init.ones_(parameter)
-    second(2 * q, k, v, valid)
-    assert mix(first, "padded", q, k, v, valid).equal(before)
-    assert not {id(p) for p in first.parameters()} & {id(p) for p in second.parameters()}
+    contract.repeats(subject(name, protocol))
 
 
 @pytest.mark.parametrize("name, protocol", CELLS)
 def test_state_travels(name, protocol):
-    """Catches `attention/reformer.py`: `2**62, ()))` → `2**62, ()), 0)`
-    `attention/performer.py`: `dims.head_dim))` → `dims.head_dim), 0)`
-    """
-    first, second = backend(name, protocol, 17), backend(name, protocol, 17, seed=1)
-    second.load_state_dict(first.state_dict())
-    q, k, v, valid = inputs(17)
-    assert second(q, k, v, valid).equal(first(q, k, v, valid))
+    contract.state_travels(subject(name, protocol))

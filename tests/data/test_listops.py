@@ -8,7 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from lra.data.listops import TOKENS, decode, draw, encode, evaluate
+from lra.data import listops
+from lra.data.listops import TOKENS, ListopsCodec, decode, encode, evaluate
 from lra.types import UserError
 
 TEXT = "( ( ( ( [MAX 4 ) ( ( ( [MED 7 ) 2 ) 9 ) ] ) 0 ) ] )"
@@ -53,6 +54,7 @@ def test_values(text, value):
     assert evaluate(encode(text)) == value
 
 
-def test_a_tree_is_drawn_with_its_values():
-    assert draw([encode(TEXT)]) == ["MAX = 7   of 4 (MED 7) 0", "  MED = 7   of 7 2 9"]
-    assert draw([encode(TEXT)], max_lines=1) == ["MAX = 7   of 4 (MED 7) 0", "… 1 more lines"]
+def test_a_tree_is_drawn_with_its_values(monkeypatch):
+    assert ListopsCodec().draw([encode(TEXT)], {}) == ["MAX = 7   of 4 (MED 7) 0", "  MED = 7   of 7 2 9"]
+    monkeypatch.setattr(listops, "MOST_LINES", 1)
+    assert ListopsCodec().draw([encode(TEXT)], {}) == ["MAX = 7   of 4 (MED 7) 0", "… 1 more lines"]

@@ -13,7 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted([*(ROOT / "lra").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py")])
 FLOOR = {
     "lra.types": 0,
-    "lra.paths": 0,
+    "lra.paths": 1,
+    "lra.names": 1,
+    "lra.run_files": 0,
     "lra.files": 1,
     "lra.schema": 1,
     "lra.signals": 0,
@@ -27,6 +29,7 @@ FLOOR = {
     "data_prep": 5,
     "lra.training": 5,
     "lra.results": 5,
+    "lra.testing": 5,
     "lra.config": 6,
     "lra.build": 7,
     "lra.sweeps": 8,

@@ -1,0 +1,26 @@
+"""A user's own sequences as a TFDS dataset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow_datasets as tfds
+
+from data_prep.builder import RowsBuilder
+from lra.data.tokens import VERSION
+
+
+class Tokens(RowsBuilder):
+    """Ids of a sequence and its label."""
+
+    VERSION = tfds.core.Version(VERSION)
+    DESCRIPTION = "Token sequences and labels from a file of the user's own."
+    CITATION = ""
+
+    def features(self) -> dict[str, Any]:
+        """Ids, and the label."""
+        return {
+            "tokens": tfds.features.Tensor(shape=(None,), dtype=np.uint16, encoding="bytes"),
+            "label": tfds.features.Scalar(dtype=np.int64),
+        }

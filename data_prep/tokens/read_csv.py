@@ -1,0 +1,65 @@
+"""A CSV file with the columns `tokens` (ids or words with blanks between them), `label` and, if it likes, `split`."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from data_prep.tokens.table import Table
+from lra.types import UserError
+
+NEEDED, OPTIONAL = ("tokens", "label"), ("split",)
+MOST_LETTERS = 1 << 24  # of a cell
+MOST_DIGITS = 9  # of an id or a label
+
+
+def read_csv(path: Path) -> Table:
+    """The rows of a file in UTF-8 with a header.
+
+    Raises:
+        UserError: with the line, for what is no such file.
+    """
+    csv.field_size_limit(MOST_LETTERS)
+    tokens, labels, splits, places = [], [], [], []
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file, restkey="more", restval="")
+            columns = rows.fieldnames or []
+            _check_columns(path, list(columns))
+            for row in rows:
+                place = f"{path}, line {rows.line_num}"
+                if "more" in row:
+                    raise UserError(f"{place}: {len(columns) + len(row['more'])} cells instead of {len(columns)}")
+                tokens.append(row["tokens"].split())
+                labels.append(_number(row["label"], place))
+                splits.append(row.get("split", ""))
+                places.append(place)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path} cannot be read as CSV in UTF-8: {error}") from error
+    if not labels:
+        raise UserError(f"{path} has no row below its header")
+    are_ids = all(word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS for words in tokens for word in words)
+    return Table(
+        sequences=[np.array(words, np.int64) for words in tokens] if are_ids else tokens,
+        labels=np.array(labels, np.int64),
+        splits=splits if "split" in columns else None,
+        places=places,
+    )
+
+
+def _check_columns(path: Path, columns: list[str]) -> None:
+    for name in NEEDED:
+        if name not in columns:
+            raise UserError(f"{path}, line 1: no column {name}; the header is {','.join(columns)!r:.80}")
+    for name in columns:
+        if name not in NEEDED + OPTIONAL or columns.count(name) > 1:
+            raise UserError(f"{path}, line 1: column {name!r:.60} is not known, or twice; write tokens,label,split")
+
+
+def _number(cell: str, place: str) -> int:
+    text = cell.strip()
+    if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS):
+        raise UserError(f"{place}: label {cell!r:.60}; labels are whole numbers from 0 on")
+    return int(text)

@@ -1,0 +1,102 @@
+"""Where a user's own task comes from: one CSV or NPZ file."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from data_prep.source import WORDS, Request, Source
+from data_prep.tokens.builder import Tokens
+from data_prep.tokens.read_csv import read_csv
+from data_prep.tokens.read_npz import read_npz
+from data_prep.tokens.table import DEV, MOST_FILE_BYTES, SEED, TEST, Table, check_sizes, split_rows, with_ids
+from lra.data.writer import Example
+from lra.files import regular_file, sha256
+from lra.types import UserError
+
+READERS = {".csv": read_csv, ".npz": read_npz}
+LONGER = ("refuse", "cut")
+
+
+def open_source(request: Request, *, file: str | None) -> Source:
+    """The source that the request names.
+
+    Args:
+        request: its settings say `max_length`, and `longer`: refuse or cut.
+        file: what `source=auto` is: `package:folder/file.csv`; None: a file that is called after the task.
+
+    Raises:
+        UserError: for an unknown `longer`, and for a file that is missing or wrong.
+    """
+    if request.settings.get("longer") not in LONGER:
+        raise UserError(f"task.data.longer={request.settings.get('longer')} is not known; write longer: refuse, or cut")
+    path = _locate(request, file)
+    table = READERS[path.suffix](path)
+    numbers = split_rows(table)
+    table, vocabulary = with_ids(table, numbers["train"])
+    check_sizes(table, request.spec, request.settings)
+    facts: dict[str, Any] = {"path": str(path.resolve()), "bytes": path.stat().st_size, "sha256": sha256(path)}
+    facts["split"] = "the file's" if table.splits else {"dev": DEV, "test": TEST, "seed": SEED}
+    if vocabulary is not None:
+        facts["vocabulary"] = vocabulary
+    rows = {name: partial(_rows, table, part) for name, part in numbers.items()}
+    return Source(
+        origin=lambda: "own",
+        facts=facts,
+        make_builder=lambda folder: Tokens(rows=rows, config=f"{request.task}_{request.size}", data_dir=folder),
+        encode=_encode,
+        dtype=np.uint16,
+        first_id=0,
+        counts={name: len(part) for name, part in numbers.items()},
+    )
+
+
+def _rows(table: Table, numbers: np.ndarray) -> Iterator[dict[str, Any]]:
+    for number in numbers.tolist():
+        yield {"tokens": np.asarray(table.sequences[number], np.uint16), "label": int(table.labels[number])}
+
+
+def _encode(record: dict[str, Any]) -> Example:
+    return [record["tokens"]], int(record["label"])
+
+
+def _locate(request: Request, file: str | None) -> Path:
+    """The file.
+
+    Raises:
+        UserError: when it is not there, too large, or of another kind.
+    """
+    word, hint = request.source, "type source=/path/to/file.csv, or a .npz"
+    if word != "auto":
+        if word in WORDS:
+            raise UserError(f"source={word} is not known for task={request.task}; {hint}")
+        path = Path(word).expanduser()
+    elif file is not None:
+        path = _in_package(request.task, file)
+    else:
+        places = [folder / f"{request.task}{ending}" for folder in request.folders for ending in READERS]
+        found = next((place for place in places if place.exists()), None)
+        if found is None:
+            raise UserError(f"task={request.task} needs its file; {hint}, or put it to {places[0]}")
+        path = found
+    if not path.exists():
+        raise UserError(f"source={path} is not there; {hint}")
+    if path.suffix not in READERS or not path.is_file():
+        raise UserError(f"source={path} is no {' or '.join(READERS)} file; {hint}")
+    if path.stat().st_size > MOST_FILE_BYTES:
+        raise UserError(f"source={path} has {path.stat().st_size:,} bytes, more than {MOST_FILE_BYTES:,}")
+    return regular_file(path)
+
+
+def _in_package(task: str, file: str) -> Path:
+    """`package:folder/file.csv` as a path."""
+    package, _, inside = file.partition(":")
+    spec = importlib.util.find_spec(package) if package.isidentifier() else None
+    if spec is None or not spec.submodule_search_locations or not inside:
+        raise UserError(f"task={task}: file: {file} is no package:folder/file.csv of a package that is installed here")
+    return Path(spec.submodule_search_locations[0]) / inside

@@ -1,0 +1,130 @@
+"""The rows of a user's file, whatever its format: sequences, labels, and the split of each row if it says so."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lra.data.dev import stratified
+from lra.data.manifest import SPLITS
+from lra.data.tokens import UNKNOWN
+from lra.types import TaskSpec, UserError
+
+MOST_FILE_BYTES = 4 << 30
+MOST_IDS, MOST_CLASSES = 1 << 16, 1 << 8  # what the store's numbers hold
+TEST, DEV = 0.1, 0.1  # shares of every label, where the file names no splits
+SEED = 0  # of that
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A file's rows.
+
+    Attributes:
+        sequences: ids of each row, an array; or its words, a list.
+        labels: `[rows]`.
+        splits: the split of each row; None where the file names none.
+        places: where each row stands, for errors: `my.csv, line 7`.
+
+    Raises:
+        UserError: for what is no table of examples.
+    """
+
+    sequences: list[Any]
+    labels: np.ndarray
+    splits: list[str] | None
+    places: list[str]
+
+    def __post_init__(self) -> None:
+        """Refuse what is no table of examples."""
+        for place, split in zip(self.places, self.splits or [], strict=False):
+            if split not in SPLITS:
+                raise UserError(f"{place}: split {split!r:.60} is not known; it may be {', '.join(SPLITS)}")
+        for place, sequence in zip(self.places, self.sequences, strict=True):
+            if not len(sequence):
+                raise UserError(f"{place}: no tokens; leave the row out")
+
+
+def split_rows(table: Table) -> dict[str, np.ndarray]:
+    """Numbers of each split's rows: as the file says, else a tenth of every label for test and for dev, the rest train.
+
+    Raises:
+        UserError: when train or test has none.
+    """
+    if table.splits is None:
+        rest, test = stratified(table.labels, TEST, SEED)
+        train, dev = stratified(table.labels[rest], DEV / (1 - TEST), SEED)
+        numbers = {"train": rest[train], "dev": rest[dev], "test": test}
+    else:
+        said = np.array(table.splits)
+        numbers = {name: np.flatnonzero(said == name) for name in SPLITS}
+    for name in ("train", "test") if table.splits else SPLITS:
+        if not len(numbers[name]):
+            raise UserError(
+                f"{table.places[0].rsplit(',', 1)[0]}: no row of its {len(table.labels)} is for {name}; name the split"
+                f" of each row: {', '.join(SPLITS)}"
+            )
+    return {name: part for name, part in numbers.items() if len(part)}
+
+
+def with_ids(table: Table, train: np.ndarray) -> tuple[Table, list[str] | None]:
+    """Words as ids, by the words of the training rows, the most frequent first; ids stay what they are.
+
+    Returns:
+        The table, and the vocabulary: id k is its word k - 1, the first of which stands for all others.
+    """
+    if not isinstance(table.sequences[0], list):
+        return table, None
+    counts = Counter(word for number in train for word in table.sequences[number])
+    vocabulary = [UNKNOWN, *sorted(counts, key=lambda word: (-counts[word], word))]
+    ids = {word: number for number, word in enumerate(vocabulary, start=1)}
+    sequences = [np.array([ids.get(word, 1) for word in words], np.int64) for words in table.sequences]
+    return replace(table, sequences=sequences), vocabulary
+
+
+def check_sizes(table: Table, spec: TaskSpec, settings: dict[str, Any]) -> None:
+    """Refuse a file that the task's sizes do not fit.
+
+    Raises:
+        UserError: with the row, and the size that fits.
+    """
+    if spec.num_sequences != 1:
+        raise UserError(f"task {spec.name}: num_sequences: {spec.num_sequences}, but a file has one per row; write 1")
+    _check(table, "label", table.labels, spec.num_classes, "num_classes", MOST_CLASSES)
+    if table.labels.max() + 1 < spec.num_classes:
+        raise UserError(
+            f"task {spec.name}: the file has labels 0 to {table.labels.max()}, but num_classes: {spec.num_classes};"
+            f" write num_classes: {table.labels.max() + 1}"
+        )
+    _check(table, "id", np.array([ids.max() for ids in table.sequences]), spec.vocab_size, "vocab_size", MOST_IDS)
+    _check(table, "id", np.array([ids.min() for ids in table.sequences]), spec.vocab_size, "vocab_size", MOST_IDS)
+    lengths = np.array([len(ids) for ids in table.sequences])
+    longest, most = int(lengths.max()), settings["max_length"]
+    if longest > most and settings["longer"] != "cut":
+        raise UserError(
+            f"{table.places[int(lengths.argmax())]}: {longest} tokens, but max_length: {most}; write seq_len: {longest}"
+            f" and max_length: {longest}, or longer: cut"
+        )
+    if spec.seq_len < min(longest, most):
+        raise UserError(
+            f"task {spec.name}: seq_len: {spec.seq_len} is less than max_length: {most}; write seq_len: {most}"
+        )
+
+
+def _check(table: Table, what: str, values: np.ndarray, size: int, key: str, most: int) -> None:
+    """Every row's value is in 0 .. size - 1."""
+    wrong = np.flatnonzero((values < 0) | (values >= size))
+    if not len(wrong):
+        return
+    place, value, largest = table.places[wrong[0]], values[wrong[0]], int(values.max())
+    if values.min() < 0:
+        place, value = table.places[int(values.argmin())], values.min()
+        raise UserError(f"{place}: {what} {value}; {what}s are whole numbers from 0 on")
+    if largest >= most:
+        raise UserError(f"{table.places[int(values.argmax())]}: {what} {largest}; {key} may be at most {most}")
+    raise UserError(
+        f"{place}: {what} {value}, but {key}: {size} has {what}s 0 to {size - 1}; write {key}: {largest + 1}"
+    )

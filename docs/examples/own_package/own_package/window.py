@@ -1,0 +1,53 @@
+"""Attention within a window: each position looks at neighbours on both sides.
+
+Letters: B examples, H heads, L positions, E dims per head.
+"""
+
+from __future__ import annotations
+
+import torch
+from lra.attention.base import AttentionBackend, AttentionDims
+from lra.types import UserError
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+
+class WindowAttention(AttentionBackend):
+    """Exact attention between positions that are at most `radius` apart.
+
+    Args:
+        dims: of the encoder.
+        radius: at least 0.
+
+    Raises:
+        UserError: for a smaller one.
+    """
+
+    def __init__(self, dims: AttentionDims, *, radius: int):
+        super().__init__(dims)
+        if radius < 0:
+            raise UserError(f"attention.radius={radius} is less than 0; type for example attention.radius=4")
+        self.radius = radius
+
+    def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
+        """Attend; see the base class."""
+        place = torch.arange(q_BHLE.shape[2], device=q_BHLE.device)
+        seen = (place[:, None] - place).abs() <= self.radius
+        if valid_BL is not None:
+            real_B1L1 = valid_BL[:, None, :, None]
+            k_BHLE, v_BHLE = k_BHLE * real_B1L1, v_BHLE * real_B1L1
+            itself = torch.eye(len(place), dtype=torch.bool, device=q_BHLE.device)  # nobody looks at nothing
+            seen = seen & valid_BL[:, None, None, :] | itself
+        return scaled_dot_product_attention(q_BHLE, k_BHLE, v_BHLE, attn_mask=seen)
+
+
+def window_twin(q: Tensor, k: Tensor, v: Tensor, valid: Tensor | None, *, radius: int, **_: object) -> Tensor:
+    """The same, one position after the other."""
+    out = torch.zeros_like(v)
+    for b in range(len(q)):
+        real = range(q.shape[2]) if valid is None else valid[b].nonzero()[:, 0].tolist()
+        for i in real:
+            near = [j for j in real if abs(i - j) <= radius]
+            weights = (q[b, :, i, None] * k[b, :, near]).sum(-1) / q.shape[-1] ** 0.5
+            out[b, :, i] = (weights.softmax(-1)[..., None] * v[b, :, near]).sum(1)
+    return out

@@ -1,0 +1,10 @@
+"""The contracts of attentions and mixers as tests that run on anybody's: `lra check attention=NAME`, or from pytest.
+
+from functools import partial
+from lra.testing.contract import Promise, promises
+from lra.testing.subjects import AttentionSubject
+
+@pytest.mark.parametrize("promise", promises(AttentionSubject(partial(Mine, radius=4))), ids=str)
+def test_contract(promise: Promise):
+    promise.check()
+"""

@@ -1,0 +1,206 @@
+"""The promises of attentions and mixers, each a function that raises when it is broken.
+
+They are computed in float64, so that what is equal on paper is equal to nine digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lra.testing.subjects import Subject
+
+LENGTHS = (1, 17, 250)
+FORMS = ("padded", "packed")
+CLOSE, CLOSE_GRADIENTS = (1e-9, 1e-9), (1e-7, 1e-8)  # relative and absolute
+
+
+class BrokenPromiseError(AssertionError):
+    """What was promised, and what came instead."""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One promise in all its cases.
+
+    Attributes:
+        text: what is promised.
+        cases: each a test of one length, form and so on; raises `BrokenPromiseError`.
+    """
+
+    text: str
+    cases: tuple[Callable[[], None], ...]
+
+    def check(self) -> None:
+        """Test every case.
+
+        Raises:
+            BrokenPromiseError: at the first that does not hold.
+        """
+        for case in self.cases:
+            case()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def promises(subject: Subject, twin: Callable[..., Tensor] | None = None) -> list[Promise]:
+    """Everything that an attention or a mixer promises.
+
+    Args:
+        subject: which one.
+        twin: the same, slow and plain: `twin(*inputs, valid, **values)` gets its knobs, parameters and buffers by
+            name.
+    """
+    kept = partial(_cases, keeps_shape, subject)
+    found = {
+        "shape and dtype are kept, and all is finite, also for a row that is all padding": kept(
+            dtype=(torch.float32, torch.float64), length=LENGTHS, training=(False, True), form=FORMS
+        ),
+        "the content of a padded position never reaches a real token": _cases(
+            hides_padding, subject, length=LENGTHS[1:]
+        ),
+        "batch-mates do not matter, unless batch_wide says so": _cases(batch_mates_do_not_matter, subject, form=FORMS),
+        "packed tokens give what padded ones give, gradients too": _cases(
+            packed_equals_padded, subject, length=LENGTHS, masked=(True, False)
+        ),
+        "evaluation repeats itself, and instances share nothing": _cases(repeats, subject),
+        "all that evaluation needs is in state_dict": _cases(state_travels, subject),
+    }
+    if twin is not None:
+        found["outputs and gradients are those of the slow twin"] = _cases(
+            partial(equals_twin, twin=twin), subject, length=LENGTHS, masked=(True, False), form=FORMS
+        )
+    return [Promise(text, tuple(cases)) for text, cases in found.items()]
+
+
+def _cases(check: Callable[..., None], subject: Subject, **axes: tuple[Any, ...]) -> Iterator[Callable[[], None]]:
+    for values in product(*axes.values()):
+        yield partial(_named, check, subject, dict(zip(axes, values, strict=True)))
+
+
+def _named(check: Callable[..., None], subject: Subject, case: dict[str, Any]) -> None:
+    """Test one case; what is broken, or what its code raises, is said with the case."""
+    try:
+        check(subject, **case)
+    except Exception as error:
+        said = " ".join(str(error).split())
+        kind = "" if isinstance(error, BrokenPromiseError) else f"{type(error).__name__}: "
+        where = ", ".join(f"{name}={value}" for name, value in case.items())
+        raise BrokenPromiseError(f"{kind}{said}" + (f" ({where})" if where else "")) from error
+
+
+def keeps_shape(subject: Subject, *, dtype: torch.dtype, length: int, training: bool, form: str) -> None:
+    """Shape and dtype are kept; outputs and gradients are finite."""
+    instance = subject.instance(length, dtype=dtype).train(training)
+    tensors, valid_BL = subject.inputs(length, dtype=dtype)
+    out = subject.mix(instance, form, tensors, valid_BL)
+    _require(out.shape == tensors[0].shape, f"the output has shape {tuple(out.shape)}, not {tuple(tensors[0].shape)}")
+    _require(out.dtype == dtype, f"the output is {out.dtype}, not {dtype}")
+    _require(bool(out.isfinite().all()), "the output is not finite")
+    inputs = (*tensors, *instance.parameters())
+    for gradient in torch.autograd.grad(out.sum(), inputs, allow_unused=True):
+        _require(gradient is None or bool(gradient.isfinite().all()), "a gradient is not finite")
+
+
+def hides_padding(subject: Subject, *, length: int) -> None:
+    """Other content of padding changes no bit of a real token's output, which has no gradient there either."""
+    instance = subject.instance(length)
+    tensors, valid_BL = subject.inputs(length)
+    real = subject.over_output(valid_BL)
+    others = [torch.where(real, x, 100 * torch.randn_like(x)).detach() for x in tensors]
+    out = subject.mix(instance, "padded", tensors, valid_BL)
+    changed = (out * real - subject.mix(instance, "padded", others, valid_BL) * real).abs().max().item()
+    _require(changed == 0, f"other content of padding changes a real token's output by {changed:.2g}")
+    for gradient in torch.autograd.grad((out * real).sum(), tensors, allow_unused=True):
+        leaked = gradient is not None and bool((gradient * ~real)[valid_BL.any(1)].any())
+        _require(not leaked, "a real token's output has a gradient at padding")
+
+
+def batch_mates_do_not_matter(subject: Subject, *, form: str) -> None:
+    """Unless it says that it is `batch_wide`."""
+    if not subject.instance(LENGTHS[-1]).batch_wide:
+        change = batch_mates_change(subject, form=form)
+        _require(change == 0, f"alone, a sequence's output is another one, by {change:.2g}; is it batch_wide?")
+
+
+def batch_mates_change(subject: Subject, *, form: str) -> float:
+    """By how much outputs differ from those of each sequence by itself; 0 up to rounding."""
+    instance = subject.instance(LENGTHS[-1])
+    tensors, valid_BL = subject.inputs(LENGTHS[-1])
+    alone = [
+        subject.mix(instance, form, [x[i : i + 1] for x in tensors], valid_BL[i : i + 1]) for i in range(len(valid_BL))
+    ]
+    among = subject.mix(instance, form, tensors, valid_BL)
+    same = torch.allclose(torch.cat(alone), among, *CLOSE)
+    return 0.0 if same else (torch.cat(alone) - among).abs().max().item()
+
+
+def packed_equals_padded(subject: Subject, *, length: int, masked: bool) -> None:
+    """Both forms give the same outputs at real tokens, and the same gradients of them."""
+    instance = subject.instance(length)
+    tensors, valid_BL = subject.inputs(length)
+    outs = {form: subject.mix(instance, form, tensors, valid_BL if masked else None) for form in FORMS}
+    _compare(subject, instance, tensors, valid_BL if masked else None, outs["packed"], outs["padded"])
+
+
+def repeats(subject: Subject) -> None:
+    """A pass of evaluation gives the same again, whatever another instance has computed meanwhile."""
+    first, second = subject.instance(17), subject.instance(17, seed=1)
+    tensors, valid_BL = subject.inputs(17)
+    before = subject.mix(first, "padded", tensors, valid_BL)
+    for parameter in second.parameters():
+        torch.nn.init.ones_(parameter)
+    subject.mix(second, "padded", [2 * tensors[0], *tensors[1:]], valid_BL)
+    again = subject.mix(first, "padded", tensors, valid_BL)
+    _require(again.equal(before), "a second pass of evaluation gives something else")
+    shared = {id(p) for p in first.parameters()} & {id(p) for p in second.parameters()}
+    _require(not shared, "two instances share parameters")
+
+
+def state_travels(subject: Subject) -> None:
+    """An instance that was given another one's `state_dict` gives what that one gives."""
+    first, second = subject.instance(17), subject.instance(17, seed=1)
+    second.load_state_dict(first.state_dict())
+    tensors, valid_BL = subject.inputs(17)
+    outs = [subject.mix_padded(instance, tensors, valid_BL) for instance in (first, second)]
+    _require(outs[0].equal(outs[1]), "after load_state_dict another instance gives something else")
+
+
+def equals_twin(subject: Subject, *, twin: Callable[..., Tensor], length: int, masked: bool, form: str) -> None:
+    """Outputs and gradients are those of the slow twin."""
+    instance = subject.instance(length)
+    tensors, valid_BL = subject.inputs(length)
+    valid = valid_BL if masked else None
+    state = {**dict(instance.named_parameters()), **dict(instance.named_buffers())}
+    slow = twin(*tensors, valid, **{**subject.knobs, **state})
+    _compare(subject, instance, tensors, valid, subject.mix(instance, form, tensors, valid), slow)
+
+
+def _compare(
+    subject: Subject, instance: Any, tensors: list[Tensor], valid_BL: Tensor | None, out: Tensor, expected: Tensor
+) -> None:
+    """Outputs at real tokens, and their gradients, are close."""
+    real = 1 if valid_BL is None else subject.over_output(valid_BL)
+    _close("output", out * real, expected * real, CLOSE)
+    weights = torch.randn_like(out) * real
+    names, inputs = zip(*[(f"input {i}", x) for i, x in enumerate(tensors)], *instance.named_parameters(), strict=True)
+    gradients = [torch.autograd.grad(x, inputs, weights, materialize_grads=True) for x in (out, expected)]
+    for name, fast, slow in zip(names, *gradients, strict=True):
+        _close(f"gradient of {name}", fast, slow, CLOSE_GRADIENTS)
+
+
+def _close(what: str, value: Tensor, expected: Tensor, tolerance: tuple[float, float]) -> None:
+    if not torch.allclose(value, expected, *tolerance):
+        raise BrokenPromiseError(f"{what} differs by {(value - expected).abs().max().item():.2g}")
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise BrokenPromiseError(otherwise)
