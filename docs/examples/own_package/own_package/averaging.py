@@ -5,9 +5,10 @@ Letters: B sequences, L positions, D model width.
 
 from __future__ import annotations
 
-from lra.model.mixer import MixerDims, SequenceMixer
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool1d
+
+from lra.model.mixer import MixerDims, SequenceMixer
 
 
 class AveragingMixer(SequenceMixer):

@@ -6,10 +6,11 @@ Letters: B examples, H heads, L positions, E dims per head.
 from __future__ import annotations
 
 import torch
-from lra.attention.base import AttentionBackend, AttentionDims
-from lra.types import UserError
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
+
+from lra.attention.base import AttentionBackend, AttentionDims
+from lra.types import UserError
 
 
 class WindowAttention(AttentionBackend):
