@@ -4,7 +4,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format clean
+.PHONY: help setup demo test test-slow check hooks format clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,10 @@ check: setup  ## Lint, format, types, and the house rules
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/house
+
+hooks: setup  ## Run `make check` before each commit, by pre-commit
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m pip install --disable-pip-version-check --quiet pre-commit
+	$(BIN)/pre-commit install
 
 format: setup  ## Rewrite the files in the project's format
 	$(BIN)/ruff check --fix .

@@ -54,7 +54,11 @@ def read_files(
 
 
 def open_files(path: Path, wanted: re.Pattern[str], tick: Tick) -> Iterator[tuple[re.Match[str], IO[bytes], int]]:
-    """Match of the name, open file and size of each wanted file; read it before going on to the next."""
+    """Match of the name, open file and size of each wanted file; read it before going on to the next.
+
+    Raises:
+        UserError: when the archive is damaged, unpacks to far too much, or holds links or paths that lead outside.
+    """
     if path.is_dir():
         yield from _in_folder(path, wanted, tick)
         return
@@ -84,7 +88,7 @@ def _open_tar(raw: IO[bytes], stream: IO[bytes]) -> tarfile.TarFile:
 
 
 class _Member(tarfile.TarInfo):
-    """A member whose header is read only when it is as small as a header is; tarfile reads any of them whole."""
+    """A tar member whose header is read only if it is small; tarfile would read one of any size into memory."""
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         headers = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE)

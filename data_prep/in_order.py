@@ -1,4 +1,4 @@
-"""TFDS's rows in the order they come, on disk.
+"""TFDS datasets whose rows stay in the order in which they were made.
 
 TFDS gathers a split's rows in a `Shuffler`, even for a dataset that keeps its order: in memory, and beyond 1 GB through
 TensorFlow's file system, which this project does without. This one holds a row at a time, whatever the split's size.
@@ -16,7 +16,7 @@ HEAD = struct.Struct("=QQ")  # key, and bytes of the row
 
 
 class InOrder:
-    """What TFDS's writer asks of a `Shuffler`.
+    """TFDS's `Shuffler` interface, without any shuffling.
 
     Args:
         dirpath: where the file lies until it is written to the dataset; the system removes it.
@@ -50,7 +50,7 @@ class InOrder:
 
 @contextlib.contextmanager
 def rows_in_order() -> Iterator[None]:
-    """Let TFDS use `InOrder` inside."""
+    """Inside this block, TFDS writes rows by `InOrder`."""
     from tensorflow_datasets.core import shuffle
 
     theirs, shuffle.Shuffler = shuffle.Shuffler, InOrder

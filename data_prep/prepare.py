@@ -1,4 +1,4 @@
-"""The road of all data: a source, through a TFDS dataset, into a packed store."""
+"""How every task's data is made: from its source, through a TFDS dataset, into a packed store."""
 
 from __future__ import annotations
 

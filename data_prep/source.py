@@ -1,4 +1,4 @@
-"""What a task's preparation is asked for, and what it hands to the road from source to store."""
+"""Both ends of a task's preparation: the user's request, and the source of examples that answers it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Source:
     """Where a task's examples come from, and how they become what is stored.
 
     Attributes:
-        origin: gives `official` (hash verified), `altered`, `generated`, `stand-in`, or `own` (a user's file),
+        origin: gives `official` (hash verified), `unverified`, `generated`, `stand-in`, or `own` (a user's file),
             when all examples were read.
         facts: what the manifest says of the source; read when all examples have been.
         make_builder: from the TFDS folder to the builder.
@@ -128,7 +128,7 @@ def judge(
 ) -> tuple[str, dict[str, Any]]:
     """Origin of an archive or folder, and what the manifest says of it.
 
-    `official`: the hash is that of a published archive. `altered`: it is not, or none is published, or a folder was
+    `official`: the hash is that of a published archive. `unverified`: it is not, or none is published, or a folder was
     read, but the counts are the benchmark's. `stand-in`: other counts, so that this cannot be the benchmark's data.
 
     Raises:
@@ -144,10 +144,11 @@ def judge(
             return "official", facts
         if official and request.verify:
             raise UserError(
-                f"{path} has sha256 {digest[:12]}…, published is {official[0].sha256[:12]}…; {remedy} (then 'altered')"
+                f"{path} has sha256 {digest[:12]}…, published is {official[0].sha256[:12]}…; {remedy}"
+                " (then 'unverified')"
             )
     if counts == benchmark:
-        return "altered", facts
+        return "unverified", facts
     if request.verify:
         split = next(name for name, count in benchmark.items() if counts.get(name) != count)
         raise UserError(

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra.utils import instantiate
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
-from lra.config import method_name, mixer_settings, mixes_by_attention, plain, store_dir
+from lra.config import ATTENTION, method_name, mixer_settings, mixes_by_attention, plain, store_dir
 from lra.types import TaskSpec, UserError
 
 if TYPE_CHECKING:  # imported where they are used: `lra prepare` and `lra doctor` answer at once without them
@@ -75,8 +75,22 @@ def build_model(cfg: DictConfig) -> nn.Module:
 
 
 def _instantiate_named(settings: dict[str, Any]) -> Any:
-    """What a group's settings describe; its name is for people."""
-    return instantiate({key: value for key, value in settings.items() if key != "name"})
+    """What a group's settings describe; its name is for people, its parameter groups are for the optimizer."""
+    return instantiate({key: value for key, value in settings.items() if key not in ("name", "parameter_groups")})
+
+
+def _parameter_groups(cfg: DictConfig) -> dict[str, dict[str, Any]]:
+    """The optimizer's groups by their full names; the mixer's stand before the recipe's, so they take what they match.
+
+    Runs that were trained before there was `recipe.parameter_groups` have none.
+    """
+    of_mixer, of_recipe = mixer_settings(cfg), plain(cfg.recipe)
+    owners = {ATTENTION if mixes_by_attention(cfg) else "mixer": of_mixer, "recipe": of_recipe}
+    return {
+        f"{owner}.parameter_groups.{name}": group
+        for owner, settings in owners.items()
+        for name, group in settings.get("parameter_groups", {}).items()
+    }
 
 
 def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
@@ -87,7 +101,7 @@ def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
     model = build_model(cfg)
     if cfg.get("compile"):  # runs that were trained before there was this setting have none
         model.compile(fullgraph=True)
-    groups = plain(cfg.recipe.get("parameter_groups", OmegaConf.create({})))  # later than some runs, too
+    groups = _parameter_groups(cfg)
     make_optimizer = instantiate(cfg.recipe.optimizer)
     return ClassifierModule(
         model,
@@ -99,7 +113,11 @@ def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
 
 
 def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
-    """The task's data, in batches that accumulation has split."""
+    """The task's data, in batches that accumulation has split.
+
+    Raises:
+        UserError: when the batch cannot be split evenly over the devices and the parts to accumulate.
+    """
     from lra.data.datamodule import StoreDataModule
 
     parts, devices = cfg.trainer.accumulate_grad_batches, cfg.trainer.devices
@@ -128,7 +146,11 @@ def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
 
 
 def build_machine(cfg: DictConfig) -> Machine:
-    """Where and how the run computes."""
+    """Where and how the run computes.
+
+    Raises:
+        UserError: when this machine cannot.
+    """
     from lra.training.run import Machine
 
     return Machine(

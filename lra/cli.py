@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from lra import __version__
-from lra.commands.streams import guard_streams
+from lra.cli_support.streams import guard_streams
 from lra.paths import conf_dir
 from lra.signals import check_stopped, ends_in_order, hears_signals
 
@@ -91,9 +91,9 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
 
-    from lra.commands.errors import explain
-    from lra.commands.overrides import check
-    from lra.commands.settings import check_settings
+    from lra.cli_support.errors import explain
+    from lra.cli_support.overrides import check, check_mixer
+    from lra.cli_support.settings import check_settings
     from lra.sweeps.lease import LeasedError
     from lra.types import BUSY
 
@@ -119,6 +119,8 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
             settings = command.overrides(settings)
         if not any(word.startswith("-") for word in settings):  # Hydra's own flags take values of their own
             settings = check(verb, settings, sweep=bool(flags))
+        check_mixer(settings)
+        settings = _flags_first(settings)
         sys.argv = [f"lra {verb}", *flags, *settings]
         hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(run)()
     except (Exception, _FailedError) as error:
@@ -128,6 +130,16 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
         cause = error.error if isinstance(error, _FailedError) else error
         return _fail(explain(cause), code=BUSY if isinstance(cause, LeasedError) else 2)
     return 0
+
+
+def _flags_first(words: list[str]) -> list[str]:
+    """Hydra's own flags and their values, then the settings, which it takes in one piece alone."""
+    flags: list[str] = []
+    settings: list[str] = []
+    for word, before in zip(words, ["", *words], strict=False):
+        is_setting = word.startswith("~") or ("=" in word and not word.startswith("-"))
+        (settings if is_setting and before not in ("--config-dir", "-cd") else flags).append(word)
+    return [*flags, *settings]
 
 
 def _with_home(word: str) -> str:

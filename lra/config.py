@@ -1,4 +1,4 @@
-"""Configurations: composing them, what of them moves a number, the hash of that, and the folder called after it."""
+"""Configurations: composing them, which settings change a result, the hash of those, and the run's folder."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 
-from lra.paths import conf_dir, conf_dirs, conf_names, data_dir, run_folder, runs_dir
+from lra.names import checked_name
+from lra.paths import conf_dir, conf_dirs, conf_names, data_dir, runs_dir
 from lra.results.settings import hash_of
-from lra.types import UserError
+from lra.run_files import run_folder
 
 # What moves a number of the result. Everything else (folders, loggers, the seed) may change within one run's settings.
 SETTINGS = ("task", "protocol", "model", "recipe", "size")  # and the attention, or the mixer in its place
@@ -24,7 +25,6 @@ TRAINER_SETTINGS = ("accelerator", "precision", "accumulate_grad_batches")
 LOOKS_OF_TASK = ("sizes", "codec", "open_source")  # other data is another hash of the data, in the record
 NAMED = ("task", "protocol", "size")  # groups whose choice is a part of the run's folder, as the method's is
 ATTENTION = "attention"  # the mixer whose knobs are those of `attention=NAME`
-MOST_NAME_BYTES = 200  # of a folder; file systems take 255
 
 for _name, _folder in (("data_dir", data_dir), ("runs_dir", runs_dir)):
     OmegaConf.register_new_resolver(f"lra.{_name}", lambda folder=_folder: str(folder()), replace=True)
@@ -98,7 +98,7 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
 
 
 def settings(cfg: DictConfig) -> dict[str, Any]:
-    """What moves a number of the result, but the seed: the record holds it, and the run's folder is called after it."""
+    """The settings that change a result, without the seed. The record holds them; their hash names the run's folder."""
     mixer = ATTENTION if mixes_by_attention(cfg) else "mixer"
     chosen = {mixer: mixer_settings(cfg)} | {group: plain(cfg[group]) for group in SETTINGS}
     for key in LOOKS_OF_TASK:
@@ -114,25 +114,8 @@ def settings(cfg: DictConfig) -> dict[str, Any]:
 
 
 def config_hash(cfg: DictConfig) -> str:
-    """Eight hex digits that two runs share exactly when their settings are the same."""
+    """Hash of the settings, eight hex digits: equal for two runs exactly if their settings are."""
     return hash_of(settings(cfg))
-
-
-def check_folder_name(key: str, name: str) -> str:
-    """Give back the name of a folder below another one, or of one within it: `mine`, `mine/first`.
-
-    Raises:
-        UserError: for an empty, absolute, hidden or very long one, and for one that leads elsewhere.
-    """
-    for part in str(name).split("/"):
-        if not part or part.startswith(".") or "\\" in part or not part.isprintable():
-            raise UserError(f"{key}={name!s:.80} is no name for a folder below the others; type for example {key}=mine")
-    if len(str(name).encode()) > MOST_NAME_BYTES:
-        raise UserError(
-            f"{key}={name!s:.20}… has {len(str(name))} letters, more than a folder's name can have;"
-            f" type for example {key}=mine"
-        )
-    return str(name)
 
 
 def store_dir(cfg: DictConfig) -> Path:
@@ -144,9 +127,9 @@ def run_dir(cfg: DictConfig) -> Path:
     """The run's folder: a function of the settings, so the same command finds what it had begun."""
     return run_folder(
         Path(cfg.paths.runs),
-        check_folder_name("run_group", cfg.run_group),
-        attention=check_folder_name("attention.name", method_name(cfg)),
-        **{group: check_folder_name(f"{group}.name", cfg[group].name) for group in NAMED},
+        checked_name(cfg.run_group, "run_group=", example="mine", nested=True),
+        attention=checked_name(method_name(cfg), "attention.name=", example="mine"),
+        **{group: checked_name(cfg[group].name, f"{group}.name=", example="mine") for group in NAMED},
         steps=cfg.recipe.steps,
         config_hash=config_hash(cfg),
         seed=cfg.seed,

@@ -1,4 +1,4 @@
-"""Files: replaced whole, so that after a kill or a power cut there is the old one or the new one; opened if regular."""
+"""Files: written atomically, so that a kill or a power cut leaves the old one or the new one; read only if regular."""
 
 from __future__ import annotations
 

@@ -102,19 +102,3 @@ def source_dirs() -> list[Path]:
 def runs_dir() -> Path:
     """Folder of the runs: `$LRA_RUNS_DIR`, else `./runs`."""
     return Path(os.environ.get("LRA_RUNS_DIR") or "runs").expanduser().resolve()
-
-
-def run_folder(
-    runs: Path,
-    group: str,
-    *,
-    task: str,
-    attention: str,
-    protocol: str,
-    size: str,
-    steps: int,
-    config_hash: str,
-    seed: int,
-) -> Path:
-    """Where a run lies: `runs/<group>/<task>/<attention>/<settings>/seed<k>`."""
-    return runs / group / task / attention / f"{protocol}-{size}-{steps}steps-{config_hash}" / f"seed{seed}"

@@ -1,4 +1,4 @@
-"""The words that every floor shares: what a task is, what a batch is, and a user's mistake.
+"""Types that every module uses: a task's specification, a batch, and the error for a user's mistake.
 
 Letters: B examples, N sequences per example, L positions.
 """
@@ -29,6 +29,9 @@ class TaskSpec:
         seq_len: positions of one sequence after padding.
         num_sequences: sequences per example: 1, or 2 for document pairs.
         num_classes: labels are `0 .. num_classes - 1`.
+
+    Raises:
+        UserError: for a spec that no model could be built for.
     """
 
     name: str

@@ -64,9 +64,10 @@ def test_every_file_composes(group, name):
 
 
 @pytest.mark.parametrize("task, masked", [("listops", True), ("text", True), ("image", False), ("pathfinder", False)])
-def test_pixels_are_masked_under_paper_alone(task, masked):
-    assert config.load_config("train", [f"task={task}", "protocol=paper"]).task.mask_zero is True
-    assert config.load_config("train", [f"task={task}", "protocol=clean"]).task.mask_zero is masked
+def test_pixels_are_masked_where_the_switch_says_so(task, masked):
+    for zero_is_padding in ("true", "false"):
+        words = [f"task={task}", f"protocol.pixel_zero_is_padding={zero_is_padding}"]
+        assert config.load_config("train", words).task.mask_zero is (masked or zero_is_padding == "true")
 
 
 def test_the_runs_folder_depends_on_what_moves_a_number_and_on_nothing_else():

@@ -35,7 +35,7 @@ MOST_LETTERS = 80  # of a foreign text in a message
 
 
 class _Kept:
-    """What a pickle builds: its arguments and state, nothing done with them."""
+    """Stands for any object that a pickle would build: keeps its arguments and its state, and runs nothing."""
 
     def __init__(self, *arguments: Any):
         self.arguments = arguments

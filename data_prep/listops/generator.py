@@ -52,6 +52,8 @@ def draw(rng: np.random.Generator, roots: int, *, min_length: int, max_length: i
     """The kept ones of `roots` trees whose root is an operator (a lone digit is never long enough)."""
     levels, lengths = _grow(rng, roots, max_length)
     kept = (lengths > min_length) & (lengths < max_length)
+    if not kept.any():
+        return
     levels = _select(levels, kept)
     values, sizes = _fold(levels)
     starts = np.cumsum(sizes[0]) - sizes[0]

@@ -25,9 +25,17 @@ Images = Callable[[np.ndarray], Iterator[tuple[np.ndarray, int]]]  # from number
 
 
 def open_source(request: Request) -> Source:
-    """The source that the request names."""
+    """The source that the request names.
+
+    Raises:
+        UserError: for an unknown difficulty, or a source that cannot be used.
+    """
     settings = request.settings
     drawn_side, difficulty = settings["drawn_side"], settings["difficulty"]
+    if drawn_side not in DESIGNS:
+        raise UserError(
+            f"task.data.drawn_side={drawn_side} has no design; choose one of {', '.join(map(str, DESIGNS))}"
+        )
     if difficulty not in CONTOUR_LENGTH:
         raise UserError(f"task.difficulty={difficulty} is not known; choose one of {', '.join(CONTOUR_LENGTH)}")
     names = ("lra_release", f"pathfinder{drawn_side}", "lra_release.gz")

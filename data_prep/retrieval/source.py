@@ -30,7 +30,7 @@ def open_source(request: Request) -> Source:
         make_builder=lambda folder: Retrieval(
             rows={split: partial(pairs.rows, split) for split in tsv.FILES}, config=request.size, data_dir=folder
         ),
-        encode=Encoder(),
+        encode=PairEncoder(),
         dtype=np.uint8,
         first_id=FIRST_ID,
         counts={split: request.settings[split] for split in tsv.FILES},
@@ -88,7 +88,7 @@ class Pairs:
         return self.numbers[digest]
 
 
-class Encoder:
+class PairEncoder:
     """From TFDS records, in order, to what is stored: a document's bytes at its first mention, then its number."""
 
     def __init__(self) -> None:

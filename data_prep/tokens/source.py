@@ -29,6 +29,9 @@ def open_source(request: Request, *, file: str | None) -> Source:
     Args:
         request: its settings say `max_length`, and `longer`: refuse or cut.
         file: what `source=auto` is: `package:folder/file.csv`; None: a file that is called after the task.
+
+    Raises:
+        UserError: for an unknown `longer`, and for a file that is missing or wrong.
     """
     if request.settings.get("longer") not in LONGER:
         raise UserError(f"task.data.longer={request.settings.get('longer')} is not known; write longer: refuse, or cut")

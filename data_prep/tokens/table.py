@@ -28,6 +28,9 @@ class Table:
         labels: `[rows]`.
         splits: the split of each row; None where the file names none.
         places: where each row stands, for errors: `my.csv, line 7`.
+
+    Raises:
+        UserError: for what is no table of examples.
     """
 
     sequences: list[Any]

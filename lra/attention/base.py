@@ -56,7 +56,7 @@ class AttentionBackend(nn.Module):
         return False
 
     def share_with(self, first: AttentionBackend) -> None:
-        """Take over what the protocol lets layers share from the first layer's backend; by default nothing."""
+        """Reuse the first layer's parameters where the protocol shares them between layers; by default none."""
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Mix the values.

@@ -25,7 +25,10 @@ class FullAttention(AttentionBackend):
     Args:
         dims: of the encoder.
         kernel: `fused` never holds the L × L matrix; `math` does, as the paper's measurements did.
-        attention_dropout: share of weights dropped in training, in [0, 1).
+        attention_dropout: fraction of weights dropped in training, in [0, 1).
+
+    Raises:
+        UserError: for an unknown kernel, or a dropout outside of its range.
     """
 
     def __init__(self, dims: AttentionDims, *, kernel: str, attention_dropout: float):

@@ -26,6 +26,9 @@ class LinformerAttention(AttentionBackend):
         projections: P, at least 1.
         sharing: `all`: one projection for keys, values and all layers; `layer`: one per layer for keys and values;
             `none`: one each.
+
+    Raises:
+        UserError: for fewer projections than 1, or an unknown sharing.
     """
 
     def __init__(self, dims: AttentionDims, *, projections: int, sharing: str):

@@ -40,7 +40,10 @@ class NystromAttention(AttentionBackend):
         pinv_iterations: at least 1.
         pinv_start: `batch` or `per_matrix`, see `iterative_pinv`.
         pinv_rtol: of the exact one, in [0, 1), see `exact_pinv`.
-        value_skip_taps: T, odd; 0 leaves the convolution out.
+        value_skip_taps: T, odd: length of the depthwise convolution skip's filters; 0 leaves the skip out.
+
+    Raises:
+        UserError: for an unknown word, or a number outside of its range.
     """
 
     def __init__(

@@ -65,6 +65,6 @@ def approximation_error(
     )
 
 
-def _relative(found: Tensor, wanted: Tensor) -> Tensor:
-    """‖found − wanted‖ / ‖wanted‖ over the last two dimensions."""
-    return (found - wanted).flatten(-2).norm(dim=-1) / wanted.flatten(-2).norm(dim=-1)
+def _relative(approximation: Tensor, exact: Tensor) -> Tensor:
+    """‖approximation − exact‖ / ‖exact‖ over the last two dimensions."""
+    return (approximation - exact).flatten(-2).norm(dim=-1) / exact.flatten(-2).norm(dim=-1)

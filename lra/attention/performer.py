@@ -37,6 +37,9 @@ class PerformerAttention(AttentionBackend):
         maximum_gradient: gradients are `passed` through the stabilising maxima of queries and keys, as by
             performer-pytorch 0.14 to 1.0.5, or `stopped`; by way of ε they differ.
         padded_keys: `counted` as zero vectors in the normaliser (the released code), or `masked`.
+
+    Raises:
+        UserError: for an unknown word, or a number outside of its range.
     """
 
     projection: Tensor

@@ -43,6 +43,9 @@ class ReformerAttention(AttentionBackend):
             the released code), or the last one of its own hash's real tokens (`within_hash`).
         rotations: evaluation draws at `each_call`, call n of a pass always the same ones; `eval()` begins a pass. Or
             it has one draw, `stored_for_evaluation`.
+
+    Raises:
+        UserError: for an unknown word, or a number outside of its range.
     """
 
     rotation_seed: Tensor

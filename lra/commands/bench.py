@@ -1,13 +1,15 @@
-"""lra bench: where the time of a training step goes, on this machine, on real batches.
+"""lra bench: where the time of a training step goes: measured on this machine, on batches of the task.
 
 lra bench step task=listops attention=nystrom
 lra bench step task=image attention=full steps=5
+lra bench step mixer=s4d                           a mixer in place of an attention
 lra bench step task=text debug=profile             the table of operators, and a Chrome trace
 lra bench step task=text trace=step.json           the trace alone, for ui.perfetto.dev
 
-Prints the bare step with its forward, backward and optimizer shares; the step inside `lra train`, without dev passes;
-a dev pass beside its bare forward passes; FLOPs and bytes, and what they would take at this machine's best rates.
-Bare and harness steps are timed in turns. Missing data is prepared first.
+Prints the bare step and its fractions in forward, backward and optimizer; the step inside `lra train`, without dev
+passes; a dev pass beside its bare forward passes; FLOPs (of products and Fourier transforms) and bytes, and the time
+that they would take at this machine's best rates. Bare and harness steps are timed in turns. Missing data is prepared
+first.
 """
 
 from __future__ import annotations
@@ -45,8 +47,8 @@ def run(cfg: DictConfig) -> None:
     from rich.text import Text
 
     from lra import build
-    from lra.commands.console import make_console
-    from lra.commands.prepare import ensure_store
+    from lra.cli_support.console import make_console
+    from lra.cli_support.store import ensure_store
     from lra.config import method_name
     from lra.training.run import prepare_machine
 
@@ -100,21 +102,21 @@ def measure(cfg: DictConfig, console: Console) -> None:
         print_work(console, step, bench.medians(bare).total, device)
     if cfg.trace or cfg.debug.profiler:
         trace = Path(cfg.trace or f"step-{cfg.task.name}-{method_name(cfg)}.trace.json")
-        table, share = bench.profile_step(step, trace)
+        table, fraction = bench.profile_step(step, trace)
         if cfg.debug.profiler:
             console.print(table)
-        console.print(f"products: {share:.0%} of the profiled time; trace of two steps: {trace}")
+        console.print(f"products: {fraction:.0%} of the profiled time; trace of two steps: {trace}")
 
 
 def print_times(console: Console, bare: Any, harness: float, dev: list[tuple[float, float]]) -> None:
     """The table of seconds and ratios."""
     from rich.table import Table
 
-    from lra.commands.console import print_table
+    from lra.cli_support.console import print_table
 
     table = Table()
     table.add_column("")
-    for name in ("milliseconds", "share"):
+    for name in ("milliseconds", "fraction"):
         table.add_column(name, justify="right")
     for name in ("forward", "backward", "optimizer"):
         seconds = getattr(bare, name)
@@ -128,7 +130,7 @@ def print_times(console: Console, bare: Any, harness: float, dev: list[tuple[flo
 
 
 def print_work(console: Console, step: Any, seconds: float, device: Any) -> None:
-    """FLOPs and bytes of a step, and their share of the machine's best."""
+    """FLOPs and bytes of a step, and their fraction of the machine's best."""
     from lra.training.counting import copy_rate, count_work, product_rate
 
     work, flops, copied = count_work(step), product_rate(device), copy_rate(device)

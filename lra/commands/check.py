@@ -28,7 +28,7 @@ def run(cfg: DictConfig) -> None:
     from rich.text import Text
 
     from lra import build
-    from lra.commands.console import make_console
+    from lra.cli_support.console import make_console
     from lra.config import method_name, mixer_settings, mixes_by_attention
     from lra.testing.contract import BrokenPromiseError, promises
     from lra.testing.subjects import AttentionSubject, MixerSubject

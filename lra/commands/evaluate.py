@@ -19,18 +19,18 @@ def run(cfg: DictConfig) -> None:
     from omegaconf import OmegaConf
 
     from lra import build
-    from lra.commands.console import make_console
-    from lra.commands.stored_config import FILE, read_stored_config
+    from lra.cli_support.console import make_console
+    from lra.cli_support.stored_config import read_stored_config
     from lra.results.record import read_record
+    from lra.run_files import BEST, CONFIG
     from lra.training import run as training
-    from lra.training.checkpoints import BEST
     from lra.types import UserError
 
     console = make_console()
     if OmegaConf.select(cfg, "run") is None:
         raise UserError("no run is named; type for example: lra evaluate run=runs/default/listops/nystrom/…/seed0")
     folder = Path(cfg.run).expanduser()
-    for file in (FILE, BEST):
+    for file in (CONFIG, BEST):
         if not (folder / file).is_file():
             raise UserError(f"{folder} has no {file}, so it is not the folder of a trained run; lra train makes one")
     trained = read_stored_config(folder)

@@ -16,7 +16,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lra.paths import run_folder
+from lra.names import checked_name
+from lra.run_files import BEST, CONFIG, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID, run_folder
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
     from lra.results.schema import Record
 
-FILES = ("config.yaml", "data.json", "metrics.csv", "curve.png", "wandb_id", "best.ckpt")
-BEGUN = ("best.ckpt", "last.ckpt")  # of a run that has no record yet: it was begun on this machine
+FILES = (CONFIG, DATA, METRICS, CURVE, WANDB_ID, BEST)
+BEGUN = (BEST, LAST)  # of a run that has no record yet: it was begun on this machine
 
 
 def overrides(words: list[str]) -> list[str]:
@@ -38,8 +39,7 @@ def overrides(words: list[str]) -> list[str]:
 
 def run(cfg: DictConfig) -> None:
     """Copy what is new."""
-    from lra.commands.console import make_console
-    from lra.commands.names import checked_name
+    from lra.cli_support.console import make_console
     from lra.results.collect import collect, describe
     from lra.results.text import visible
 
@@ -48,7 +48,7 @@ def run(cfg: DictConfig) -> None:
     place = Path(str(cfg["from"])).expanduser()
     if not place.exists():
         raise UserError(f"{place} is not there; type the folder of runs, or the .jsonl file, to import")
-    into = None if cfg.into is None else checked_name(cfg.into, "into=", "table")
+    into = None if cfg.into is None else checked_name(cfg.into, "into=", example="table", nested=True)
     found, console = collect(place), make_console()
     copied, same = 0, 0
     for record, source in zip(found.records, found.sources, strict=True):
@@ -70,7 +70,6 @@ def run(cfg: DictConfig) -> None:
 
 def _folder(runs: Path, record: Record, into: str | None) -> Path:
     """Where `lra train` would have put the run; a record from elsewhere must not say where on this disk it goes."""
-    from lra.commands.names import checked_name
 
     identity = record["identity"]
     named: dict[str, Any] = {
@@ -81,7 +80,9 @@ def _folder(runs: Path, record: Record, into: str | None) -> Path:
         "size": identity["size"],
         "config_hash": record["provenance"]["config_hash"],
     }
-    names = {key: checked_name(name, f"its {key}=", "listops") for key, name in named.items()}
+    names = {
+        key: checked_name(name, f"its {key}=", example="listops", nested=key == "group") for key, name in named.items()
+    }
     return run_folder(runs, **names, steps=record["outcome"]["steps"], seed=identity["seed"])
 
 
@@ -113,9 +114,9 @@ def _bring(source: Path, record: Record, folder: Path) -> bool:
 
 def _copy(source: Path, record: Record, folder: Path) -> None:
     """All files beside their places first, then renamed, the record last: a run is there only when it is whole."""
-    from lra.results.record import FILE, write_record
+    from lra.results.record import write_record
 
-    if source.name == FILE:
+    if source.name == RESULT:
         paths = [source.parent / name for name in FILES]
         brought = [path.name for path in paths if path.is_file() and not path.is_symlink()]
         for name in brought:

@@ -3,8 +3,8 @@
   lra publish run_group=table name=paper_table          every finished run of a group
   lra publish run=runs/default/listops/nystrom/…/seed0 name=listops
 
-The file is runs/published/NAME.jsonl, one record a line; documents may quote only what stands there. What is there
-already is not appended again. Refused: records of a changed checkout (git says -dirty), unless dirty=true.
+The file is runs/published/NAME.jsonl, one record a line. The project's documents quote no other results. A record that
+the file has already is not appended again. Records of a changed checkout (git says -dirty) need dirty=true.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 def run(cfg: DictConfig) -> None:
     """Append what is new."""
-    from lra.commands.console import make_console
-    from lra.commands.names import checked_name
+    from lra.cli_support.console import make_console
+    from lra.names import checked_name
     from lra.results.collect import collect
     from lra.results.published import append_new
     from lra.results.text import visible
 
     if cfg.name is None or (cfg.run is None) == (cfg.run_group is None):
         raise UserError("say what and where: lra publish run_group=table name=paper_table, or run=FOLDER name=…")
-    name = checked_name(cfg.name, "name=", "paper_table")
+    name = checked_name(cfg.name, "name=", example="paper_table")
     place = Path(cfg.paths.runs) / str(cfg.run_group) if cfg.run is None else Path(cfg.run).expanduser()
     found = collect(place)
     if not found.records:

@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from lra.run_files import METRICS
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ SHEET = 16  # images shown of a task
 
 def run(cfg: DictConfig) -> None:
     """Write the page."""
-    from lra.commands.console import make_console, size_text
-    from lra.commands.output import check_out
+    from lra.cli_support.console import make_console, size_text
+    from lra.cli_support.out_file import check_out
     from lra.results.collect import collect
     from lra.results.reference import REFERENCES
     from lra.results.report import write_report
@@ -115,7 +116,7 @@ def _curves(records: list[Record], sources: list[Path]) -> dict[str, list[list[d
     from lra.results.variants import group_by_variant
     from lra.training.curves import read_curves
 
-    places = {id(record): source.with_name("metrics.csv") for record, source in zip(records, sources, strict=True)}
+    places = {id(record): source.with_name(METRICS) for record, source in zip(records, sources, strict=True)}
     curves = {}
     for name, members in group_by_variant(records).items():
         rows = [read_curves(places[id(record)]) for record in members]

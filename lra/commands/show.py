@@ -2,6 +2,7 @@
 
 lra show model task=text attention=nystrom     layer by layer: output shape, parameters
 lra show model attention=full protocol=clean
+lra show model mixer=s4d                       a mixer in place of an attention
 lra show protocol                              each switch: what it does, its value in each protocol; what none changes
 lra show protocol format=markdown              the same, as docs/protocol.md has it
 lra show data task=listops                     examples drawn readably; lengths, labels, masked share, memory
@@ -38,14 +39,14 @@ def overrides(words: list[str]) -> list[str]:
 def run(cfg: DictConfig) -> None:
     """Show what `cfg.what` names."""
     if cfg.what == "protocol":
-        from lra.commands.show_protocol import show_protocol
+        from lra.cli_support.show_protocol import show_protocol
 
         show_protocol(cfg)
         return
     if cfg.format != "terminal":
         raise UserError(f"format={cfg.format} is for lra show protocol; leave it out")
     if cfg.what == "data":
-        from lra.commands.show_data import show_data  # not for the others: numpy, and what a store needs
+        from lra.cli_support.show_data import show_data  # not for the others: numpy, and what a store needs
 
         show_data(cfg)
     else:
@@ -57,7 +58,7 @@ def show_model(cfg: DictConfig) -> None:
     from rich.table import Table
 
     from lra import build
-    from lra.commands.console import make_console, print_table
+    from lra.cli_support.console import make_console, print_table
     from lra.config import method_name
     from lra.model.classifier import count_parameters
 
@@ -100,7 +101,7 @@ def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str
     from torch import Tensor, nn
 
     from lra.attention.base import AttentionBackend
-    from lra.model.classifier import SequenceClassifier
+    from lra.model.classifier import in_padded_form
 
     rows: dict[str, tuple[str, str, str, int]] = {}
 
@@ -118,6 +119,5 @@ def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str
             module.register_forward_hook(note(name))
     tokens = torch.ones(1, num_sequences, seq_len, dtype=torch.long)
     with torch.no_grad():
-        ours = {"packed": False} if isinstance(model, SequenceClassifier) else {}  # the form that calls each layer
-        model.eval()(tokens, None, **ours)
+        in_padded_form(model.eval(), tokens, None)
     return list(rows.values())

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from lra.commands.campaign import Campaign
+    from lra.cli_support.campaign import Campaign
     from lra.results.schema import Record
     from lra.results.tables import TextTable
 
@@ -31,18 +31,24 @@ EXACT = "landmarks_exact"  # the sweep of the line to compare with
 
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""
-    from lra.commands.campaign import Campaign, act
+    from lra.cli_support.action import act
+    from lra.cli_support.campaign import Campaign
     from lra.types import UserError
 
     if not words or words[0] != "landmarks":
         found = f"{words[0]!r} cannot be swept" if words else "sweep what?"
         raise UserError(f"{found}; type: lra sweep landmarks. Anything else: lra train -m key=value,value")
+    mixer = next((word for word in words if word.startswith(("mixer=", "mixer."))), None)
+    if mixer:
+        raise UserError(
+            f"{mixer} has no landmarks; leave it out, or vary its own settings: lra train -m mixer=s4d seed=0,1"
+        )
     act(Campaign("sweep", words[1:], beside=EXACT), show)
 
 
 def show(campaign: Campaign, console: Console) -> None:
     """Print a table and draw a figure for every task."""
-    from lra.commands.output import write_tasks
+    from lra.cli_support.output import write_tasks
     from lra.results.landmarks import landmark_points, landmark_table
     from lra.results.plot_landmarks import plot_landmarks
 

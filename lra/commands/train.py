@@ -3,6 +3,7 @@
   lra train                                          ListOps, Nyström, the paper's 5,000 steps
   lra train task=listops attention=full seed=1
   lra train protocol=clean attention.num_landmarks=128
+  lra train mixer=s4d                                a state-space layer in place of attention
   lra train -m attention=full,nystrom seed=0,1,2     all six, one after the other
   lra train size=tiny logger=csv                     seconds, to see that it works
   lra train trainer=ddp trainer.devices=2            two processes, each with half of every batch (DDP)
@@ -13,10 +14,11 @@ The result goes to runs/<group>/<task>/<attention>/<settings>/seed<k>/result.jso
 Missing data is prepared first. After Ctrl-C or a kill, the same command goes on where the run was.
 
   task=listops|text|retrieval|image|pathfinder|pathx    attention=nystrom|full|linformer|performer|reformer
+  mixer=s4d|gated           in place of an attention; its settings are mixer.…
   protocol=paper|clean      size=full|demo|tiny
   recipe.steps=N (run and schedule)      trainer.max_steps=N (stop early, for a look)
   logger=wandb|csv          logger.wandb.mode=online               force=true (train a finished run again)
-  check=true                rehash the prepared data first (a flipped byte in its tokens is found in no other way)
+  check=true                rehash the prepared data first (nothing else finds a flipped byte in its tokens)
   lra train --cfg job       prints every setting
 """
 
@@ -27,11 +29,14 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lra.run_files import BEST, CONFIG, CURVE, LAST, METRICS
+
 if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
 
     from lra.results.schema import Record
+    from lra.training.run import Machine
 
 
 def run(cfg: DictConfig) -> None:
@@ -40,9 +45,9 @@ def run(cfg: DictConfig) -> None:
     from hydra.types import RunMode
 
     from lra import config
-    from lra.commands.console import make_console
-    from lra.commands.summary import print_summary
-    from lra.commands.together import train_together
+    from lra.cli_support.console import make_console
+    from lra.cli_support.summary import print_summary
+    from lra.cli_support.together import train_together
     from lra.processes import end_with, end_with_pool
     from lra.results.record import read_record
     from lra.training.ranks import is_launched, rank
@@ -78,10 +83,10 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
     from rich.text import Text
 
     from lra import build, config
-    from lra.commands.outcome import check_same_data
-    from lra.commands.prepare import ensure_store
-    from lra.commands.set_aside import set_aside
-    from lra.commands.summary import print_summary
+    from lra.cli_support.outcome import check_same_data
+    from lra.cli_support.set_aside import set_aside
+    from lra.cli_support.store import ensure_store
+    from lra.cli_support.summary import print_summary
     from lra.data.store import verify_store
     from lra.files import replace_text
     from lra.model.classifier import count_parameters
@@ -92,6 +97,7 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
 
     quiet_lightning()
     spec = build.build_spec(cfg)
+    machine = build.build_machine(cfg)
     ensure_store(cfg, console)
     first = rank(cfg.trainer.devices) == 0
     with lease(folder) if first else nullcontext(), says_what_is_saved(folder, cfg.recipe.steps):
@@ -102,7 +108,7 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
             if cfg.check:
                 verify_store(config.store_dir(cfg))
             set_aside(folder, replaced)
-            replace_text(folder / "config.yaml", OmegaConf.to_yaml(cfg, resolve=True))
+            replace_text(folder / CONFIG, OmegaConf.to_yaml(cfg, resolve=True))
             check_same_data(folder, datamodule.data_sha256)
         parameters = count_parameters(module.model)
         console.print(
@@ -113,19 +119,19 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
                 f"  on {cfg.trainer.accelerator}\n{folder}",
             )
         )
-        record = _fit_and_test(cfg, folder, console, module, datamodule, parameters)
+        record = _fit_and_test(cfg, folder, console, module, datamodule, machine, parameters)
     if record is not None:
         print_summary(console, folder, record)
 
 
 def _fit_and_test(
-    cfg: DictConfig, folder: Path, console: Console, module: Any, datamodule: Any, parameters: int
+    cfg: DictConfig, folder: Path, console: Console, module: Any, datamodule: Any, machine: Machine, parameters: int
 ) -> Record | None:
     from lra import build
-    from lra.commands.outcome import write_result
+    from lra.cli_support.outcome import write_result
     from lra.training import run as training
     from lra.training.approximation import measure_approximation
-    from lra.training.checkpoints import BEST, LAST, saved_step
+    from lra.training.checkpoints import saved_step
     from lra.training.curves import CurveLogger, read_curves
     from lra.training.loggers import finish_wandb, log_result
     from lra.training.memory import is_out_of_memory
@@ -135,10 +141,9 @@ def _fit_and_test(
     behind = saved_step(folder / LAST)
     if behind:
         console.print(f"Going on from step {behind:,}.")
-    machine = build.build_machine(cfg)
     memory_is_out = False
     first = rank(cfg.trainer.devices) == 0
-    curves = folder / "metrics.csv"
+    curves = folder / METRICS
     loggers = build.build_loggers(cfg, folder, CurveLogger(curves, resume_step=behind)) if first else []
     try:
         complete = training.fit(
@@ -168,7 +173,7 @@ def _fit_and_test(
         outcome = training.finish(folder, metrics, module)
         record = write_result(cfg, folder, outcome, datamodule, parameters, approximation, read_curves(curves))
         if cfg.logger.wandb is not None:
-            log_result(record, folder / "curve.png")
+            log_result(record, folder / CURVE)
         return record
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):

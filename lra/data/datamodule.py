@@ -68,7 +68,7 @@ class StoreDataModule(pl.LightningDataModule):
 
     @property
     def origin(self) -> str:
-        """`official`, `altered`, `generated`, `stand-in` or `own`."""
+        """`official`, `unverified`, `generated`, `stand-in` or `own`."""
         return str(self.manifest["origin"])
 
     @property
@@ -91,7 +91,7 @@ class StoreDataModule(pl.LightningDataModule):
         return self.test_dataloader().num_examples if split == "test" else len(self.splits[split])
 
     def majority_rate(self, split: str) -> float:
-        """Share of the most frequent label, which a guess reaches; in [0, 1]."""
+        """Fraction of examples with the most frequent label: the accuracy of always guessing it; in [0, 1]."""
         counts = self.manifest["splits"][split]["label_counts"].values()
         return max(counts) / sum(counts)
 

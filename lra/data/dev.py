@@ -8,7 +8,7 @@ from lra.data.store import Split
 from lra.types import UserError
 
 DEV_SPLITS = ("own", "test", "held_out")
-HELD_OUT = 0.1  # share of train
+HELD_OUT = 0.1  # fraction of train
 SEED = 0  # of the held-out examples: the same for every run, so that runs are compared on the same dev split
 
 
@@ -19,7 +19,7 @@ def with_dev(splits: dict[str, Split], dev_split: str) -> dict[str, Split]:
         splits: those of the store.
         dev_split: `own`: the store's; `test`: the test split (so did the paper where a dataset has no dev split, and
             the accuracy is then that of the best checkpoint on the test split); `held_out`: a tenth of train, the
-            same share of every label, no longer trained on.
+            same fraction of every label, no longer trained on.
 
     Raises:
         UserError: for another value.
@@ -36,11 +36,11 @@ def with_dev(splits: dict[str, Split], dev_split: str) -> dict[str, Split]:
     return {**splits, "train": splits["train"].part(kept), "dev": splits["train"].part(held_out)}
 
 
-def stratified(labels: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the examples that stay and of those held out, each in order; `share` of every label, rounded."""
+def stratified(labels: np.ndarray, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the examples that stay and of those held out, each in order; `fraction` of every label, rounded."""
     rng = np.random.default_rng(seed)
     held_out = np.zeros(len(labels), bool)
     for label in np.unique(labels):
         places = np.flatnonzero(labels == label)
-        held_out[rng.permutation(places)[: round(share * len(places))]] = True
+        held_out[rng.permutation(places)[: round(fraction * len(places))]] = True
     return np.flatnonzero(~held_out), np.flatnonzero(held_out)

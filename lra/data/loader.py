@@ -1,4 +1,4 @@
-"""Batches from a split: for training a function of the seed and the batch's number, for evaluation in order.
+"""Batches of a split. In training, batch k depends on the seed and on k alone; in evaluation, examples come in order.
 
 Plain iterables in this process: the arrays are memory-mapped, and on small machines a worker process costs more than
 the batch that it fetches.
@@ -86,7 +86,7 @@ class TrainLoader:
         return self.num_batches
 
     def __iter__(self) -> Iterator[Batch]:
-        """Go on from the place where it is."""
+        """The batches from the current position on."""
         while self.position < self.num_batches:
             self.position += 1
             yield self.batch(self.position - 1)

@@ -16,6 +16,7 @@ from lra.types import UserError
 FORMAT_VERSION = 2
 SPLITS = ("train", "dev", "test")
 MANIFEST = "manifest.json"
+OLD_ORIGIN = "altered"  # how stores that were made before call unverified data
 
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
@@ -75,7 +76,7 @@ class Manifest(TypedDict):
     max_length: Positive
     splits: dict[SplitName, SplitFacts]
     arrays: dict[ArrayName, ArrayFacts]
-    origin: Literal["official", "altered", "generated", "stand-in", "own"]
+    origin: Literal["official", "unverified", "generated", "stand-in", "own"]
     asked: Asked
     builder: Name
     seconds: Number
@@ -100,6 +101,8 @@ def read_manifest(folder: Path) -> Manifest:
     version = manifest.get("format_version") if isinstance(manifest, dict) else None
     if version != FORMAT_VERSION:
         raise UserError(f"{folder} has store format {version}, this version reads {FORMAT_VERSION}; {again(folder)}")
+    if manifest.get("origin") == OLD_ORIGIN:
+        manifest["origin"] = "unverified"
     return check_manifest(manifest, folder)
 
 

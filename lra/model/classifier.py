@@ -175,6 +175,13 @@ class SequenceClassifier(nn.Module):
         return pooled.unflatten(0, tokens_BNL.shape[:2])
 
 
+def in_padded_form(model: nn.Module, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> Tensor:
+    """Logits of a pass that calls each layer's `forward`, for who listens there; a model of one's own has no other."""
+    ours = {"packed": False} if isinstance(model, SequenceClassifier) else {}
+    logits_BC: Tensor = model(tokens_BNL, valid_BNL, **ours)
+    return logits_BC
+
+
 def count_parameters(model: nn.Module) -> int:
     """Trainable numbers of a model; one shared by several layers counts once."""
     return sum(p.numel() for p in model.parameters() if p.requires_grad)

@@ -1,4 +1,4 @@
-"""Which sequences share what an attention takes over a whole batch.
+"""Batch-wide constants and draws: which sequences of a batch have them in common.
 
 Letters: B examples, N sequences per example, L positions, D model width.
 """
@@ -20,8 +20,8 @@ SIDES = ("separate", "together")
 class BatchGroups:
     """Cuts a batch into groups that are encoded one after the other, each with batch-wide constants of its own.
 
-    A group is cut from what one process computes at once: of a batch that several devices or accumulated parts
-    share, each has its share, so equal shares that are no larger than a group make the same groups as the whole batch.
+    A group is cut from what one process computes at once. Several devices, or accumulated parts, split a batch first;
+    if each of their equal parts is one group or less, the groups are those of the undivided batch.
 
     Attributes:
         sides: `separate` encodes the first sequences of all pairs, then the second ones, as the released code of

@@ -17,7 +17,7 @@ POOLINGS = (*MEANS, "cls")
 
 
 def make_pooling(name: str, *, vocab_size: int) -> MaskedMean | FirstVector:
-    """What pools as `protocol.pooling` says; the last of `vocab_size` ids is free for it.
+    """The module that `protocol.pooling` names; it may use the last of `vocab_size` ids for a token of its own.
 
     Raises:
         UserError: for an unknown name.
@@ -69,7 +69,7 @@ class MaskedMean(nn.Module):
 
 
 class FirstVector(nn.Module):
-    """The vector of an id of its own that stands in front of every sequence (offered by the released code as CLS).
+    """The vector of an extra token in front of every sequence (the released code's CLS).
 
     The sequence keeps its length, so its last position gives way.
 

@@ -97,6 +97,6 @@ def exact_pinv(a_BHMM: Tensor, *, rtol: float) -> Tensor:
 
     Args:
         a_BHMM: the matrices.
-        rtol: singular values below this share of a matrix's largest count as 0, in [0, 1).
+        rtol: singular values below this fraction of a matrix's largest count as 0, in [0, 1).
     """
     return torch.linalg.pinv(a_BHMM, rtol=rtol)

@@ -1,4 +1,4 @@
-"""What layers on packed tokens share: a few rows at a time, a share of them per core.
+"""Building blocks of the layers on packed tokens: a few rows at a time, split evenly over the cores.
 
 Written one operator after the other, a small model spends most of a step on carrying tensors to memory and back. Here
 all operators of a layer run over some rows while those stay in cache. A layer keeps its input alone, and its backward

@@ -24,7 +24,7 @@ class DropoutMasks:
     over all masks is the asked one to 1 / 65536.
 
     Args:
-        rate: share of dropped entries, in [0, 1).
+        rate: fraction of dropped entries, in [0, 1).
     """
 
     def __init__(self, rate: float):

@@ -31,7 +31,7 @@ def packed_nystrom(
 
     Args:
         qkv_PTD: queries, keys and values, `[3, T, H·E]`.
-        taps_HF: the value skip's filters, or None.
+        taps_HF: filters of the depthwise convolution skip, or None.
         packing: of the tokens.
         segments: of the landmarks.
         mix: makes the landmarks' values of landmark queries, landmark keys and what kernel 3 collects, all

@@ -1,4 +1,4 @@
-"""Real tokens of a batch, one after the other: what is computed once per token need not be computed for padding.
+"""The packed (unpadded, varlen) form of a batch: its real tokens one after the other, so that no padding is computed.
 
 The sequences stand longest first, so that neighbours are of similar length.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lra.results.cells import Cell, Row, make_rows
+from lra.results.agreement import agreement_with_paper
+from lra.results.cells import Row, TableCell, make_rows
 from lra.results.paper import in_short
 from lra.results.provenance import precisions, unrecorded_notes
 from lra.results.reference import PASS_BAND, SOURCES, TASKS
@@ -13,11 +14,11 @@ from lra.results.tables import MISSING, TextTable, number
 from lra.results.titles import holding
 
 MOST_REASONS = 3  # of a kind in a note; format=csv has all
-MARKS = {"official": "", "altered": "†", "generated": "‡", "stand-in": "§", "own": ""}
+MARKS = {"official": "", "unverified": "†", "generated": "‡", "stand-in": "§", "own": ""}
 ORIGINS = {
-    "altered": "† data not the published archive's",
+    "unverified": "† data not the published archive's",
     "generated": "‡ data from our generator of the benchmark's distribution",
-    "stand-in": "§ data that only stand in for the task's: no result of that task",
+    "stand-in": "§ an invented stand-in for the task's data: no result of that task",
 }
 
 
@@ -68,13 +69,13 @@ def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
     return lines
 
 
-def _value(cell: Cell | None) -> str:
+def _value(cell: TableCell | None) -> str:
     if cell is None:
         return MISSING
     return str(cell) + "".join(sorted(MARKS[origin] for origin in cell.origins))
 
 
-def _difference(cell: Cell | None) -> str:
+def _difference(cell: TableCell | None) -> str:
     if cell is None or cell.difference is None:
         return MISSING
     where = "" if cell.inside is None else " in" if cell.inside else " OUT"
@@ -115,10 +116,24 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
     ]
     if stuck:
         notes.append(f"Not clear of the majority class (three standard errors): {'; '.join(stuck)}.")
+    if {one["identity"]["size"] for one in records} != {"full"}:
+        notes += _agreement(records)
     notes += [ORIGINS[origin] + "." for origin in origins]
     if left_out:
         notes.append(f"{left_out} records on stand-in data are left out.")
     return notes
+
+
+def _agreement(records: list[Record]) -> list[str]:
+    """What a table that is not the benchmark says about the benchmark: one note, if there is anything to compare."""
+    by_task = agreement_with_paper(records)
+    if not by_task:
+        return []
+    said = "; ".join(f"{task} {agreement}" for task, agreement in by_task.items())
+    return [
+        f"Order of attentions against the paper's, Kendall's rank correlation [95 % over seeds]: {said}."
+        " A p above 0.05 is an order that chance gives too; nothing more is claimed for the benchmark."
+    ]
 
 
 def _departures(rows: list[Row]) -> list[str]:
@@ -137,7 +152,7 @@ def _departures(rows: list[Row]) -> list[str]:
     return [f"Not the paper's settings, so without its number: {'; '.join(why)}."]
 
 
-def _numbers(row: Row, task: str, cell: Cell | None, reference: str) -> dict[str, Any]:
+def _numbers(row: Row, task: str, cell: TableCell | None, reference: str) -> dict[str, Any]:
     empty: dict[str, Any] = {"attention": row.name, "task": task, "reference": reference}
     keys = (
         "count", "mean", "std", "noise", "reference", "difference", "inside", "converged",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from lra.results.variants import group_by_variant
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class TableCell:
     """One variant on one task; accuracies in percent.
 
     Attributes:
@@ -61,7 +60,7 @@ class Row:
     """One variant on every task."""
 
     name: str
-    cells: Mapping[str, Cell | None]
+    cells: Mapping[str, TableCell | None]
 
     @property
     def average(self) -> float | None:
@@ -90,7 +89,7 @@ def make_rows(records: list[Record], *, reference: str, tasks: tuple[str, ...] =
     return rows
 
 
-def make_cell(records: list[Record], reference: str) -> Cell:
+def make_cell(records: list[Record], reference: str) -> TableCell:
     """The cell of records that differ in nothing but the seed; `reference` is one of `REFERENCES`."""
     outcomes = [record["outcome"] for record in records]
     costs = [record["cost"] for record in records]
@@ -101,7 +100,7 @@ def make_cell(records: list[Record], reference: str) -> Cell:
     published = every.pop() if len(every) == 1 else None
     apart = next(filter(None, map(departures, records)), []) if reference == "paper" else []
     band = PASS_BAND.get(identity["task"]) if reference == "paper" else None
-    return Cell(
+    return TableCell(
         count=len(records),
         mean=mean,
         std=sample_std(accuracies),
@@ -116,9 +115,3 @@ def make_cell(records: list[Record], reference: str) -> Cell:
         peak_memory_bytes=statistics.fmean(cost["peak_memory_bytes"] for cost in costs),
         origins=frozenset(record["provenance"]["data_origin"] for record in records),
     )
-
-
-def average_error(row: Row) -> float:
-    """Binomial standard error of a complete row's average over one test each, in points."""
-    cells = [cell for cell in row.cells.values() if cell is not None]
-    return math.sqrt(sum(cell.noise**2 for cell in cells)) / len(cells)

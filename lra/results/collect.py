@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lra.results.reading import parse_json, validated
-from lra.results.record import FILE, read_text
+from lra.results.record import read_text
 from lra.results.schema import Record
 from lra.results.settings import hash_of
 from lra.results.text import visible
+from lra.run_files import RESULT
 from lra.types import UserError
 
 __all__ = ["Collection", "Record", "collect", "data_of", "describe", "finished_at", "records_in", "run_key"]
@@ -63,7 +64,7 @@ def collect(place: Path) -> Collection:
 def records_in(place: Path) -> Iterator[tuple[Path, str, Record | UserError]]:
     """The file of each record, where in it the record stands, and the record, or what is wrong with it."""
     if place.is_dir():
-        files = sorted(path for path in place.rglob("*") if path.name == FILE or path.suffix == ".jsonl")
+        files = sorted(path for path in place.rglob("*") if path.name == RESULT or path.suffix == ".jsonl")
     else:
         files = [place] if place.exists() else []
     for path in files:
@@ -93,7 +94,7 @@ def run_key(record: Record) -> tuple[object, ...]:
 
 
 def data_of(record: Record) -> str:
-    """Eight hex digits that two records share exactly when their data are the same, array by array."""
+    """Hash of a record's data, eight hex digits: equal for two records exactly if every array is."""
     return hash_of(record["provenance"]["data_sha256"])
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from lra.results.cells import Cell, make_cell
+from lra.results.cells import TableCell, make_cell
 from lra.results.correctness import unpack_correct
 from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES
 from lra.results.schema import Record
@@ -30,7 +30,7 @@ class Contender:
     """
 
     name: str
-    cell: Cell
+    cell: TableCell
     over_seeds: Interval | None
     over_examples: Interval | None
     pairs: int

@@ -6,7 +6,7 @@ import statistics
 from dataclasses import dataclass
 from typing import Any
 
-from lra.results.cells import Cell, make_cell
+from lra.results.cells import TableCell, make_cell
 from lra.results.schema import Approximation, Record
 from lra.results.settings import NOT_RECORDED
 from lra.results.statistics import sample_std
@@ -30,7 +30,7 @@ class Point:
 
     num_landmarks: int | None
     variant: str
-    cell: Cell
+    cell: TableCell
     pinv_residual: tuple[float, float | None] | None
     attention_error: tuple[float, float | None] | None
 

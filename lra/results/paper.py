@@ -1,4 +1,4 @@
-"""The paper's own settings, and what sets a run apart from them: its numbers stand beside no other run.
+"""The paper's own settings, and how a run differs from them: only runs without a difference are compared with it.
 
 `paper_settings.json` holds them as data beside the reference numbers, and not what `conf/` composes at the moment:
 they are facts of the paper, so a change of a default must not make other runs "the paper's". A test composes
@@ -96,7 +96,7 @@ def _compared(settings: Mapping[str, Any]) -> Flat:
 
 
 def beside(record: Record, reference: str) -> float | None:
-    """The published accuracy in percent that stands beside a run; None where it may not.
+    """The published accuracy, in percent, that a run may be compared with; None if there is none.
 
     The paper's stands beside runs of its own settings alone. Those of other sources are of other settings in any case,
     and stand for information beside whole runs of the paper's model on the task's data.

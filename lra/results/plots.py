@@ -22,7 +22,7 @@ def learning_curve(
     majority_rate: float,
     paper_accuracy: float | None,
 ) -> Path:
-    """Draw loss and accuracy against the step into a PNG; accuracies and the rate are shares in [0, 1]."""
+    """Draw loss and accuracy against the step into a PNG; accuracies and the rate are fractions in [0, 1]."""
     figure, (loss, accuracy) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     for axis, metric in ((loss, "loss"), (accuracy, "accuracy")):
         scale = 100 if metric == "accuracy" else 1

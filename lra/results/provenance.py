@@ -21,7 +21,7 @@ def provenance_notes(records: list[Record]) -> list[str]:
     if any(record["settings"]["task"].get("dev_split") == "test" for record in records):
         notes.append("The dev split is the test split, as the paper's.")
     if "stand-in" in origins:
-        notes.append(f"The data only stand in for {task}: no result of that task.")
+        notes.append(f"The data are an invented stand-in, not those of {task}: no result of that task.")
     return notes + unrecorded_notes(records)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from lra.results.correctness import unpack_correct
-from lra.results.migration import RECORD_1, from_version_1
+from lra.results.migration import RECORD_1, RECORD_2, from_version_1, from_version_2
 from lra.results.schema import MIXERS, RECORD, SCHEMA_VERSION, Record, method_of
 from lra.results.settings import hash_of
 from lra.schema import checked
@@ -61,6 +61,8 @@ def validated(value: Any, place: object) -> Record:
         raise UserError(f"{place} is not a record of schema version 1 to {SCHEMA_VERSION}; {REMEDY}")
     if version == 1:
         value = from_version_1(checked(RECORD_1, value, place, REMEDY))
+    if version <= 2:
+        value = from_version_2(checked(RECORD_2, value, place, REMEDY))
     record = checked(RECORD, value, place, REMEDY)
     contradiction = next(_contradictions(record), None)
     if contradiction:
@@ -85,7 +87,7 @@ def _contradictions(record: Record) -> Iterator[str]:
     steps = settings["recipe"]["steps"] if "recipe" in settings else outcome["steps"]
     if outcome["steps"] != steps or outcome["best_step"] > steps:
         yield f"outcome.steps={outcome['steps']}, best_step={outcome['best_step']}, but settings.recipe.steps={steps}"
-    if "migrated_from" not in record and hash_of(settings) != record["provenance"]["config_hash"]:
+    if record.get("migrated_from") != 1 and hash_of(settings) != record["provenance"]["config_hash"]:
         yield f"provenance.config_hash={record['provenance']['config_hash']!r} is not that of settings"
     if "test_correct" in outcome:
         try:

@@ -13,9 +13,9 @@ from typing import Any
 from lra.files import replace_text
 from lra.results.reading import REMEDY, NewerRecordError, parse_record, validated
 from lra.results.schema import SCHEMA_VERSION, Record
+from lra.run_files import RESULT
 from lra.types import UserError
 
-FILE = "result.json"
 MOST_BYTES = 256 << 20
 
 
@@ -25,8 +25,8 @@ def write_record(folder: Path, record: Mapping[str, Any]) -> Record:
     Raises:
         UserError: when it would not be one that can be read.
     """
-    whole = validated({**record, "schema_version": SCHEMA_VERSION}, folder / FILE)
-    replace_text(folder / FILE, json.dumps(whole, indent=2, allow_nan=False) + "\n")
+    whole = validated({**record, "schema_version": SCHEMA_VERSION}, folder / RESULT)
+    replace_text(folder / RESULT, json.dumps(whole, indent=2, allow_nan=False) + "\n")
     return whole
 
 
@@ -45,7 +45,7 @@ def read_record(folder: Path) -> Record | None:
         UserError: when the file is no record.
         NewerRecordError: when it is one of a later version.
     """
-    path = folder / FILE
+    path = folder / RESULT
     if not os.path.lexists(path):
         return None
     try:

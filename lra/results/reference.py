@@ -51,15 +51,6 @@ TEST_EXAMPLES = {"listops": 2000, "text": 25_000, "retrieval": 17_437, "image": 
 # Largest difference from the paper's cell that still counts as reproduced: the spread between labs, in points.
 PASS_BAND: dict[str, float] = {"listops": 2.0, "text": 2.5, "retrieval": 1.5, "image": 2.0, "pathfinder": 4.0}
 
-# Optimizer steps of the released code's runs.
-PAPER_STEPS: dict[str, int] = {
-    "listops": 5000,
-    "text": 20_000,
-    "retrieval": 30_000,
-    "image": 35_000,
-    "pathfinder": 62_400,
-}
-
 
 def paper_accuracy(attention: str, task: str) -> float | None:
     """The paper's accuracy in percent, or None where it has no such cell."""

@@ -95,7 +95,7 @@ def _readable(record: Record) -> dict[str, Any]:
 
 
 def svg(draw: Callable[[Path], Path]) -> str:
-    """What `draw` draws into the file it is given, as SVG for a page of either colour."""
+    """The figure that `draw` writes into a file, as SVG text that is readable on a light and on a dark page."""
     with TemporaryDirectory() as folder, _page_colours():
         text = draw(Path(folder) / "figure.svg").read_text()
     return text[text.index("<svg") :]

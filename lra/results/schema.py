@@ -1,4 +1,4 @@
-"""What a record is, version 2: the one declaration that reading, writing and the type checker share.
+"""What a record is, version 3: the one declaration that reading, writing and the type checker share.
 
 A record stays the plain dictionaries that JSON has, so it is a `TypedDict`, not a model class: mypy knows its keys,
 nothing has to be turned into objects and back, and ranges stand beside the fields. pydantic checks it at run time.
@@ -15,11 +15,11 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 CHECKED = ConfigDict(strict=True, extra="allow")
 
 Word = Annotated[str, Field(min_length=1, max_length=200)]
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Positive = Annotated[int, Field(ge=1, le=10**15)]
 Count = Annotated[int, Field(ge=0, le=10**15)]
 Amount = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
@@ -98,19 +98,19 @@ class RunSettings(TypedDict):
 
 @with_config(CHECKED)
 class Outcome(TypedDict):
-    """What came out; accuracies are shares. `test_correct` is of `lra.results.correctness`."""
+    """What came out; accuracies are fractions. `test_correct` is of `lra.results.correctness`."""
 
-    test_accuracy: Share
+    test_accuracy: Fraction
     test_loss: NotRequired[Error]
     test_correct: NotRequired[str]
     confusion: NotRequired[list[list[Count]]]
     test_examples: Positive
     train_examples: NotRequired[Positive]
     dev_examples: NotRequired[Positive]
-    best_dev_accuracy: Share
+    best_dev_accuracy: Fraction
     best_step: Count
     steps: Positive
-    majority_rate: Share
+    majority_rate: Fraction
 
 
 @with_config(CHECKED)
@@ -142,7 +142,7 @@ class Provenance(TypedDict):
     git_commit: NotRequired[str | None]
     config_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
     data_sha256: dict[str, str]
-    data_origin: Literal["official", "altered", "generated", "stand-in", "own"]
+    data_origin: Literal["official", "unverified", "generated", "stand-in", "own"]
     data_check: NotRequired[Literal["structure", "sha256"]]
     versions: dict[str, str]
     wandb_id: NotRequired[str | None]
@@ -153,8 +153,8 @@ class Provenance(TypedDict):
 class Record(TypedDict):
     """The record of one run. `migrated_from` is the version it was written in, if that was an older one."""
 
-    schema_version: Literal[2]
-    migrated_from: NotRequired[Literal[1]]
+    schema_version: Literal[3]
+    migrated_from: NotRequired[Literal[1, 2]]
     identity: Identity
     settings: RunSettings
     outcome: Outcome

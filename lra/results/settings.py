@@ -14,7 +14,7 @@ Flat = dict[str, str]  # dotted key → value in words; different values have di
 
 
 def hash_of(settings: Mapping[str, Any]) -> str:
-    """Eight hex digits that two runs share exactly when their settings are the same."""
+    """Hash of the settings, eight hex digits: equal for two runs exactly if their settings are."""
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
 
 

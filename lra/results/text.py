@@ -1,4 +1,4 @@
-"""Text of a record's, made fit for each place where it is shown: it is words there, never markup or code.
+"""Escaping: text from records, made safe for terminals, Markdown, CSV and figures; it is never markup or code.
 
 What comes from a file may have been written by anybody. Signs that are not printable (ends of lines, terminal codes,
 changes of the writing direction, half surrogates) are spelled out once, in `visible`; each form then escapes its own

@@ -1,4 +1,4 @@
-"""What records hold, in the words of a title."""
+"""Titles of tables and figures: protocol, size and steps of the records in them."""
 
 from __future__ import annotations
 

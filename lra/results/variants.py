@@ -1,4 +1,4 @@
-"""Records of the same settings, side by side: what may be averaged, and what a row is called."""
+"""Variants: records grouped by their settings, so that only equal ones are averaged, and a name for each row."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def measure(cell: Cell) -> Estimate:
     Raises:
         UserError: when it cannot be trained, or not in time; the line is the child's.
     """
-    command = (sys.executable, "-m", "lra.commands.estimate", *cell.words)
+    command = (sys.executable, "-m", "lra.cli_support.estimate", *cell.words)
     with Child(command, echo=False, keep_output=True, patience_seconds=0) as child:
         code = child.wait(CHILD_SECONDS)
         if code is None:
@@ -81,7 +81,7 @@ def measure_here(cfg: DictConfig) -> Estimate:
 
     from lra import build
     from lra.training import bench
-    from lra.training.counting import clock
+    from lra.training.counting import synchronized_seconds
     from lra.training.run import prepare_machine
     from lra.training.telemetry import peak_memory_bytes
 
@@ -111,13 +111,13 @@ def measure_here(cfg: DictConfig) -> Estimate:
     if examples > probe:
         step(examples)
     step_seconds = statistics.median(step(examples) for _ in range(STEPS))
-    begun = clock(device)
+    begun = synchronized_seconds(device)
     with torch.inference_mode():
         module.eval()(_first(next(batches), examples))
     scale = size / examples
     return Estimate(
         step_seconds=step_seconds * scale * parts,
-        eval_seconds=(clock(device) - begun) * scale * parts,
+        eval_seconds=(synchronized_seconds(device) - begun) * scale * parts,
         peak_memory_bytes=memory_before + scale * (peak_memory_bytes(device) - memory_before),
         dev_examples=dev_examples,
         test_examples=test_examples,

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from lra.files import replace_text
 from lra.results.record import move_aside
-
-FILE = "failed.json"
+from lra.run_files import FAILED
 
 
 class Failure(NamedTuple):
@@ -28,12 +27,12 @@ def write_failure(folder: Path, error: str) -> None:
     """Note why a run failed."""
     folder.mkdir(parents=True, exist_ok=True)
     forget_failure(folder)
-    replace_text(folder / FILE, json.dumps({"error": error, "id": secrets.token_hex(8)}, indent=2) + "\n")
+    replace_text(folder / FAILED, json.dumps({"error": error, "id": secrets.token_hex(8)}, indent=2) + "\n")
 
 
 def read_failure(folder: Path) -> Failure | None:
     """The last failure; None without one. A mark that cannot be read is a failure too, and says so."""
-    path = folder / FILE
+    path = folder / FAILED
     if not path.exists():
         return None
     text = ""
@@ -49,7 +48,7 @@ def read_failure(folder: Path) -> Failure | None:
 
 def forget_failure(folder: Path) -> None:
     """The run has succeeded."""
-    path = folder / FILE
+    path = folder / FAILED
     if path.is_dir():
         move_aside(path)
     path.unlink(missing_ok=True)

@@ -92,7 +92,7 @@ def make_cells(sweep: str, words: Sequence[str]) -> list[Cell]:
             params[one.key_or_group] = str(one.input_line).split("=", 1)[1]
         else:
             fixed.append(str(one.input_line))
-    if "mixer" in params and any(word.startswith("attention=") for word in words):
+    if "mixer" in params and any(word.startswith(("attention=", "attention.")) for word in words):
         params["mixer"] = f"{config.ATTENTION},{params['mixer']}"
     axes = [_words_of(key, values) for key, values in params.items()]
     cells: dict[tuple[str, ...], None] = {}

@@ -14,12 +14,13 @@ from rich.console import Console
 from rich.text import Text
 
 from lra.processes import Child
-from lra.results.record import FILE, move_aside
+from lra.results.record import move_aside
 from lra.results.text import visible
+from lra.run_files import RESULT
 from lra.sweeps.failure import Failure, forget_failure, read_failure, write_failure
 from lra.sweeps.grid import Cell
 from lra.sweeps.lease import RUNNER, LeasedError, is_leased, lease
-from lra.training.progress import clock
+from lra.training.progress import as_duration
 from lra.types import BUSY
 
 POLL_SECONDS = 2.0
@@ -27,7 +28,7 @@ TRAIN = (sys.executable, "-m", "lra", "train")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class SweepState:
     """How a sweep stands.
 
     Attributes:
@@ -39,10 +40,10 @@ class Outcome:
     failed: dict[Path, str]
 
 
-def outcome_of(cells: Sequence[Cell]) -> Outcome:
+def sweep_state(cells: Sequence[Cell]) -> SweepState:
     """Look at every cell's folder."""
     failures = {cell.folder: read_failure(cell.folder) for cell in cells if not cell.finished}
-    return Outcome(
+    return SweepState(
         finished=sum(cell.finished for cell in cells),
         failed={folder: failure.error for folder, failure in failures.items() if failure is not None},
     )
@@ -89,7 +90,7 @@ def _left(todo: Sequence[Cell], seconds: dict[Path, float]) -> str:
     if not seconds:
         return ""
     usual = statistics.fmean(seconds.values())
-    return f"  about {clock(sum(seconds.get(cell.folder.parent, usual) for cell in todo))} left"
+    return f"  about {as_duration(sum(seconds.get(cell.folder.parent, usual) for cell in todo))} left"
 
 
 def _failed_since(cell: Cell, before: dict[Path, Failure | None]) -> bool:
@@ -100,8 +101,8 @@ def _failed_since(cell: Cell, before: dict[Path, Failure | None]) -> bool:
 def _make_room(cell: Cell, console: Console) -> None:
     """Move a record that cannot be read aside, and say so: the run is done again."""
     with lease(cell.folder, patience_seconds=0):
-        if os.path.lexists(cell.folder / FILE) and not cell.finished:
-            aside = move_aside(cell.folder / FILE)
+        if os.path.lexists(cell.folder / RESULT) and not cell.finished:
+            aside = move_aside(cell.folder / RESULT)
             console.print(visible(f"its record cannot be read, so it is run again; kept as {aside}"))
 
 

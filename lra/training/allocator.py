@@ -25,12 +25,12 @@ PAGE_BYTES = 4096
 
 @functools.cache
 def is_glibc() -> bool:
-    """Whether this process's allocator is one that can be set; the answer is read from Python's own file."""
+    """Whether this process uses glibc's allocator, which can be tuned; read from Python's own executable."""
     return platform.libc_ver()[0] == "glibc"
 
 
 def keep_freed_memory() -> bool:
-    """Set this process's allocator so; False where it is not glibc's."""
+    """Tell glibc's allocator to keep freed memory for reuse; False if this process uses another allocator."""
     if not is_glibc():
         return False
     mallopt = ctypes.CDLL(None).mallopt
@@ -44,7 +44,7 @@ def resident_bytes() -> int:
 
 
 class FreedMemory(Callback):
-    """Gives freed memory back when a process has grown to half as much again as a step needs, and a margin.
+    """Returns freed memory to the system when the process holds 1.5 times what a step needs, plus a margin.
 
     The step after that takes its pages anew; Reformer, which grows most, has that every twenty steps or so.
 

@@ -10,13 +10,14 @@ from torch import Tensor, nn
 
 from lra.attention.nystrom import NystromAttention
 from lra.attention.nystrom_error import ApproximationError, approximation_error
+from lra.model.classifier import in_padded_form
 from lra.types import Batch
 
 EXAMPLES = 16
 
 
 def measure_approximation(model: nn.Module, batches: Iterable[Batch], device: torch.device) -> dict[str, Any] | None:
-    """Errors of each Nyström layer of a `SequenceClassifier`, on the first of some batches; None without such layers.
+    """Errors of each Nyström layer of a model, on the first of some batches; None without such layers.
 
     What a batch-wide constant covers is measured together: the batch's first group, see `lra.model.groups`.
 
@@ -43,7 +44,7 @@ def measure_approximation(model: nn.Module, batches: Iterable[Batch], device: to
         # The measurement branches on its data, which no compiled graph holds.
         with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
             valid = None if batch.valid is None else batch.valid.to(device)
-            model.eval()(batch.tokens.to(device), valid, packed=False)
+            in_padded_form(model.eval(), batch.tokens.to(device), valid)
     finally:
         for hook in hooks:
             hook.remove()

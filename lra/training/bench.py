@@ -15,7 +15,8 @@ from pytorch_lightning.callbacks import Callback
 from rich.console import Console
 from torch.nn.functional import cross_entropy
 
-from lra.training.counting import clock
+from lra.run_files import METRICS
+from lra.training.counting import synchronized_seconds
 from lra.training.curves import CurveLogger, read_curves
 from lra.training.module import ClassifierModule
 from lra.training.run import Machine, fit, make_trainer
@@ -38,14 +39,14 @@ class Phases:
 
 def bare_step(module: ClassifierModule, optimizer: torch.optim.Optimizer, batch: Batch) -> Phases:
     """One step without the harness, timed."""
-    times = [clock(module.device)]
+    times = [synchronized_seconds(module.device)]
     loss = cross_entropy(module.model(batch.tokens, batch.valid), batch.label)
-    times.append(clock(module.device))
+    times.append(synchronized_seconds(module.device))
     loss.backward()
-    times.append(clock(module.device))
+    times.append(synchronized_seconds(module.device))
     optimizer.step()
     optimizer.zero_grad()
-    times.append(clock(module.device))
+    times.append(synchronized_seconds(module.device))
     return Phases(*(end - start for start, end in pairwise(times)))
 
 
@@ -57,7 +58,7 @@ def harness_steps(
     `of` is the length of the run whose first `steps` + 1 are trained.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    curves = folder / "metrics.csv"
+    curves = folder / METRICS
     fit(
         module,
         datamodule,
@@ -88,9 +89,9 @@ def dev_pass(
     with torch.inference_mode():
         for batch in islice(datamodule.val_dataloader(), batches):
             batch = to_device(batch, device)
-            began = clock(device)
+            began = synchronized_seconds(device)
             module.model(batch.tokens, batch.valid)
-            bare += clock(device) - began
+            bare += synchronized_seconds(device) - began
     module.train()
     return timer.seconds, bare
 
@@ -102,11 +103,11 @@ class _Timer(Callback):
 
     def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
         """Start."""
-        self.seconds = -clock(pl_module.device)
+        self.seconds = -synchronized_seconds(pl_module.device)
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
         """Stop."""
-        self.seconds += clock(pl_module.device)
+        self.seconds += synchronized_seconds(pl_module.device)
 
 
 def to_device(batch: Batch, device: torch.device) -> Batch:
@@ -129,7 +130,7 @@ def batches_of(datamodule: Any, device: torch.device) -> Iterator[Batch]:
 
 
 def profile_step(step: Callable[[], Any], trace: Path, *, rows: int = 20) -> tuple[str, float]:
-    """Profile two runs of `step`: the table of its operators, and the share of its time in products, in [0, 1].
+    """Profile two runs of `step`: the table of its operators, and the fraction of its time in products, in [0, 1].
 
     Writes a Chrome trace (chrome://tracing, ui.perfetto.dev) to `trace`.
     """

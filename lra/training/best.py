@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from lra.files import sha256
-from lra.training.checkpoints import BEST, LAST, read_checkpoint
+from lra.run_files import BEST, LAST
+from lra.training.checkpoints import read_checkpoint
 from lra.types import UserError
 
 NEXT = f"{BEST}.next"
@@ -25,7 +26,7 @@ class Best:
     """The best dev pass of a run so far.
 
     Attributes:
-        accuracy: on the dev split, a share in [0, 1].
+        accuracy: on the dev split, a fraction in [0, 1].
         step: optimizer steps before it.
         sha256: hex digest of the checkpoint with its weights.
     """
@@ -70,7 +71,7 @@ def _holds(path: Path, best: Best) -> bool:
 
 
 def _of_lightnings_callback(folder: Path, callbacks: dict[str, Any]) -> Best | None:
-    """What a run says that was begun when Lightning's ModelCheckpoint kept the best weights."""
+    """The best dev pass of a run of an earlier version, whose weights Lightning's ModelCheckpoint kept."""
     scores = [state["best_model_score"] for key, state in callbacks.items() if key.startswith("ModelCheckpoint")]
     if not scores or scores[0] is None:
         return None

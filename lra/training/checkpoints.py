@@ -15,10 +15,9 @@ import torch
 from lightning_fabric.plugins.io.checkpoint_io import CheckpointIO
 
 from lra.files import replace_bytes
+from lra.run_files import LAST
 from lra.signals import Stopped
 from lra.types import UserError
-
-BEST, LAST = "best.ckpt", "last.ckpt"
 
 
 class WholeCheckpointIO(CheckpointIO):
@@ -46,7 +45,7 @@ def saved_step(path: Path) -> int:
 
 @contextmanager
 def says_what_is_saved(folder: Path, steps: int) -> Iterator[None]:
-    """Work on a run of `steps` steps: a stop of it says what it can go on from."""
+    """Inside this block, the message of a stop also says which of `steps` steps is saved and how to go on."""
     try:
         yield
     except Stopped as stopped:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 ATEN = torch.ops.aten
-# What torch's counter leaves out: products that add in place, and the fused attention of a CPU.
+# What torch's counter leaves out: products that add in place, the fused attention of a CPU, Fourier transforms.
 UNCOUNTED = {
     ATEN.addmm_: lambda out, a, b, **_: 2 * a[0] * a[1] * b[1],
     ATEN.baddbmm_: lambda out, a, b, **_: 2 * a[0] * a[1] * a[2] * b[2],
@@ -23,6 +24,9 @@ UNCOUNTED = {
     ATEN._scaled_dot_product_flash_attention_for_cpu_backward: lambda grad, q, k, *_, **__: _attention_flops(
         q, k, products=5
     ),
+    ATEN._fft_r2c: lambda x, dims, *_, **__: _fft_flops(x, dims),
+    ATEN._fft_c2c: lambda x, dims, *_, **__: 2 * _fft_flops(x, dims),
+    ATEN._fft_c2r: lambda x, dims, _, length, **__: _fft_flops(x, dims, last=length),
 }
 
 
@@ -31,7 +35,7 @@ class Work:
     """What one step does.
 
     Attributes:
-        flops: floating-point operations of its products.
+        flops: floating-point operations of its products, and of its Fourier transforms.
         bytes: read and written by its operators, each operator's tensors counted once; a cache saves some of them.
         operators: how many ran, without views.
     """
@@ -66,6 +70,16 @@ def _attention_flops(q: Any, k: Any, *, products: int) -> int:
     return int(2 * products * batch * heads * length * k[2] * dims)
 
 
+def _fft_flops(shape: Any, dims: Any, *, last: int | None = None) -> int:
+    """5/2 n log₂ n for each transform of n real numbers, half of what Cooley and Tukey need for complex ones.
+
+    `last` is the size of the last transformed dimension, where it is another than the input's.
+    """
+    sizes = list(shape)
+    sizes[dims[-1]] = last or sizes[dims[-1]]
+    return int(2.5 * math.prod(sizes) * math.log2(math.prod(sizes[axis] for axis in dims)))
+
+
 def product_rate(device: torch.device) -> float:
     """FLOP/s of the products that the encoder is made of, at their best: matrices that stay in cache."""
     x, w = torch.randn(2048, 64, device=device), torch.randn(64, 192, device=device)
@@ -86,10 +100,10 @@ def _seconds(function: Callable[[], Any], device: torch.device, *, least: float 
     turns: list[float] = []
     repeats = 1
     while len(turns) < 5:
-        began = clock(device)
+        began = synchronized_seconds(device)
         for _ in range(repeats):
             function()
-        seconds = clock(device) - began
+        seconds = synchronized_seconds(device) - began
         if seconds < least:
             repeats *= 2
         else:
@@ -97,7 +111,7 @@ def _seconds(function: Callable[[], Any], device: torch.device, *, least: float 
     return statistics.median(turns)
 
 
-def clock(device: torch.device) -> float:
+def synchronized_seconds(device: torch.device) -> float:
     """Seconds, read when the device has done what it was told."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)

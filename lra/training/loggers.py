@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pytorch_lightning.loggers import WandbLogger
 
 from lra.files import replace_text
+from lra.run_files import WANDB_ID
 from lra.training.wandb_server import begin_online
 from lra.types import UserError
 
@@ -123,7 +124,7 @@ def wandb_id(folder: Path) -> str:
     Raises:
         UserError: when the file holds something else.
     """
-    path = folder / "wandb_id"
+    path = folder / WANDB_ID
     kept = path.read_text(errors="replace") if path.exists() else ""
     if re.fullmatch(r"[0-9a-f]{0,7}", kept):  # none, or cut short before anything was logged under it
         kept = secrets.token_hex(4)

@@ -132,7 +132,7 @@ class ClassifierModule(pl.LightningModule):
         self._log_eval("dev")
 
     def on_test_epoch_start(self) -> None:
-        """Forget an earlier test."""
+        """Clear the counts of an earlier test."""
         self.correct = []
         self.eval_confusion.reset()
 

@@ -1,7 +1,8 @@
-"""An optimizer from a model: one group of parameters, or groups that a recipe names."""
+"""An optimizer from a model: one group of parameters, or groups that a mixer or a recipe names."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,6 +11,8 @@ from torch import nn
 from torch.optim import Optimizer
 
 from lra.types import UserError
+
+FRACTION = "lr_fraction"
 
 
 def group_parameters(
@@ -20,12 +23,15 @@ def group_parameters(
     Args:
         model: whose parameters are found by name, such as `encoder.blocks.0.mixer.out.bias`.
         make_optimizer: from parameters, or from dictionaries of them; torch's own classes do.
-        groups: by name, each with `match`, a regular expression that is searched in the parameters' names, and with
-            what the optimizer should know for them, such as `weight_decay` or `lr`. A parameter belongs to the first
-            group that matches. Those that none does keep the optimizer's own settings; without groups, all do.
+        groups: by the setting that holds each, such as `recipe.parameter_groups.biases`. Each has `match`, a regular
+            expression that is searched in the parameters' names, and what the optimizer should know for them, such as
+            `weight_decay` or `lr`. In place of `lr`, `lr_fraction` is the rate as a fraction of the optimizer's own. A
+            parameter belongs to the first group that matches. Those that none does keep the optimizer's own settings;
+            without groups, all do.
 
     Raises:
-        UserError: when a group has no `match` or matches nothing, or sets what the optimizer does not have.
+        UserError: when a group has no `match` or matches nothing, sets what the optimizer does not have, or has an
+            `lr_fraction` that is no fraction of a rate.
     """
     if not groups:
         return make_optimizer(model.parameters())
@@ -36,7 +42,7 @@ def group_parameters(
     empty = [name for name in groups if not members[name]]
     if empty:
         pattern = groups[empty[0]]["match"]
-        raise UserError(f"recipe.parameter_groups.{empty[0]}.match={pattern} matches none of the model's parameters")
+        raise UserError(f"{empty[0]}.match={pattern} matches none of the model's parameters")
     rest = [{"params": members[None]}] if members[None] else []
     own = [{**_settings(group), "params": members[name]} for name, group in groups.items()]
     optimizer = make_optimizer([*rest, *own])
@@ -45,18 +51,40 @@ def group_parameters(
         if unknown:
             known = ", ".join(sorted(optimizer.defaults))
             raise UserError(
-                f"recipe.parameter_groups.{name}.{min(unknown)} is not known to {type(optimizer).__name__};"
-                f" it has {known}"
+                f"{name}.{min(unknown)} is not known to {type(optimizer).__name__}; it has {known}, and lr_fraction"
             )
+    for (name, group), made in zip(groups.items(), optimizer.param_groups[len(rest) :], strict=True):
+        if FRACTION in group:
+            made["lr"] = _fraction(name, group) * _rate(name, optimizer)
     return optimizer
 
 
 def _pattern(name: str, group: Mapping[str, Any]) -> str:
-    pattern = group.get("match")
+    pattern = group.get("match") if isinstance(group, Mapping) else None  # a stored configuration may hold anything
     if not isinstance(pattern, str):
-        raise UserError(f'recipe.parameter_groups.{name} needs a match of names, such as match: "bias$"')
+        raise UserError(f'{name} needs a match of names, such as match: "bias$"')
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise UserError(f"{name}.match={pattern} is no regular expression: {error}") from error
     return pattern
 
 
 def _settings(group: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in group.items() if key != "match"}
+    return {key: value for key, value in group.items() if key not in ("match", FRACTION)}
+
+
+def _fraction(name: str, group: Mapping[str, Any]) -> float:
+    fraction = group[FRACTION]
+    if "lr" in group:
+        raise UserError(f"{name} has lr={group['lr']} and {FRACTION}={fraction}; leave one of the two out")
+    if isinstance(fraction, bool) or not isinstance(fraction, int | float) or not 0 < fraction < math.inf:
+        raise UserError(f"{name}.{FRACTION}={fraction} is not a number above 0; type for example {name}.{FRACTION}=0.1")
+    return fraction
+
+
+def _rate(name: str, optimizer: Optimizer) -> float:
+    rate = optimizer.defaults.get("lr")
+    if rate is None:
+        raise UserError(f"{name}.{FRACTION} is of recipe.optimizer.lr, which {type(optimizer).__name__} does not have")
+    return float(rate)

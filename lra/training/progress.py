@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from lra.training.telemetry import Telemetry
 
 
-def clock(seconds: float) -> str:
+def as_duration(seconds: float) -> str:
     """Seconds as `h:mm:ss`."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
@@ -73,7 +73,7 @@ class RunProgress(Callback):
         dev = "" if self._dev_accuracy is None else f"  dev {self._dev_accuracy:.1%}"
         return (
             f"loss {latest['train/loss']:.3f}  accuracy {latest['train/accuracy']:.1%}{dev}"
-            f"  {latest['steps_per_second']:.2f} steps/s  {clock(left)} left"
+            f"  {latest['steps_per_second']:.2f} steps/s  {as_duration(left)} left"
         )
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

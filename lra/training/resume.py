@@ -19,8 +19,8 @@ import torch
 from pytorch_lightning.callbacks import Checkpoint
 
 from lra.files import sha256
+from lra.run_files import BEST, LAST
 from lra.training.best import NEXT, Best
-from lra.training.checkpoints import BEST, LAST
 from lra.training.ranks import gather, place
 
 
@@ -94,7 +94,7 @@ class ResumePoint(Checkpoint):
         return {"train_seconds": self.train_seconds, "best": best, "random": self._random_of_ranks}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take up where the saved run was; the best dev pass was given when this was made."""
+        """Restore the training time and the random states; the constructor has the best dev pass already."""
         self.train_seconds = state_dict["train_seconds"]
         self._random = state_dict["random"][place()]
 

@@ -19,10 +19,11 @@ from pytorch_lightning.plugins.environments import ClusterEnvironment, Lightning
 from pytorch_lightning.utilities import rank_zero_only
 from rich.console import Console
 
+from lra.run_files import LAST
 from lra.signals import check_stopped
 from lra.training.allocator import FreedMemory, is_glibc, keep_freed_memory
 from lra.training.best import best_so_far
-from lra.training.checkpoints import LAST, WholeCheckpointIO, read_checkpoint, saved_step
+from lra.training.checkpoints import WholeCheckpointIO, read_checkpoint, saved_step
 from lra.training.module import ClassifierModule
 from lra.training.progress import RunProgress
 from lra.training.ranks import by_srun, rank
@@ -36,7 +37,15 @@ RANK_STRIDE = 1_000_003  # between the seeds of processes that train together: n
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """Where and how a run computes; the fields are Lightning's Trainer arguments of the same names."""
+    """Where and how a run computes: on this machine.
+
+    Args:
+        accelerator, devices, precision, accumulate_grad_batches: Lightning's Trainer arguments of the same names.
+        threads: CPU threads; None: as many as torch takes by itself.
+
+    Raises:
+        UserError: when a GPU is asked for and none is there, or far more threads than cores.
+    """
 
     accelerator: str
     devices: int
@@ -44,14 +53,24 @@ class Machine:
     accumulate_grad_batches: int
     threads: int | None
 
+    def __post_init__(self) -> None:
+        cores = os.cpu_count() or 1
+        if self.threads and self.threads > THREADS_PER_CORE * cores:
+            raise UserError(
+                f"trainer.threads={self.threads}, but this machine has {cores} cores, and more than {THREADS_PER_CORE}"
+                f" threads a core are no help; type trainer.threads={cores}"
+            )
+        if self.accelerator == "gpu" and not torch.cuda.is_available():
+            raise UserError("trainer=gpu, but no CUDA device is visible to torch; type trainer=cpu, or see: lra doctor")
+
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class TestedRun:
     """What came out of a run that trained to its end.
 
     Attributes:
         test_correct: which test examples it got right, `[examples]` bool in the split's order.
-        confusion: how many test examples of each label (row) were taken for each (column).
+        confusion: the confusion matrix: test examples by true label (row) and predicted label (column).
     """
 
     test_accuracy: float
@@ -79,20 +98,8 @@ def quiet_lightning() -> None:
 
 
 def prepare_machine(machine: Machine) -> None:
-    """Set this process's threads and allocator.
-
-    Raises:
-        UserError: when a GPU is asked for and none is there, or far more threads than cores.
-    """
+    """Set this process's threads and allocator."""
     quiet_lightning()
-    cores = os.cpu_count() or 1
-    if machine.threads and machine.threads > THREADS_PER_CORE * cores:
-        raise UserError(
-            f"trainer.threads={machine.threads}, but this machine has {cores} cores, and more than {THREADS_PER_CORE}"
-            f" threads a core are no help; type trainer.threads={cores}"
-        )
-    if machine.accelerator == "gpu" and not torch.cuda.is_available():
-        raise UserError("trainer=gpu, but no CUDA device is visible to torch; type trainer=cpu, or see: lra doctor")
     if machine.accelerator == "cpu":
         keep_freed_memory()
     if machine.threads:
@@ -100,7 +107,7 @@ def prepare_machine(machine: Machine) -> None:
 
 
 def make_trainer(machine: Machine, *, callbacks: Sequence[Callback] = (), **settings: Any) -> pl.Trainer:
-    """A Lightning Trainer on `machine` that draws nothing and checks nothing by itself."""
+    """A Lightning Trainer on `machine`, without Lightning's progress bar, model summary and sanity check."""
     prepare_machine(machine)
     keeps = machine.accelerator == "cpu" and is_glibc()
     if machine.devices == 1:
@@ -205,7 +212,11 @@ def test(
     machine: Machine,
     loggers: list[Logger],
 ) -> dict[str, float]:
-    """Test the weights in `checkpoint`: `test/accuracy` and `test/loss` over every example."""
+    """Test the weights in `checkpoint`: `test/accuracy` and `test/loss` over every example.
+
+    Raises:
+        UserError: when the checkpoint is damaged, or its weights are of another model.
+    """
     found, wanted = read_checkpoint(checkpoint)["state_dict"], module.state_dict()
     shapes = [{name: tensor.shape for name, tensor in state.items()} for state in (found, wanted)]
     wrong = {name for name, _ in shapes[0].items() ^ shapes[1].items()}
@@ -219,11 +230,11 @@ def test(
     return {name: value.item() for name, value in trainer.callback_metrics.items()}
 
 
-def finish(folder: Path, metrics: dict[str, float], module: ClassifierModule) -> Outcome:
+def finish(folder: Path, metrics: dict[str, float], module: ClassifierModule) -> TestedRun:
     """Gather a run's outcome from its test, of which `module` knows the examples, and from its checkpoints."""
     last, best = read_checkpoint(folder / LAST), best_so_far(folder)
     assert best is not None, "a finished run has had a dev pass"
-    return Outcome(
+    return TestedRun(
         test_accuracy=metrics["test/accuracy"],
         test_loss=metrics["test/loss"],
         test_correct=torch.cat(module.correct).numpy(),

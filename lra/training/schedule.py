@@ -21,7 +21,7 @@ def one_cycle(optimizer: Optimizer, *, steps: int, warmup_fraction: float) -> On
     Args:
         optimizer: whose groups' `lr` are the peaks.
         steps: optimizer steps of the whole run, at least 2: the last one's rate is 0.
-        warmup_fraction: share of `steps` before the peak, in (0, 1).
+        warmup_fraction: fraction of `steps` before the peak, in (0, 1).
 
     Raises:
         UserError: for a fraction outside (0, 1).

@@ -19,7 +19,7 @@ OFFLINE = "type logger.wandb.mode=offline (wandb sync sends it later) or logger.
 def begin_online(
     init: Callable[[Literal["online", "offline"]], Any], folder: Path, *, when_unreachable: Literal["fail", "offline"]
 ) -> Any:
-    """A W&B run that `init` begins and sent while it goes on; offline if it must be and `when_unreachable` lets.
+    """Begin an online W&B run by `init`; an offline one if the server fails and `when_unreachable=offline`.
 
     Raises:
         UserError: when there is no key that the server takes, or no server that begins the run.

@@ -1,6 +1,6 @@
 """Reformer beside its slow twin: rotations, padding, hashes, look-back, and the biases that it does not use.
 
-Each docstring names small bugs that its test catches; test_planted_bugs.py plants them.
+Small bugs that each test must catch stand in planted_bugs.yaml.
 """
 
 from __future__ import annotations
@@ -54,10 +54,6 @@ def compare(fast, twin, valid, *wrt):
 @pytest.mark.parametrize("hashes", [1, 2, 4])
 @pytest.mark.parametrize("form", ["padded", "packed"])
 def test_training_equals_the_slow_twin_with_the_same_rotations(protocol, padded, hashes, form):
-    """Catches `ops/hashed_chunks.py`: `-1].roll(1, dims=2)` → `-1]`
-    `ops/hashed_chunks.py`: `total > own.shape[3]` → `total > 999`
-    `ops/hashed_chunks.py`: `(valid_BL.sum(1) - 1)` → `(valid_BL.sum(1) - 64)`
-    """
     made = backend("reformer", protocol, LENGTH, num_hashes=hashes).train()
     q, k, v, valid = ragged(padded)
     torch.manual_seed(5)
@@ -66,12 +62,9 @@ def test_training_equals_the_slow_twin_with_the_same_rotations(protocol, padded,
     compare(fast, slow(made, q, v, valid, None), valid, q, v)
 
 
-@pytest.mark.parametrize("protocol, step", [("paper", 1), ("clean", 0)])
-def test_evaluation_draws_as_its_switch_says_and_a_pass_repeats(protocol, step):
-    """Catches `attention/reformer.py`: `if self.rotations == "each_call"` → `if self.rotations != "each_call"`
-    `attention/reformer.py`: `self.calls = 0` → `self.calls += 0`
-    """
-    made = backend("reformer", protocol, LENGTH)
+@pytest.mark.parametrize("rotations, step", [("each_call", 1), ("stored_for_evaluation", 0)])
+def test_evaluation_draws_as_its_switch_says_and_a_pass_repeats(rotations, step):
+    made = backend("reformer", "clean", LENGTH, rotations=rotations)
     q, k, v, valid = ragged(10)
     for _ in range(2):
         made.eval()
@@ -81,7 +74,6 @@ def test_evaluation_draws_as_its_switch_says_and_a_pass_repeats(protocol, step):
 
 
 def test_training_draws_new_rotations():
-    """Catches `attention/reformer.py`: `self._draw(None) if self.training` → `self._draw(None) if False`"""
     made = backend("reformer", "clean", 250).train()
     q, k, v, valid = inputs(250)
     assert not made(q, k, v, valid).equal(made(q, k, v, valid))
@@ -89,9 +81,6 @@ def test_training_draws_new_rotations():
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_many_buckets_are_two_rotations_and_equal_the_slow_twin(protocol):
-    """Catches `ops/hashing.py`: `worth *= factor` → `worth *= 1`
-    `ops/hashing.py`: `exponent - exponent // 2` → `exponent // 2`
-    """
     assert bucket_factors(16_384, 64) == [16, 32]
     assert len(bucket_factors(256, 4)) == 2
     made = backend("reformer", protocol, 256, chunk_length=4)
@@ -102,9 +91,6 @@ def test_many_buckets_are_two_rotations_and_equal_the_slow_twin(protocol):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_one_chunk_is_attention_with_unit_keys_but_to_oneself(protocol):
-    """Catches `ops/hashed_chunks.py`: `SELF, PADDING = -1e5` → `SELF, PADDING = -0e5`
-    `ops/hashed_chunks.py`: `* q_BHLE.shape[-1] ** -0.5` → `* 1.0`
-    """
     made = backend("reformer", protocol, 30)
     q, k, v, _ = inputs(30)
     scores = q @ (q / (q.square().sum(-1, keepdim=True) + DIMS * 1e-6).sqrt()).mT
@@ -113,7 +99,6 @@ def test_one_chunk_is_attention_with_unit_keys_but_to_oneself(protocol):
 
 
 def test_the_length_of_the_padding_matters_through_the_look_back_alone():
-    """Catches `attention/reformer.py`: `bucket_factors(dims.max_seq_len` → `bucket_factors(dims.head_dim`"""
     q, k, v, valid = ragged(64)
     longer = [torch.nn.functional.pad(x, (0, 0, 0, 128)) for x in (q, k, v)]
     for look_back, same in (("within_hash", True), ("across_hashes", False)):
@@ -128,10 +113,6 @@ def test_the_length_of_the_padding_matters_through_the_look_back_alone():
 @pytest.mark.parametrize("form", ["padded", "packed"])
 @pytest.mark.parametrize("biases", ["unused", "used"])
 def test_unused_biases_change_nothing_and_get_zeros_as_gradient(form, biases):
-    """Catches `model/self_attention.py`: `weight, self.used_bias())` → `weight, self.bias)`
-    `model/self_attention.py`: `qkv.used_bias(), planes` → `qkv.bias, planes`
-    `attention/reformer.py`: `biases == "used"` → `biases != "used"`
-    """
     made = backend("reformer", "clean", 40, biases=biases)
     dims = MixerDims(width=16, num_heads=HEADS, head_dim=DIMS, max_seq_len=40, dropout=0.0)
     block = EncoderBlock(SelfAttention(dims, made), feed_forward=8, dropout=0.0).double().eval()

@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from lra.cli import MODULES, VERBS, usage
 from tests.house.test_floors import FILES, ROOT
 
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "data_prep/README.md", "docs/performance.md", "docs/protocol.md")
+DOCUMENTS = (
+    *("README.md", "CONTRIBUTING.md", "data_prep/README.md"),
+    *("docs/extending.md", "docs/performance.md", "docs/protocol.md"),
+)
 WORD = r"(?:-m|--[\w-]+(?: job| FOLDER)?|[a-z_./]+=[^\s`'\"]+|plan|run|show|step|model|protocol|data|landmarks|/\S+|…)"
 AMONG_WORDS = re.compile(rf"\blra (?:{'|'.join(VERBS)})(?![\w-])(?: {WORD}(?!\w))*(?!:)")
 

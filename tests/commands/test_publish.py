@@ -56,7 +56,7 @@ def test_a_record_may_not_choose_a_place_on_the_disk(home, other, capsys):
     lay(other / "evil/seed0", record)
     code, _, err = run(capsys, "import", str(other / "evil"))
     assert code == 2
-    assert "'../../elsewhere' is no name for a file or a folder" in err
+    assert "its group=../../elsewhere is no name for a file or a folder" in err
 
 
 def test_publish_appends_what_is_new_and_the_file_can_be_imported(home, other, capsys):

@@ -72,11 +72,11 @@ def test_a_published_file_stays_in_its_folder(home, tmp_path, capsys, name):
     code, _, err = run(capsys, "publish", "run_group=table", f"name='{name}'")
     assert code == 2
     assert err.startswith("lra: name=")
-    assert "such as name=paper_table" in err
+    assert "for example name=paper_table" in err
     assert {path for path in tmp_path.rglob("*")} == before
 
 
-@pytest.mark.parametrize("words, said", [(("",), "import what?"), (("x.jsonl", "into=../evil"), "such as into=table")])
+@pytest.mark.parametrize("words, said", [(("",), "import what?"), (("x.jsonl", "into=../evil"), "example into=table")])
 def test_an_import_says_what_and_where_to(home, tmp_path, capsys, words, said):
     (tmp_path / "x.jsonl").write_text(json.dumps(make_record()) + "\n")
     code, _, err = run(capsys, "import", *words)
@@ -122,6 +122,14 @@ def test_a_run_that_was_begun_here_is_never_mixed(home, capsys, other, file):
     assert [path.name for path in folder.iterdir() if not path.name.endswith("lock")] == [file]
 
 
+def test_a_run_group_in_a_folder_is_imported_into_that_folder(home, tmp_path, capsys):
+    record = make_record(seed=8)
+    record["identity"]["run_group"] = "mine/first"
+    lay(tmp_path / "other/run", record)
+    assert "1 runs imported" in run(capsys, "import", str(tmp_path / "other"))[1]
+    assert list((home / "mine/first").rglob("result.json"))
+
+
 def test_what_is_left_out_does_not_stop_the_others(home, tmp_path, capsys, other):
     record = make_record(seed=7)
     record["identity"]["run_group"] = "../../elsewhere"
@@ -129,7 +137,7 @@ def test_what_is_left_out_does_not_stop_the_others(home, tmp_path, capsys, other
     code, out, _ = run(capsys, "import", str(tmp_path / "other"))
     assert code == 0
     assert "1 runs imported, 0 were here, 1 left out" in out
-    assert "'../../elsewhere' is no name for a file or a folder" in out
+    assert "its group=../../elsewhere is no name for a file or a folder" in out
 
 
 def test_a_stray_word_of_quotes_and_backslashes_is_a_path(home, tmp_path, capsys):

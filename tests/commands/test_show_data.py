@@ -49,9 +49,9 @@ def test_pixels_come_as_a_contact_sheet_too(show, tmp_path):
         assert min(image.size) > 500
 
 
-@pytest.mark.parametrize("protocol, masked", [("paper", True), ("clean", False)])
-def test_black_pixels_are_masked_under_paper_alone(show, protocol, masked):
-    out = show("task=pathfinder", "examples=0", f"protocol={protocol}")
-    share = float(out.split("masked tokens ")[1].split("%")[0])
-    assert (share > 50) == masked
-    assert (share == 0) != masked
+@pytest.mark.parametrize("masked", [True, False])
+def test_black_pixels_are_masked_where_the_switch_says_so(show, masked):
+    out = show("task=pathfinder", "examples=0", f"protocol.pixel_zero_is_padding={masked}".lower())
+    fraction = float(out.split("masked tokens ")[1].split("%")[0])
+    assert (fraction > 50) == masked
+    assert (fraction == 0) != masked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -12,8 +13,9 @@ from rich.console import Console
 from rich.table import Table
 
 from lra.cli import main
-from lra.commands.console import make_console, print_table
-from lra.commands.errors import explain
+from lra.cli_support import streams
+from lra.cli_support.console import make_console, print_table
+from lra.cli_support.errors import explain
 from lra.training.module import NonFiniteLossError
 from tests.conftest import ROOT
 
@@ -115,7 +117,7 @@ sys.exit(main())
 
 @pytest.mark.parametrize(
     "modules",
-    ["lra.cli", "lra.commands.train", "hydra", "lra.commands.errors", "omegaconf", "lra.build", "torch", "rich.text",
+    ["lra.cli", "lra.commands.train", "hydra", "lra.cli_support.errors", "omegaconf", "lra.build", "torch", "rich.text",
      "hydra,rich.console", "lra.paths,rich,rich.text"],
 )  # fmt: skip
 def test_ctrl_c_while_starting_shows_no_traceback(home, modules):
@@ -131,3 +133,16 @@ def test_ctrl_c_while_starting_shows_no_traceback(home, modules):
     assert done.returncode in (130, -signal.SIGINT), done.stderr
     assert "Traceback" not in done.stderr
     assert done.stderr in ("", "lra: interrupted\n")
+
+
+def test_a_terminal_that_has_hung_up_is_no_trouble():
+    """Writing to it is an error; a broken disk under a file of output stays one."""
+    ours, theirs = pty.openpty()
+    stream = streams._PipeProof(theirs, "w", closefd=False)
+    assert stream.write(b"heard\n") == 6
+    os.close(ours)
+    assert stream.write(b"not heard\n") == 10
+    assert os.fstat(theirs).st_rdev == os.stat(os.devnull).st_rdev
+    with pytest.raises(OSError, match="No space"):
+        streams._PipeProof("/dev/full", "w").write(b"x")
+    os.close(theirs)

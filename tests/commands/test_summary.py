@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import io
 
-from lra.commands.summary import verdict
-from lra.results.reference import PAPER_STEPS
-from tests.results.records import make_record, with_setting
+import pytest
+from rich.console import Console
+
+from lra.cli_support.summary import print_curve, verdict
+from tests.results.records import PAPER_STEPS, make_record, with_setting
 from tests.test_conf import STEPS
 
 
@@ -23,7 +25,7 @@ def record(dev_split=None, **changes):
         ({"accuracy": 0.16}, "does not beat the majority class: -1.0 points"),
         ({"accuracy": 0.20}, "beats the majority class by 3.0 points (one standard error of this test: 0.9 points)"),
         ({"steps": 300}, "Not the paper's settings, so not comparable with its accuracy: recipe.steps=300 for 5000."),
-        ({"origin": "stand-in"}, "only stand in for listops"),
+        ({"origin": "stand-in"}, "invented stand-in, not those of listops"),
         ({"size": "tiny"}, "This is size=tiny, not the benchmark"),
         ({"dev_split": "test"}, "chosen on the test split"),
     ],
@@ -32,6 +34,20 @@ def test_the_verdict(changes, line):
     assert line in verdict(record(**changes))
     if set(changes) - {"accuracy", "dev_split"}:
         assert "Against the paper" not in verdict(record(**changes))
+
+
+@pytest.mark.parametrize("passes, lines", [(2, 0), (3, 3), (10, 10), (100, 10)])
+def test_the_curve_has_a_bar_for_each_dev_pass_but_no_more_than_fit(passes, lines, tmp_path):
+    rows = [f"{step},{step / 1000}" for step in range(1, passes + 1)]
+    (tmp_path / "metrics.csv").write_text("\n".join(["step,dev/accuracy", *rows]) + "\n")
+    console = Console(width=60, file=io.StringIO())
+    print_curve(console, tmp_path)
+    shown = console.file.getvalue().splitlines()
+    assert len(shown) == lines
+    if lines:
+        steps = [int(line.split()[3]) for line in shown]
+        assert (steps[0], steps[-1]) == (1, passes)
+        assert [line.count("█") for line in shown] == pytest.approx([30 * step / passes for step in steps], abs=1)
 
 
 def test_the_papers_steps_are_those_of_its_recipes():

@@ -84,6 +84,12 @@ def test_show_is_of_what_was_asked_for(published, capsys):
     assert "No record yet" in run(capsys, "show", "run_group=published", "task=text")[1]
 
 
+def test_show_says_what_is_of_another_size_or_protocol(published, capsys):
+    _, out, _ = run(capsys, "show", "run_group=published", "size=tiny")
+    assert "left out: 3 of size=full protocol=paper" in out
+    assert "left out" not in run(capsys, "show", "run_group=published")[1]
+
+
 @pytest.mark.parametrize(
     "words, said",
     [

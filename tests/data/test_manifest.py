@@ -131,3 +131,9 @@ def test_a_number_that_points_outside_is_found_on_opening(store, array, place, v
     spoil(store, array, place, value)
     with pytest.raises(UserError, match=f"{line}.*lra prepare task=listops size=full force=true"):
         open_store(store, SPEC)
+
+
+def test_a_store_that_calls_its_data_altered_is_of_unverified_data(store):
+    path = store / MANIFEST
+    path.write_text(json.dumps({**json.loads(path.read_text()), "origin": "altered"}))
+    assert read_manifest(store)["origin"] == "unverified"

@@ -41,10 +41,10 @@ def test_other_counts_are_a_stand_in_when_the_user_takes_them(prepare, files):
     assert [len(split) for split in splits.values()] == [256, 32, 20], "no more than the size's, evenly spread"
 
 
-def test_the_benchmarks_counts_are_altered(prepare, files, monkeypatch):
+def test_the_benchmarks_counts_are_unverified(prepare, files, monkeypatch):
     monkeypatch.setattr(source, "BENCHMARK", {"train": 300, "dev": 40, "test": 20})
     manifest, _ = prepare("listops", f"source={files(300, 40, 20)}")
-    assert manifest["origin"] == "altered"
+    assert manifest["origin"] == "unverified"
     assert set(manifest["source"]["files"]) == set(tsv.FILES.values())
 
 

@@ -62,9 +62,9 @@ def test_the_archive_gives_the_same(prepare, tmp_path):
     assert packed["arrays"] == wanted["arrays"]
 
 
-def test_the_benchmarks_counts_are_altered_since_no_hash_is_published(prepare, tmp_path, monkeypatch):
+def test_the_benchmarks_counts_are_unverified_since_no_hash_is_published(prepare, tmp_path, monkeypatch):
     monkeypatch.setattr(retrieval_source, "BENCHMARK", {"train": 3, "dev": 1, "test": 2})
-    assert prepare("retrieval", f"source={folder(tmp_path)}")[0]["origin"] == "altered"
+    assert prepare("retrieval", f"source={folder(tmp_path)}")[0]["origin"] == "unverified"
 
 
 @pytest.mark.parametrize(

@@ -60,9 +60,9 @@ def test_the_published_archive_is_official(prepare, imdb, monkeypatch):
     assert manifest["source"]["sha256"] == sha256(imdb)
 
 
-def test_the_benchmarks_counts_under_another_hash_are_altered(prepare, imdb, monkeypatch):
+def test_the_benchmarks_counts_under_another_hash_are_unverified(prepare, imdb, monkeypatch):
     monkeypatch.setattr(text_source, "BENCHMARK", {"train": 2, "test": 2})
-    assert prepare("text", f"source={imdb}", "verify=false")[0]["origin"] == "altered"
+    assert prepare("text", f"source={imdb}", "verify=false")[0]["origin"] == "unverified"
 
 
 def test_auto_finds_an_archive_in_the_folders(prepare, imdb, tmp_path):

@@ -10,6 +10,7 @@ import pytest
 
 from lra.cli import main
 from lra.data.manifest import SPLITS
+from lra.results.reading import parse_record
 from lra.results.reference import paper_accuracy
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,11 +45,11 @@ def test_the_rows_of_the_data_are_their_manifests():
 def test_the_accuracies_of_shortened_runs_are_their_records():
     text = (ROOT / "README.md").read_text()
     lines = (ROOT / "runs/published/shortened.jsonl").read_text().splitlines()
-    for record in map(json.loads, lines):
+    for record in (parse_record(line, "shortened.jsonl") for line in lines):
         identity, outcome = record["identity"], record["outcome"]
         cells = (
             f"`{identity['task']}`",
-            f"`{identity['attention']}`, `{identity['protocol']['name']}`",
+            f"`{identity['attention']}`, `{identity['protocol']}`",
             str(outcome["steps"]),
             f"{100 * outcome['test_accuracy']:.2f} %",
             f"{100 * outcome['majority_rate']:.2f} %",

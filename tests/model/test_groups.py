@@ -1,6 +1,6 @@
 """What an attention takes over a batch, it takes over a group of sequences: one document's side, so many examples.
 
-Each docstring names small bugs that its test catches; tests/attention/test_planted_bugs.py plants them.
+Small bugs that each test must catch stand in tests/attention/planted_bugs.yaml.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ def pooled(model, tokens, valid, *, packed: bool):
 
 @pytest.mark.parametrize("packed", [True, False])
 def test_a_pair_is_what_the_paper_wrote_whose_documents_go_through_in_turn(packed):
-    """Catches `model/groups.py`: `1 if self.sides` → `2 if self.sides`"""
     model = model_of("task=retrieval", "protocol=paper")
     plain = PlainClassifier(vocab=512, length=256, classes=2, sequences=2, dropout=0.0).double()
     plain.take_weights(model)
@@ -60,7 +59,6 @@ def test_a_pair_is_what_the_paper_wrote_whose_documents_go_through_in_turn(packe
 @pytest.mark.parametrize("attention", BATCH_WIDE)
 @pytest.mark.parametrize("packed", [True, False])
 def test_second_documents_reach_the_first_only_when_sides_are_together(attention, packed, sides):
-    """Catches `model/groups.py`: `self.sides == "separate"` → `self.sides != "separate"`"""
     model = model_of(
         "task=retrieval", f"attention={attention}", "protocol=paper", f"protocol.batch_constant_sides={sides}"
     )
@@ -75,7 +73,6 @@ def test_second_documents_reach_the_first_only_when_sides_are_together(attention
 @pytest.mark.parametrize("attention", BATCH_WIDE)
 @pytest.mark.parametrize("packed", [True, False])
 def test_a_batch_is_its_groups_one_after_the_other(attention, packed, examples):
-    """Catches `model/groups.py`: `self.examples or batch` → `batch`"""
     model = model_of(
         "task=image", f"attention={attention}", "protocol=paper", f"protocol.batch_constant_examples={examples}"
     )
@@ -89,10 +86,7 @@ def test_a_batch_is_its_groups_one_after_the_other(attention, packed, examples):
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("packed", [True, False])
 def test_rotations_of_reformer_are_drawn_for_each_group(packed, training):
-    """Each side of each part has its own, in the released code's order: a part's first documents, then its second ones.
-
-    Catches `attention/reformer.py`: `return self.rotations == "each_call"` → `return False`
-    """
+    """Each side of each part has its own, in the released code's order: first documents of a part, then its second."""
     words = ("task=retrieval", "attention=reformer", "protocol=paper", "protocol.batch_constant_examples=2")
     model = model_of(*words)
     tokens = torch.randint(1, 257, (1, 1, 256)).expand(4, 2, -1)  # only rotations tell these eight documents apart
@@ -112,7 +106,6 @@ def test_rotations_of_reformer_are_drawn_for_each_group(packed, training):
 
 
 def test_what_takes_nothing_over_a_batch_goes_through_at_once():
-    """Catches `model/classifier.py`: `if self.encoder.batch_wide` → `if True`"""
     for words in (
         ["protocol=clean"],
         ["attention=full"],
@@ -135,6 +128,5 @@ def test_what_takes_nothing_over_a_batch_goes_through_at_once():
     ],
 )
 def test_a_wrong_group_says_what_would_be_right(settings, word):
-    """Catches `model/groups.py`: `self.examples < 1` → `self.examples < 0`"""
     with pytest.raises(UserError, match=word):
         BatchGroups(**settings)

@@ -17,7 +17,8 @@ def batch_of(task: str, protocol: str):
     tokens = torch.randint(1, 16, (5, TASKS[task], 256))
     if task == "pathfinder":
         tokens[torch.rand(tokens.shape) < 0.6] = 0
-        return tokens, tokens != 0 if protocol == "paper" else None
+        masks = config.load_config("train", [f"task={task}", f"protocol={protocol}"]).task.mask_zero
+        return tokens, tokens != 0 if masks else None
     ends = torch.tensor([256, 200, 70, 30, 0])[:, None, None].expand(-1, TASKS[task], -1)
     tokens[torch.arange(256) >= ends] = 0
     return tokens, tokens != 0

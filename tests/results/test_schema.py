@@ -14,7 +14,7 @@ from lra.results.collect import collect
 from lra.results.reading import NewerRecordError, parse_record, validated
 from lra.types import UserError
 from tests.conftest import ROOT
-from tests.results.records import as_version_1, make_record
+from tests.results.records import as_version_1, as_version_2, make_record
 
 OPTIONAL = {
     "outcome.test_correct", "outcome.confusion", "outcome.test_loss", "approximation", "approximation.sequences",
@@ -84,7 +84,8 @@ def damages(record):
 
 
 CASES = [
-    *((f"2 {name}", record) for name, record in damages(whole())),
+    *((f"3 {name}", record) for name, record in damages(whole())),
+    *((f"2 {name}", record) for name, record in damages(as_version_2(whole()))),
     *((f"1 {name}", record) for name, record in damages(as_version_1(whole()))),
 ]
 
@@ -148,9 +149,9 @@ def test_the_good_ones_beside_them_are_shown_by_every_verb(home, tmp_path, capsy
         ('{"a": 1e999}', "is not JSON"),
         ('{"a": "\\ud800"}', "is not JSON"),
         ("[" * 30 + "]" * 30, "nested deeper than 20"),
-        ("3", "is not a record of schema version 1 to 2"),
-        ('{"schema_version": true}', "is not a record of schema version 1 to 2"),
-        ('{"schema_version": 0}', "is not a record of schema version 1 to 2"),
+        ("3", "is not a record of schema version 1 to 3"),
+        ('{"schema_version": true}', "is not a record of schema version 1 to 3"),
+        ('{"schema_version": 0}', "is not a record of schema version 1 to 3"),
     ],
 )
 def test_what_is_not_json_or_no_record(text, said):
@@ -161,8 +162,8 @@ def test_what_is_not_json_or_no_record(text, said):
 
 
 def test_a_record_of_a_later_version_is_told_from_a_broken_one():
-    with pytest.raises(NewerRecordError, match="schema version 3, of a later lra"):
-        validated({**make_record(), "schema_version": 3}, "x")
+    with pytest.raises(NewerRecordError, match="schema version 4, of a later lra"):
+        validated({**make_record(), "schema_version": 4}, "x")
 
 
 @pytest.mark.parametrize(
@@ -201,7 +202,7 @@ def test_fields_of_later_versions_are_kept_and_not_looked_at():
 def test_version_1_is_read_and_nothing_is_filled_in(without):
     new = make_record()
     record = validated(as_version_1(new, without=without), "x")
-    assert (record["schema_version"], record["migrated_from"]) == (2, 1)
+    assert (record["schema_version"], record["migrated_from"]) == (3, 1)
     settings = record["settings"]
     assert "model" not in settings
     assert settings["trainer"] == {"precision": "32-true"}
@@ -211,6 +212,28 @@ def test_version_1_is_read_and_nothing_is_filled_in(without):
     assert ("data" in settings["task"]) == ("provenance.data_settings" not in without)
     assert ("dev_split" in settings["task"]) == ("identity.dev_split" not in without)
     assert validated(json.loads(json.dumps(record)), "x") == record, "and written again it is the same"
+
+
+@pytest.mark.parametrize(
+    "before, origin", [("altered", "unverified"), ("official", "official"), ("stand-in", "stand-in")]
+)
+@pytest.mark.parametrize("older, version", [(as_version_1, 1), (as_version_2, 2)])
+def test_data_that_an_older_version_called_altered_are_unverified(older, version, before, origin):
+    old = older(make_record(origin=before))
+    record = validated(old, "x")
+    assert record["provenance"]["data_origin"] == origin
+    assert (record["schema_version"], record["migrated_from"]) == (3, version)
+    assert old["provenance"]["data_origin"] == before, "what was read is left as it is"
+    assert validated(json.loads(json.dumps(record)), "x") == record, "and written again it is the same"
+
+
+def test_version_2_keeps_its_hash_and_the_word_of_today_is_none_of_its_own():
+    record = as_version_2(make_record())
+    record["provenance"]["config_hash"] = "0" * 8
+    with pytest.raises(UserError, match="is not that of settings"):
+        validated(record, "x")
+    with pytest.raises(UserError, match="data_origin='altered'"):
+        validated(make_record(origin="altered"), "x")
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "runs/published").glob("*.jsonl")), ids=lambda path: path.stem)

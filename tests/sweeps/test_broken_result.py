@@ -23,7 +23,7 @@ def test_it_is_named_moved_aside_and_run_again(tmp_path, capsys, content):
         cell.folder.mkdir()
         result.write_bytes(content)
     assert not cell.finished
-    assert runner.outcome_of([cell]).finished == 0
+    assert runner.sweep_state([cell]).finished == 0
     runner.run_missing([cell], Console(width=1000))
     assert log(tmp_path) == ["begun a", "done a"]
     assert cell.finished
@@ -44,7 +44,7 @@ def test_a_second_broken_one_does_not_take_the_place_of_the_first(tmp_path):
 def test_a_record_of_a_later_version_is_a_result_and_stays(tmp_path):
     (cell,) = make_cells(tmp_path, "a")
     cell.folder.mkdir()
-    (cell.folder / "result.json").write_text(json.dumps({"schema_version": 3}))
+    (cell.folder / "result.json").write_text(json.dumps({"schema_version": 4}))
     runner.run_missing([cell], Console())
     assert not (tmp_path / "log").exists()
     assert (cell.folder / "result.json").exists()

@@ -7,15 +7,16 @@ import json
 import pytest
 from rich.console import Console
 
+from lra.run_files import FAILED
 from lra.sweeps import runner
-from lra.sweeps.failure import FILE, read_failure, write_failure
+from lra.sweeps.failure import read_failure, write_failure
 from tests.sweeps.test_runner import _stand_in, log, make_cells  # noqa: F401  (the training's stand-in)
 
 
 def test_a_mark_of_a_clock_that_is_ahead_does_not_block_its_cell(tmp_path):
     (cell,) = make_cells(tmp_path, "a")
     cell.folder.mkdir()
-    (cell.folder / FILE).write_text(json.dumps({"error": "of another machine", "at": 9e12}))
+    (cell.folder / FAILED).write_text(json.dumps({"error": "of another machine", "at": 9e12}))
     runner.run_missing([cell], Console())
     assert log(tmp_path) == ["begun a", "done a"]
 
@@ -42,11 +43,11 @@ def test_a_damaged_mark_is_a_failure_that_says_so(tmp_path, content):
     (cell,) = make_cells(tmp_path, "a")
     cell.folder.mkdir()
     if content is None:
-        (cell.folder / FILE).mkdir()
+        (cell.folder / FAILED).mkdir()
     else:
-        (cell.folder / FILE).write_bytes(content)
+        (cell.folder / FAILED).write_bytes(content)
     assert "cannot be read" in read_failure(cell.folder).error
-    assert "cannot be read" in runner.outcome_of([cell]).failed[cell.folder]
+    assert "cannot be read" in runner.sweep_state([cell]).failed[cell.folder]
     runner.run_missing([cell], Console())
     assert log(tmp_path) == ["begun a", "done a"]
     assert read_failure(cell.folder) is None

@@ -96,7 +96,7 @@ def test_what_is_missing_is_run_and_only_that(tmp_path, capsys):
     runner.run_missing(cells, Console())
     assert log(tmp_path) == ["begun a", "done a", "begun c", "done c"]
     assert "3 of 3  a cell  about 0:0" in capsys.readouterr().out
-    assert runner.outcome_of(cells) == runner.Outcome(finished=3, failed={})
+    assert runner.sweep_state(cells) == runner.SweepState(finished=3, failed={})
 
 
 def test_a_failing_cell_is_noted_does_not_stop_the_others_and_is_tried_again_next_time(tmp_path):
@@ -105,7 +105,7 @@ def test_a_failing_cell_is_noted_does_not_stop_the_others_and_is_tried_again_nex
     cells = make_cells(tmp_path, ["bad", "killed", "good"])
     for tries in (1, 2):
         runner.run_missing(cells, Console())
-        outcome = runner.outcome_of(cells)
+        outcome = runner.sweep_state(cells)
         assert outcome.finished == 1
         assert outcome.failed[tmp_path / "bad"] == "nothing will come of this"
         assert outcome.failed[tmp_path / "killed"] == "killed by SIGKILL: out of memory?"

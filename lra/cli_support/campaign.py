@@ -1,0 +1,150 @@
+"""What the verbs over many runs share: their words, their cells, planning, running what is missing, showing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lra.types import UserError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+    from rich.console import Console
+
+    from lra.results.schema import Record
+    from lra.sweeps.grid import Cell
+    from lra.sweeps.runner import SweepState
+
+ACTIONS = ("plan", "run", "show")
+FORMATS = ("terminal", "markdown", "csv", "latex", "wandb")
+
+
+class Campaign:
+    """One call of `lra table`, `lra sweep` or `lra compare`.
+
+    Args:
+        verb: which of them; `conf/VERB.yaml` has its own settings.
+        words: what was typed after it. The first may be an action; its own settings, `hydra/launcher=` and
+            `hydra.launcher.` settings are taken out, the rest goes to every run.
+        beside: name of a second sweep whose cells are added. It gets the same words, except those about the
+            attention.
+
+    Raises:
+        UserError: for a word that is wrong.
+    """
+
+    def __init__(self, verb: str, words: Sequence[str], *, beside: str | None = None):
+        from lra.cli_support.out_file import check_out
+        from lra.cli_support.overrides import check
+        from lra.cli_support.settings import check_settings
+        from lra.config import load_config
+        from lra.results.reference import REFERENCES
+        from lra.sweeps.grid import make_cells, sweep_names
+
+        words = list(words)
+        own = [f"what={words.pop(0)}"] if words and "=" not in words[0] and not words[0].startswith("-") else []
+        flag = next((word for word in words if word.startswith("-")), None)
+        if flag:
+            raise UserError(f"{flag} is not needed: several values multiply by themselves, as in seed=0,1,2")
+        known = set(load_config(verb))
+        chosen = [word.removeprefix("sweep=") for word in words if word.startswith("sweep=")]  # a group's name too
+        words = [word for word in words if not word.startswith("sweep=")]
+        own += [word for word in words if word.split("=")[0] in known]
+        self.launcher = [word for word in words if word.lstrip("+").startswith(("hydra/", "hydra."))]
+        self.words = [word for word in words if word not in own and word not in self.launcher]
+        own = check(verb, own, sweep=False)
+        self.words = check("train", self.words, sweep=True)
+        self.verb = verb
+        self.troubles: list[str] = []
+        self.settings: DictConfig = load_config(verb, own)
+        if chosen:
+            self.settings.sweep = chosen[-1]
+        if self.settings.sweep not in sweep_names():
+            raise UserError(f"sweep={self.settings.sweep} is not known; choose one of {', '.join(sweep_names())}")
+        if self.settings.what not in ACTIONS:
+            raise UserError(f"{self.settings.what!r} is no action; type: lra {verb} {'|'.join(ACTIONS)}")
+        check_settings(self.settings)
+        if self.settings.format not in FORMATS:
+            raise UserError(f"format={self.settings.format} is not known; choose one of {', '.join(FORMATS)}")
+        check_out(self.settings.out, "table.md")
+        reference = self.settings.get("reference", "paper")
+        if reference not in REFERENCES:
+            raise UserError(f"reference={reference} is not known; choose one of {', '.join(REFERENCES)}")
+        self.sweeps = {self.settings.sweep: self.words}
+        if beside is not None:
+            self.sweeps[beside] = [word for word in self.words if not word.startswith("attention")]
+        self.cells: list[Cell] = [cell for sweep, typed in self.sweeps.items() for cell in make_cells(sweep, typed)]
+        for cell in self.cells[:1] if self.settings.what == "show" else self.cells:  # records are shown, nothing is run
+            check_settings(cell.cfg)
+
+    @property
+    def group(self) -> Path:
+        """The cells' run group: a folder of runs, or a file of published records."""
+        cfg = self.cells[0].cfg
+        return Path(cfg.paths.runs) / str(cfg.run_group)
+
+    def figure(self, name: str, draw: Callable[[Path], Path]) -> list[Path]:
+        """Draw a figure beside the records, if a terminal or W&B shows the table: other formats are text alone."""
+        if self.settings.format not in ("terminal", "wandb"):
+            return []
+        folder, prefix = (self.group.parent, f"{self.group.stem}-") if self.group.is_file() else (self.group, "")
+        return [draw(folder / f"{prefix}{name}.png")]
+
+    def run(self, console: Console) -> SweepState:
+        """Run what is missing; with `workers=` in as many processes, through a Hydra launcher."""
+        from lra.cli_support.workers import start_workers
+        from lra.signals import Stopped
+        from lra.sweeps.runner import run_missing, sweep_state
+
+        try:
+            if self.settings.workers == 1 and not self.launcher:
+                run_missing(self.cells, console)
+            else:
+                for sweep, typed in self.sweeps.items():
+                    start_workers(sweep, typed, self.settings.workers, self.launcher, console)
+        except Stopped as stopped:
+            done = f"{sweep_state(self.cells).finished} of {len(self.cells)} cells are finished"
+            stopped.kept = f"{done}. The same command goes on from there."
+            raise
+        return sweep_state(self.cells)
+
+    def records(self) -> list[Record]:
+        """Valid records of the run group, of this protocol and size, and of what was typed.
+
+        `task=` and `seed=` choose among them, and so do `attention=`, `mixer=` and `model=`, which name the rows.
+        What had to be left out is in `troubles`.
+        """
+        from lra.results.collect import collect
+
+        found = collect(self.group)
+        self.troubles = [*found.troubles, *self._of_another_kind(found.records)]
+        return [record for record in found.records if self._asked_for(record)]
+
+    def _of_another_kind(self, records: list[Record]) -> list[str]:
+        """A line for each size and protocol of the group that this table does not show."""
+        shown = (self.cells[0].cfg.size.name, self.cells[0].cfg.protocol.name)
+        from lra.results.text import visible
+
+        kinds = Counter((record["identity"]["size"], record["identity"]["protocol"]) for record in records)
+        return [
+            visible(f"left out: {count} of size={size} protocol={protocol}; to see them type these two words")
+            for (size, protocol), count in sorted(kinds.items())
+            if (size, protocol) != shown
+        ]
+
+    def _asked_for(self, record: Record) -> bool:
+        from lra.sweeps.grid import METHOD
+
+        identity, cfg = record["identity"], self.cells[0].cfg
+        if (identity["protocol"], identity["size"]) != (cfg.protocol.name, cfg.size.name):
+            return False
+        said: dict[str, Any] = {**identity}
+        keys = {word.split("=")[0] for word in self.words}
+        typed = {"attention" if key in METHOD else key for key in keys} & {"task", "attention", "seed"}
+        return all(str(said[key]) in {cell.choice(key) for cell in self.cells} for key in typed)
+
+    def tasks(self) -> list[str]:
+        """The cells' tasks, in their order."""
+        return list(dict.fromkeys(cell.choice("task") for cell in self.cells))

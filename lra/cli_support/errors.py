@@ -1,0 +1,78 @@
+"""Errors: one line that says what went wrong and what to type."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+
+import yaml
+from hydra.errors import InstantiationException
+from omegaconf.errors import OmegaConfBaseException
+
+from lra.cli_support.targets import target_line
+from lra.training.memory import is_out_of_memory
+from lra.types import UserError
+
+FOLDER_TROUBLE = {
+    errno.ENOSPC: "no space is left",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EACCES: "the folder cannot be written",
+    errno.EPERM: "the folder cannot be written",
+    errno.EROFS: "the folder is read-only",
+    errno.ENOTDIR: "a file is where a folder should be",
+    errno.EEXIST: "a file is where a folder should be",
+    errno.ENOENT: "there is no such file or folder, and it cannot be made",
+}
+TARGET_TROUBLE = re.compile(r"Error locating target '([^']+)'")
+NO_SPACE = "No space left on device"
+
+
+def explain(error: BaseException) -> str:
+    """The line a user reads: what is wrong and what to type; a fault of ours says how to see where."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error.__cause__, UserError):  # of a constructor that Hydra has called
+        return str(error.__cause__)
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"{mark.name} cannot be read as YAML: line {mark.line + 1}, {error.problem}"
+    target = TARGET_TROUBLE.search(str(error))
+    if isinstance(error, InstantiationException) and target:
+        return target_line(target[1])
+    if isinstance(error, OmegaConfBaseException) or type(error).__module__.startswith("hydra."):
+        return _first_lines(error)
+    if isinstance(error, OSError) and error.errno in FOLDER_TROUBLE:
+        place = error.filename2 or error.filename  # of a copy: where it goes
+        if isinstance(error, PermissionError) and place and not _can_be_read(place):
+            return f"cannot be read: {place}; allow it with: chmod u+rX {place}, or name another file"
+        return _folder_line(FOLDER_TROUBLE[error.errno] + (f" at {place}" if place else ""))
+    if isinstance(error, RuntimeError) and NO_SPACE in str(error):  # array_record's way to say it
+        return _folder_line(f"{FOLDER_TROUBLE[errno.ENOSPC]} for the TFDS dataset")
+    if is_out_of_memory(error):
+        return (
+            "out of memory; what was there before is kept. Smaller batches for a look at the model: size=tiny;"
+            " a run's own batch in parts: trainer.accumulate_grad_batches=4"
+        )
+    return f"{type(error).__name__}: {error} (not foreseen; LRA_DEBUG=1 in front of the command shows where)"
+
+
+def _can_be_read(place: str) -> bool:
+    """Whether reading is allowed there; the system's error is the same for reading and for writing."""
+    try:
+        os.close(os.open(place, os.O_RDONLY | os.O_NONBLOCK))
+    except OSError as error:
+        return not isinstance(error, PermissionError)
+    return True
+
+
+def _folder_line(trouble: str) -> str:
+    return (
+        f"{trouble}; what was there before is kept. lra doctor names the folders;"
+        " others: export LRA_DATA_DIR=… or LRA_RUNS_DIR=…"
+    )
+
+
+def _first_lines(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines()]
+    return " ".join(line for line in lines if line and not line.startswith(("full_key:", "object_type=")))

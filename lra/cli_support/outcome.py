@@ -1,0 +1,115 @@
+"""What a run leaves behind: the data it began with, its learning curve, its record."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from lra import build, config
+from lra.files import replace_text
+from lra.results.correctness import pack_correct
+from lra.results.machine import git_commit, versions
+from lra.results.paper import beside
+from lra.results.plots import learning_curve
+from lra.results.reading import validated
+from lra.results.record import write_record
+from lra.results.schema import SCHEMA_VERSION, Record
+from lra.run_files import CURVE, DATA, LAST, RESULT, WANDB_ID
+from lra.types import UserError
+
+
+def check_same_data(folder: Path, data_sha256: dict[str, str]) -> None:
+    """Refuse to go on with a run on other data than it began with; note the data of one that begins.
+
+    Raises:
+        UserError: when the store was made anew since, or the note cannot be read.
+    """
+    path = folder / DATA
+    if not path.exists() or not (folder / LAST).exists():  # there is nothing to go on from
+        replace_text(path, json.dumps(data_sha256, indent=2) + "\n")
+        return
+    try:
+        began_with = json.loads(path.read_text())
+    except ValueError as error:
+        raise UserError(
+            f"{path} is damaged, so what data the run began with is unknown; if it was today's, delete that file,"
+            f" else move {folder} away"
+        ) from error
+    if began_with != data_sha256:
+        raise UserError(
+            f"the data changed since {folder} was begun; bring the old store back, or move that folder away"
+        )
+
+
+def write_result(
+    cfg: DictConfig,
+    folder: Path,
+    outcome: Any,
+    datamodule: Any,
+    parameters: int,
+    approximation: dict[str, Any] | None,
+    curves: list[dict[str, float]],
+) -> Record:
+    """Write the learning curve, then `result.json`; returns the record.
+
+    `approximation` is what `measure_approximation` found, in a section of its own.
+    """
+    majority = datamodule.majority_rate("test")
+    record = validated(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "identity": {
+                "task": cfg.task.name,
+                "attention": config.method_name(cfg),
+                "protocol": cfg.protocol.name,
+                "size": cfg.size.name,
+                "seed": cfg.seed,
+                "run_group": str(cfg.run_group),
+            },
+            "settings": config.settings(cfg),
+            "outcome": {
+                "test_accuracy": outcome.test_accuracy,
+                "test_loss": outcome.test_loss,
+                "test_correct": pack_correct(outcome.test_correct),
+                "confusion": outcome.confusion,
+                "test_examples": datamodule.num_examples("test"),
+                "train_examples": datamodule.num_examples("train"),
+                "dev_examples": datamodule.num_examples("dev"),
+                "best_dev_accuracy": outcome.best_dev_accuracy,
+                "best_step": outcome.best_step,
+                "steps": cfg.recipe.steps,
+                "majority_rate": majority,
+            },
+            "cost": {
+                "parameters": parameters,
+                "train_seconds": outcome.train_seconds,
+                "steps_per_second": cfg.recipe.steps / outcome.train_seconds,
+                "peak_memory_bytes": outcome.peak_memory_bytes,
+                "device": build.device_name(cfg),
+            },
+            **({} if approximation is None else {"approximation": approximation}),
+            "provenance": {
+                "git_commit": git_commit(),
+                "config_hash": config.config_hash(cfg),
+                "data_sha256": datamodule.data_sha256,
+                "data_origin": datamodule.origin,
+                "data_check": "sha256" if cfg.check else "structure",
+                "versions": versions(),
+                "wandb_id": (folder / WANDB_ID).read_text() if (folder / WANDB_ID).exists() else None,
+                "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            },
+        },
+        folder / RESULT,
+    )
+    learning_curve(
+        curves,
+        folder / CURVE,
+        title=f"{cfg.task.name} / {config.method_name(cfg)}, {cfg.protocol.name}, {cfg.size.name}, seed {cfg.seed}",
+        majority_rate=majority,
+        paper_accuracy=beside(record, "paper"),
+    )
+    return write_record(folder, record)

@@ -1,0 +1,96 @@
+"""Output of tables: to a terminal, into a file, or to W&B."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lra.types import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lra.cli_support.campaign import Campaign
+    from lra.results.schema import Record
+    from lra.results.tables import TextTable
+
+    Draw = Callable[[Path], Path]
+    Make = Callable[[list[Record], str], tuple[TextTable, Draw | None]]
+
+
+def write_tasks(campaign: Campaign, console: Console, kind: str, make: Make) -> None:
+    """Show a table and a figure, called `KIND-TASK`, for every task.
+
+    `make` gets a task's records and a title; it gives the table, and what draws the figure (None: nothing to draw).
+    """
+    from lra.results.provenance import provenance_notes
+    from lra.results.titles import title_of
+
+    records = campaign.records()
+    for task in campaign.tasks():
+        mine = [one for one in records if one["identity"]["task"] == task]
+        table, draw = make(mine, title_of(task, mine))
+        table = table.with_notes(*provenance_notes(mine), *campaign.troubles)
+        name = f"{kind}-{task}"
+        write_out(campaign, console, name, table, [] if draw is None else campaign.figure(name, draw))
+
+
+def write_out(campaign: Campaign, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
+    """Print a table as `format=` says, its notes below, or write it to the file `out=`; name the figures.
+
+    Args:
+        campaign: whose table it is.
+        console: where to.
+        name: of the table in W&B, such as `compare-listops`.
+        table: with its notes.
+        figures: drawn beside it.
+    """
+    from lra.cli_support.console import print_table
+    from lra.files import replace_text
+    from lra.results.text import visible
+
+    form, out = campaign.settings.format, campaign.settings.out
+    if out is not None and form == "terminal":
+        form = {".csv": "csv", ".tex": "latex"}.get(Path(out).suffix, "markdown")
+    if form == "wandb":
+        _log(campaign, console, name, table, figures)
+        return
+    if form == "terminal":
+        print_table(console, table.to_rich())
+        for note in table.notes:
+            console.print(note, style="dim")
+    elif out is None:
+        print(table.to_text(form), end="")
+    else:
+        replace_text(Path(out).expanduser(), table.to_text(form))
+        console.print(f"written: {visible(str(out))}")
+    for figure in figures:
+        console.print(f"figure   {visible(str(figure))}")
+
+
+def _log(campaign: Campaign, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
+    """A W&B run of the group's own that holds the table and the figures."""
+    from lra import config
+    from lra.training.loggers import finish_wandb, log_table, start_wandb
+
+    cfg = campaign.cells[0].cfg
+    if cfg.logger.wandb is None:
+        raise UserError("format=wandb needs a W&B logger; leave logger=csv out")
+    folder = campaign.group / "tables" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    run = start_wandb(
+        folder,
+        **config.plain(cfg.logger.wandb),
+        name=name,
+        group=str(cfg.run_group),
+        job_type=campaign.verb,
+        tags=[campaign.verb, cfg.protocol.name, cfg.size.name],
+        config={"title": table.title, "notes": table.notes},
+    )
+    try:
+        log_table(name, table.columns, table.rows, figures)
+    finally:
+        finish_wandb()
+    sent = "logged" if cfg.logger.wandb.mode == "online" else f"later: wandb sync {folder}/wandb/offline-run-*"
+    console.print(f"W&B run {run.id} ({name}) in {folder}; {sent}")

@@ -1,0 +1,175 @@
+"""What a user may write after a verb: known keys, with values of the kind that their defaults have."""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override, QuotedString
+from hydra.errors import HydraException
+from omegaconf import DictConfig, ListConfig, OmegaConf
+
+from lra.cli_support.settings import NUMBERS, check_value, has_rule
+from lra.config import ATTENTION, load_config
+from lra.paths import conf_dirs, conf_names
+from lra.types import UserError
+
+KINDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
+CONTAINERS: dict[type, type] = {ListConfig: list, DictConfig: dict}
+KINDS |= {ListConfig: "a list", DictConfig: "a group of settings"}
+
+
+def check(verb: str, words: list[str], *, sweep: bool) -> list[str]:
+    """Refuse unknown groups, choices, keys and kinds of value, before anything runs.
+
+    Args:
+        verb: whose configuration it is.
+        words: the overrides, as typed.
+        sweep: whether -m was typed, so that a setting may have several values.
+
+    Returns:
+        The words; a number that stands where a text belongs, as in run_group=2024, is quoted.
+
+    Raises:
+        UserError: for the first that is wrong, with the nearest right one.
+    """
+    for word in words:
+        if not word.startswith("-") and "=" not in word:
+            raise UserError(f"{word!r} is no setting; settings are key=value, as in: lra {verb} task=listops")
+    parsed = [_parse(word) for word in words if not word.startswith("-")]
+    several = next((one.input_line for one in parsed if one.is_sweep_override()), None)
+    if several and not sweep:
+        raise UserError(f"{several} names several values; to run each type: lra {verb} -m {several}")
+    choices = [one for one in parsed if _is_group(one.key_or_group)]
+    for one in choices:
+        known = conf_names(one.key_or_group)
+        for value in _values(one):
+            if str(value) not in known and not (value is None and _is_optional(verb, one.key_or_group)):
+                raise UserError(f"{_word(one, value)} is not known; {_meant(str(value), known)}")
+    first = [f"{one.key_or_group}={_values(one)[0]}" for one in choices if one.is_sweep_override()]
+    whole = [one.input_line for one in choices if not one.is_sweep_override() and one.input_line]
+    defaults = _defaults(verb, (*whole, *first))
+    checked = [word for word in words if word.startswith("-")]
+    for one in parsed:
+        ours = one not in choices and not one.is_add() and not one.is_delete() and not one.is_hydra_override()
+        checked.append(_checked(defaults, one) if ours else str(one.input_line))
+    return checked
+
+
+def check_mixer(words: list[str]) -> None:
+    """Refuse an attention beside a mixer that has none: what was typed of it would say nothing.
+
+    Verbs over many runs are not asked: there both stand beside each other.
+
+    Raises:
+        UserError: with what to leave out.
+    """
+    parsed = [_parse(word) for word in words if "=" in word and not word.startswith("-")]
+    mixers = [one for one in parsed if one.key_or_group == "mixer" and set(map(str, _values(one))) - {ATTENTION}]
+    silent = [one for one in parsed if one.key_or_group.split(".")[0] == ATTENTION]
+    if mixers and silent:
+        mixer, attention = mixers[-1].input_line, silent[0].input_line
+        raise UserError(
+            f"{attention} says nothing beside {mixer}, which has no attention; leave one of the two out,"
+            " or for both side by side type: lra compare run attention=nystrom mixer=s4d"
+        )
+
+
+def _parse(word: str) -> Override:
+    """What Hydra reads in a word."""
+    try:
+        return OverridesParser.create().parse_override(word)
+    except HydraException as error:
+        key, value = word.split("=", 1)
+        raise UserError(
+            f"{word} cannot be read; a value with such signs stands in quotes: \"{key}='{value}'\""
+        ) from error
+
+
+@cache
+def _defaults(verb: str, words: tuple[str, ...]) -> DictConfig:
+    """What the settings are when nothing but groups is chosen."""
+    return load_config(verb, words)
+
+
+def _is_group(key: str) -> bool:
+    return any((folder / key).is_dir() for folder in conf_dirs())
+
+
+def _is_optional(verb: str, group: str) -> bool:
+    """Whether nothing need be chosen of the group."""
+    chosen = load_config(verb, with_hydra=True).hydra.runtime.choices
+    return group in chosen and chosen[group] in (None, "null")
+
+
+def _checked(defaults: DictConfig, one: Override) -> str:
+    """The word, if it may stand."""
+    key = one.key_or_group
+    known = _leaves(OmegaConf.to_container(defaults))
+    if key not in known:
+        raise UserError(f"{key} is no setting; {_meant(key, list(known))}; lra train --cfg job prints all")
+    default = OmegaConf.select(defaults, key) if not OmegaConf.is_missing(defaults, key) else None
+    kind, number = type(default), NUMBERS.get(key) if has_rule(defaults, key) else None
+    if default is None:
+        kind = number.kind if number else str
+    for value in _values(one):
+        open_to_null = default is None or (number is not None and number.null)
+        if not _fits(value, kind) and not (value is None and open_to_null):
+            shown = "null" if default is None else str(default).lower() if isinstance(default, bool) else default
+            raise UserError(f"{_word(one, value)} is not {KINDS[kind]}; the default is {key}={shown}")
+        if (
+            value is not None and "${" not in str(value) and has_rule(defaults, key)
+        ):  # else only what it resolves to counts
+            check_value(key, value, _word(one, value))
+    return _quoted(one) if kind is str else str(one.input_line)
+
+
+def _fits(value: Any, kind: type) -> bool:
+    """Whether a value may stand where the default is of this kind."""
+    if kind is str:
+        return not isinstance(value, dict | list | None)  # a folder may be called 2024
+    if kind is float:
+        return isinstance(value, float | int) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, CONTAINERS.get(kind, kind))
+
+
+def _quoted(one: Override) -> str:
+    """`run_group=2024` as `run_group='2024'`, and each of several: a text stays the text that was typed."""
+    word = str(one.input_line)
+    key, typed = word.split("=", 1)
+    parts, values = typed.split(","), _values(one)
+    if len(parts) != len(values):
+        return word
+    texts = [f"'{part}'" if isinstance(value, int | float) else part for part, value in zip(parts, values, strict=True)]
+    return f"{key}={','.join(texts)}"
+
+
+def _word(one: Override, value: Any) -> str:
+    """The setting as it was typed; of several values the one that is meant."""
+    return f"{one.key_or_group}={value}" if one.is_sweep_override() else str(one.input_line)
+
+
+def _values(one: Override) -> list[Any]:
+    values = list(one.sweep_iterator()) if one.is_sweep_override() else [one.value()]
+    return [value.text if isinstance(value, QuotedString) else value for value in values]
+
+
+def _leaves(node: Any, prefix: str = "") -> dict[str, Any]:
+    """Every key of a tree, branches too, with dots."""
+    found = {}
+    for key, value in node.items():
+        found[f"{prefix}{key}"] = value
+        if isinstance(value, dict):
+            found |= _leaves(value, f"{prefix}{key}.")
+    return found
+
+
+def _meant(word: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean {near[0]}?"
+    return f"choose one of {', '.join(known)}" if len(known) < 12 else "no name is like it"

@@ -1,0 +1,147 @@
+"""The plan of a sweep: its cells, what is done, and what the rest will cost."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lra.run_files import METRICS
+from lra.types import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lra.cli_support.campaign import Campaign
+    from lra.sweeps.estimate import Estimate
+    from lra.sweeps.grid import Cell
+
+CACHE = "plan.json"  # in the run group's folder: measuring takes minutes, asking again must not
+
+
+def print_plan(console: Console, campaign: Campaign) -> None:
+    """Print a line for each kind of cell as soon as it is measured: what is done, what the rest costs; then a sum."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from lra.build import device_name
+
+    kinds: dict[Path, list[Cell]] = defaultdict(list)
+    for cell in campaign.cells:
+        kinds[cell.folder.parent].append(cell)
+    width = max(len(_name(cells)) for cells in kinds.values())
+    console.print(f"{len(campaign.cells)} cells in {campaign.group}")
+    console.print(_line(width, "cell", "seeds", "done", "s/step", "memory", "hours left"), style="bold")
+    missing_cells, hours_left, unknown = 0, 0.0, 0
+    bar = Progress(
+        TextColumn("measuring {task.description}"), BarColumn(bar_width=20), MofNCompleteColumn(), TimeElapsedColumn(),
+        console=console, transient=True, disable=not console.is_terminal,
+    )  # fmt: skip
+    with bar:
+        task = bar.add_task("", total=len(kinds))
+        for cells in kinds.values():
+            bar.update(task, description=_name(cells))
+            missing = [cell for cell in cells if not cell.finished]
+            hours = _print_kind(console, width, cells, missing, campaign.group / CACHE)
+            missing_cells += len(missing)
+            hours_left += hours or 0.0
+            unknown += len(missing) if hours is None else 0
+            bar.advance(task)
+    but = f" ({unknown} that could not be measured are not counted)" if unknown else ""
+    console.print(
+        f"{missing_cells} cells to run, {hours_left:,.1f} hours on {device_name(campaign.cells[0].cfg)} one after the"
+        f" other{but}, dev passes and tests counted in; preparing data is not.\nRun them: lra {campaign.verb} run",
+    )
+
+
+def _print_kind(console: Console, width: int, cells: list[Cell], missing: list[Cell], cache: Path) -> float | None:
+    """Measure and print one kind; gives the hours of its missing cells, None where they cannot be known."""
+    from lra.cli_support.console import size_text
+
+    estimate, notes = None, []
+    try:
+        estimate = _estimate(missing[0], cache) if missing else None
+        notes = [estimate.note] if estimate and estimate.note else []
+    except UserError as error:
+        notes = [f"cannot be measured: {error}"]
+    hours = None
+    if not missing:
+        hours = 0.0
+    elif estimate is not None:
+        hours = sum(estimate.seconds(cell.cfg, done_steps=_steps_behind(cell)) for cell in missing) / 3600
+    line = _line(
+        width,
+        _name(cells),
+        ",".join(str(cell.cfg.seed) for cell in cells),
+        f"{len(cells) - len(missing)} of {len(cells)}",
+        f"{estimate.step_seconds:.3f}" if estimate else "–",
+        size_text(estimate.peak_memory_bytes) if estimate else "–",
+        f"{hours:.2f}" if estimate and hours is not None else "–",
+    )
+    said = "; ".join([*notes, *_states(missing)])
+    failed = bool(missing) and estimate is None
+    console.print(f"{line}  {said}".rstrip(), style="red" if failed else None)
+    return hours
+
+
+def _name(cells: list[Cell]) -> str:
+    return f"{cells[0].cfg.task.name}/{cells[0].choice('attention')}{cells[0].apart}"
+
+
+def _line(width: int, name: str, *columns: str) -> str:
+    widths = (8, 7, 8, 10, 11)
+    return f"{name:<{width}}" + "".join(f" {text:>{size}}" for text, size in zip(columns, widths, strict=True))
+
+
+def _estimate(cell: Cell, cache: Path) -> Estimate:
+    """What was measured before, bounds included, or is now; data that were prepared since are measured anew."""
+    from lra.build import device_name
+    from lra.sweeps.estimate import Estimate, is_prepared, measure
+
+    key = f"{cell.folder.parent.name}, {device_name(cell.cfg)}, {'prepared' if is_prepared(cell.cfg) else 'bound'}"
+    known = _read_cache(cache)
+    if known.get(key, {}).keys() != {field.name for field in fields(Estimate)}:  # or of an earlier version
+        known[key] = asdict(measure(cell))
+        _write_cache(cache, known)
+    return Estimate(**known[key])
+
+
+def _steps_behind(cell: Cell) -> int:
+    from lra.training.curves import read_curves
+
+    curves = read_curves(cell.folder / METRICS)
+    return int(curves[-1]["step"]) if curves else 0
+
+
+def _states(cells: list[Cell]) -> list[str]:
+    """What is to be said of unfinished seeds: running, begun, failed."""
+    from lra.sweeps.failure import read_failure
+    from lra.sweeps.lease import is_leased
+
+    states = []
+    for cell in cells:
+        failure, steps = read_failure(cell.folder), _steps_behind(cell)
+        if is_leased(cell.folder):
+            states.append(f"seed {cell.cfg.seed} running, step {steps:,}")
+        elif failure is not None:
+            states.append(f"seed {cell.cfg.seed} failed: {failure.error}")
+        elif steps:
+            states.append(f"seed {cell.cfg.seed} begun, step {steps:,}")
+    return states
+
+
+def _read_cache(path: Path) -> dict[str, dict[str, Any]]:
+    """Estimates by kind and machine; a cache that cannot be read is measured anew."""
+    try:
+        known = json.loads(path.read_text()) if path.exists() else {}
+    except ValueError:
+        return {}
+    return {key: value for key, value in known.items() if isinstance(value, dict)} if isinstance(known, dict) else {}
+
+
+def _write_cache(path: Path, known: dict[str, dict[str, Any]]) -> None:
+    from lra.files import replace_text
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_text(path, json.dumps(known, indent=2) + "\n")

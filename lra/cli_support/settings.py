@@ -1,0 +1,207 @@
+"""What the values of a configuration may be: tables of numbers and words, checked before anything is built or run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from omegaconf import DictConfig, ListConfig, OmegaConf
+
+from lra.names import checked_name
+from lra.types import UserError
+
+MOST_WHOLE = 2**31 - 1
+LEAST_LENGTH = 5  # tokens of the shortest ListOps expression, and one
+DRAWN_SIDE = 32  # pixels of a row in the image tasks' sources, where the task says no other
+MOST_SEED = 2**32 - 1  # numpy's generators take no larger one
+
+
+@dataclass(frozen=True)
+class Number:
+    """What a setting may be.
+
+    Attributes:
+        kind: `int` or `float`.
+        least: the smallest value; itself left out if `above`.
+        most: the largest value; itself left out if `below`. Infinity is never allowed.
+        example: what an error suggests.
+        null: whether it may be left open.
+    """
+
+    kind: type
+    least: float
+    most: float
+    example: float
+    above: bool = False
+    below: bool = False
+    null: bool = False
+
+    def allows(self, value: Any) -> bool:
+        """Whether it is a number of this kind within the bounds."""
+        if value is None:
+            return self.null
+        if isinstance(value, bool) or not isinstance(value, int if self.kind is int else int | float):
+            return False
+        high_enough = value > self.least if self.above else value >= self.least
+        low_enough = value < self.most if self.below else value <= self.most
+        return math.isfinite(value) and high_enough and low_enough
+
+    def __str__(self) -> str:
+        what = "a whole number" if self.kind is int else "a number"
+        low = f"above {self.least:g}" if self.above else f"of at least {self.least:g}"
+        if math.isinf(self.most) or self.most == MOST_WHOLE:
+            return f"{what} {low}"
+        return f"{what} {low} and {'below' if self.below else 'at most'} {_plain(self.most)}"
+
+
+def whole(example: int, *, least: int = 1, most: int = MOST_WHOLE, null: bool = False) -> Number:
+    """A count."""
+    return Number(int, least, most, example, null=null)
+
+
+def share(example: float, *, above: bool = False) -> Number:
+    """A share of one; never the whole."""
+    return Number(float, 0, 1, example, above=above, below=True)
+
+
+def real(example: float, *, above: bool = False) -> Number:
+    """A finite number from 0 on."""
+    return Number(float, 0, math.inf, example, above=above)
+
+
+NUMBERS = {
+    "seed": whole(0, least=0, most=MOST_SEED),
+    "recipe.batch_size": whole(32),
+    "recipe.steps": whole(5000, least=2),  # the schedule ends at a rate of 0
+    "recipe.eval_every": whole(50),
+    "recipe.warmup_fraction": share(0.2, above=True),
+    "recipe.schedule.steps": whole(5000, least=2),
+    "recipe.schedule.warmup_fraction": share(0.2, above=True),
+    "recipe.optimizer.lr": real(1e-4, above=True),
+    "recipe.optimizer.eps": real(1e-6, above=True),  # 0 would divide a gradient of 0 by 0
+    "recipe.optimizer.weight_decay": real(0.01),
+    "model.num_layers": whole(2),
+    "model.width": whole(64),
+    "model.num_heads": whole(2),
+    "model.head_dim": whole(32),
+    "model.feed_forward": whole(128),
+    "model.head_hidden": whole(128),
+    "protocol.batch_constant_examples": whole(128, null=True),
+    "model.dropout": share(0.1),
+    "attention.attention_dropout": share(0.1),
+    "attention.num_landmarks": whole(64),
+    "attention.pinv_iterations": whole(6),
+    "attention.pinv_rtol": share(1e-4),
+    "attention.value_skip_taps": whole(35, least=0),
+    "attention.projections": whole(256),
+    "attention.features": whole(256),
+    "attention.redraw_every": whole(0, least=0),
+    "attention.num_hashes": whole(2),
+    "attention.chunk_length": whole(64),
+    "mixer.states": whole(64, least=2),
+    "mixer.step_least": real(0.001, above=True),
+    "mixer.step_most": real(0.1, above=True),
+    "mixer.averages": whole(16),
+    "mixer.parameter_groups.dynamics.weight_decay": real(0.01),
+    "mixer.parameter_groups.dynamics.lr_fraction": real(0.25, above=True),
+    "trainer.accumulate_grad_batches": whole(2),
+    "trainer.devices": whole(2, most=1024),
+    "trainer.max_steps": whole(10, null=True),
+    "trainer.threads": whole(2, null=True),  # lra.training.run.Machine knows how many are too many
+    "callbacks.log_every_steps": whole(10),
+    "callbacks.checkpoint_every_seconds": real(60),
+    **{f"task.data.{name}": whole(256) for name in ("seq_len", "max_length", "min_length", "side", "drawn_side")},
+    **{f"task.data.{name}": whole(256) for name in ("train", "dev", "test", "images")},
+    "task.data.data_seed": whole(0, least=0, most=MOST_SEED),
+    "workers": whole(2, most=1024),  # of table, sweep and compare
+    "steps": whole(10),  # of bench
+    "dev_batches": whole(10),  # of bench
+    "examples": whole(3, least=0),  # of show data
+    "samples": whole(2, least=0),  # of report
+}
+PAIRS = {"recipe.optimizer.betas": share(0.9)}
+WORDS: dict[str, tuple[str | None, ...]] = {
+    "finished": ("refuse", "show"),
+    "trainer.accelerator": ("cpu", "gpu"),
+    "trainer.precision": ("32-true", "bf16-mixed", "16-mixed", "64-true"),
+    "debug.profiler": ("simple", "advanced", None),
+}
+
+
+def check_settings(cfg: DictConfig) -> None:
+    """Refuse values that nothing could be computed with; of each verb's configuration what is there is checked.
+
+    Raises:
+        UserError: for the first, with its key, its value and what would be right.
+    """
+    absent = object()
+    for key in (*NUMBERS, *PAIRS, *WORDS, "run_group"):
+        value = OmegaConf.select(cfg, key, default=absent)
+        if value is not absent and has_rule(cfg, key) and not (key == "run_group" and value is None):  # as lra publish
+            check_value(key, OmegaConf.to_container(value) if isinstance(value, ListConfig) else value)
+    data = OmegaConf.select(cfg, "task.data")
+    if data is not None:
+        _check_data(data)
+    if OmegaConf.select(cfg, "trainer.precision") == "16-mixed" and cfg.trainer.accelerator == "cpu":
+        raise UserError(
+            "trainer.precision=16-mixed needs a GPU: on a CPU torch would compute in bf16 instead;"
+            " type trainer.precision=bf16-mixed, or trainer=gpu"
+        )
+
+
+def _check_data(data: Any) -> None:
+    """Refuse sizes of a task's data that do not go together; numbers alone have been looked at."""
+    longest, shortest, side = (data.get(name) for name in ("max_length", "min_length", "side"))
+    if longest is not None and longest > data.get("seq_len", longest):
+        raise UserError(
+            f"task.data.max_length={longest} is more than task.data.seq_len={data.seq_len}, the longest that the model"
+            f" takes; type task.data.max_length={data.seq_len}"
+        )
+    if shortest is not None and (longest < LEAST_LENGTH or shortest > longest - 2):
+        raise UserError(
+            f"no expression has more than task.data.min_length={shortest} and fewer than task.data.max_length={longest}"
+            f" tokens; type for example task.data.min_length={max(longest, 100) // 2}"
+        )
+    drawn = data.get("drawn_side", DRAWN_SIDE)
+    if side is not None and (drawn % side or side * side > longest):
+        raise UserError(
+            f"task.data.side={side} does not divide the {drawn} pixels of a row, or {side} × {side} pixels are more"
+            f" than task.data.max_length={longest}; type for example task.data.side=16"
+        )
+
+
+def has_rule(cfg: DictConfig, key: str) -> bool:
+    """Whether the tables speak of a setting: they know nothing of the knobs of a class of the user's own."""
+    target = OmegaConf.select(cfg, f"{key.split('.')[0]}._target_")
+    return target is None or str(target).startswith("lra.")
+
+
+def check_value(key: str, value: Any, typed: str | None = None) -> None:
+    """Refuse a value that a setting of the tables may not have; other settings are not looked at.
+
+    An error names it as it was `typed`, such as `recipe.optimizer.lr=-1e-4`.
+
+    Raises:
+        UserError: with what would be right.
+    """
+    typed = typed or f"{key}={_plain(value)}"
+    if key == "run_group":
+        checked_name(value, f"{key}=", example="mine", nested=True)
+    if key in NUMBERS and not NUMBERS[key].allows(value):
+        raise UserError(f"{typed} is not {NUMBERS[key]}; type for example {key}={_plain(NUMBERS[key].example)}")
+    if key in PAIRS and not (isinstance(value, list) and _are_two(value, PAIRS[key])):
+        raise UserError(f"{typed} is not two numbers, each {PAIRS[key]}; type for example {key}=[0.9,0.999]")
+    if key in WORDS and value not in WORDS[key]:
+        raise UserError(f"{typed} is not known; choose one of {', '.join(map(_plain, WORDS[key]))}")
+
+
+def _are_two(values: list[Any], number: Number) -> bool:
+    return len(values) == 2 and all(number.allows(value) for value in values)
+
+
+def _plain(value: Any) -> str:
+    """A value as it is typed."""
+    if isinstance(value, float) and math.isfinite(value) and value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

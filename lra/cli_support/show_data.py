@@ -1,0 +1,96 @@
+"""lra show data: examples drawn readably, and the statistics of a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.text import Text
+
+from lra.types import UserError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+    from rich.console import Console
+
+    from lra.data.datamodule import StoreDataModule
+    from lra.data.store import Split
+
+LOOKED_AT = 512  # examples for the histogram and the masked share
+BINS, BAR = 10, 40
+SHEET = 64  # images on a contact sheet
+
+
+def show_data(cfg: DictConfig) -> None:
+    """Print examples of a task and the statistics of its store; of images, write a contact sheet too.
+
+    Raises:
+        UserError: for an unknown split.
+    """
+    from lra import build, config
+    from lra.cli_support.console import make_console
+    from lra.cli_support.store import ensure_store, print_store
+    from lra.data.codec import images
+    from lra.data.manifest import SPLITS
+
+    console = make_console()
+    if cfg.split not in SPLITS:
+        raise UserError(f"split={cfg.split} is not known; choose one of {', '.join(SPLITS)}")
+    ensure_store(cfg, console)
+    data = build.build_datamodule(cfg, build.build_spec(cfg))
+    split, codec = data.splits[cfg.split], build.build_codec(cfg)
+    for index in range(min(cfg.examples, len(split))):
+        stored, label = split.example(index)
+        sizes = " + ".join(f"{len(sequence):,}" for sequence in stored)
+        console.print(Text.assemble((f"{cfg.split} {index}", "bold"), f"  label {label}  {sizes} tokens"))
+        for line in codec.draw(stored, data.source_facts):
+            console.print(f"  {line}")
+        longest = min(data.manifest["max_length"], split.longest or data.manifest["max_length"])
+        if codec.square(stored[0]) is None and any(len(sequence) == longest for sequence in stored):
+            console.print(f"  … cut at {longest:,}", style="yellow")
+    _print_lengths(console, split)
+    _print_batch(console, data, cfg.split)
+    first = [split.example(i) for i in range(min(SHEET, len(split)))]
+    sheet = images(codec, [stored[0] for stored, _ in first])
+    if sheet:
+        path = Path(cfg.paths.runs) / "show" / f"{cfg.task.name}-{cfg.size.name}-{cfg.split}.png"
+        _write_sheet(console, path, sheet, [label for _, label in first])
+    print_store(console, config.store_dir(cfg))
+
+
+def _print_lengths(console: Console, split: Split) -> None:
+    """A histogram of the lengths, unless all are the same."""
+    numbers = split.sequences[:: max(1, len(split) // LOOKED_AT)].ravel()
+    lengths = np.minimum(split.offsets[numbers + 1] - split.offsets[numbers], split.longest or np.inf)
+    if lengths.min() == lengths.max():
+        return
+    counts, edges = np.histogram(lengths, BINS)
+    for count, low, high in zip(counts.tolist(), edges, edges[1:], strict=False):
+        bar = "█" * round(BAR * count / counts.max())
+        console.print(f"  {low:>6,.0f} to {high:>6,.0f} tokens {count / len(lengths):>6.1%} {bar}")
+
+
+def _print_batch(console: Console, data: StoreDataModule, split: str) -> None:
+    """What a batch holds and weighs."""
+    from lra.cli_support.console import size_text
+    from lra.data.loader import EvalLoader
+
+    batch = next(iter(EvalLoader(data.collator(split), batch_size=min(LOOKED_AT, data.num_examples(split)))))
+    masked = 0.0 if batch.valid is None else 1 - batch.valid.float().mean().item()
+    tensors = [tensor for tensor in batch if tensor is not None]
+    one = sum(tensor.numel() * tensor.element_size() for tensor in tensors) / len(batch.label)
+    shape = " × ".join(map(str, (data.batch_size, *batch.tokens.shape[1:])))
+    console.print(
+        f"masked tokens {masked:.1%} of {len(batch.label):,} {split} examples;"
+        f" a batch has {shape} tokens, {size_text(one * data.batch_size)}"
+    )
+
+
+def _write_sheet(console: Console, path: Path, sheet: list[np.ndarray], labels: list[int]) -> None:
+    """Images side by side, one row of eight after the other."""
+    from lra.results.plots import contact_sheet
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    contact_sheet(sheet, labels, path)
+    console.print(f"contact sheet: {path}")

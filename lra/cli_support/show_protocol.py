@@ -1,0 +1,75 @@
+"""lra show protocol: each switch with its values, and where we stay with ours; for a terminal, or as Markdown."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from lra.cli_support.departures import DEPARTURES, Departure
+from lra.types import UserError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+FORMATS = ("terminal", "markdown")
+KEPT = "Under every protocol: where the released code is not followed"
+
+
+def show_protocol(cfg: DictConfig) -> None:
+    """Print every switch with what it does and its value in each protocol, then what no switch changes.
+
+    Raises:
+        UserError: for an unknown format.
+    """
+    switches = switch_table()
+    kept: list[tuple[str, ...]] = [Departure._fields, *DEPARTURES]
+    if cfg.format == "markdown":
+        print(f"### Switches\n\n{markdown(switches)}\n\n### {KEPT}\n\n{markdown(kept)}")
+    elif cfg.format == "terminal":
+        from lra.cli_support.console import make_console
+
+        console = make_console()
+        how = f"protocol.SWITCH=VALUE sets one by itself; this is protocol={cfg.protocol.name}"
+        for title, rows in ((how, switches), (KEPT, kept)):
+            console.print(terminal(title, rows))
+    else:
+        raise UserError(f"format={cfg.format} is not known here; choose one of {', '.join(FORMATS)}")
+
+
+def switch_table() -> list[tuple[str, ...]]:
+    """A head, then a row for each switch: name, its value in every protocol, what it does."""
+    from omegaconf import OmegaConf
+
+    from lra.paths import conf_dir, conf_dirs
+
+    files = [path for folder in conf_dirs() for path in sorted((folder / "protocol").glob("*.yaml"), reverse=True)]
+    protocols: dict[str, Any] = {path.stem: OmegaConf.to_container(OmegaConf.load(path)) for path in files}
+    comments = switch_comments((conf_dir() / "protocol/paper.yaml").read_text())
+    rows = [
+        (switch, *(str(protocol.get(switch, "–")) for protocol in protocols.values()), text)
+        for switch, text in comments.items()
+    ]
+    return [("switch", *protocols, "what it does"), *rows]
+
+
+def switch_comments(text: str) -> dict[str, str]:
+    """The comment behind each `switch: value` of a protocol file."""
+    return dict(re.findall(r"^(\w+): [^#\n]+# (.+)$", text, re.MULTILINE))
+
+
+def terminal(title: str, rows: list[tuple[str, ...]]) -> Any:
+    """A table for a terminal, of a head and rows."""
+    from rich.table import Table
+
+    table = Table(title=title)
+    for name in rows[0]:
+        table.add_column(name)
+    for row in rows[1:]:
+        table.add_row(*row)
+    return table
+
+
+def markdown(rows: list[tuple[str, ...]]) -> str:
+    """GitHub's kind of table, of a head and rows."""
+    lines = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows]
+    return "\n".join(f"| {line} |" for line in (lines[0], " | ".join("---" for _ in rows[0]), *lines[1:]))

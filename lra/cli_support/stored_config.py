@@ -1,0 +1,113 @@
+"""Reading a run's config.yaml, which may come from anywhere: it chooses numbers and words, never code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from lra.cli_support.settings import check_settings
+from lra.cli_support.stored_version import RETRAIN, TARGET, check_version
+from lra.names import checked_name
+from lra.paths import conf_dirs
+from lra.run_files import CONFIG
+from lra.types import UserError
+
+MOST_BYTES = 2**20  # the file of a run has 3 kB
+GROUPS = ("task", "task.spec", "attention", "protocol", "model", "size", "trainer")
+NODES = (*GROUPS, "recipe", "recipe.optimizer", "recipe.schedule")
+NOT_BUILT = ("codec", "open_source")  # of a task: this call's own ones are, where data are made or shown
+FOLDER_NAMES = ("task.name", "size.name")  # the store lies below them
+
+
+def read_stored_config(folder: Path) -> DictConfig:
+    """The configuration that a run was trained with.
+
+    What is written there has no interpolations, and names only what this call's own conf tree names: nothing else
+    is looked up or called when a model is built from it.
+
+    Raises:
+        UserError: for anything else, with the file, the key and the value.
+    """
+    path = folder / CONFIG
+    cfg = _read(path)
+    if isinstance(cfg.get("task"), DictConfig):
+        for key in NOT_BUILT:
+            cfg.task.pop(key, None)
+    conf_folders = _conf_folders()
+    allowed = known_targets(tuple(conf_folders))
+    for key, value in _leaves(OmegaConf.to_container(cfg)):
+        if isinstance(value, str) and "${" in value:
+            raise UserError(f"{path}: {key}={value} is an interpolation, which no finished run has; {RETRAIN}")
+        if key.split(".")[-1] == TARGET and value not in allowed:
+            raise UserError(
+                f"{path}: {key}={value} is not named in this conf tree, so it is not called; {RETRAIN}"
+                " Is it code of yours? lra evaluate --config-dir FOLDER with a YAML file that names it"
+            )
+    try:
+        _check_shape(cfg)
+        check_version(cfg, folder, conf_folders)
+        check_settings(cfg)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
+    return cfg
+
+
+@cache
+def known_targets(folders: tuple[Path, ...]) -> frozenset[str]:
+    """Every `_target_` that some YAML file below the folders names for a model, its data or its training."""
+    trees = [yaml.safe_load(path.read_text("utf-8")) for folder in folders for path in sorted(folder.rglob("*.yaml"))]
+    return frozenset(
+        value
+        for tree in trees
+        for key, value in _leaves(tree)
+        if key.split(".")[-1] == TARGET and isinstance(value, str) and not set(NOT_BUILT) & set(key.split("."))
+    )
+
+
+def _conf_folders() -> list[Path]:
+    """Ours, the user's own, and those that this call was given by --config-dir or hydra.searchpath."""
+    sources = HydraConfig.get().runtime.config_sources if HydraConfig.initialized() else []
+    given = [Path(source.path) for source in sources if source.schema == "file"]
+    return list(dict.fromkeys([*conf_dirs(), *given]))
+
+
+def _read(path: Path) -> DictConfig:
+    """The file, with nothing resolved; no tags, no aliases (which could grow without bounds, or hold themselves)."""
+    if path.stat().st_size > MOST_BYTES:
+        raise UserError(f"{path} has {path.stat().st_size:,} bytes, which no run's configuration has; {RETRAIN}")
+    try:
+        text = path.read_text("utf-8")
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
+            raise UserError(f"{path} has an alias (*), which no run's configuration has; {RETRAIN}")
+        cfg = OmegaConf.create(text)
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, OmegaConfBaseException) as error:
+        said = " ".join(str(error).split())
+        raise UserError(f"{path} cannot be read as YAML: {said}; {RETRAIN}") from error
+    if not isinstance(cfg, DictConfig):
+        raise UserError(f"{path} holds no settings; {RETRAIN}")
+    return cfg
+
+
+def _leaves(node: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """Every key, with dots, and its value; `_target_` also if it is a branch."""
+    if key.split(".")[-1] == TARGET or not isinstance(node, dict | list):
+        yield key, node if isinstance(node, str | None) else str(node)
+        return
+    for name, value in node.items() if isinstance(node, dict) else enumerate(node):
+        yield from _leaves(value, f"{key}.{name}" if key else str(name))
+
+
+def _check_shape(cfg: DictConfig) -> None:
+    """Refuse a configuration without the parts that a model and its data are built from."""
+    for key in (*NODES, *(["mixer"] if "mixer" in cfg else [])):
+        if not isinstance(OmegaConf.select(cfg, key), DictConfig):
+            raise UserError(f"{key} is not a group of settings; {RETRAIN}")
+    for key in FOLDER_NAMES:
+        checked_name(OmegaConf.select(cfg, key), f"{key}=", example="mine")

@@ -1,0 +1,115 @@
+"""A run's config.yaml beside this version's settings: what it lacks, what is of another kind or not known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from lra import config
+from lra.cli_support.settings import NUMBERS, PAIRS, WORDS
+from lra.names import checked_name
+from lra.paths import conf_dirs
+from lra.results.record import read_record
+from lra.results.schema import MIXERS
+from lra.types import UserError
+
+PARTS = (*config.SETTINGS, *MIXERS, "trainer", "seed")  # what a model and its data are built from
+# Runs of before do without.
+LATER = {"recipe.parameter_groups", "mixer.parameter_groups", "task.longest", "mixer", "model.packed"}
+NOT_BUILT_FROM = (
+    *("task.sizes.", "task.data.", "task.codec", "task.open_source"),  # the store has been made from them
+    "mixer.parameter_groups.",  # the optimizer's
+)
+TARGET = "_target_"
+KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a word", list: "a list"}
+RETRAIN = "bring the run's own file back, or train again: lra train."
+
+
+def check_version(cfg: DictConfig, folder: Path, conf_folders: Sequence[Path]) -> None:
+    """Refuse a configuration that this version has other settings for; the values are looked at elsewhere.
+
+    No value is filled in: what an older version did without a setting, this one cannot know.
+
+    Args:
+        cfg: without interpolations; its groups are groups.
+        folder: of the run, whose record may say which version trained it.
+        conf_folders: where settings are looked for.
+
+    Raises:
+        UserError: with the key, and what to do.
+    """
+    stored, today = OmegaConf.to_container(cfg), _todays(cfg, conf_folders)
+    for part in PARTS:
+        _compare(part, stored, today, folder)
+
+
+def _todays(cfg: DictConfig, conf_folders: Sequence[Path]) -> dict[str, Any]:
+    """What `lra train` would use for a run of these names."""
+    words = []
+    for group in (*config.NAMED, *(mixer for mixer in MIXERS if mixer in cfg)):
+        name = cfg[group].get("name")
+        if not isinstance(name, str):
+            raise UserError(f"{group}.name={name} is not a word; {RETRAIN}")
+        checked_name(name, f"{group}.name=", example="mine")
+        if not any((place / group / f"{name}.yaml").is_file() for place in conf_folders):
+            raise UserError(
+                f"{group}.name={name} is not in this conf tree; {RETRAIN}"
+                f" Is it yours? lra evaluate --config-dir FOLDER with {group}/{name}.yaml"
+            )
+        words.append(f"{group}='{name}'")
+    own = [f"file://{place}" for place in conf_folders if place not in conf_dirs()]
+    return config.plain(config.load_config("train", [*words, *([f"hydra.searchpath={own}"] if own else [])]))
+
+
+def _compare(key: str, stored: Any, today: Any, folder: Path) -> None:
+    """Go down one key, in both."""
+    name = key.split(".")[-1]
+    default = today[name]
+    if name not in stored:
+        if key in LATER:
+            return
+        raise UserError(f"{key} is missing, so another version of lra has trained this run; {_with_which(folder)}")
+    value = stored[name]
+    if not isinstance(default, dict):
+        _check_kind(key, value, default)
+        return
+    if not isinstance(value, dict):
+        raise UserError(f"{key}={value} is not a group of settings; {RETRAIN}")
+    if TARGET in default:
+        if TARGET not in value:
+            raise UserError(f"{key}.{TARGET} is missing, so nothing can be built from {key}; {RETRAIN}")
+        if value[TARGET] != default[TARGET]:  # the user's own: what it takes is not known here
+            return
+        for unknown in sorted(map(str, value.keys() - default.keys())):
+            raise UserError(
+                f"{key}.{unknown} is not known, so another version of lra has trained this run; {_with_which(folder)}"
+            )
+    for inner in _compared(key, default):
+        _compare(f"{key}.{inner}", value, default, folder)
+
+
+def _compared(key: str, default: dict[str, Any]) -> Iterator[str]:
+    return (name for name in default if not f"{key}.{name}".startswith(NOT_BUILT_FROM))
+
+
+def _check_kind(key: str, value: Any, default: Any) -> None:
+    if key in NUMBERS or key in PAIRS or key in WORDS or default is None:  # checked with their bounds
+        return
+    kinds = (int, float) if isinstance(default, float) else (type(default),)
+    if type(value) not in kinds:
+        raise UserError(f"{key}={value} is not {KINDS[type(default)]}, such as {default}; {RETRAIN}")
+
+
+def _with_which(folder: Path) -> str:
+    """What to do with a run of another version."""
+    try:
+        record = read_record(folder)
+    except UserError:
+        record = None
+    commit = re.match("[0-9a-f]{7,40}", str(record["provenance"].get("git_commit")) if record else "")
+    which = f"git checkout {commit.group()}" if commit else "its record, or who trained it, knows which"
+    return f"evaluate it with that version ({which}), or train again: lra train"

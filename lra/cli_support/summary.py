@@ -1,0 +1,101 @@
+"""What a finished run prints: its accuracy beside the paper's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from rich.bar import Bar
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lra.cli_support.console import print_table
+from lra.results.paper import beside, departures, in_short
+from lra.results.reference import PASS_BAND, paper_accuracy
+from lra.results.schema import MIXERS, Record
+from lra.results.statistics import binomial_error
+from lra.results.text import visible, visible_lines
+from lra.run_files import CURVE, METRICS, RESULT
+from lra.training.curves import read_curves
+
+DEV = "dev/accuracy"
+CURVE_LINES, CURVE_WIDTH, LEAST_PASSES = 10, 30, 3
+
+
+def print_summary(console: Console, folder: Path, record: Record) -> None:
+    """Print the table of one record, and say what it is worth."""
+    identity, outcome, cost = record["identity"], record["outcome"], record["cost"]
+    paper = beside(record, "paper")
+    measured, majority = 100 * outcome["test_accuracy"], 100 * outcome["majority_rate"]
+    title = f"{identity['task']}, protocol {identity['protocol']}, size {identity['size']}"
+    table = Table(title=Text(visible(title)))
+    for name in ("attention", "steps", "test accuracy", "paper", "majority class", "training"):
+        table.add_column(name, justify="left" if name == "attention" else "right")
+    table.add_row(
+        Text(visible(identity["attention"])),
+        f"{outcome['steps']:,}",
+        f"{measured:.2f} %",
+        "–" if paper is None else f"{paper:.2f} %",
+        f"{majority:.2f} %",
+        f"{cost['train_seconds']:,.0f} s",
+    )
+    print_table(console, table)
+    print_curve(console, folder)
+    console.print(visible_lines(verdict(record)))
+    for what, path in (("learning curve", folder / CURVE), ("record", folder / RESULT)):
+        console.print(f"{what:<16}{visible(str(path))}")
+
+
+def print_curve(console: Console, folder: Path) -> None:
+    """Draw the accuracy of the run's dev passes, a bar for each, in lines that any terminal has room for."""
+    passes = [(int(row["step"]), row[DEV]) for row in read_curves(folder / METRICS) if DEV in row]
+    shown = [passes[round(place)] for place in np.linspace(0, len(passes) - 1, min(CURVE_LINES, len(passes)))]
+    if len(shown) < LEAST_PASSES:
+        return
+    highest = max(accuracy for _, accuracy in shown)
+    grid = Table.grid(padding=(0, 1))
+    for step, accuracy in shown:
+        bar = Bar(highest or 1, 0, accuracy, width=CURVE_WIDTH)
+        grid.add_row(Text(f"dev at step {step:,}", justify="right"), bar, f"{accuracy:.1%}")
+    console.print(grid)
+
+
+def verdict(record: Record) -> str:
+    """One or two sentences: against the majority class, and against the paper if the run may be compared with it."""
+    identity, outcome = record["identity"], record["outcome"]
+    measured, majority, tested = outcome["test_accuracy"], outcome["majority_rate"], outcome["test_examples"]
+    noise = binomial_error(measured, tested)
+    gain = 100 * (measured - majority)
+    against = (
+        f"beats the majority class by {gain:.1f}" if gain > 0 else f"does not beat the majority class: {gain:+.1f}"
+    )
+    lines = [f"It {against} points (one standard error of this test: {100 * noise:.1f} points)."]
+    if record["settings"]["task"].get("dev_split") == "test":
+        lines.append(
+            "Its checkpoint was chosen on the test split, as the paper's (protocol.text_dev=held_out: on train)."
+        )
+    if identity["size"] != "full":
+        lines.append(
+            f"This is size={identity['size']}, not the benchmark: few examples and {outcome['steps']:,} steps."
+            f" The full run: lra train task={identity['task']} {_chosen(record)}"
+        )
+        return "\n".join(lines)
+    task = identity["task"]
+    paper, band, apart = paper_accuracy(identity["attention"], task), PASS_BAND.get(task), departures(record)
+    if record["provenance"]["data_origin"] == "stand-in":
+        lines.append(f"Its data are an invented stand-in, not those of {task}: this is no result of that task.")
+    elif paper is not None and apart:
+        lines.append(f"Not the paper's settings, so not comparable with its accuracy: {in_short(apart, most=10)}.")
+    elif paper is not None and band is not None:
+        difference = 100 * measured - paper
+        where = "inside" if abs(difference) <= band else "outside"
+        lines.append(f"Against the paper {difference:+.2f} points, {where} the band of ±{band:g}.")
+    return "\n".join(lines)
+
+
+def _chosen(record: Record) -> str:
+    """The word that chooses what the run is called after, such as `attention=nystrom`."""
+    name, settings = record["identity"]["attention"], record["settings"]
+    group = next((group for group in MIXERS if settings.get(group, {}).get("name") == name), "model")
+    return f"{group}={name}"

@@ -1,0 +1,101 @@
+"""Several workers on the cells of a sweep: `workers=N` starts them here, or on other machines by a Hydra launcher."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lra.signals import check_stopped, ends_in_order, hears_signals
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+    from rich.console import Console
+
+    from lra.processes import Child
+
+
+def start_workers(sweep: str, words: list[str], workers: int, launcher: list[str], console: Console) -> None:
+    """Start workers and wait for them; leases share the cells out among them.
+
+    Raises:
+        UserError: when not one of them came through.
+    """
+    from lra.processes import Child, stop
+
+    if launcher:
+        _launch(sweep, words, workers, launcher)
+        return
+    running: list[Child] = []
+    try:
+        for _ in range(workers):
+            running.append(Child((sys.executable, "-m", "lra.cli_support.workers", sweep, *words)))
+        _wait(running, console)
+    finally:
+        stop(running)
+
+
+def _wait(workers: Sequence[Child], console: Console) -> None:
+    from lra.processes import wait_any
+    from lra.types import UserError
+
+    left, errors = list(workers), []
+    while left:
+        worker, code = wait_any(left)
+        left.remove(worker)
+        if code:
+            errors.append(worker.error())
+            console.print("a worker ended; the others go on" if left else "a worker ended", style="red")
+    if len(errors) == len(workers):
+        raise UserError(f"every worker ended early: {errors[-1]}")
+
+
+def _launch(sweep: str, words: list[str], workers: int, launcher: list[str]) -> None:
+    import hydra
+
+    from lra.paths import conf_dir
+
+    if not any("hydra/launcher=" in word for word in launcher):
+        launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={workers}", *launcher]
+    quoted = ",".join("'" + word.replace("'", r"\'") + "'" for word in words)
+    sys.argv = ["lra", "--multirun", f"of={sweep}", f"worker=range({workers})", f"words=[{quoted}]", *launcher]
+    hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="worker")(work)()
+
+
+def work(cfg: DictConfig) -> None:
+    """One worker: a job of the launcher, on this machine or another that shares the folder of runs."""
+    from lra.processes import end_with_pool
+
+    end_with_pool()
+    run_cells(cfg.of, list(cfg.words))
+
+
+def run_cells(sweep: str, words: Sequence[str]) -> None:
+    """Run what is missing of a sweep, as one of several."""
+    from lra.cli_support.console import make_console
+    from lra.sweeps.grid import make_cells
+    from lra.sweeps.runner import run_missing
+
+    os.environ["TTY_COMPATIBLE"] = "0"  # several on one terminal write lines, not bars over each other's
+    run_missing(make_cells(sweep, list(words)), make_console())
+
+
+@hears_signals(lambda _: None)
+def main(argv: Sequence[str] | None = None) -> int:
+    """One worker in a process of its own: `python -m lra.cli_support.workers SWEEP WORDS`."""
+    from lra.cli_support.errors import explain
+
+    sweep, *words = sys.argv[1:] if argv is None else argv
+    try:
+        with ends_in_order():
+            run_cells(sweep, words)
+    except Exception as error:
+        check_stopped()
+        print(f"lra: {explain(error)}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""S4D: a diagonal state-space layer, run in both directions.
+
+Source: Gu, Gupta, Goel, Ré 2022, "On the Parameterization and Initialization of Diagonal State Space Models", arXiv
+2206.11893.
+
+Letters: B sequences, L positions, D channels (the model width), N complex states of a channel, Z = 2 real and imaginary
+part.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import gelu, glu
+
+from lra.model.mixer import MixerDims, SequenceMixer
+from lra.ops.long_convolution import convolve_both_ways, sums_of_powers
+from lra.types import UserError
+
+DISCRETISATIONS = ("zoh", "bilinear")
+INPUTS = ("fixed", "learned")
+
+
+def initial_frequencies(init: str, states: int) -> Tensor:
+    """Imaginary parts of A, `[states / 2]` float64, one of each conjugate pair.
+
+    `lin`, S4D-Lin: πn. `inv`, S4D-Inv: (N/π) (N/(2n+1) - 1), with N the number of states.
+
+    Raises:
+        UserError: for an unknown `init`.
+    """
+    n = torch.arange(states // 2, dtype=torch.float64)
+    frequencies = {"lin": math.pi * n, "inv": states / math.pi * (states / (2 * n + 1) - 1)}
+    if init not in frequencies:
+        raise UserError(f"mixer.init={init} is not known; choose one of {', '.join(frequencies)}")
+    return frequencies[init]
+
+
+class S4D(SequenceMixer):
+    """x' = A x + B u, y = Re(C x) + D u for each channel, A diagonal; then GELU, and a linear layer with a GLU.
+
+    Both directions are summed. They share A, B and the step Δ, as in the authors' code; each has a C of its own. Of
+    each conjugate pair of states one is kept, and its part counts twice. The real part of A is -exp(parameter), so it
+    stays negative. The initial C is a standard complex Gaussian, D a standard Gaussian, log Δ uniform, B one. There is
+    no dropout within.
+
+    Padded positions are zeros to the recurrence, holes too: positions keep their places, and a state decays on its way
+    through them. The convolution computes in float32 at least, whatever the precision around it.
+
+    Args:
+        dims: of the encoder; heads are not looked at.
+        states: N of the paper, even: half as many complex numbers.
+        init: `lin` or `inv`, see `initial_frequencies`; the real part of A begins at -1/2 in both.
+        discretisation: `zoh` (zero-order hold) or `bilinear`.
+        step_least: smallest initial Δ.
+        step_most: largest initial Δ.
+        input: B is `fixed` at one, as only its product with C matters, or `learned`.
+
+    Raises:
+        UserError: for an odd or no number of states, an unknown word, or an empty range of Δ.
+    """
+
+    def __init__(
+        self,
+        dims: MixerDims,
+        *,
+        states: int,
+        init: str,
+        discretisation: str,
+        step_least: float,
+        step_most: float,
+        input: str,
+    ):
+        super().__init__(dims)
+        if states < 2 or states % 2:
+            raise UserError(f"mixer.states={states} is not an even number of at least 2; type for example 64")
+        for key, word, known in (("discretisation", discretisation, DISCRETISATIONS), ("input", input, INPUTS)):
+            if word not in known:
+                raise UserError(f"mixer.{key}={word} is not known; choose one of {', '.join(known)}")
+        if not 0 < step_least <= step_most:
+            raise UserError(
+                f"mixer.step_least={step_least:g} and mixer.step_most={step_most:g} are no range above 0;"
+                " type for example mixer.step_least=0.001 mixer.step_most=0.1"
+            )
+        width, pairs = dims.width, states // 2
+        self.discretisation = discretisation
+        low, high = math.log(step_least), math.log(step_most)
+        self.log_step_D = nn.Parameter(low + (high - low) * torch.rand(width))
+        self.log_decay_DN = nn.Parameter(torch.full((width, pairs), math.log(0.5)))
+        self.frequency_DN = nn.Parameter(initial_frequencies(init, states).float().repeat(width, 1))
+        one_DNZ = torch.tensor([1.0, 0.0]).repeat(width, pairs, 1)
+        self.b_DNZ = nn.Parameter(one_DNZ) if input == "learned" else None
+        self.c_2DNZ = nn.Parameter(torch.randn(2, width, pairs, 2) * 0.5**0.5)
+        self.skip_D = nn.Parameter(torch.randn(width))
+        self.out = nn.Linear(width, 2 * width)
+
+    def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
+        """Mix along each sequence; `[B, L, D]` to `[B, L, D]`."""
+        u_BLD = x_BLD if valid_BL is None else x_BLD.masked_fill(~valid_BL[..., None], 0)
+        with torch.autocast(x_BLD.device.type, enabled=False):
+            u_BLD = u_BLD.to(torch.promote_types(u_BLD.dtype, torch.float32))
+            ahead_DL, back_DL = self.filters(u_BLD.shape[1])
+            y_BLD = convolve_both_ways(u_BLD, ahead_DL, back_DL) + self.skip_D * u_BLD
+        return glu(self.out(gelu(y_BLD).to(x_BLD.dtype)))
+
+    def filters(self, length: int) -> Tensor:
+        """The impulse responses of both directions, `[2, D, L]`."""
+        log_ratio_DN, input_DN = self.discretised()
+        return 2 * sums_of_powers(torch.view_as_complex(self.c_2DNZ) * input_DN, log_ratio_DN, length)
+
+    def discretised(self) -> tuple[Tensor, Tensor]:
+        """Of the recurrence x_t = Ā x_{t-1} + B̄ u_t: log Ā and B̄, complex `[D, N]`."""
+        a_DN = torch.complex(-self.log_decay_DN.exp(), self.frequency_DN)
+        step_D1 = self.log_step_D.exp()[:, None]
+        if self.discretisation == "zoh":
+            log_ratio_DN = step_D1 * a_DN
+            input_DN = torch.expm1(log_ratio_DN) / a_DN
+        else:
+            half_DN = step_D1 * a_DN / 2
+            log_ratio_DN = torch.log((1 + half_DN) / (1 - half_DN))
+            input_DN = step_D1 / (1 - half_DN)
+        if self.b_DNZ is not None:
+            input_DN = input_DN * torch.view_as_complex(self.b_DNZ)
+        return log_ratio_DN, input_DN

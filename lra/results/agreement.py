@@ -1,0 +1,80 @@
+"""How much a shortened benchmark orders attentions as the paper's table does: rank correlation, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lra.results.reference import PAPER
+from lra.results.schema import Record
+from lra.results.variants import group_by_variant
+
+LEAST_ATTENTIONS = 3
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankAgreement:
+    """Kendall's rank correlation of measured and published accuracies, over attentions.
+
+    Attributes:
+        tau: in [-1, 1]; 1 for the same order.
+        low, high: 95 % of it when seeds are resampled, which attentions are not.
+        p_value: of an order at least as near to the published one, or to its reverse, by chance.
+        attentions: how many.
+    """
+
+    tau: float
+    low: float
+    high: float
+    p_value: float
+    attentions: int
+
+    def __str__(self) -> str:
+        """`τ +0.40 [+0.20, +0.60], 5 attentions, p = 0.48`."""
+        interval = f"[{self.low:+.2f}, {self.high:+.2f}]"
+        return f"τ {self.tau:+.2f} {interval}, {self.attentions} attentions, p = {self.p_value:.2f}"
+
+
+def rank_agreement(measured: Sequence[Sequence[float]], published: Sequence[float]) -> RankAgreement:
+    """Compare the order of attentions by the mean over their seeds with the published order.
+
+    Args:
+        measured: for each attention the accuracies of its seeds.
+        published: for each attention one accuracy.
+    """
+    from scipy.stats import kendalltau  # a second to import, which most tables need not wait for
+
+    assert len(measured) == len(published) >= LEAST_ATTENTIONS
+    exact = kendalltau([np.mean(seeds) for seeds in measured], published)
+    rng = np.random.default_rng(0)
+    means = np.stack([rng.choice(seeds, (RESAMPLES, len(seeds))).mean(1) for seeds in measured], axis=1)
+    resampled = [kendalltau(row, published).statistic for row in means]
+    low, high = np.nanquantile(resampled, (0.025, 0.975))
+    return RankAgreement(
+        tau=float(exact.statistic),
+        low=float(low),
+        high=float(high),
+        p_value=float(exact.pvalue),
+        attentions=len(measured),
+    )
+
+
+def agreement_with_paper(records: Sequence[Record]) -> Mapping[str, RankAgreement]:
+    """By task, the agreement over attentions that the paper has; tasks with fewer than three such ones are left out.
+
+    Only attentions at their usual settings count: a row that is called after a knob is not the paper's.
+    """
+    accuracies: dict[str, dict[str, list[float]]] = {}
+    for name, members in group_by_variant(records).items():
+        for record in members:
+            task = record["identity"]["task"]
+            if task in PAPER.get(name, {}):
+                accuracies.setdefault(task, {}).setdefault(name, []).append(record["outcome"]["test_accuracy"])
+    return {
+        task: rank_agreement(list(by_name.values()), [PAPER[name][task] for name in by_name])
+        for task, by_name in accuracies.items()
+        if len(by_name) >= LEAST_ATTENTIONS and len({np.mean(seeds) for seeds in by_name.values()}) > 1
+    }

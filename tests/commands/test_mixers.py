@@ -1,0 +1,183 @@
+"""Mixers beside attentions in every verb: trained, shown, compared, evaluated, refused where they say nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+import yaml
+
+from lra import build, config
+from lra.cli import main
+from lra.cli_support.stored_config import read_stored_config
+from lra.sweeps.grid import make_cells
+from lra.training.counting import count_work
+from lra.types import UserError
+
+WORDS = ("size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
+MIXERS = ("s4d", "gated")
+
+
+def said(capsys) -> str:
+    """The one line of an error."""
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+@pytest.fixture
+def compared(home):
+    """Records of Nyström attention and both mixers."""
+    assert main(["compare", "run", "attention=nystrom", "mixer=s4d,gated", "seed=0", *WORDS]) == 0
+    return home
+
+
+def test_mixers_are_rows_of_every_table_and_evaluated_to_the_last_digit(compared, capsys):
+    capsys.readouterr()
+    assert main(["compare", "show", "size=tiny", "attention=nystrom", "mixer=s4d,gated", "format=csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(",")[0] for line in lines if line.count(",") > 5] == ["attention", "nystrom", "gated", "s4d"]
+    records = {path.parts[-4]: path for path in compared.rglob("result.json")}
+    assert records.keys() == {"nystrom", *MIXERS}
+    for name in MIXERS:
+        settings = json.loads(records[name].read_text())["settings"]
+        assert settings["mixer"]["name"] == name
+        assert "attention" not in settings
+        assert main(["evaluate", f"run={records[name].parent}"]) == 0
+        assert "the same as recorded" in capsys.readouterr().out
+    assert main(["compare", "show", "size=tiny", "mixer=s4d", "format=csv"]) == 0
+    shown = capsys.readouterr().out
+    assert "s4d" in shown
+    assert "gated" not in shown
+    assert (
+        main(["table", "show", "size=tiny", "run_group=compare", "attention=nystrom", "mixer=s4d", "format=csv"]) == 0
+    )
+    shown = capsys.readouterr().out
+    assert "nystrom" in shown
+    assert "s4d" in shown
+    assert "gated" not in shown
+    assert main(["report", "run_group=compare"]) == 0
+    assert "s4d" in (compared / "compare/report.html").read_text()
+
+
+def test_a_run_says_how_to_type_the_full_one(home, capsys):
+    assert main(["train", "mixer=gated", *WORDS]) == 0
+    assert "The full run: lra train task=listops mixer=gated" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["train", "attention=full", "mixer=s4d"],
+        ["train", "-m", "attention=full,nystrom", "mixer=s4d,gated"],
+        ["train", "--config-dir", ".", "attention=full", "mixer=s4d"],
+        ["show", "model", "mixer=gated", "attention=full"],
+        ["bench", "step", "attention=full", "mixer=s4d"],
+        ["train", "attention.num_landmarks=8", "mixer=s4d"],
+    ],
+)
+def test_an_attention_beside_a_mixer_says_nothing_and_is_refused(words, home, capsys):
+    assert main(words) == 2
+    assert "says nothing beside mixer=" in said(capsys)
+
+
+@pytest.mark.parametrize("words", [["mixer=attention", "attention=full"], ["mixer=s4d"], ["attention=full"]])
+def test_what_says_something_is_not_refused(words, home, capsys):
+    assert main(["show", "model", "size=tiny", *words]) == 0
+
+
+@pytest.mark.parametrize("word", ["mixer=s4d", "mixer=attention", "mixer.states=8"])
+def test_mixers_have_no_landmarks(word, home, capsys):
+    assert main(["sweep", "landmarks", word]) == 2
+    assert f"{word} has no landmarks" in said(capsys)
+
+
+def names(*words: str) -> list[str]:
+    return [cell.choice("attention") + cell.apart for cell in make_cells("compare", ["seed=0", *words])]
+
+
+def test_beside_each_other_or_in_place_of_the_sweeps_own():
+    assert names("mixer=s4d,gated") == ["s4d", "gated"]
+    assert names("mixer=s4d", "attention=full") == ["full", "s4d"]
+    assert names("attention=nystrom", "attention.num_landmarks=16", "mixer=s4d") == [
+        "nystrom num_landmarks=16", "s4d",
+    ]  # fmt: skip
+    both = names("attention=nystrom", "attention.num_landmarks=16,32", "mixer=s4d")
+    assert sorted(both) == ["nystrom num_landmarks=16", "nystrom num_landmarks=32", "s4d"], "one cell of s4d"
+    assert names("mixer=s4d", "mixer.states=16,64") == ["s4d states=16", "s4d states=64"]
+
+
+@pytest.mark.parametrize(
+    "words, line",
+    [
+        (["mixer=s5"], "choose one of attention, gated, s4d"),
+        (["mixer=s4d", "mixer.states=0"], "mixer.states=0 is not a whole number of at least 2"),
+        (["mixer=s4d", "mixer.states=7"], "mixer.states=7 is not an even number"),
+        (["mixer=s4d", "mixer.init=legs"], "choose one of lin, inv"),
+        (["mixer=s4d", "mixer.step_least=0"], "mixer.step_least=0 is not a number above 0"),
+        (["mixer=s4d", "mixer.step_most=inf"], "mixer.step_most=inf is not a number above 0"),
+        (["mixer=s4d", "mixer.parameter_groups.dynamics.lr_fraction=-1"], "is not a number above 0"),
+        (["mixer=gated", "mixer.averages=0"], "mixer.averages=0 is not a whole number of at least 1"),
+        (["mixer.states=64"], "mixer.states is no setting"),
+    ],
+)
+def test_wrong_numbers_are_refused_in_a_line(words, line, home, capsys):
+    assert main(["train", *WORDS, *words]) == 2
+    assert line in said(capsys)
+
+
+@pytest.mark.parametrize("name", MIXERS)
+@pytest.mark.parametrize("task", ["listops", "text", "retrieval", "image", "pathfinder"])
+def test_parameters_stay_within_what_the_benchmark_allows(name, task, capsys):
+    assert main(["show", "model", f"mixer={name}", f"task={task}"]) == 0
+    assert "more than the 10 %" not in capsys.readouterr().out
+
+
+def test_a_mixer_that_has_many_is_said_to(capsys):
+    assert main(["show", "model", "mixer=s4d", "mixer.states=256", "size=tiny"]) == 0
+    assert "parameters against attention=full" in capsys.readouterr().out
+
+
+def test_fourier_transforms_are_counted():
+    x = torch.randn(3, 64, requires_grad=True)
+    transforms = 3 * 2.5 * 64 * 6  # 5/2 n log n
+    assert count_work(lambda: torch.fft.irfft(torch.fft.rfft(x))).flops == 2 * transforms
+    x_2d = torch.randn(3, 8, 8)
+    assert count_work(lambda: torch.fft.irfft2(torch.fft.rfft2(x_2d))).flops >= 2 * transforms
+    forward_and_back = count_work(lambda: torch.fft.irfft(torch.fft.rfft(x)).sum().backward())
+    assert forward_and_back.flops == 5 * transforms, "the gradient of the first is a complex one, of twice the work"
+
+
+def stored(changes: dict[str, object]) -> dict:
+    cfg = config.plain(config.load_config("train", ["size=tiny", "mixer=s4d"]))
+    for key, value in changes.items():
+        if value is None:
+            del cfg["mixer"][key]
+        else:
+            cfg["mixer"][key] = value
+    return cfg
+
+
+@pytest.mark.parametrize(
+    "changes, line",
+    [
+        ({"states": None}, "mixer.states is missing, so another version of lra has trained this run"),
+        ({"hidden": 3}, "mixer.hidden is not known, so another version of lra has trained this run"),
+        ({"states": "many"}, "mixer.states=many is not a whole number"),
+        ({"init": 3}, "mixer.init=3 is not a word"),
+        ({"name": "mine"}, "mixer.name=mine is not in this conf tree"),
+        ({"_target_": "os.system"}, "mixer._target_=os.system is not named in this conf tree"),
+    ],
+)
+def test_a_stored_mixer_is_checked_like_an_attention(changes, line, tmp_path):
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(stored(changes)))
+    with pytest.raises(UserError) as refusal:
+        read_stored_config(tmp_path)
+    assert line in str(refusal.value)
+
+
+@pytest.mark.parametrize("changes", [{}, {"parameter_groups": None}, {"parameter_groups": {}}])
+def test_a_stored_mixer_is_built_whatever_its_optimizer_was(changes, tmp_path):
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(stored(changes)))
+    cfg = read_stored_config(tmp_path)
+    build.build_module(cfg, build.build_spec(cfg))

@@ -1,0 +1,67 @@
+"""An encoder of one's own: a YAML file in a conf folder that names it; trained, evaluated, shown, a row of its own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lra.cli import main
+
+WORDS = ("size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
+CHOSEN = {"gru": ["model=gru"], "thin": ["model=thin", "attention=nystrom"], "thin_s4d": ["model=thin", "mixer=s4d"]}
+TARGETS = {"gru": "GruClassifier", "thin": "OneLayer"}
+
+
+@pytest.fixture
+def conf(tmp_path):
+    """A folder with model/gru.yaml and model/thin.yaml."""
+    (tmp_path / "conf/model").mkdir(parents=True)
+    for name, target in TARGETS.items():
+        text = f"name: {name}\n_target_: tests.model.own_models.{target}\n_partial_: true\nwidth: 16\n"
+        (tmp_path / f"conf/model/{name}.yaml").write_text(text)
+    return str(tmp_path / "conf")
+
+
+@pytest.mark.parametrize("case", CHOSEN)
+def test_it_trains_and_is_evaluated_and_recorded_under_its_own_name(case, conf, home, capsys):
+    assert main(["train", "--config-dir", conf, *CHOSEN[case], *WORDS]) == 0
+    name = case.split("_")[0]
+    out = capsys.readouterr().out
+    assert f"listops/{name}" in out
+    assert f"The full run: lra train task=listops model={name}" in out
+    (path,) = home.glob(f"default/listops/{name}/*/seed0/result.json")
+    record = json.loads(path.read_text())
+    assert record["identity"]["attention"] == name
+    assert record["settings"]["model"]["name"] == name
+    assert ("approximation" in record) == (case == "thin"), "of Nyström layers, wherever they are"
+    assert main(["evaluate", "--config-dir", conf, f"run={path.parent}"]) == 0
+    assert "the same as recorded" in capsys.readouterr().out
+    assert main(["compare", "show", "run_group=default", "size=tiny", "format=csv"]) == 0
+    assert f"\n{name}," in capsys.readouterr().out
+
+
+def test_without_its_conf_folder_a_run_of_it_is_refused_in_a_line(conf, home, capsys):
+    assert main(["train", "--config-dir", conf, "model=gru", *WORDS]) == 0
+    (path,) = home.rglob("result.json")
+    capsys.readouterr()
+    assert main(["evaluate", f"run={path.parent}"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "model._target_=tests.model.own_models.GruClassifier is not named in this conf tree" in line
+    assert "--config-dir" in line
+
+
+@pytest.mark.parametrize("case", CHOSEN)
+def test_it_is_shown_layer_by_layer(case, conf, home, capsys):
+    assert main(["show", "model", "--config-dir", conf, *CHOSEN[case], "size=tiny"]) == 0
+    out = capsys.readouterr().out
+    assert f"listops / {case.split('_')[0]}" in out
+    layers = {"gru": ("token", "gru", "head"), "thin": ("mixer.qkv", "head"), "thin_s4d": ("S4D", "head")}[case]
+    assert all(layer in out for layer in layers)
+    assert "parameters: " in out
+
+
+def test_a_step_of_it_is_measured(conf, home, capsys):
+    words = ["steps=1", "dev_batches=1", "size=tiny"]
+    assert main(["bench", "step", "--config-dir", conf, "model=gru", *words]) == 0
+    assert "listops/gru" in capsys.readouterr().out

@@ -1,0 +1,99 @@
+"""S4D: its initial numbers, its count of parameters, its refusals, its filters over the lengths of the benchmark."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from lra import build, config
+from lra.model.classifier import count_parameters
+from lra.model.mixer import MixerDims
+from lra.types import UserError
+
+DIMS = MixerDims(width=64, num_heads=2, head_dim=32, max_seq_len=2048, dropout=0.1)
+
+
+def s4d(*words: str, seed: int = 0):
+    torch.manual_seed(seed)
+    cfg = config.load_config("train", ["mixer=s4d", *words])
+    return next(build.build_mixers(cfg)(DIMS, 1))
+
+
+@pytest.mark.parametrize("states", [2, 16, 64])
+@pytest.mark.parametrize("init", ["lin", "inv"])
+def test_the_initial_a_is_the_papers(init, states):
+    made = s4d(f"mixer.init={init}", f"mixer.states={states}")
+    for n in range(states // 2):
+        frequency = math.pi * n if init == "lin" else states / math.pi * (states / (2 * n + 1) - 1)
+        assert made.frequency_DN[:, n].tolist() == pytest.approx([frequency] * 64, rel=1e-6)
+    assert (-made.log_decay_DN.exp()).unique().item() == pytest.approx(-0.5)
+
+
+def test_the_initial_steps_are_log_uniform_and_c_is_a_standard_complex_gaussian():
+    torch.manual_seed(0)
+    cfg = config.load_config("train", ["mixer=s4d", "mixer.step_least=0.01", "mixer.step_most=0.1"])
+    made = next(build.build_mixers(cfg)(MixerDims(width=2000, num_heads=1, head_dim=1, max_seq_len=8, dropout=0.0), 1))
+    step = made.log_step_D.exp()
+    assert 0.01 <= step.min() < 0.0101
+    assert 0.099 < step.max() <= 0.1
+    assert made.log_step_D.mean().item() == pytest.approx(math.log(0.001) / 2, abs=0.05)
+    c = torch.view_as_complex(made.c_2DNZ.detach())
+    assert c.abs().square().mean().item() == pytest.approx(1, abs=0.02)
+    assert abs(c.mean().item()) < 0.02
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_the_parameters_are_as_many_as_the_formula_says(learned):
+    made = s4d(f"mixer.input={'learned' if learned else 'fixed'}")
+    width, states = 64, 64
+    step, skip, a, c, b = width, width, width * states, 2 * width * states, width * states * learned
+    linear = 2 * width * width + 2 * width
+    assert count_parameters(made) == step + skip + a + b + c + linear
+    assert count_parameters(made) == (24_832 if learned else 20_736)
+
+
+@pytest.mark.parametrize("init", ["lin", "inv"])
+@pytest.mark.parametrize("rule", ["zoh", "bilinear"])
+@pytest.mark.parametrize("length", [1, 2, 3, 250, 2000, 4096])
+def test_a_filter_is_the_sum_of_powers_of_the_discretised_ratio(init, rule, length):
+    made = s4d(f"mixer.init={init}", f"mixer.discretisation={rule}").double()
+    with torch.no_grad():
+        a = torch.complex(-made.log_decay_DN.exp(), made.frequency_DN)
+        step = made.log_step_D.exp()[:, None]
+        if rule == "zoh":
+            ratio, inputs = (step * a).exp(), ((step * a).exp() - 1) / a
+        else:
+            ratio, inputs = (1 + step * a / 2) / (1 - step * a / 2), step / (1 - step * a / 2)
+        c = torch.view_as_complex(made.c_2DNZ)
+        terms = c * inputs
+        expected = []
+        for _ in range(length):
+            expected.append(2 * terms.sum(-1).real)
+            terms = terms * ratio
+        torch.testing.assert_close(made.filters(length), torch.stack(expected, -1), rtol=1e-8, atol=1e-8)
+
+
+def test_float32_is_near_float64_at_the_benchmarks_lengths():
+    made = s4d()
+    x = torch.randn(2, 4096, 64)
+    with torch.no_grad():
+        single = made(x, None)
+        double = made.double()(x.double(), None)
+    torch.testing.assert_close(single.double(), double, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "word, said",
+    [
+        ("mixer.init=legs", "mixer.init=legs is not known; choose one of lin, inv"),
+        ("mixer.discretisation=euler", "choose one of zoh, bilinear"),
+        ("mixer.input=none", "choose one of fixed, learned"),
+        ("mixer.states=63", "mixer.states=63 is not an even number of at least 2"),
+        ("mixer.step_least=0.2", "mixer.step_least=0.2 and mixer.step_most=0.1 are no range above 0"),
+    ],
+)
+def test_what_cannot_be_is_refused(word, said):
+    with pytest.raises(UserError, match=said):
+        s4d(word)

@@ -1,0 +1,54 @@
+"""Rank correlation of a shortened benchmark with the paper's columns."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from lra.results.accuracy_table import accuracy_table
+from lra.results.agreement import agreement_with_paper, rank_agreement
+from lra.results.reference import PAPER
+from tests.results.records import make_record
+
+
+def test_tau_and_p_are_those_of_all_pairs_and_all_orders():
+    measured, published = [[0.2], [0.5], [0.3], [0.4]], [1.0, 2.0, 3.0, 4.0]
+
+    def tau(values):
+        pairs = list(itertools.combinations(range(4), 2))
+        return sum(1 if (values[i] < values[j]) else -1 for i, j in pairs) / len(pairs)
+
+    found = rank_agreement(measured, published)
+    values = [seeds[0] for seeds in measured]
+    assert found.tau == pytest.approx(tau(values))
+    orders = [tau(order) for order in itertools.permutations(values)]
+    assert found.p_value == pytest.approx(sum(abs(t) >= abs(found.tau) - 1e-9 for t in orders) / len(orders))
+    assert (found.low, found.high) == (found.tau, found.tau), "one seed each: nothing to resample"
+
+
+def test_seeds_that_overlap_widen_the_interval():
+    apart = rank_agreement([[0.1, 0.1], [0.2, 0.2], [0.3, 0.3]], [1, 2, 3])
+    overlap = rank_agreement([[0.1, 0.35], [0.2, 0.2], [0.3, 0.05]], [1, 2, 3])
+    assert (apart.low, apart.high) == (1, 1)
+    assert overlap.low < overlap.tau < overlap.high or overlap.low < 0 < overlap.high
+
+
+def records(size):
+    return [
+        make_record(attention=attention, seed=seed, size=size, accuracy=PAPER[attention]["listops"] / 100 + seed / 1000)
+        for attention in ("full", "nystrom", "linformer", "performer")
+        for seed in range(2)
+    ]
+
+
+def test_a_table_of_a_shorter_size_says_how_it_orders_attentions():
+    (found,) = agreement_with_paper(records("short")).values()
+    assert (found.tau, found.attentions) == (1, 4)
+    assert any("Kendall's rank correlation" in note and "4 attentions" in note for note in notes("short"))
+    assert not any("Kendall" in note for note in notes("full"))
+    assert agreement_with_paper(records("short")[:4]) == {}, "two attentions have no order worth a word"
+
+
+def notes(size):
+    return accuracy_table(records(size), reference="paper").notes

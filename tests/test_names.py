@@ -1,0 +1,32 @@
+"""What may be the name of a file or of a folder: one rule for all who ask."""
+
+from __future__ import annotations
+
+import pytest
+
+from lra.names import MOST_BYTES, checked_name
+from lra.types import UserError
+
+
+@pytest.mark.parametrize("name", ["mine", "2024", "Überblick 1", "a.b", "x" * MOST_BYTES])
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_word_is_given_back(name, nested):
+    assert checked_name(name, "name=", example="mine", nested=nested) == name
+
+
+@pytest.mark.parametrize("name", ["", ".hidden", "..", "../x", "/x", "x/", "a//b", "a/.b", "a\\b", "a\nb"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_what_leads_elsewhere_is_refused(name, nested):
+    with pytest.raises(UserError, match=r"is no name for a file or a folder; type a word without /"):
+        checked_name(name, "name=", example="mine", nested=nested)
+
+
+def test_a_folder_in_a_folder_is_a_name_where_that_is_meant():
+    assert checked_name("mine/first", "run_group=", example="mine", nested=True) == "mine/first"
+    with pytest.raises(UserError, match="name=mine/first is no name"):
+        checked_name("mine/first", "name=", example="mine")
+
+
+def test_of_a_long_one_the_beginning_is_shown():
+    with pytest.raises(UserError, match=rf"name={'x' * 40}… is longer than {MOST_BYTES} bytes"):
+        checked_name("x" * (MOST_BYTES + 1), "name=", example="mine")

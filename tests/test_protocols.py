@@ -1,0 +1,85 @@
+"""A protocol is its switches, not its name: a renamed copy does the same, and may bring recipes of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from lra.cli import main
+from lra.paths import conf_dir
+from tests.conftest import ROOT
+
+TRAIN = ("train", "size=tiny", "task=listops", "logger=csv", "recipe.steps=4", "recipe.eval_every=2")
+RECIPE = """\
+defaults: [/recipe/base@_here_]
+
+batch_size: 16
+steps: 70
+warmup_fraction: 0.5
+eval_every: 30
+"""
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """A conf folder with a copy of `paper` in it, called `mine`."""
+    folder = tmp_path / "mine_conf"
+    (folder / "protocol").mkdir(parents=True)
+    text = (conf_dir() / "protocol/paper.yaml").read_text().replace("name: paper", "name: mine")
+    (folder / "protocol/mine.yaml").write_text(text)
+    return folder
+
+
+def test_a_renamed_copy_trains_to_the_same_numbers_and_is_evaluated(home, mine, capsys):
+    assert main([*TRAIN, "protocol=paper"]) == 0
+    assert main([*TRAIN, "protocol=mine", "--config-dir", str(mine)]) == 0
+    records = {path: json.loads(path.read_text()) for path in home.rglob("result.json")}
+    outcomes = {record["identity"]["protocol"]: record["outcome"] for record in records.values()}
+    assert outcomes["mine"] == outcomes["paper"]
+    (run,) = [path.parent for path, record in records.items() if record["identity"]["protocol"] == "mine"]
+    capsys.readouterr()
+    assert main(["evaluate", f"run={run}", "--config-dir", str(mine)]) == 0
+    assert "the same as recorded" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "chosen, fewest", [("mine and batch_mates", 10), pytest.param("mine", 60, marks=pytest.mark.slow)]
+)
+def test_the_tests_of_each_protocol_hold_for_a_renamed_copy(mine, tmp_path, chosen, fewest):
+    tree = tmp_path / "tree"
+    for folder in ("lra", "conf", "tests"):
+        shutil.copytree(ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tree)
+    shutil.copy(mine / "protocol/mine.yaml", tree / "conf/protocol")
+    files = ["tests/attention/test_contract.py", "tests/model/test_packed.py", "tests/model/test_encoder.py"]
+    words = ["-m", "pytest", "-p", "no:cacheprovider", *files, "-k", chosen]
+    env = {**os.environ, "PYTHONPATH": str(tree)}
+    done = subprocess.run([sys.executable, *words], cwd=tree, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert int(done.stdout.splitlines()[-1].split(" passed")[0]) >= fewest
+
+
+def config_of(capsys, *words: str) -> list[str]:
+    """The lines that `lra train … --cfg job` prints."""
+    capsys.readouterr()
+    assert main(["train", *words, "--cfg", "job"]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_protocol_may_bring_recipes_of_its_own(mine, capsys):
+    file = mine / "protocol/mine.yaml"
+    file.write_text("defaults:\n  - _self_\n  - override /recipe@_global_.recipe: mine/${task}\n\n" + file.read_text())
+    (mine / "recipe/mine").mkdir(parents=True)
+    (mine / "recipe/mine/listops.yaml").write_text(RECIPE)
+    own = ("--config-dir", str(mine), "task=listops")
+    assert {"  batch_size: 16", "  steps: 70", "    lr: 0.0001"} <= set(config_of(capsys, *own, "protocol=mine"))
+    assert "  steps: 5000" in config_of(capsys, *own, "protocol=paper")
+    assert "  steps: 35000" in config_of(capsys, *own, "protocol=mine", "recipe=image"), "what is typed counts"
+    assert main(["train", *own, "protocol=mine", "task=text"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "recipe/mine/text" in line
