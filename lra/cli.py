@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from lra import __version__
-from lra.commands.streams import guard_streams
+from lra.cli_support.streams import guard_streams
 from lra.paths import conf_dir
 from lra.signals import check_stopped, ends_in_order, hears_signals
 
@@ -91,9 +91,9 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
 
-    from lra.commands.errors import explain
-    from lra.commands.overrides import check, check_mixer
-    from lra.commands.settings import check_settings
+    from lra.cli_support.errors import explain
+    from lra.cli_support.overrides import check, check_mixer
+    from lra.cli_support.settings import check_settings
     from lra.sweeps.lease import LeasedError
     from lra.types import BUSY
 

@@ -47,8 +47,8 @@ def run(cfg: DictConfig) -> None:
     from rich.text import Text
 
     from lra import build
-    from lra.commands.console import make_console
-    from lra.commands.prepare import ensure_store
+    from lra.cli_support.console import make_console
+    from lra.cli_support.store import ensure_store
     from lra.config import method_name
     from lra.training.run import prepare_machine
 
@@ -112,7 +112,7 @@ def print_times(console: Console, bare: Any, harness: float, dev: list[tuple[flo
     """The table of seconds and ratios."""
     from rich.table import Table
 
-    from lra.commands.console import print_table
+    from lra.cli_support.console import print_table
 
     table = Table()
     table.add_column("")

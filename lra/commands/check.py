@@ -28,7 +28,7 @@ def run(cfg: DictConfig) -> None:
     from rich.text import Text
 
     from lra import build
-    from lra.commands.console import make_console
+    from lra.cli_support.console import make_console
     from lra.config import method_name, mixer_settings, mixes_by_attention
     from lra.testing.contract import BrokenPromiseError, promises
     from lra.testing.subjects import AttentionSubject, MixerSubject
@@ -46,6 +46,6 @@ def run(cfg: DictConfig) -> None:
             broken += 1
             console.print(Text.assemble(("broken", "red"), f"  {promise}: {error}"))
         else:
-            console.print(Text.assemble(("kept  ", "green"), f"  {promise} ({len(promise.cases)} cases)"))
+            console.print(Text.assemble(("kept  ", "green"), f"  {promise} (cases: {len(promise.cases)})"))
     if broken:
         raise UserError(f"{method_name(cfg)} under protocol={cfg.protocol.name} breaks {broken} of its promises")

@@ -23,21 +23,22 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from lra.commands.campaign import Campaign
+    from lra.cli_support.campaign import Campaign
     from lra.results.schema import Record
     from lra.results.tables import TextTable
 
 
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""
-    from lra.commands.campaign import Campaign, act
+    from lra.cli_support.action import act
+    from lra.cli_support.campaign import Campaign
 
     act(Campaign("compare", words), show)
 
 
 def show(campaign: Campaign, console: Console) -> None:
     """Print a table and draw a picture for every task."""
-    from lra.commands.output import write_tasks
+    from lra.cli_support.output import write_tasks
     from lra.results.comparison import comparison_table, contenders
     from lra.results.plot_comparison import plot_pareto
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from lra.commands.console import make_console, size_text
+from lra.cli_support.console import make_console, size_text
 from lra.paths import conf_dirs, source_dirs
 
 if TYPE_CHECKING:

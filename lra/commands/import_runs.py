@@ -39,7 +39,7 @@ def overrides(words: list[str]) -> list[str]:
 
 def run(cfg: DictConfig) -> None:
     """Copy what is new."""
-    from lra.commands.console import make_console
+    from lra.cli_support.console import make_console
     from lra.results.collect import collect, describe
     from lra.results.text import visible
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def run(cfg: DictConfig) -> None:
     """Append what is new."""
-    from lra.commands.console import make_console
+    from lra.cli_support.console import make_console
     from lra.names import checked_name
     from lra.results.collect import collect
     from lra.results.published import append_new

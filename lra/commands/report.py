@@ -32,8 +32,8 @@ SHEET = 16  # images shown of a task
 
 def run(cfg: DictConfig) -> None:
     """Write the page."""
-    from lra.commands.console import make_console, size_text
-    from lra.commands.output import check_out
+    from lra.cli_support.console import make_console, size_text
+    from lra.cli_support.out_file import check_out
     from lra.results.collect import collect
     from lra.results.reference import REFERENCES
     from lra.results.report import write_report

@@ -39,14 +39,14 @@ def overrides(words: list[str]) -> list[str]:
 def run(cfg: DictConfig) -> None:
     """Show what `cfg.what` names."""
     if cfg.what == "protocol":
-        from lra.commands.show_protocol import show_protocol
+        from lra.cli_support.show_protocol import show_protocol
 
         show_protocol(cfg)
         return
     if cfg.format != "terminal":
         raise UserError(f"format={cfg.format} is for lra show protocol; leave it out")
     if cfg.what == "data":
-        from lra.commands.show_data import show_data  # not for the others: numpy, and what a store needs
+        from lra.cli_support.show_data import show_data  # not for the others: numpy, and what a store needs
 
         show_data(cfg)
     else:
@@ -58,7 +58,7 @@ def show_model(cfg: DictConfig) -> None:
     from rich.table import Table
 
     from lra import build
-    from lra.commands.console import make_console, print_table
+    from lra.cli_support.console import make_console, print_table
     from lra.config import method_name
     from lra.model.classifier import count_parameters
 

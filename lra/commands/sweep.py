@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from lra.commands.campaign import Campaign
+    from lra.cli_support.campaign import Campaign
     from lra.results.schema import Record
     from lra.results.tables import TextTable
 
@@ -31,7 +31,8 @@ EXACT = "landmarks_exact"  # the sweep of the line to compare with
 
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""
-    from lra.commands.campaign import Campaign, act
+    from lra.cli_support.action import act
+    from lra.cli_support.campaign import Campaign
     from lra.types import UserError
 
     if not words or words[0] != "landmarks":
@@ -47,7 +48,7 @@ def main(words: Sequence[str]) -> None:
 
 def show(campaign: Campaign, console: Console) -> None:
     """Print a table and draw a figure for every task."""
-    from lra.commands.output import write_tasks
+    from lra.cli_support.output import write_tasks
     from lra.results.landmarks import landmark_points, landmark_table
     from lra.results.plot_landmarks import plot_landmarks
 

@@ -25,19 +25,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lra.commands.campaign import Campaign
+    from lra.cli_support.campaign import Campaign
 
 
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""
-    from lra.commands.campaign import Campaign, act
+    from lra.cli_support.action import act
+    from lra.cli_support.campaign import Campaign
 
     act(Campaign("table", words), show)
 
 
 def show(campaign: Campaign, console: Console) -> None:
     """Print the table of the group's records."""
-    from lra.commands.output import write_out
+    from lra.cli_support.output import write_out
     from lra.results.accuracy_table import accuracy_table
 
     table = accuracy_table(campaign.records(), reference=campaign.settings.reference)

@@ -45,9 +45,10 @@ def run(cfg: DictConfig) -> None:
     from hydra.types import RunMode
 
     from lra import config
-    from lra.commands.console import make_console
-    from lra.commands.summary import print_summary
-    from lra.commands.together import train_together
+    from lra.cli_support.console import make_console
+    from lra.cli_support.predictions import print_predictions
+    from lra.cli_support.summary import print_summary
+    from lra.cli_support.together import train_together
     from lra.processes import end_with, end_with_pool
     from lra.results.record import read_record
     from lra.training.ranks import is_launched, rank
@@ -69,6 +70,7 @@ def run(cfg: DictConfig) -> None:
             )
         console.print(f"Finished before, nothing to train: {folder}")
         print_summary(console, folder, record)
+        print_predictions(console, cfg, folder, cfg.predictions)
         return
     if cfg.trainer.devices > 1 and not launched:
         train_together(cfg, folder, console, replaced=record)
@@ -83,10 +85,11 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
     from rich.text import Text
 
     from lra import build, config
-    from lra.commands.outcome import check_same_data
-    from lra.commands.prepare import ensure_store
-    from lra.commands.set_aside import set_aside
-    from lra.commands.summary import print_summary
+    from lra.cli_support.outcome import check_same_data
+    from lra.cli_support.predictions import print_predictions
+    from lra.cli_support.set_aside import set_aside
+    from lra.cli_support.store import ensure_store
+    from lra.cli_support.summary import print_summary
     from lra.data.store import verify_store
     from lra.files import replace_text
     from lra.model.classifier import count_parameters
@@ -122,13 +125,14 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
         record = _fit_and_test(cfg, folder, console, module, datamodule, machine, parameters)
     if record is not None:
         print_summary(console, folder, record)
+        print_predictions(console, cfg, folder, cfg.predictions)
 
 
 def _fit_and_test(
     cfg: DictConfig, folder: Path, console: Console, module: Any, datamodule: Any, machine: Machine, parameters: int
 ) -> Record | None:
     from lra import build
-    from lra.commands.outcome import write_result
+    from lra.cli_support.outcome import write_result
     from lra.training import run as training
     from lra.training.approximation import measure_approximation
     from lra.training.checkpoints import saved_step

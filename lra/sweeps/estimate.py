@@ -65,7 +65,7 @@ def measure(cell: Cell) -> Estimate:
     Raises:
         UserError: when it cannot be trained, or not in time; the line is the child's.
     """
-    command = (sys.executable, "-m", "lra.commands.estimate", *cell.words)
+    command = (sys.executable, "-m", "lra.cli_support.estimate", *cell.words)
     with Child(command, echo=False, keep_output=True, patience_seconds=0) as child:
         code = child.wait(CHILD_SECONDS)
         if code is None:

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from lra.cli import main
-from lra.commands.set_aside import set_aside
+from lra.cli_support.set_aside import set_aside
 from lra.results.record import read_record
 from lra.sweeps.lease import LeasedError, lease
 from lra.types import BUSY

@@ -10,7 +10,7 @@ import yaml
 
 from lra import build, config
 from lra.cli import main
-from lra.commands.stored_config import read_stored_config
+from lra.cli_support.stored_config import read_stored_config
 from lra.sweeps.grid import make_cells
 from lra.training.counting import count_work
 from lra.types import UserError

@@ -14,8 +14,8 @@ from omegaconf import OmegaConf
 
 from lra import build, config
 from lra.cli import main
-from lra.commands.errors import explain
-from lra.commands.stored_config import read_stored_config
+from lra.cli_support.errors import explain
+from lra.cli_support.stored_config import read_stored_config
 from tests.results.records import make_record
 
 CHOSEN = {

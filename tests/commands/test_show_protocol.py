@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lra.cli import main
-from lra.commands.departures import DEPARTURES
+from lra.cli_support.departures import DEPARTURES
+from lra.cli_support.show_protocol import switch_table
 from lra.commands.show import layers
-from lra.commands.show_protocol import switch_table
 from lra.paths import conf_dir
 from tests.conftest import ROOT
 

@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 
 from lra.cli import main
-from lra.commands import streams
-from lra.commands.console import make_console, print_table
-from lra.commands.errors import explain
+from lra.cli_support import streams
+from lra.cli_support.console import make_console, print_table
+from lra.cli_support.errors import explain
 from lra.training.module import NonFiniteLossError
 from tests.conftest import ROOT
 
@@ -117,7 +117,7 @@ sys.exit(main())
 
 @pytest.mark.parametrize(
     "modules",
-    ["lra.cli", "lra.commands.train", "hydra", "lra.commands.errors", "omegaconf", "lra.build", "torch", "rich.text",
+    ["lra.cli", "lra.commands.train", "hydra", "lra.cli_support.errors", "omegaconf", "lra.build", "torch", "rich.text",
      "hydra,rich.console", "lra.paths,rich,rich.text"],
 )  # fmt: skip
 def test_ctrl_c_while_starting_shows_no_traceback(home, modules):

@@ -30,7 +30,7 @@ def start_workers(sweep: str, words: list[str], workers: int, launcher: list[str
     running: list[Child] = []
     try:
         for _ in range(workers):
-            running.append(Child((sys.executable, "-m", "lra.commands.workers", sweep, *words)))
+            running.append(Child((sys.executable, "-m", "lra.cli_support.workers", sweep, *words)))
         _wait(running, console)
     finally:
         stop(running)
@@ -73,7 +73,7 @@ def work(cfg: DictConfig) -> None:
 
 def run_cells(sweep: str, words: Sequence[str]) -> None:
     """Run what is missing of a sweep, as one of several."""
-    from lra.commands.console import make_console
+    from lra.cli_support.console import make_console
     from lra.sweeps.grid import make_cells
     from lra.sweeps.runner import run_missing
 
@@ -83,8 +83,8 @@ def run_cells(sweep: str, words: Sequence[str]) -> None:
 
 @hears_signals(lambda _: None)
 def main(argv: Sequence[str] | None = None) -> int:
-    """One worker in a process of its own: `python -m lra.commands.workers SWEEP WORDS`."""
-    from lra.commands.errors import explain
+    """One worker in a process of its own: `python -m lra.cli_support.workers SWEEP WORDS`."""
+    from lra.cli_support.errors import explain
 
     sweep, *words = sys.argv[1:] if argv is None else argv
     try:

@@ -36,9 +36,9 @@ class Campaign:
     """
 
     def __init__(self, verb: str, words: Sequence[str], *, beside: str | None = None):
-        from lra.commands.output import check_out
-        from lra.commands.overrides import check
-        from lra.commands.settings import check_settings
+        from lra.cli_support.out_file import check_out
+        from lra.cli_support.overrides import check
+        from lra.cli_support.settings import check_settings
         from lra.config import load_config
         from lra.results.reference import REFERENCES
         from lra.sweeps.grid import make_cells, sweep_names
@@ -94,7 +94,7 @@ class Campaign:
 
     def run(self, console: Console) -> SweepState:
         """Run what is missing; with `workers=` in as many processes, through a Hydra launcher."""
-        from lra.commands.workers import start_workers
+        from lra.cli_support.workers import start_workers
         from lra.signals import Stopped
         from lra.sweeps.runner import run_missing, sweep_state
 
@@ -148,31 +148,3 @@ class Campaign:
     def tasks(self) -> list[str]:
         """The cells' tasks, in their order."""
         return list(dict.fromkeys(cell.choice("task") for cell in self.cells))
-
-
-def act(campaign: Campaign, show: Callable[[Campaign, Console], None]) -> None:
-    """Do what was asked for: plan; or run, then show; or show.
-
-    Raises:
-        UserError: at the end, when cells have failed.
-    """
-    from rich.text import Text
-
-    from lra.commands.console import make_console
-
-    console = make_console()
-    if campaign.settings.what == "plan":
-        from lra.commands.plan import print_plan
-
-        print_plan(console, campaign)
-        return
-    if campaign.settings.what == "show":
-        show(campaign, console)
-        return
-    state = campaign.run(console)
-    console.print(f"\n{state.finished} of {len(campaign.cells)} cells finished")
-    for folder, error in state.failed.items():
-        console.print(Text.assemble(("failed", "red"), f"  {error}\n        {folder}"))
-    show(campaign, console)
-    if state.failed:
-        raise UserError(f"{len(state.failed)} cells failed; the same command tries them again")

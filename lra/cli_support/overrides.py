@@ -11,7 +11,7 @@ from hydra.core.override_parser.types import Override, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
-from lra.commands.settings import NUMBERS, check_value, has_rule
+from lra.cli_support.settings import NUMBERS, check_value, has_rule
 from lra.config import ATTENTION, load_config
 from lra.paths import conf_dirs, conf_names
 from lra.types import UserError

@@ -11,23 +11,12 @@ from lra.types import UserError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lra.commands.campaign import Campaign
+    from lra.cli_support.campaign import Campaign
     from lra.results.schema import Record
     from lra.results.tables import TextTable
 
     Draw = Callable[[Path], Path]
     Make = Callable[[list[Record], str], tuple[TextTable, Draw | None]]
-
-
-def check_out(out: str | None, example: str) -> None:
-    """Refuse, before anything runs, a file that cannot be one.
-
-    Raises:
-        UserError: when `out` names a folder, or nothing.
-    """
-    if out is not None and (not str(out) or Path(out).expanduser().is_dir()):
-        place = Path(out) / example
-        raise UserError(f"out={out} is {'a folder' if out else 'empty'}; type a file, for example out={place}")
 
 
 def write_tasks(campaign: Campaign, console: Console, kind: str, make: Make) -> None:
@@ -57,7 +46,7 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
         table: with its notes.
         figures: drawn beside it.
     """
-    from lra.commands.console import print_table
+    from lra.cli_support.console import print_table
     from lra.files import replace_text
     from lra.results.text import visible
 

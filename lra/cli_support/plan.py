@@ -14,7 +14,7 @@ from lra.types import UserError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lra.commands.campaign import Campaign
+    from lra.cli_support.campaign import Campaign
     from lra.sweeps.estimate import Estimate
     from lra.sweeps.grid import Cell
 
@@ -57,7 +57,7 @@ def print_plan(console: Console, campaign: Campaign) -> None:
 
 def _print_kind(console: Console, width: int, cells: list[Cell], missing: list[Cell], cache: Path) -> float | None:
     """Measure and print one kind; gives the hours of its missing cells, None where they cannot be known."""
-    from lra.commands.console import size_text
+    from lra.cli_support.console import size_text
 
     estimate, notes = None, []
     try:

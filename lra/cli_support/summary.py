@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lra.commands.console import print_table
+from lra.cli_support.console import print_table
 from lra.results.paper import beside, departures, in_short
 from lra.results.reference import PASS_BAND, paper_accuracy
 from lra.results.schema import MIXERS, Record
@@ -77,7 +77,7 @@ def verdict(record: Record) -> str:
         )
     if identity["size"] != "full":
         lines.append(
-            f"This is size={identity['size']}, not the benchmark: few examples and {outcome['steps']:,} steps."
+            f"This is size={identity['size']}, NOT the benchmark: other data, and {outcome['steps']:,} steps."
             f" The full run: lra train task={identity['task']} {_chosen(record)}"
         )
         return "\n".join(lines)

@@ -10,7 +10,7 @@ import yaml
 from hydra.errors import InstantiationException
 from omegaconf.errors import OmegaConfBaseException
 
-from lra.commands.targets import target_line
+from lra.cli_support.targets import target_line
 from lra.training.memory import is_out_of_memory
 from lra.types import UserError
 

@@ -10,7 +10,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from lra import config
-from lra.commands.settings import NUMBERS, PAIRS, WORDS
+from lra.cli_support.settings import NUMBERS, PAIRS, WORDS
 from lra.names import checked_name
 from lra.paths import conf_dirs
 from lra.results.record import read_record

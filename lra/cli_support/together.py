@@ -20,8 +20,8 @@ def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced:
     from hydra.core.hydra_config import HydraConfig
 
     from lra import build
-    from lra.commands.prepare import ensure_store
-    from lra.commands.set_aside import set_aside
+    from lra.cli_support.set_aside import set_aside
+    from lra.cli_support.store import ensure_store
     from lra.sweeps.lease import LeasedError, lease
     from lra.training.checkpoints import says_what_is_saved
     from lra.training.together import run_together

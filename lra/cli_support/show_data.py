@@ -29,8 +29,8 @@ def show_data(cfg: DictConfig) -> None:
         UserError: for an unknown split.
     """
     from lra import build, config
-    from lra.commands.console import make_console
-    from lra.commands.prepare import ensure_store, print_store
+    from lra.cli_support.console import make_console
+    from lra.cli_support.store import ensure_store, print_store
     from lra.data.codec import images
     from lra.data.manifest import SPLITS
 
@@ -73,7 +73,7 @@ def _print_lengths(console: Console, split: Split) -> None:
 
 def _print_batch(console: Console, data: StoreDataModule, split: str) -> None:
     """What a batch holds and weighs."""
-    from lra.commands.console import size_text
+    from lra.cli_support.console import size_text
     from lra.data.loader import EvalLoader
 
     batch = next(iter(EvalLoader(data.collator(split), batch_size=min(LOOKED_AT, data.num_examples(split)))))

@@ -10,7 +10,7 @@ from dataclasses import asdict
 def main(words: list[str]) -> int:
     """Print one estimate; returns the exit code."""
     from lra import config
-    from lra.commands.errors import explain
+    from lra.cli_support.errors import explain
     from lra.sweeps.estimate import measure_here
 
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from lra.commands.departures import DEPARTURES, Departure
+from lra.cli_support.departures import DEPARTURES, Departure
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def show_protocol(cfg: DictConfig) -> None:
     if cfg.format == "markdown":
         print(f"### Switches\n\n{markdown(switches)}\n\n### {KEPT}\n\n{markdown(kept)}")
     elif cfg.format == "terminal":
-        from lra.commands.console import make_console
+        from lra.cli_support.console import make_console
 
         console = make_console()
         how = f"protocol.SWITCH=VALUE sets one by itself; this is protocol={cfg.protocol.name}"

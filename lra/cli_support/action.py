@@ -1,0 +1,41 @@
+"""What a verb over many runs does: plan, run and show, or show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lra.types import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lra.cli_support.campaign import Campaign
+
+
+def act(campaign: Campaign, show: Callable[[Campaign, Console], None]) -> None:
+    """Do what was asked for: plan; or run, then show; or show.
+
+    Raises:
+        UserError: at the end, when cells have failed.
+    """
+    from rich.text import Text
+
+    from lra.cli_support.console import make_console
+
+    console = make_console()
+    if campaign.settings.what == "plan":
+        from lra.cli_support.plan import print_plan
+
+        print_plan(console, campaign)
+        return
+    if campaign.settings.what == "show":
+        show(campaign, console)
+        return
+    state = campaign.run(console)
+    console.print(f"\n{state.finished} of {len(campaign.cells)} cells finished")
+    for folder, error in state.failed.items():
+        console.print(Text.assemble(("failed", "red"), f"  {error}\n        {folder}"))
+    show(campaign, console)
+    if state.failed:
+        raise UserError(f"{len(state.failed)} cells failed; the same command tries them again")
