@@ -11,6 +11,7 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from lra.config import ATTENTION, method_name, mixer_settings, mixes_by_attention, plain, store_dir
+from lra.results.schema import own_model
 from lra.types import TaskSpec, UserError
 
 if TYPE_CHECKING:  # imported where they are used: `lra prepare` and `lra doctor` answer at once without them
@@ -69,8 +70,21 @@ def build_twin(name: str) -> Any:
 
 
 def build_model(cfg: DictConfig) -> nn.Module:
-    """The classifier of the task, the attention or mixer, and the protocol."""
-    model: nn.Module = _instantiate_named(plain(cfg.model))(build_spec(cfg), build_mixers(cfg))
+    """The classifier of the task, the attention or mixer, and the protocol.
+
+    Raises:
+        UserError: when a model of the user's own does not take what it is given.
+    """
+    make, spec, make_mixers = _instantiate_named(plain(cfg.model)), build_spec(cfg), build_mixers(cfg)
+    try:
+        model: nn.Module = make(spec, make_mixers)
+    except TypeError as error:
+        if own_model(cfg.model) is None:
+            raise
+        raise UserError(
+            f"model._target_={cfg.model._target_} does not take the encoder's settings ({error}); a file of its own,"
+            " conf/model/NAME.yaml, names those that it takes, see docs/extending.md"
+        ) from error
     return model
 
 

@@ -120,7 +120,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
         if not any(word.startswith("-") for word in settings):  # Hydra's own flags take values of their own
             settings = check(verb, settings, sweep=bool(flags))
         check_mixer(settings)
-        settings.sort(key=_is_setting)  # Hydra wants its flags and their values in front, settings in one piece
+        settings = _flags_first(settings)
         sys.argv = [f"lra {verb}", *flags, *settings]
         hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(run)()
     except (Exception, _FailedError) as error:
@@ -132,8 +132,14 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     return 0
 
 
-def _is_setting(word: str) -> bool:
-    return word.startswith("~") or ("=" in word and not word.startswith("-"))
+def _flags_first(words: list[str]) -> list[str]:
+    """Hydra's own flags and their values, then the settings, which it takes in one piece alone."""
+    flags: list[str] = []
+    settings: list[str] = []
+    for word, before in zip(words, ["", *words], strict=False):
+        is_setting = word.startswith("~") or ("=" in word and not word.startswith("-"))
+        (settings if is_setting and before not in ("--config-dir", "-cd") else flags).append(word)
+    return [*flags, *settings]
 
 
 def _with_home(word: str) -> str:

@@ -16,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from lra.names import checked_name
 from lra.paths import conf_dir, conf_dirs, conf_names, data_dir, runs_dir
+from lra.results.schema import own_model
 from lra.results.settings import hash_of
 from lra.run_files import run_folder
 
@@ -74,10 +75,10 @@ def _compose(name: str, overrides: tuple[str, ...], with_hydra: bool, _folders: 
 def method_name(cfg: DictConfig) -> str:
     """What mixes the sequence, which a row of a table is called after: the attention, another mixer, or a whole model.
 
-    A file in `conf/model` that gives its model a `name` stands for itself.
+    A model that is not the shared encoder stands for itself, under the `name` in its file or that of its class.
     """
-    name: str = cfg.model.get("name") or (cfg.attention.name if mixes_by_attention(cfg) else cfg.mixer.name)
-    return name
+    name: str = cfg.attention.name if mixes_by_attention(cfg) else cfg.mixer.name
+    return own_model(cfg.model) or name
 
 
 def mixes_by_attention(cfg: DictConfig) -> bool:

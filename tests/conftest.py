@@ -16,6 +16,7 @@ from absl import logging as absl_logging
 
 ROOT = Path(__file__).resolve().parents[1]
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # the tests speak of the CPU
+os.environ.pop("LRA_CONF_PATH", None)  # and of no settings but ours
 # absl, which TFDS logs with, closes a stream that is not the process's own when Hydra sets logging up anew: pytest's.
 absl_logging.get_absl_handler().python_handler.stream = sys.__stderr__
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # one test process per core; torch has read it when it was imported,

@@ -117,6 +117,7 @@ NUMBERS = {
     "workers": whole(2, most=1024),  # of table, sweep and compare
     "steps": whole(10),  # of bench
     "dev_batches": whole(10),  # of bench
+    "predictions": whole(3, least=0),  # of train and evaluate
     "examples": whole(3, least=0),  # of show data
     "samples": whole(2, least=0),  # of report
 }

@@ -22,6 +22,7 @@ from lra.types import UserError
 MOST_BYTES = 2**20  # the file of a run has 3 kB
 GROUPS = ("task", "task.spec", "attention", "protocol", "model", "size", "trainer")
 NODES = (*GROUPS, "recipe", "recipe.optimizer", "recipe.schedule")
+NOT_BUILT = ("codec", "open_source")  # of a task: this call's own ones are, where data are made or shown
 FOLDER_NAMES = ("task.name", "size.name")  # the store lies below them
 
 
@@ -36,6 +37,9 @@ def read_stored_config(folder: Path) -> DictConfig:
     """
     path = folder / CONFIG
     cfg = _read(path)
+    if isinstance(cfg.get("task"), DictConfig):
+        for key in NOT_BUILT:
+            cfg.task.pop(key, None)
     conf_folders = _conf_folders()
     allowed = known_targets(tuple(conf_folders))
     for key, value in _leaves(OmegaConf.to_container(cfg)):
@@ -57,13 +61,13 @@ def read_stored_config(folder: Path) -> DictConfig:
 
 @cache
 def known_targets(folders: tuple[Path, ...]) -> frozenset[str]:
-    """Every `_target_` that some YAML file below the folders names."""
+    """Every `_target_` that some YAML file below the folders names for a model, its data or its training."""
     trees = [yaml.safe_load(path.read_text("utf-8")) for folder in folders for path in sorted(folder.rglob("*.yaml"))]
     return frozenset(
         value
         for tree in trees
         for key, value in _leaves(tree)
-        if key.split(".")[-1] == TARGET and isinstance(value, str)
+        if key.split(".")[-1] == TARGET and isinstance(value, str) and not set(NOT_BUILT) & set(key.split("."))
     )
 
 

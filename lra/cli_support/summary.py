@@ -77,7 +77,7 @@ def verdict(record: Record) -> str:
         )
     if identity["size"] != "full":
         lines.append(
-            f"This is size={identity['size']}, not the benchmark: few examples and {outcome['steps']:,} steps."
+            f"This is size={identity['size']}, NOT the benchmark: other data, and {outcome['steps']:,} steps."
             f" The full run: lra train task={identity['task']} {_chosen(record)}"
         )
         return "\n".join(lines)

@@ -18,7 +18,7 @@ def target_line(target: str) -> str:
         The first part of it that is wrong, and what to do.
     """
     module, *names = target.split(".")
-    if importlib.util.find_spec(module) is None:
+    if not module or importlib.util.find_spec(module) is None:
         return (
             f"_target_: {target}: Python finds no module {module}; install its package (in its folder:"
             " pip install -e .) or name the folder that holds it: export PYTHONPATH=/path/to/folder"

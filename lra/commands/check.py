@@ -46,6 +46,6 @@ def run(cfg: DictConfig) -> None:
             broken += 1
             console.print(Text.assemble(("broken", "red"), f"  {promise}: {error}"))
         else:
-            console.print(Text.assemble(("kept  ", "green"), f"  {promise} ({len(promise.cases)} cases)"))
+            console.print(Text.assemble(("kept  ", "green"), f"  {promise} (cases: {len(promise.cases)})"))
     if broken:
         raise UserError(f"{method_name(cfg)} under protocol={cfg.protocol.name} breaks {broken} of its promises")

@@ -1,6 +1,7 @@
 """lra evaluate: test a run's best checkpoint again, in this process and on one device.
 
   lra evaluate run=runs/default/listops/nystrom/paper-full-5000steps-1a2b3c4d/seed0
+  lra evaluate run=… predictions=3      draws three test examples too, with their class and the guessed one
 
 Prints the accuracy and whether it is the recorded one. The record is left as it is.
 """
@@ -20,6 +21,7 @@ def run(cfg: DictConfig) -> None:
 
     from lra import build
     from lra.cli_support.console import make_console
+    from lra.cli_support.predictions import print_predictions
     from lra.cli_support.stored_config import read_stored_config
     from lra.results.record import read_record
     from lra.run_files import BEST, CONFIG
@@ -46,6 +48,7 @@ def run(cfg: DictConfig) -> None:
     )
     accuracy = metrics["test/accuracy"]
     console.print(f"test accuracy {accuracy:.4%} over {datamodule.num_examples('test'):,} examples")
+    print_predictions(console, trained, folder, cfg.predictions)
     record = read_record(folder)
     if record is None:
         console.print("the run has no result yet to compare with")

@@ -48,6 +48,7 @@ def run(cfg: DictConfig) -> None:
 
     from lra import config
     from lra.cli_support.console import make_console
+    from lra.cli_support.predictions import print_predictions
     from lra.cli_support.summary import print_summary
     from lra.cli_support.together import train_together
     from lra.processes import end_with, end_with_pool
@@ -71,6 +72,7 @@ def run(cfg: DictConfig) -> None:
             )
         console.print(f"Finished before, nothing to train: {folder}")
         print_summary(console, folder, record)
+        print_predictions(console, cfg, folder, cfg.predictions)
         return
     if cfg.trainer.devices > 1 and not launched:
         train_together(cfg, folder, console, replaced=record)
@@ -86,6 +88,7 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
 
     from lra import build, config
     from lra.cli_support.outcome import check_same_data
+    from lra.cli_support.predictions import print_predictions
     from lra.cli_support.set_aside import set_aside
     from lra.cli_support.store import ensure_store
     from lra.cli_support.summary import print_summary
@@ -124,6 +127,7 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
         record = _fit_and_test(cfg, folder, console, module, datamodule, machine, parameters)
     if record is not None:
         print_summary(console, folder, record)
+        print_predictions(console, cfg, folder, cfg.predictions)
 
 
 def _fit_and_test(

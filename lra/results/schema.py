@@ -10,6 +10,7 @@ learns to read the one before. A setting that a record does not hold was not rec
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import ConfigDict, Field, TypeAdapter, with_config
@@ -166,8 +167,13 @@ class Record(TypedDict):
 def method_of(settings: RunSettings) -> str | None:
     """What the settings' row is called after: a model with a name of its own, else the attention or other mixer."""
     mixers = [settings[group]["name"] for group in MIXERS if group in settings]
-    name: str | None = settings.get("model", {}).get("name") or (mixers[0] if len(mixers) == 1 else None)
-    return name
+    return own_model(settings.get("model", {})) or (mixers[0] if len(mixers) == 1 else None)
+
+
+def own_model(model: Mapping[str, Any]) -> str | None:
+    """What a model that is not the shared encoder is called: by its `name`, else by its class; None for the encoder."""
+    target = str(model.get("_target_", "lra."))
+    return model.get("name") or (None if target.startswith("lra.") else target.rsplit(".", 1)[-1])
 
 
 RECORD: TypeAdapter[Record] = TypeAdapter(Record)

@@ -24,9 +24,9 @@ UNCOUNTED = {
     ATEN._scaled_dot_product_flash_attention_for_cpu_backward: lambda grad, q, k, *_, **__: _attention_flops(
         q, k, products=5
     ),
-    ATEN._fft_r2c: lambda x, dims, *_, **__: _fft_flops(x, dims, x[dims[-1]]),
-    ATEN._fft_c2c: lambda x, dims, *_, **__: 2 * _fft_flops(x, dims, x[dims[-1]]),
-    ATEN._fft_c2r: lambda x, dims, _, length, **__: _fft_flops(x, dims, length),
+    ATEN._fft_r2c: lambda x, dims, *_, **__: _fft_flops(x, dims),
+    ATEN._fft_c2c: lambda x, dims, *_, **__: 2 * _fft_flops(x, dims),
+    ATEN._fft_c2r: lambda x, dims, _, length, **__: _fft_flops(x, dims, last=length),
 }
 
 
@@ -70,11 +70,14 @@ def _attention_flops(q: Any, k: Any, *, products: int) -> int:
     return int(2 * products * batch * heads * length * k[2] * dims)
 
 
-def _fft_flops(x: Any, dims: Any, length: int) -> int:
-    """5/2 n log₂ n for each transform of n real numbers, half of what Cooley and Tukey need for complex ones."""
-    assert len(dims) == 1, "only one dimension is transformed"
-    transforms = math.prod(x) // x[dims[0]]
-    return int(2.5 * transforms * length * math.log2(length))
+def _fft_flops(shape: Any, dims: Any, *, last: int | None = None) -> int:
+    """5/2 n log₂ n for each transform of n real numbers, half of what Cooley and Tukey need for complex ones.
+
+    `last` is the size of the last transformed dimension, where it is another than the input's.
+    """
+    sizes = list(shape)
+    sizes[dims[-1]] = last or sizes[dims[-1]]
+    return int(2.5 * math.prod(sizes) * math.log2(math.prod(sizes[axis] for axis in dims)))
 
 
 def product_rate(device: torch.device) -> float:

@@ -142,6 +142,8 @@ def test_fourier_transforms_are_counted():
     x = torch.randn(3, 64, requires_grad=True)
     transforms = 3 * 2.5 * 64 * 6  # 5/2 n log n
     assert count_work(lambda: torch.fft.irfft(torch.fft.rfft(x))).flops == 2 * transforms
+    x_2d = torch.randn(3, 8, 8)
+    assert count_work(lambda: torch.fft.irfft2(torch.fft.rfft2(x_2d))).flops >= 2 * transforms
     forward_and_back = count_work(lambda: torch.fft.irfft(torch.fft.rfft(x)).sum().backward())
     assert forward_and_back.flops == 5 * transforms, "the gradient of the first is a complex one, of twice the work"
 

@@ -65,3 +65,19 @@ def test_a_step_of_it_is_measured(conf, home, capsys):
     words = ["steps=1", "dev_batches=1", "size=tiny"]
     assert main(["bench", "step", "--config-dir", conf, "model=gru", *words]) == 0
     assert "listops/gru" in capsys.readouterr().out
+
+
+def test_a_class_that_is_typed_alone_is_called_by_its_name(home, capsys):
+    assert main(["train", "model._target_=tests.model.own_models.AnyGru", *WORDS]) == 0
+    (path,) = home.glob("default/listops/AnyGru/*/seed0/result.json")
+    assert json.loads(path.read_text())["identity"]["attention"] == "AnyGru"
+    capsys.readouterr()
+    assert main(["compare", "show", "run_group=default", "size=tiny", "format=csv"]) == 0
+    assert "\nAnyGru," in capsys.readouterr().out
+
+
+def test_a_class_that_does_not_take_the_encoders_settings_is_refused_in_a_line(home, capsys):
+    assert main(["show", "model", "model._target_=tests.model.own_models.GruClassifier"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "GruClassifier does not take the encoder's settings" in line
+    assert "docs/extending.md" in line

@@ -113,6 +113,8 @@ def build_all(cfg) -> None:
         {"attention._target_": "${attention.name}", "attention.name": "os.system"},
         {"attention._target_": ["os", "system"]},
         {"attention._target_": None},
+        {"task.spec._target_": "data_prep.text.source.open_source"},  # named in our files, but it makes no model
+        {"attention._target_": "lra.data.text.TextCodec"},
         {"attention._target_": "hydra.utils.get_method"},
         {"model.pooling": "${oc.env:HOME}"},
         {"task.name": "${oc.env:HOME}"},

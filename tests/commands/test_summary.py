@@ -26,7 +26,7 @@ def record(dev_split=None, **changes):
         ({"accuracy": 0.20}, "beats the majority class by 3.0 points (one standard error of this test: 0.9 points)"),
         ({"steps": 300}, "Not the paper's settings, so not comparable with its accuracy: recipe.steps=300 for 5000."),
         ({"origin": "stand-in"}, "invented stand-in, not those of listops"),
-        ({"size": "tiny"}, "This is size=tiny, not the benchmark"),
+        ({"size": "tiny"}, "This is size=tiny, NOT the benchmark"),
         ({"dev_split": "test"}, "chosen on the test split"),
     ],
 )
