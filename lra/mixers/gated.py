@@ -20,8 +20,8 @@ class GatedMovingAverage(SequenceMixer):
     """Y = φ ⊙ Ĥ + (1 - φ) ⊙ X with Ĥ = silu(X' W_h + b_h), φ = sigmoid(X' W_φ + b_φ) and X' = EMA(X).
 
     Each channel has N averages in each direction: h_t = α ⊙ β x_t + (1 - α ⊙ δ) ⊙ h_{t-1} and X'_t = Σ_n η h_t / √N,
-    with α and δ in (0, 1). The two directions' averages are summed; they share nothing. Both count the present position,
-    which the authors' code counts in one of them.
+    with α and δ in (0, 1). The two directions' averages are summed; they share nothing. Both count the present
+    position, which the authors' code counts in one of them.
 
     Of the paper are used: the average, the candidate, the update gate; the initial numbers and the scale 1 / √N are its
     code's. Left out are the attention, with its reset gate, and the average's own skip, which the code has beyond the

@@ -53,7 +53,7 @@ def test_run_trains_what_is_missing_notes_what_fails_and_shows_the_table(data_di
 def test_plan_names_state_time_and_memory_before_anything_runs(data_dir, tmp_path):
     done = lra_here("table", "plan", *GRID, "seed=0,1", data=data_dir, runs=tmp_path / "runs")
     assert done.returncode == 0, done.stderr
-    assert re.search(r"listops/nystrom +0,1 +0 of 2 +\d+\.\d{3} +[\d.]+ MiB ", done.stdout), done.stdout
+    assert re.search(r"listops/nystrom +0,1 +0 of 2 +\d+\.\d{3} +[\d.]+ [MG]iB ", done.stdout), done.stdout
     assert "2 cells to run" in done.stdout
     assert not list((tmp_path / "runs").rglob("*.ckpt"))
 
