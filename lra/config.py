@@ -49,7 +49,12 @@ class OwnFolders(SearchPathPlugin):
                 search_path.append("lra", f"file://{folder}")
 
 
-Plugins.instance().register(OwnFolders)
+def look_through_own_folders() -> None:
+    """Tell Hydra of them; in a launcher's job it has forgotten its plugins but those that it finds by itself."""
+    Plugins.instance().register(OwnFolders)
+
+
+look_through_own_folders()
 
 
 def load_config(name: str, overrides: Sequence[str] = (), *, with_hydra: bool = False) -> DictConfig:
@@ -63,6 +68,7 @@ def _compose(name: str, overrides: tuple[str, ...], with_hydra: bool, _folders: 
 
     Hydra composes for one program at a time: inside a running command, its state is set aside and brought back.
     """
+    look_through_own_folders()
     running = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
     try:

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from lra.cli import main
+from tests.commands.documented import OWN_PACKAGE, documented_commands
 from tests.conftest import ROOT
 
 EXAMPLE = ROOT / "docs" / "examples" / "own_package"
 README = re.findall(r"^lra .*?(?=  |$)", (EXAMPLE / "README.md").read_text(), re.MULTILINE)
-QUOTED = re.findall(r"`(lra [^`]+=[^`]+)`", (ROOT / "docs" / "extending.md").read_text())
+QUOTED = [command for command in documented_commands() if OWN_PACKAGE.search(command)]
 COMMANDS = list(dict.fromkeys([*README, *QUOTED]))
 SAID = {"check": "kept", "evaluate": "thesameasrecorded", "doctor": "own_package/conf:3filesof"}
 FAST = "logger=csv trainer.threads=1"

@@ -108,10 +108,6 @@ def check_sizes(table: Table, spec: TaskSpec, settings: dict[str, Any]) -> None:
             f"{table.places[int(lengths.argmax())]}: {longest} tokens, but max_length: {most}; write seq_len: {longest}"
             f" and max_length: {longest}, or longer: cut"
         )
-    if spec.seq_len < min(longest, most):
-        raise UserError(
-            f"task {spec.name}: seq_len: {spec.seq_len} is less than max_length: {most}; write seq_len: {most}"
-        )
 
 
 def _check(table: Table, what: str, values: np.ndarray, size: int, key: str, most: int) -> None:

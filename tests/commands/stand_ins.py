@@ -15,6 +15,7 @@ STAND_INS = (
     (r"^lra show …$", "lra show model"),
     (r"^lra prepare … source=… force=true$", "lra prepare task=text source=my.tar.gz force=true"),
     (r"^lra prepare …", "lra prepare task=listops"),
+    (r"^lra train task=… …$", "lra train task=listops attention=full"),
     (r"task=(…|NAME)", "task=listops"),
     (r"attention=(…|NAME)", "attention=full"),
     (r"key=value,value", "seed=0,1"),

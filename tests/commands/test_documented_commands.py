@@ -19,14 +19,15 @@ from data_prep.image import stand_in as images
 from data_prep.retrieval.tsv import FILES
 from data_prep.text import stand_in as reviews
 from lra.cli import usage
-from tests.commands.documented import AMONG_WORDS, documented_commands
+from tests.commands.documented import AMONG_WORDS, OWN_PACKAGE, documented_commands
 from tests.commands.stand_ins import before, is_slow, refusal, spelled_out, typed
 from tests.conftest import lra, lra_here
 from tests.data_prep.test_image import COUNTS, as_python
 from tests.data_prep.test_pathfinder_release import release, unpacked
 from tests.data_prep.test_retrieval import ROWS
 
-PLACES = {word: place for shown, place in documented_commands().items() for word in spelled_out(shown)}
+SHOWN = {shown: place for shown, place in documented_commands().items() if not OWN_PACKAGE.search(shown)}
+PLACES = {word: place for shown, place in SHOWN.items() for word in spelled_out(shown)}
 TYPED = {typed(shown): shown for shown in reversed(PLACES)}  # what is typed, once each, with what it stands for
 
 

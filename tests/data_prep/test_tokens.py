@@ -150,7 +150,7 @@ ROWS = "tokens,label,split\n1 2,0,train\n"
             {"max_length": 2},
             "line 2: 3 tokens, but max_length: 2; write seq_len: 3 and max_length: 3, or longer",
         ),
-        (WORDS, {"seq_len": 2}, "seq_len: 2 is less than max_length: 8; write seq_len: 8"),
+        (WORDS, {"seq_len": 2}, "task.data.max_length=8 is more than task.data.seq_len=2"),
         (WORDS, {"longer": "x"}, "task.data.longer=x is not known; write longer: refuse, or cut"),
         (ROWS + "1,-1,test\n", {}, "line 3: label '-1'; labels are whole numbers from 0 on"),
         (ROWS + "1,good,test\n", {}, "line 3: label 'good'"),
