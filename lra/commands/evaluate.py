@@ -1,7 +1,7 @@
 """lra evaluate: test a run's best checkpoint again, in this process and on one device.
 
   lra evaluate run=runs/default/listops/nystrom/paper-full-5000steps-1a2b3c4d/seed0
-  lra evaluate run=… predictions=3      draws three test examples too, with their class and the guessed one
+  lra evaluate run=runs/default/listops/nystrom/…/seed0 predictions=3    draws test examples too, and what is guessed
 
 Prints the accuracy and whether it is the recorded one. The record is left as it is.
 """

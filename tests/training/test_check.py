@@ -10,7 +10,7 @@ from lra.cli import main
 def test_a_flipped_token_stops_a_checked_run_before_it_trains(home, data_dir, tmp_path, monkeypatch, capsys):
     shutil.copytree(data_dir / "stores", tmp_path / "data/stores")
     monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path / "data"))
-    (path,) = (tmp_path / "data").rglob("tokens.npy")
+    (path,) = (tmp_path / "data/stores/listops/tiny").rglob("tokens.npy")
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
