@@ -59,8 +59,8 @@ def test_a_run_trains_is_shown_is_evaluated_and_compared(own, capsys):
     "words",
     [
         ["train", "-m", "attention=mine,none", *SHORT],
-        ["table", "run", "task=listops", "attention=mine", "seed=0", *SHORT],
-        ["compare", "plan", "sweep=mine", *SHORT],
+        pytest.param(["table", "run", "task=listops", "attention=mine", "seed=0", *SHORT], marks=pytest.mark.slow),
+        pytest.param(["compare", "plan", "sweep=mine", *SHORT], marks=pytest.mark.slow),
         ["sweep", "landmarks", "show", "sweep=mine"],
         ["prepare", "task=listops", "size=tiny"],
     ],

@@ -47,9 +47,8 @@ def test_a_renamed_copy_trains_to_the_same_numbers_and_is_evaluated(home, mine, 
     assert "the same as recorded" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "chosen, fewest", [("mine and batch_mates", 10), pytest.param("mine", 60, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("chosen, fewest", [("mine and batch_mates", 10), ("mine", 60)])
 def test_the_tests_of_each_protocol_hold_for_a_renamed_copy(mine, tmp_path, chosen, fewest):
     tree = tmp_path / "tree"
     for folder in ("lra", "conf", "tests"):

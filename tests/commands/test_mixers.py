@@ -32,6 +32,7 @@ def compared(home):
     return home
 
 
+@pytest.mark.slow
 def test_mixers_are_rows_of_every_table_and_evaluated_to_the_last_digit(compared, capsys):
     capsys.readouterr()
     assert main(["compare", "show", "size=tiny", "attention=nystrom", "mixer=s4d,gated", "format=csv"]) == 0
