@@ -20,8 +20,8 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup  ## Make data, train a small Nyströmformer on ListOps, test it (under 10 minutes on 2 cores)
 	$(BIN)/lra train experiment=demo
 
-test: setup  ## Run the tests (about 4 minutes on 2 cores)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+test: setup  ## Run the tests (about 4 minutes on 2 cores); the house rules are a part of check
+	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore=tests/house
 
 test-slow: setup  ## Run the tests that take minutes: speed ratios, planted bugs, large files
 	$(BIN)/python -m pytest -m slow

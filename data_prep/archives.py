@@ -29,7 +29,7 @@ MOST_TIMES_LARGER, FREE_BYTES = 50, 1 << 26  # unpacked; the published archives 
 
 
 def read_files(
-    path: Path, wanted: re.Pattern[str], *, largest_bytes: int, tick: Tick
+    path: Path, pattern: re.Pattern[str], *, largest_bytes: int, tick: Tick
 ) -> Iterator[tuple[re.Match[str], bytes]]:
     """Match of the name and content of each wanted file, in the archive's order, or a folder's sorted one.
 
@@ -42,7 +42,7 @@ def read_files(
     Raises:
         UserError: for a broken archive, an unsafe member, a file that is too large.
     """
-    for match, file, size in open_files(path, wanted, tick):
+    for match, file, size in open_files(path, pattern, tick):
         if size > largest_bytes:
             raise UserError(
                 f"{path}: {match.string} has {size:,} bytes, more than the {largest_bytes:,} that such a file has"
@@ -53,14 +53,14 @@ def read_files(
             raise broken(path, error) from error
 
 
-def open_files(path: Path, wanted: re.Pattern[str], tick: Tick) -> Iterator[tuple[re.Match[str], IO[bytes], int]]:
+def open_files(path: Path, pattern: re.Pattern[str], tick: Tick) -> Iterator[tuple[re.Match[str], IO[bytes], int]]:
     """Match of the name, open file and size of each wanted file; read it before going on to the next.
 
     Raises:
         UserError: when the archive is damaged, unpacks to far too much, or holds links or paths that lead outside.
     """
     if path.is_dir():
-        yield from _in_folder(path, wanted, tick)
+        yield from _in_folder(path, pattern, tick)
         return
     total = path.stat().st_size // MB
     try:
@@ -69,7 +69,7 @@ def open_files(path: Path, wanted: re.Pattern[str], tick: Tick) -> Iterator[tupl
             for member in archive:
                 archive.members.clear()  # type: ignore[attr-defined]  # it would keep every one
                 tick(raw.tell() // MB, total)
-                match = wanted.fullmatch(str(PurePosixPath(member.name)))
+                match = pattern.fullmatch(str(PurePosixPath(member.name)))
                 if match is None:
                     continue
                 if member.name.startswith("/") or ".." in PurePosixPath(member.name).parts or not member.isreg():
@@ -132,13 +132,13 @@ def _unzipped(raw: IO[bytes]) -> IO[bytes]:
     return cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if zipped else raw
 
 
-def _in_folder(path: Path, wanted: re.Pattern[str], tick: Tick) -> Iterator[tuple[re.Match[str], IO[bytes], int]]:
+def _in_folder(path: Path, pattern: re.Pattern[str], tick: Tick) -> Iterator[tuple[re.Match[str], IO[bytes], int]]:
     count = 0
     for folder, folders, names in os.walk(path, onerror=_raise):
         folders.sort()
         for name in sorted(names):
             file = Path(folder, name)
-            match = wanted.fullmatch(f"{path.name}/{file.relative_to(path).as_posix()}")
+            match = pattern.fullmatch(f"{path.name}/{file.relative_to(path).as_posix()}")
             if match is None:
                 continue
             if file.is_symlink():

@@ -88,9 +88,9 @@ def locate(
     """
     word, places = request.source, ", ".join(map(str, request.folders))
     if word == "auto":
-        found = next((folder / name for folder in request.folders for name in names if (folder / name).exists()), None)
-        if found is not None:
-            return _whole(found, str(found))
+        place = next((folder / name for folder in request.folders for name in names if (folder / name).exists()), None)
+        if place is not None:
+            return _whole(place, str(place))
         if generates or request.size == "tiny":
             return None
         word = "download"
@@ -158,6 +158,6 @@ def judge(
     return "stand-in", facts
 
 
-def spread(count: int, wanted: int) -> list[int]:
+def spread(count: int, number: int) -> list[int]:
     """Numbers of `wanted` of `count` examples, evenly spread; all of them when there are no more."""
-    return [i * count // wanted for i in range(wanted)] if wanted < count else list(range(count))
+    return [i * count // number for i in range(number)] if number < count else list(range(count))

@@ -30,11 +30,11 @@ def unfinished_dataset(store: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def put_in_place(made: Path, place: Path) -> None:
+def put_in_place(ready: Path, place: Path) -> None:
     """Move a finished folder to its place, instead of what is there."""
     place.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(place, ignore_errors=True)
-    os.replace(made, place)
+    os.replace(ready, place)
 
 
 def remove_leftovers(store: Path) -> None:

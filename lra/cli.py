@@ -144,7 +144,7 @@ def _flags_first(words: list[str]) -> list[str]:
 
 def _with_home(word: str) -> str:
     """`source=~/x` with the home folder written out, as bash does before a command sees it, and other shells do not."""
-    return re.sub(r"^([\w.+]+=)~(?=/|$)", lambda found: found[1] + os.path.expanduser("~"), word)
+    return re.sub(r"^([\w.+]+=)~(?=/|$)", lambda match: match[1] + os.path.expanduser("~"), word)
 
 
 class _FailedError(BaseException):

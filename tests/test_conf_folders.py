@@ -43,6 +43,7 @@ def test_names_of_all_folders_are_choices(own):
     assert load_config("train", ["attention=mine"]).attention.kernel == "math"
 
 
+@pytest.mark.slow
 def test_a_run_trains_is_shown_is_evaluated_and_compared(own, capsys):
     assert main(["train", "attention=mine", *SHORT]) == 0
     (run,) = (path.parent for path in Path("runs").rglob("result.json"))

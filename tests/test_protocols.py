@@ -35,6 +35,7 @@ def mine(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_a_renamed_copy_trains_to_the_same_numbers_and_is_evaluated(home, mine, capsys):
     assert main([*TRAIN, "protocol=paper"]) == 0
     assert main([*TRAIN, "protocol=mine", "--config-dir", str(mine)]) == 0

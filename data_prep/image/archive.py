@@ -23,23 +23,23 @@ def read(path: Path, tick: Tick) -> dict[str, Images]:
     Raises:
         UserError: for a broken or unsafe archive, a missing batch, an image of another size, a label above 9.
     """
-    found: dict[str, Images] = {}
+    batches: dict[str, Images] = {}
     for match, content in read_files(path, BATCH, largest_bytes=LARGEST_BYTES, tick=tick):
         where = f"{path}: {match.string}"
         images = _binary(content, where) if where.endswith(".bin") else read_batch(content, where)
         if len(images[1]) and images[1].max() > 9:
             row = int(np.argmax(images[1] > 9))
             raise UserError(f"{where}, image {row}: label {images[1][row]}, but CIFAR-10 has 0 to 9")
-        found[match.group(1)] = images
+        batches[match.group(1)] = images
     train = [f"data_batch_{i}" for i in range(1, 6)]
-    missing = [name for name in [*train, "test_batch"] if name not in found]
+    missing = [name for name in [*train, "test_batch"] if name not in batches]
     if missing:
         raise UserError(
             f"{path} has no cifar-10-batches-bin/{missing[0]}.bin and no cifar-10-batches-py/{missing[0]};"
             " source= wants cifar-10-binary.tar.gz, cifar-10-python.tar.gz, or one of their folders"
         )
-    joined = [np.concatenate([found[name][part] for name in train]) for part in (0, 1)]
-    return {"train": (joined[0], joined[1]), "test": found["test_batch"]}
+    joined = [np.concatenate([batches[name][part] for name in train]) for part in (0, 1)]
+    return {"train": (joined[0], joined[1]), "test": batches["test_batch"]}
 
 
 def _binary(content: bytes, where: str) -> Images:

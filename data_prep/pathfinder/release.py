@@ -35,10 +35,10 @@ def read(path: Path, *, side: int, difficulty: str, tick: Tick) -> tuple[list[Ro
         UserError: for a broken archive, or a line of metadata without an image or with another label than 0 or 1.
     """
     folder = f"pathfinder{side}/{FOLDERS[difficulty]}"
-    wanted = re.compile(rf"(?:.*/)?{folder}/(?:(imgs/\d+/sample_\d+\.png)|metadata/(\d+)\.npy)")
+    pattern = re.compile(rf"(?:.*/)?{folder}/(?:(imgs/\d+/sample_\d+\.png)|metadata/(\d+)\.npy)")
     images: dict[str, bytes] = {}
     metadata: dict[int, bytes] = {}
-    for match, content in read_files(path, wanted, largest_bytes=LARGEST_BYTES, tick=tick):
+    for match, content in read_files(path, pattern, largest_bytes=LARGEST_BYTES, tick=tick):
         if match.group(1):
             images[match.group(1)] = content
         else:

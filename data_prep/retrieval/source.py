@@ -62,9 +62,9 @@ class Pairs:
 
     def rows(self, split: str) -> Iterator[dict[str, Any]]:
         """The rows of a split, as many as the settings want; the file is read to its end, to know how many it has."""
-        wanted, count = self.request.settings[split], 0
+        limit, count = self.request.settings[split], 0
         for count, pair in enumerate(tsv.read(self.path, split), start=1):
-            if count <= wanted:
+            if count <= limit:
                 yield self._row(pair)
         self.counts[split] = count
         if not self.stand_in and self.request.verify and count != BENCHMARK[split]:

@@ -47,8 +47,8 @@ def read(path: Path, split: str) -> Iterator[Pair]:
         UserError: with file and line, for a line that is not `label⇥name⇥name⇥text⇥text`; when the file is not there.
     """
     name = FILES[split]
-    wanted = re.compile(rf"(?:.*/)?{re.escape(name)}")
-    for match, file, _ in open_files(path, wanted, lambda done, total: None):
+    pattern = re.compile(rf"(?:.*/)?{re.escape(name)}")
+    for match, file, _ in open_files(path, pattern, lambda done, total: None):
         try:
             for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE_BYTES), b""), start=1):
                 yield _pair(line, f"{path}: {match.string}, line {number}")

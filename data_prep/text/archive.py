@@ -19,12 +19,12 @@ def read(path: Path, tick: Tick) -> dict[str, list[Review]]:
     Raises:
         UserError: for a broken or unsafe archive, or one without reviews.
     """
-    found: dict[str, list[tuple[int, int, int, bytes]]] = {"train": [], "test": []}
+    reviews: dict[str, list[tuple[int, int, int, bytes]]] = {"train": [], "test": []}
     for match, text in read_files(path, REVIEW, largest_bytes=LARGEST_BYTES, tick=tick):
         split, polarity, number, rating = match.groups()
-        found[split].append((int(polarity == "pos"), int(number), int(rating), text))
-    if not found["train"] or not found["test"]:
+        reviews[split].append((int(polarity == "pos"), int(number), int(rating), text))
+    if not reviews["train"] or not reviews["test"]:
         raise UserError(
             f"{path} holds no aclImdb/train/pos/0_9.txt and the like; source= wants aclImdb_v1.tar.gz or aclImdb"
         )
-    return {split: [(text, label) for label, _, _, text in sorted(rows)] for split, rows in found.items()}
+    return {split: [(text, label) for label, _, _, text in sorted(rows)] for split, rows in reviews.items()}

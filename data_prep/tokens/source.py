@@ -80,10 +80,10 @@ def _locate(request: Request, file: str | None) -> Path:
         path = _in_package(request.task, file)
     else:
         places = [folder / f"{request.task}{ending}" for folder in request.folders for ending in READERS]
-        found = next((place for place in places if place.exists()), None)
-        if found is None:
+        existing = [place for place in places if place.exists()]
+        if not existing:
             raise UserError(f"task={request.task} needs its file; {hint}, or put it to {places[0]}")
-        path = found
+        path = existing[0]
     if not path.exists():
         raise UserError(f"source={path} is not there; {hint}")
     if path.suffix not in READERS or not path.is_file():

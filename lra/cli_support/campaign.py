@@ -118,9 +118,9 @@ class Campaign:
         """
         from lra.results.collect import collect
 
-        found = collect(self.group)
-        self.troubles = [*found.troubles, *self._of_another_kind(found.records)]
-        return [record for record in found.records if self._asked_for(record)]
+        collection = collect(self.group)
+        self.troubles = [*collection.troubles, *self._of_another_kind(collection.records)]
+        return [record for record in collection.records if self._asked_for(record)]
 
     def _of_another_kind(self, records: list[Record]) -> list[str]:
         """A line for each size and protocol of the group that this table does not show."""

@@ -29,7 +29,7 @@ def write_tasks(campaign: Campaign, console: Console, kind: str, make: Make) -> 
 
     records = campaign.records()
     for task in campaign.tasks():
-        mine = [one for one in records if one["identity"]["task"] == task]
+        mine = [record for record in records if record["identity"]["task"] == task]
         table, draw = make(mine, title_of(task, mine))
         table = table.with_notes(*provenance_notes(mine), *campaign.troubles)
         name = f"{kind}-{task}"

@@ -39,22 +39,27 @@ def check(verb: str, words: list[str], *, sweep: bool) -> list[str]:
         if not word.startswith("-") and "=" not in word:
             raise UserError(f"{word!r} is no setting; settings are key=value, as in: lra {verb} task=listops")
     parsed = [_parse(word) for word in words if not word.startswith("-")]
-    several = next((one.input_line for one in parsed if one.is_sweep_override()), None)
+    several = next((override.input_line for override in parsed if override.is_sweep_override()), None)
     if several and not sweep:
         raise UserError(f"{several} names several values; to run each type: lra {verb} -m {several}")
-    choices = [one for one in parsed if _is_group(one.key_or_group)]
-    for one in choices:
-        known = conf_names(one.key_or_group)
-        for value in _values(one):
-            if str(value) not in known and not (value is None and _is_optional(verb, one.key_or_group)):
-                raise UserError(f"{_word(one, value)} is not known; {_meant(str(value), known)}")
-    first = [f"{one.key_or_group}={_values(one)[0]}" for one in choices if one.is_sweep_override()]
-    whole = [one.input_line for one in choices if not one.is_sweep_override() and one.input_line]
+    choices = [override for override in parsed if _is_group(override.key_or_group)]
+    for override in choices:
+        known = conf_names(override.key_or_group)
+        for value in _values(override):
+            if str(value) not in known and not (value is None and _is_optional(verb, override.key_or_group)):
+                raise UserError(f"{_word(override, value)} is not known; {_meant(str(value), known)}")
+    first = [f"{override.key_or_group}={_values(override)[0]}" for override in choices if override.is_sweep_override()]
+    whole = [override.input_line for override in choices if not override.is_sweep_override() and override.input_line]
     defaults = _defaults(verb, (*whole, *first))
     checked = [word for word in words if word.startswith("-")]
-    for one in parsed:
-        ours = one not in choices and not one.is_add() and not one.is_delete() and not one.is_hydra_override()
-        checked.append(_checked(defaults, one) if ours else str(one.input_line))
+    for override in parsed:
+        ours = (
+            override not in choices
+            and not override.is_add()
+            and not override.is_delete()
+            and not override.is_hydra_override()
+        )
+        checked.append(_checked(defaults, override) if ours else str(override.input_line))
     return checked
 
 
@@ -67,8 +72,12 @@ def check_mixer(words: list[str]) -> None:
         UserError: with what to leave out.
     """
     parsed = [_parse(word) for word in words if "=" in word and not word.startswith("-")]
-    mixers = [one for one in parsed if one.key_or_group == "mixer" and set(map(str, _values(one))) - {ATTENTION}]
-    silent = [one for one in parsed if one.key_or_group.split(".")[0] == ATTENTION]
+    mixers = [
+        override
+        for override in parsed
+        if override.key_or_group == "mixer" and set(map(str, _values(override))) - {ATTENTION}
+    ]
+    silent = [override for override in parsed if override.key_or_group.split(".")[0] == ATTENTION]
     if mixers and silent:
         mixer, attention = mixers[-1].input_line, silent[0].input_line
         raise UserError(
@@ -104,9 +113,9 @@ def _is_optional(verb: str, group: str) -> bool:
     return group in chosen and chosen[group] in (None, "null")
 
 
-def _checked(defaults: DictConfig, one: Override) -> str:
+def _checked(defaults: DictConfig, override: Override) -> str:
     """The word, if it may stand."""
-    key = one.key_or_group
+    key = override.key_or_group
     known = _leaves(OmegaConf.to_container(defaults))
     if key not in known:
         raise UserError(f"{key} is no setting; {_meant(key, list(known))}; lra train --cfg job prints all")
@@ -114,16 +123,16 @@ def _checked(defaults: DictConfig, one: Override) -> str:
     kind, number = type(default), NUMBERS.get(key) if has_rule(defaults, key) else None
     if default is None:
         kind = number.kind if number else str
-    for value in _values(one):
+    for value in _values(override):
         open_to_null = default is None or (number is not None and number.null)
         if not _fits(value, kind) and not (value is None and open_to_null):
             shown = "null" if default is None else str(default).lower() if isinstance(default, bool) else default
-            raise UserError(f"{_word(one, value)} is not {KINDS[kind]}; the default is {key}={shown}")
+            raise UserError(f"{_word(override, value)} is not {KINDS[kind]}; the default is {key}={shown}")
         if (
             value is not None and "${" not in str(value) and has_rule(defaults, key)
         ):  # else only what it resolves to counts
-            check_value(key, value, _word(one, value))
-    return _quoted(one) if kind is str else str(one.input_line)
+            check_value(key, value, _word(override, value))
+    return _quoted(override) if kind is str else str(override.input_line)
 
 
 def _fits(value: Any, kind: type) -> bool:
@@ -137,35 +146,35 @@ def _fits(value: Any, kind: type) -> bool:
     return isinstance(value, CONTAINERS.get(kind, kind))
 
 
-def _quoted(one: Override) -> str:
+def _quoted(override: Override) -> str:
     """`run_group=2024` as `run_group='2024'`, and each of several: a text stays the text that was typed."""
-    word = str(one.input_line)
+    word = str(override.input_line)
     key, typed = word.split("=", 1)
-    parts, values = typed.split(","), _values(one)
+    parts, values = typed.split(","), _values(override)
     if len(parts) != len(values):
         return word
     texts = [f"'{part}'" if isinstance(value, int | float) else part for part, value in zip(parts, values, strict=True)]
     return f"{key}={','.join(texts)}"
 
 
-def _word(one: Override, value: Any) -> str:
+def _word(override: Override, value: Any) -> str:
     """The setting as it was typed; of several values the one that is meant."""
-    return f"{one.key_or_group}={value}" if one.is_sweep_override() else str(one.input_line)
+    return f"{override.key_or_group}={value}" if override.is_sweep_override() else str(override.input_line)
 
 
-def _values(one: Override) -> list[Any]:
-    values = list(one.sweep_iterator()) if one.is_sweep_override() else [one.value()]
+def _values(override: Override) -> list[Any]:
+    values = list(override.sweep_iterator()) if override.is_sweep_override() else [override.value()]
     return [value.text if isinstance(value, QuotedString) else value for value in values]
 
 
 def _leaves(node: Any, prefix: str = "") -> dict[str, Any]:
     """Every key of a tree, branches too, with dots."""
-    found = {}
+    leaves = {}
     for key, value in node.items():
-        found[f"{prefix}{key}"] = value
+        leaves[f"{prefix}{key}"] = value
         if isinstance(value, dict):
-            found |= _leaves(value, f"{prefix}{key}.")
-    return found
+            leaves |= _leaves(value, f"{prefix}{key}.")
+    return leaves
 
 
 def _meant(word: str, known: list[str]) -> str:

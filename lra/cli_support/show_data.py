@@ -79,11 +79,11 @@ def _print_batch(console: Console, data: StoreDataModule, split: str) -> None:
     batch = next(iter(EvalLoader(data.collator(split), batch_size=min(LOOKED_AT, data.num_examples(split)))))
     masked = 0.0 if batch.valid is None else 1 - batch.valid.float().mean().item()
     tensors = [tensor for tensor in batch if tensor is not None]
-    one = sum(tensor.numel() * tensor.element_size() for tensor in tensors) / len(batch.label)
+    example_bytes = sum(tensor.numel() * tensor.element_size() for tensor in tensors) / len(batch.label)
     shape = " × ".join(map(str, (data.batch_size, *batch.tokens.shape[1:])))
     console.print(
         f"masked tokens {masked:.1%} of {len(batch.label):,} {split} examples;"
-        f" a batch has {shape} tokens, {size_text(one * data.batch_size)}"
+        f" a batch has {shape} tokens, {size_text(example_bytes * data.batch_size)}"
     )
 
 

@@ -41,8 +41,8 @@ def overrides(words: list[str]) -> list[str]:
         UserError: when it is missing or unknown.
     """
     if not words or "=" in words[0] or words[0] not in WHAT:
-        found = f"{words[0]!r} cannot be measured" if words and "=" not in words[0] else "bench what?"
-        raise UserError(f"{found}; type: lra bench step task=listops attention=nystrom")
+        trouble = f"{words[0]!r} cannot be measured" if words and "=" not in words[0] else "bench what?"
+        raise UserError(f"{trouble}; type: lra bench step task=listops attention=nystrom")
     return [f"what={words[0]}", *words[1:]]
 
 

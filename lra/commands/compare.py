@@ -43,11 +43,11 @@ def show(campaign: Campaign, console: Console) -> None:
     from lra.results.plot_comparison import plot_pareto
 
     def make(records: list[Record], title: str) -> tuple[TextTable, Callable[[Path], Path] | None]:
-        found = contenders(records, _baseline(campaign, records))
-        table = comparison_table(records[0]["identity"]["task"] if records else "", found, title=title)
-        if not found:
+        compared = contenders(records, _baseline(campaign, records))
+        table = comparison_table(records[0]["identity"]["task"] if records else "", compared, title=title)
+        if not compared:
             return table, None
-        return table, partial(plot_pareto, found, title=title, majority_rate=records[0]["outcome"]["majority_rate"])
+        return table, partial(plot_pareto, compared, title=title, majority_rate=records[0]["outcome"]["majority_rate"])
 
     write_tasks(campaign, console, "compare", make)
 
@@ -60,9 +60,9 @@ def _baseline(campaign: Campaign, records: list[Record]) -> str | None:
 
     groups = group_by_variant(records)
     for cell in campaign.cells:
-        wanted = set(flat(config.settings(cell.cfg)).items())
+        chosen = set(flat(config.settings(cell.cfg)).items())
         apart = {
-            name: len(wanted ^ set(flat(members[0]["settings"]).items()))
+            name: len(chosen ^ set(flat(members[0]["settings"]).items()))
             for name, members in groups.items()
             if _has_knobs(config.mixer_settings(cell.cfg), members[0])
         }
@@ -71,8 +71,8 @@ def _baseline(campaign: Campaign, records: list[Record]) -> str | None:
     return None
 
 
-def _has_knobs(wanted: dict[str, Any], record: Record) -> bool:
+def _has_knobs(chosen: dict[str, Any], record: Record) -> bool:
     """Whether a record is of an attention with these knobs; it may lack some."""
     settings = record["settings"]
     knobs: dict[str, Any] = {**settings.get("attention", settings.get("mixer", {}))}
-    return all(wanted.get(key) == value for key, value in knobs.items())
+    return all(chosen.get(key) == value for key, value in knobs.items())

@@ -74,8 +74,8 @@ def _folder(what: str, folder: Path) -> tuple[bool, str, str]:
     if not there.is_dir() or not os.access(there, os.W_OK):
         variable = what[what.index("(") + 1 : -1]
         return False, what, f"{folder} cannot be written; choose another: export {variable}=/path/to/folder"
-    made = "" if there == folder else ", made when first needed"
-    return True, what, f"{folder} ({size_text(shutil.disk_usage(there).free)} free{made})"
+    remark = "" if there == folder else ", made when first needed"
+    return True, what, f"{folder} ({size_text(shutil.disk_usage(there).free)} free{remark})"
 
 
 def _conf(folder: Path) -> tuple[bool, str, str]:
@@ -86,8 +86,8 @@ def _conf(folder: Path) -> tuple[bool, str, str]:
 
 def _source(folder: Path) -> tuple[bool, str, str]:
     there = sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
-    found = ", ".join(there) or "nothing there yet; archives put there are found by lra prepare"
-    return True, "sources", f"{folder}: {found}"
+    archives = ", ".join(there) or "nothing there yet; archives put there are found by lra prepare"
+    return True, "sources", f"{folder}: {archives}"
 
 
 def _stores(data: Path) -> list[tuple[bool, str, str]]:

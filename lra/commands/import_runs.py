@@ -32,7 +32,7 @@ BEGUN = (BEST, LAST)  # of a run that has no record yet: it was begun on this ma
 def overrides(words: list[str]) -> list[str]:
     """Turn a leading path into `from=PATH`."""
     if words and "=" not in words[0] and not words[0].startswith("-"):
-        quoted = re.sub(r"(\\*)('|$)", lambda found: found[1] * 2 + (r"\'" if found[2] else ""), words[0])
+        quoted = re.sub(r"(\\*)('|$)", lambda match: match[1] * 2 + (r"\'" if match[2] else ""), words[0])
         return [f"from='{quoted}'", *words[1:]]
     return words
 
@@ -49,22 +49,22 @@ def run(cfg: DictConfig) -> None:
     if not place.exists():
         raise UserError(f"{place} is not there; type the folder of runs, or the .jsonl file, to import")
     into = None if cfg.into is None else checked_name(cfg.into, "into=", example="table", nested=True)
-    found, console = collect(place), make_console()
+    collection, console = collect(place), make_console()
     copied, same = 0, 0
-    for record, source in zip(found.records, found.sources, strict=True):
+    for record, source in zip(collection.records, collection.sources, strict=True):
         try:
             if _bring(source, record, _folder(Path(cfg.paths.runs), record, into)):
                 copied += 1
             else:
                 same += 1
         except UserError as error:
-            found.troubles.append(visible(f"left out: {describe(record)}: {error}"))
-    if found.troubles and not copied and not same:
-        more = f" (and {len(found.troubles) - 1} more)" if len(found.troubles) > 1 else ""
-        raise UserError(f"nothing is imported from {place}; {found.troubles[0]}{more}")
-    for trouble in found.troubles:
+            collection.troubles.append(visible(f"left out: {describe(record)}: {error}"))
+    if collection.troubles and not copied and not same:
+        more = f" (and {len(collection.troubles) - 1} more)" if len(collection.troubles) > 1 else ""
+        raise UserError(f"nothing is imported from {place}; {collection.troubles[0]}{more}")
+    for trouble in collection.troubles:
         console.print(trouble)
-    line = f"{copied} runs imported, {same} were here, {len(found.troubles)} left out: {cfg.paths.runs}"
+    line = f"{copied} runs imported, {same} were here, {len(collection.troubles)} left out: {cfg.paths.runs}"
     console.print(visible(line))
 
 

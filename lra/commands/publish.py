@@ -32,22 +32,22 @@ def run(cfg: DictConfig) -> None:
         raise UserError("say what and where: lra publish run_group=table name=paper_table, or run=FOLDER name=…")
     name = checked_name(cfg.name, "name=", example="paper_table")
     place = Path(cfg.paths.runs) / str(cfg.run_group) if cfg.run is None else Path(cfg.run).expanduser()
-    found = collect(place)
-    if not found.records:
-        raise UserError("; ".join([f"no record is below {place}", *found.troubles]))
+    collection = collect(place)
+    if not collection.records:
+        raise UserError("; ".join([f"no record is below {place}", *collection.troubles]))
     console = make_console()
-    for trouble in found.troubles:
+    for trouble in collection.troubles:
         console.print(trouble)
 
     def choose(there: list[Record]) -> list[Record]:
-        new = [record for record in found.records if record not in there]
+        new = [record for record in collection.records if record not in there]
         for record in new:
             _check_commit(record, dirty=cfg.dirty)
         return new
 
     target = Path(cfg.to).expanduser() / f"{name}.jsonl"
     count = append_new(target, choose)
-    line = f"{count} records appended, {len(found.records) - count} were there: {target}"
+    line = f"{count} records appended, {len(collection.records) - count} were there: {target}"
     console.print(visible(line))
 
 

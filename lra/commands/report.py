@@ -43,18 +43,18 @@ def run(cfg: DictConfig) -> None:
         raise UserError(f"reference={cfg.reference} is not known; choose one of {', '.join(REFERENCES)}")
     check_out(cfg.out, "report.html")
     group = Path(cfg.paths.runs) / cfg.run_group
-    found = collect(group)
-    if not found.records:
+    collection = collect(group)
+    if not collection.records:
         raise UserError(f"no record is below {group}; runs there are: {_groups(Path(cfg.paths.runs))}")
-    newest = max(record["provenance"]["finished_at"] for record in found.records)
+    newest = max(record["provenance"]["finished_at"] for record in collection.records)
     path = write_report(
         group / "report.html" if cfg.out is None else Path(cfg.out).expanduser(),
         title=f"Long Range Arena: {cfg.run_group}",
-        subtitle=f"{len(found.records)} runs, the last of {newest[:10]}; made from their records alone.",
-        sections=_sections(found, cfg.reference),
-        records=found.records,
-        samples=_samples(cfg, found.records) if cfg.samples else [],
-        troubles=found.troubles,
+        subtitle=f"{len(collection.records)} runs, the last of {newest[:10]}; made from their records alone.",
+        sections=_sections(collection, cfg.reference),
+        records=collection.records,
+        samples=_samples(cfg, collection.records) if cfg.samples else [],
+        troubles=collection.troubles,
     )
     make_console().print(f"{visible(str(path))}  {size_text(path.stat().st_size)}")
 
@@ -64,27 +64,27 @@ def _groups(runs: Path) -> str:
     return ", ".join(name for name in names if not name.startswith(".")) or "none"
 
 
-def _sections(found: Collection, reference: str) -> list[Section]:
+def _sections(collection: Collection, reference: str) -> list[Section]:
     """One for each protocol and size, and in it each task."""
     from lra.results.accuracy_table import accuracy_table
     from lra.results.report import Section
 
     kinds: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for number, record in enumerate(found.records):
+    for number, record in enumerate(collection.records):
         kinds[record["identity"]["protocol"], record["identity"]["size"]].append(number)
     sections = []
     for (protocol, size), numbers in sorted(kinds.items()):
-        records = [found.records[number] for number in numbers]
+        records = [collection.records[number] for number in numbers]
         table = accuracy_table(records, reference=reference)
         name = f"Protocol {protocol}" if size == "full" else f"Protocol {protocol}, size {size}"
         sections.append(Section(name=name, tables=[table]))
         for task in dict.fromkeys(record["identity"]["task"] for record in records):
-            mine = [number for number in numbers if found.records[number]["identity"]["task"] == task]
-            sections.append(_task_section(f"{task}, {name[0].lower()}{name[1:]}", found, mine))
+            mine = [number for number in numbers if collection.records[number]["identity"]["task"] == task]
+            sections.append(_task_section(f"{task}, {name[0].lower()}{name[1:]}", collection, mine))
     return sections
 
 
-def _task_section(name: str, found: Collection, numbers: list[int]) -> Section:
+def _task_section(name: str, collection: Collection, numbers: list[int]) -> Section:
     from lra.results.comparison import comparison_table, contenders
     from lra.results.landmarks import landmark_points, landmark_table
     from lra.results.plot_comparison import plot_pareto
@@ -94,7 +94,7 @@ def _task_section(name: str, found: Collection, numbers: list[int]) -> Section:
     from lra.results.report import Section, svg
     from lra.results.titles import holding
 
-    records = [found.records[number] for number in numbers]
+    records = [collection.records[number] for number in numbers]
     task, rate = records[0]["identity"]["task"], records[0]["outcome"]["majority_rate"]
     tables, figures = [], []
     compared, points = contenders(records), landmark_points(records)
@@ -105,7 +105,7 @@ def _task_section(name: str, found: Collection, numbers: list[int]) -> Section:
         tables.append(landmark_table(points, title=f"Landmarks: {holding(records)}"))
         figures.append(svg(partial(plot_landmarks, points, title=task, majority_rate=rate)))
     tables = [table.with_notes(*provenance_notes(records)) for table in tables]
-    curves = _curves(records, [found.sources[number] for number in numbers])
+    curves = _curves(records, [collection.sources[number] for number in numbers])
     if curves:
         figures.append(svg(partial(learning_curves, curves, title="Learning curves", majority_rate=rate)))
     return Section(name=name, tables=tables, figures=figures)
@@ -120,7 +120,7 @@ def _curves(records: list[Record], sources: list[Path]) -> dict[str, list[list[d
     curves = {}
     for name, members in group_by_variant(records).items():
         rows = [read_curves(places[id(record)]) for record in members]
-        shown = [one for one in rows if any("dev/accuracy" in row for row in one)]
+        shown = [curve for curve in rows if any("dev/accuracy" in row for row in curve)]
         if shown:
             curves[name] = shown
     return curves

@@ -36,8 +36,8 @@ def main(words: Sequence[str]) -> None:
     from lra.types import UserError
 
     if not words or words[0] != "landmarks":
-        found = f"{words[0]!r} cannot be swept" if words else "sweep what?"
-        raise UserError(f"{found}; type: lra sweep landmarks. Anything else: lra train -m key=value,value")
+        trouble = f"{words[0]!r} cannot be swept" if words else "sweep what?"
+        raise UserError(f"{trouble}; type: lra sweep landmarks. Anything else: lra train -m key=value,value")
     mixer = next((word for word in words if word.startswith(("mixer=", "mixer."))), None)
     if mixer:
         raise UserError(

@@ -27,8 +27,8 @@ def accuracy_table(records: list[Record], *, reference: str) -> TextTable:
 
     Stand-ins for a task's data at size=full are not in it.
     """
-    shown = [one for one in records if not _is_stand_in(one)]
-    tasks = TASKS + tuple(sorted({one["identity"]["task"] for one in shown} - set(TASKS)))
+    shown = [record for record in records if not _is_stand_in(record)]
+    tasks = TASKS + tuple(sorted({record["identity"]["task"] for record in shown} - set(TASKS)))
     rows = make_rows(shown, reference=reference, tasks=tasks)
     lines: list[list[str]] = []
     for row in rows:
@@ -85,18 +85,18 @@ def _difference(cell: TableCell | None) -> str:
 def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: int) -> list[str]:
     if not records:
         return ["No record yet: lra table run makes them."]
-    origins = sorted({one["provenance"]["data_origin"] for one in records} & set(ORIGINS))
+    origins = sorted({record["provenance"]["data_origin"] for record in records} & set(ORIGINS))
     notes = [
         "value ± standard deviation over seeds (number of seeds); average of complete rows only; hours: mean training"
         " time of a seed, all tasks together.",
         "Tested: every test example, with the checkpoint that was best on dev"
         + (
             "; Text's dev split is its test split."
-            if any(one["settings"]["task"].get("dev_split") == "test" for one in records)
+            if any(record["settings"]["task"].get("dev_split") == "test" for record in records)
             else "."
         ),
         f"precision {', '.join(precisions(records))} (the released runs': 16-mixed);"
-        f" device {', '.join(sorted({one['cost']['device'] for one in records}))}.",
+        f" device {', '.join(sorted({record['cost']['device'] for record in records}))}.",
         *unrecorded_notes(records),
     ]
     if any(cell is not None and cell.reference is not None for row in rows for cell in row.cells.values()):
@@ -116,7 +116,7 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
     ]
     if stuck:
         notes.append(f"Not clear of the majority class (three standard errors): {'; '.join(stuck)}.")
-    if {one["identity"]["size"] for one in records} != {"full"}:
+    if {record["identity"]["size"] for record in records} != {"full"}:
         notes += _agreement(records)
     notes += [ORIGINS[origin] + "." for origin in origins]
     if left_out:

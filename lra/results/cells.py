@@ -71,19 +71,19 @@ class Row:
     @property
     def average_reference(self) -> float | None:
         """Mean of the references; None unless every cell has one."""
-        found = [cell.reference for cell in self.cells.values() if cell is not None and cell.reference is not None]
-        return statistics.fmean(found) if len(found) == len(self.cells) else None
+        references = [cell.reference for cell in self.cells.values() if cell is not None and cell.reference is not None]
+        return statistics.fmean(references) if len(references) == len(self.cells) else None
 
 
 def make_rows(records: list[Record], *, reference: str, tasks: tuple[str, ...] = TASKS) -> list[Row]:
     """The accuracy table: a row for every variant, a cell (or None) for every task."""
     rows = []
     for name, members in group_by_variant(records).items():
-        by_task = {task: [one for one in members if one["identity"]["task"] == task] for task in tasks}
+        by_task = {task: [record for record in members if record["identity"]["task"] == task] for task in tasks}
         rows.append(
             Row(
                 name=name,
-                cells={task: make_cell(found, reference) if found else None for task, found in by_task.items()},
+                cells={task: make_cell(of_task, reference) if of_task else None for task, of_task in by_task.items()},
             )
         )
     return rows
@@ -108,7 +108,10 @@ def make_cell(records: list[Record], reference: str) -> TableCell:
         reference=published,
         departures=tuple(apart) if paper_accuracy(identity["attention"], identity["task"]) is not None else (),
         inside=None if published is None or band is None else abs(mean - published) <= band,
-        converged=sum(converged(one["test_accuracy"], one["majority_rate"], one["test_examples"]) for one in outcomes),
+        converged=sum(
+            converged(outcome["test_accuracy"], outcome["majority_rate"], outcome["test_examples"])
+            for outcome in outcomes
+        ),
         parameters=costs[0]["parameters"],
         hours=statistics.fmean(cost["train_seconds"] for cost in costs) / 3600,
         steps_per_second=statistics.fmean(cost["steps_per_second"] for cost in costs),

@@ -39,11 +39,11 @@ def collect(place: Path) -> Collection:
     Of two records of one run (same settings, same data, same seed) the later one counts; the other is named and left
     out, unless they are the very same. A run that was moved aside by `force=true` is an old one and does not count.
     """
-    found = Collection()
+    collection = Collection()
     latest: dict[tuple[object, ...], tuple[Record, Path, str]] = {}
     for path, where, record in records_in(place):
         if isinstance(record, UserError):
-            found.troubles.append(visible(f"left out: {record}"))
+            collection.troubles.append(visible(f"left out: {record}"))
             continue
         key = run_key(record)
         older, newer = latest.get(key), (record, path, where)
@@ -53,12 +53,12 @@ def collect(place: Path) -> Collection:
             if finished_at(record) < finished_at(older[0]):
                 older, newer = newer, older
             latest[key] = newer
-            found.troubles.append(
+            collection.troubles.append(
                 visible(f"left out: {older[2]}: another record of {describe(record)} is later and counts: {newer[2]}")
             )
-    ordered = sorted(latest.values(), key=lambda found: json.dumps(run_key(found[0])))
-    found.records, found.sources = [record for record, *_ in ordered], [path for _, path, _ in ordered]
-    return found
+    ordered = sorted(latest.values(), key=lambda collection: json.dumps(run_key(collection[0])))
+    collection.records, collection.sources = [record for record, *_ in ordered], [path for _, path, _ in ordered]
+    return collection
 
 
 def records_in(place: Path) -> Iterator[tuple[Path, str, Record | UserError]]:

@@ -61,10 +61,12 @@ def contenders(records: list[Record], baseline: str | None = None) -> list[Conte
 
 def _contender(name: str, mine: list[Record], others: list[Record]) -> Contender:
     by_seed = {record["identity"]["seed"]: record for record in others}
-    pairs = [(one, by_seed[one["identity"]["seed"]]) for one in mine if one["identity"]["seed"] in by_seed]
+    pairs = [(record, by_seed[record["identity"]["seed"]]) for record in mine if record["identity"]["seed"] in by_seed]
     over_seeds = None
     if len(pairs) >= LEAST_SEEDS_FOR_T:
-        first, second = ([100 * one["outcome"]["test_accuracy"] for one in side] for side in zip(*pairs, strict=True))
+        first, second = (
+            [100 * record["outcome"]["test_accuracy"] for record in side] for side in zip(*pairs, strict=True)
+        )
         over_seeds = paired_t(first, second)
     return Contender(
         name=name,
@@ -83,11 +85,11 @@ def _over_examples(pairs: list[tuple[Record, Record]]) -> Interval | None:
     if len({_test_data(record) for record in records}) > 1:
         return None
     first, second = (
-        [unpack_correct(one["outcome"]["test_correct"], one["outcome"]["test_examples"]) for one in side]
+        [unpack_correct(record["outcome"]["test_correct"], record["outcome"]["test_examples"]) for record in side]
         for side in zip(*pairs, strict=True)
     )
-    found = paired_bootstrap(first, second)
-    return Interval(difference=100 * found.difference, low=100 * found.low, high=100 * found.high)
+    interval = paired_bootstrap(first, second)
+    return Interval(difference=100 * interval.difference, low=100 * interval.low, high=100 * interval.high)
 
 
 def _test_data(record: Record) -> tuple[Any, ...]:
@@ -100,30 +102,30 @@ def _test_data(record: Record) -> tuple[Any, ...]:
     )
 
 
-def comparison_table(task: str, found: list[Contender], *, title: str) -> TextTable:
+def comparison_table(task: str, compared: list[Contender], *, title: str) -> TextTable:
     """The comparison as a table; the first contender is the baseline."""
     rows, numbers = [], []
-    for one in found:
-        cell = one.cell
+    for contender in compared:
+        cell = contender.cell
         rows.append(
             [
-                one.name,
+                contender.name,
                 str(cell),
                 f"{cell.converged} of {cell.count}",
-                _interval(one.over_seeds),
-                _interval(one.over_examples),
-                one.verdict if one is not found[0] else "baseline",
+                _interval(contender.over_seeds),
+                _interval(contender.over_examples),
+                contender.verdict if contender is not compared[0] else "baseline",
                 f"{cell.parameters:,}",
                 f"{1 / cell.steps_per_second:.3f}",
                 f"{cell.peak_memory_bytes / 2**20:,.0f}",
             ]
         )
-        numbers.append(_numbers(task, one))
+        numbers.append(_numbers(task, contender))
     columns = (
         "attention", "accuracy (%)", "converged", "Δ over seeds", "Δ over examples", "verdict",
         "parameters", "s/step", "MiB",
     )  # fmt: skip
-    return TextTable(title=title, columns=columns, rows=rows, notes=_notes(found), numbers=numbers)
+    return TextTable(title=title, columns=columns, rows=rows, notes=_notes(compared), numbers=numbers)
 
 
 def _interval(interval: Interval | None) -> str:
@@ -133,8 +135,8 @@ def _interval(interval: Interval | None) -> str:
     return f"{number(interval.difference, sign=True)} [{low}, {high}]"
 
 
-def _notes(found: list[Contender]) -> list[str]:
-    if not found:
+def _notes(compared: list[Contender]) -> list[str]:
+    if not compared:
         return ["No record yet: lra compare run makes them."]
     return [
         "value ± standard deviation over seeds (number of seeds); Δ: difference from the first row in points, with its"
@@ -161,13 +163,13 @@ def paper_noise() -> str:
     )
 
 
-def _numbers(task: str, one: Contender) -> dict[str, Any]:
-    cell = one.cell
+def _numbers(task: str, contender: Contender) -> dict[str, Any]:
+    cell = contender.cell
     flat: dict[str, Any] = {
-        "attention": one.name, "task": task, "count": cell.count, "mean": cell.mean, "std": cell.std,
-        "converged": cell.converged, "pairs": one.pairs,
+        "attention": contender.name, "task": task, "count": cell.count, "mean": cell.mean, "std": cell.std,
+        "converged": cell.converged, "pairs": contender.pairs,
     }  # fmt: skip
-    for name, interval in (("seeds", one.over_seeds), ("examples", one.over_examples)):
+    for name, interval in (("seeds", contender.over_seeds), ("examples", contender.over_examples)):
         for end in ("difference", "low", "high"):
             flat[f"{name}_{end}"] = None if interval is None else getattr(interval, end)
     return flat | {

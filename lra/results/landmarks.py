@@ -47,8 +47,8 @@ def landmark_points(records: list[Record]) -> list[Point]:
                     num_landmarks=count,
                     variant=name,
                     cell=make_cell(seeds, "paper"),
-                    pinv_residual=_error([one["pinv_residual"] for one in _measured(seeds)]),
-                    attention_error=_error([one["attention_error"] for one in _measured(seeds)]),
+                    pinv_residual=_error([measured["pinv_residual"] for measured in _measured(seeds)]),
+                    attention_error=_error([measured["attention_error"] for measured in _measured(seeds)]),
                 )
             )
     return sorted(points, key=lambda point: (point.num_landmarks is None, point.variant, point.num_landmarks or 0))
@@ -116,6 +116,6 @@ def _numbers(point: Point) -> dict[str, Any]:
         "peak_memory_bytes": cell.peak_memory_bytes,
     }
     for name in ("pinv_residual", "attention_error"):
-        found = getattr(point, name)
-        flat |= {name: found and found[0], f"{name}_std": found and found[1]}
+        error = getattr(point, name)
+        flat |= {name: error and error[0], f"{name}_std": error and error[1]}
     return flat

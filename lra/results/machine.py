@@ -12,8 +12,8 @@ PACKAGES = ("lra", "torch", "pytorch-lightning", "torchmetrics", "hydra-core", "
 
 def versions() -> dict[str, str]:
     """Versions of what moves a number, Python and platform."""
-    found = {name: importlib.metadata.version(name) for name in PACKAGES if _installed(name)}
-    return {"python": platform.python_version(), "platform": platform.platform(), **found}
+    numbers = {name: importlib.metadata.version(name) for name in PACKAGES if _installed(name)}
+    return {"python": platform.python_version(), "platform": platform.platform(), **numbers}
 
 
 def _installed(name: str) -> bool:

@@ -13,32 +13,32 @@ from lra.results.comparison import Contender
 from lra.results.text import for_figure
 
 
-def pareto_front(found: list[Contender]) -> list[Contender]:
+def pareto_front(compared: list[Contender]) -> list[Contender]:
     """Those that no other beats in accuracy without being slower, fastest first."""
     front: list[Contender] = []
-    for one in sorted(found, key=lambda one: (-one.cell.steps_per_second, -one.cell.mean)):
-        if not front or one.cell.mean > front[-1].cell.mean:
-            front.append(one)
+    for contender in sorted(compared, key=lambda contender: (-contender.cell.steps_per_second, -contender.cell.mean)):
+        if not front or contender.cell.mean > front[-1].cell.mean:
+            front.append(contender)
     return front
 
 
-def plot_pareto(found: list[Contender], path: Path, *, title: str, majority_rate: float) -> Path:
+def plot_pareto(compared: list[Contender], path: Path, *, title: str, majority_rate: float) -> Path:
     """Draw accuracy (spread over seeds, or noise of one test) against seconds per step into a PNG or SVG.
 
     The area of a dot is proportional to peak memory; the line joins the Pareto front.
     """
     figure, axis = plt.subplots(figsize=(7, 4.5), layout="constrained")
-    most = max(one.cell.peak_memory_bytes for one in found)
-    for one in found:
-        cell = one.cell
+    most = max(contender.cell.peak_memory_bytes for contender in compared)
+    for contender in compared:
+        cell = contender.cell
         seconds, error = 1 / cell.steps_per_second, cell.noise if cell.std is None else cell.std
         dots = axis.scatter(seconds, cell.mean, s=400 * cell.peak_memory_bytes / most, alpha=0.5)
         axis.errorbar(seconds, cell.mean, yerr=error, capsize=3, color=dots.get_facecolor()[0], alpha=1)
-        axis.annotate(for_figure(one.name), (seconds, cell.mean), xytext=(8, 8), textcoords="offset points")
-    front = pareto_front(found)
+        axis.annotate(for_figure(contender.name), (seconds, cell.mean), xytext=(8, 8), textcoords="offset points")
+    front = pareto_front(compared)
     axis.plot(
-        [1 / one.cell.steps_per_second for one in front],
-        [one.cell.mean for one in front],
+        [1 / contender.cell.steps_per_second for contender in front],
+        [contender.cell.mean for contender in front],
         color="tab:gray",
         lw=1,
         zorder=0,

@@ -50,7 +50,7 @@ def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate
 
 def _draw(axis: Any, points: list[Point], value: Callable[[Point], Value], label: str) -> None:
     """One variant's curve with its band; exact attention, which has no landmarks, as a line across."""
-    drawn = [(point.num_landmarks, found) for point in points if (found := value(point)) is not None]
+    drawn = [(point.num_landmarks, height) for point in points if (height := value(point)) is not None]
     exact = [mean for count, (mean, _) in drawn if count is None]
     swept = [(count, mean, std) for count, (mean, std) in drawn if count]
     for mean in exact:

@@ -74,7 +74,7 @@ def paired_bootstrap(
     from scipy import stats
 
     differences = np.mean(np.asarray(first, float), axis=0) - np.mean(np.asarray(second, float), axis=0)
-    found = stats.bootstrap(
+    interval = stats.bootstrap(
         (differences,),
         np.mean,
         n_resamples=BOOTSTRAP_RESAMPLES,
@@ -85,6 +85,6 @@ def paired_bootstrap(
     ).confidence_interval
     return Interval(
         difference=float(differences.mean()),
-        low=float(found.low),
-        high=float(found.high),
+        low=float(interval.low),
+        high=float(interval.high),
     )

@@ -28,7 +28,7 @@ def visible_lines(text: str) -> str:
 def for_markdown(text: str) -> str:
     """Words for Markdown: no HTML, no markup."""
     plain = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return MARKUP.sub(lambda found: f"\\{found.group()}", plain)
+    return MARKUP.sub(lambda match: f"\\{match.group()}", plain)
 
 
 def for_csv(value: object) -> object:

@@ -46,10 +46,10 @@ def group_by_variant(records: Iterable[Record], *, but: tuple[str, ...] = ()) ->
 def _settings(record: Record, but: tuple[str, ...]) -> Flat:
     """What sets runs apart beside task, attention and seed."""
     data = {"origin": record["provenance"]["data_origin"], "content": data_of(record)}
-    found = flat({**record["settings"], "data": data})
+    leaves = flat({**record["settings"], "data": data})
     row = record["identity"]["attention"]  # which the row is called after
-    said = {"task.name", *but, *(f"{group}.name" for group in METHODS if found.get(f"{group}.name") == in_words(row))}
-    return {key: word for key, word in found.items() if key not in said}
+    said = {"task.name", *but, *(f"{group}.name" for group in METHODS if leaves.get(f"{group}.name") == in_words(row))}
+    return {key: word for key, word in leaves.items() if key not in said}
 
 
 def _usual(records: list[Record], settings: list[Flat]) -> dict[tuple[Family, str], str | None]:

@@ -87,11 +87,11 @@ def make_cells(sweep: str, words: Sequence[str]) -> list[Cell]:
     """
     params = {str(key): str(value) for key, value in _sweep_params(sweep).items()}
     fixed = [f"sweep={sweep}", "hydra.mode=RUN"]
-    for one in OverridesParser.create().parse_overrides(list(words)):
-        if one.is_sweep_override() or one.key_or_group in (*params, "mixer"):
-            params[one.key_or_group] = str(one.input_line).split("=", 1)[1]
+    for override in OverridesParser.create().parse_overrides(list(words)):
+        if override.is_sweep_override() or override.key_or_group in (*params, "mixer"):
+            params[override.key_or_group] = str(override.input_line).split("=", 1)[1]
         else:
-            fixed.append(str(one.input_line))
+            fixed.append(str(override.input_line))
     if "mixer" in params and any(word.startswith(("attention=", "attention.")) for word in words):
         params["mixer"] = f"{config.ATTENTION},{params['mixer']}"
     axes = [_words_of(key, values) for key, values in params.items()]
@@ -121,6 +121,6 @@ def _sweep_params(sweep: str) -> Any:
 
 def _words_of(key: str, values: str) -> list[str]:
     """`seed=0`, `seed=1` … from `seed` and `0,1`."""
-    one: Override = OverridesParser.create().parse_override(f"{key}={values}")
-    found = list(one.sweep_string_iterator()) if one.is_sweep_override() else [values]
-    return [f"{key}={value}" for value in found]
+    override: Override = OverridesParser.create().parse_override(f"{key}={values}")
+    choices = list(override.sweep_string_iterator()) if override.is_sweep_override() else [values]
+    return [f"{key}={value}" for value in choices]

@@ -59,7 +59,7 @@ def promises(subject: Subject, twin: Callable[..., Tensor] | None = None) -> lis
             name.
     """
     kept = partial(_cases, keeps_shape, subject)
-    found = {
+    methods = {
         "shape and dtype are kept, and all is finite, also for a row that is all padding": kept(
             dtype=(torch.float32, torch.float64), length=LENGTHS, training=(False, True), form=FORMS
         ),
@@ -74,10 +74,10 @@ def promises(subject: Subject, twin: Callable[..., Tensor] | None = None) -> lis
         "all that evaluation needs is in state_dict": _cases(state_travels, subject),
     }
     if twin is not None:
-        found["outputs and gradients are those of the slow twin"] = _cases(
+        methods["outputs and gradients are those of the slow twin"] = _cases(
             partial(equals_twin, twin=twin), subject, length=LENGTHS, masked=(True, False), form=FORMS
         )
-    return [Promise(text, tuple(cases)) for text, cases in found.items()]
+    return [Promise(text, tuple(cases)) for text, cases in methods.items()]
 
 
 def _cases(check: Callable[..., None], subject: Subject, **axes: tuple[Any, ...]) -> Iterator[Callable[[], None]]:

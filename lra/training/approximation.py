@@ -29,15 +29,15 @@ def measure_approximation(model: nn.Module, batches: Iterable[Batch], device: to
     if not layers:
         return None
     batch = next(iter(batches))
-    found: dict[NystromAttention, ApproximationError] = {}
+    errors: dict[NystromAttention, ApproximationError] = {}
     sequences: list[int] = []
 
     def note(layer: NystromAttention, inputs: tuple[Tensor, Tensor, Tensor, Tensor | None]) -> None:
         q, k, _, valid = inputs
-        if layer in found:
+        if layer in errors:
             return
         sequences.append(len(q))
-        found[layer] = approximation_error(layer, q, k, valid, examples=EXAMPLES)
+        errors[layer] = approximation_error(layer, q, k, valid, examples=EXAMPLES)
 
     hooks = [layer.register_forward_pre_hook(note) for layer in layers]
     try:
@@ -50,6 +50,6 @@ def measure_approximation(model: nn.Module, batches: Iterable[Batch], device: to
             hook.remove()
     said: dict[str, Any] = {"sequences": min(EXAMPLES, sequences[0])}
     for name in ("pinv_residual", "attention_error"):
-        values = [getattr(found[layer], name) for layer in layers]
+        values = [getattr(errors[layer], name) for layer in layers]
         said |= {name: sum(values) / len(values), f"{name}_layers": values}
     return said

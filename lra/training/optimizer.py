@@ -53,9 +53,9 @@ def group_parameters(
             raise UserError(
                 f"{name}.{min(unknown)} is not known to {type(optimizer).__name__}; it has {known}, and lr_fraction"
             )
-    for (name, group), made in zip(groups.items(), optimizer.param_groups[len(rest) :], strict=True):
+    for (name, group), parameter_group in zip(groups.items(), optimizer.param_groups[len(rest) :], strict=True):
         if FRACTION in group:
-            made["lr"] = _fraction(name, group) * _rate(name, optimizer)
+            parameter_group["lr"] = _fraction(name, group) * _rate(name, optimizer)
     return optimizer
 
 

@@ -66,9 +66,9 @@ def gather(mine: T) -> list[T]:
     """Every process's object, by rank; just this one's when it is alone."""
     if not distributed.is_initialized():
         return [mine]
-    found: list[T | None] = [None] * distributed.get_world_size()
-    distributed.all_gather_object(found, mine)
-    return found  # type: ignore[return-value]  # every place is filled
+    gathered: list[T | None] = [None] * distributed.get_world_size()
+    distributed.all_gather_object(gathered, mine)
+    return gathered  # type: ignore[return-value]  # every place is filled
 
 
 def place() -> int:

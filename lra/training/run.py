@@ -217,8 +217,8 @@ def test(
     Raises:
         UserError: when the checkpoint is damaged, or its weights are of another model.
     """
-    found, wanted = read_checkpoint(checkpoint)["state_dict"], module.state_dict()
-    shapes = [{name: tensor.shape for name, tensor in state.items()} for state in (found, wanted)]
+    stored, own = read_checkpoint(checkpoint)["state_dict"], module.state_dict()
+    shapes = [{name: tensor.shape for name, tensor in state.items()} for state in (stored, own)]
     wrong = {name for name, _ in shapes[0].items() ^ shapes[1].items()}
     if wrong:
         raise UserError(

@@ -30,6 +30,7 @@ def check(runs, cells):
         assert record["provenance"]["data_origin"] == origin
 
 
+@pytest.mark.slow
 def test_every_task_and_every_attention_trains_and_is_tested(runs):
     cells = each_once(names("task"), names("attention"))
     for task, attention in cells:

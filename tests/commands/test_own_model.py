@@ -61,6 +61,7 @@ def test_it_is_shown_layer_by_layer(case, conf, home, capsys):
     assert "parameters: " in out
 
 
+@pytest.mark.slow
 def test_a_step_of_it_is_measured(conf, home, capsys):
     words = ["steps=1", "dev_batches=1", "size=tiny"]
     assert main(["bench", "step", "--config-dir", conf, "model=gru", *words]) == 0

@@ -37,6 +37,7 @@ def plan(capsys, *words):
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_every_kind_has_a_row_also_one_that_cannot_be_measured(measured, capsys):
     out = plan(capsys)
     rows = [line for line in out.splitlines() if re.match(r"\w+/\w+ ", line)]

@@ -7,7 +7,8 @@ import pytest
 from lra.data.manifest import MANIFEST
 
 
-@pytest.mark.parametrize("task", ["pathfinder", pytest.param("pathx", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["pathfinder", "pathx"])
 def test_a_store_of_the_first_generator_is_refused(prepare, tmp_path, task):
     manifest, _ = prepare(task)
     assert manifest["builder"].endswith("/2.0.0")

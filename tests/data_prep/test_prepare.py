@@ -34,7 +34,10 @@ def wait_until(true: Callable[[], bool]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("task", ["text", "image", "retrieval", "pathfinder", "pathx"])
+SLOW = [pytest.param(task, marks=pytest.mark.slow) for task in ("pathfinder", "pathx")]
+
+
+@pytest.mark.parametrize("task", ["text", "image", "retrieval", *SLOW])
 def test_a_tiny_store_is_the_same_every_time_and_says_where_it_is_from(prepare, tmp_path, task):
     first, splits = prepare(task)
     again, _ = prepare(task, "force=true")

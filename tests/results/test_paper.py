@@ -64,8 +64,8 @@ OF_EVERY_RUN = {"pooling", "batch_constant_sides", "batch_constant_examples", "t
     "task, attention, own",
     [
         ("listops", "nystrom", {"pinv_start", "nystrom_landmarks"}),
-        ("image", "full", {"pixel_zero_is_padding"}),
-        ("text", "linformer", {"linformer_sharing", "text_dev", "text_length"}),
+        pytest.param("image", "full", {"pixel_zero_is_padding"}, marks=pytest.mark.slow),
+        pytest.param("text", "linformer", {"linformer_sharing", "text_dev", "text_length"}, marks=pytest.mark.slow),
         ("listops", "reformer", {"reformer_biases", "reformer_look_back", "reformer_rotations"}),
     ],
 )

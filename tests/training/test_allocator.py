@@ -28,6 +28,7 @@ def page_faults(how: str) -> int:
     return int(done.stdout)
 
 
+@pytest.mark.slow
 def test_large_tensors_cost_no_page_faults_the_second_time():
     """Ten tensors of 80 MB: 20,000 pages each when they are mapped anew every time."""
     assert page_faults("keep") < 1000

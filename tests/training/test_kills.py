@@ -61,6 +61,7 @@ def check_kills(data_dir, place, moments: str) -> int:
     return len(pairs)
 
 
+@pytest.mark.slow
 def test_killed_at_some_changes_of_its_folder_a_run_goes_on_to_the_same_bits(data_dir, tmp_path):
     """Writing data.json, half of the best weights written, half of result.json written."""
     assert check_kills(data_dir, tmp_path, "18,40,95") == 3

@@ -50,7 +50,8 @@ def test_torchrun_with_another_number_of_processes_is_refused(monkeypatch):
 LEFT = {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "SLURM_PROCID": "1", "SLURM_NTASKS": "2"}
 
 
-@pytest.mark.parametrize("names", [["RANK"], pytest.param(list(LEFT), marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [["RANK"], list(LEFT)])
 def test_what_another_launcher_has_left_behind_changes_nothing(names, data_dir, tmp_path):
     words = ("train", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
     env = {name: LEFT[name] for name in names}
