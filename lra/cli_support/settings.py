@@ -154,7 +154,9 @@ def check_settings(cfg: DictConfig) -> None:
 def _check_data(data: Any) -> None:
     """Refuse sizes of a task's data that do not go together; numbers alone have been looked at."""
     longest, shortest, side = (data.get(name) for name in ("max_length", "min_length", "side"))
-    if longest is not None and longest > data.get("seq_len", longest):
+    if longest is None:  # a stored configuration may lack what only making data asks for
+        return
+    if longest > data.get("seq_len", longest):
         raise UserError(
             f"task.data.max_length={longest} is more than task.data.seq_len={data.seq_len}, the longest that the model"
             f" takes; type task.data.max_length={data.seq_len}"
