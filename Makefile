@@ -17,7 +17,7 @@ $(STAMP): pyproject.toml constraints.txt
 	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m pip install --disable-pip-version-check --quiet -e '.[dev]'
 	@touch $(STAMP)
 
-demo: setup  ## Make data, train a small Nyströmformer on ListOps, test it (under 10 minutes on 2 cores)
+demo: setup  ## Make data, train a small Nyströmformer on short ListOps, test it (under 5 minutes on 2 cores)
 	$(BIN)/lra train experiment=demo
 
 test: setup  ## Run the tests (about 4 minutes on 2 cores); the house rules are a part of check
