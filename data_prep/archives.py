@@ -35,7 +35,7 @@ def read_files(
 
     Args:
         path: an archive, or a folder.
-        wanted: what a whole name like `aclImdb/train/pos/0_9.txt` must match to be read.
+        pattern: what a whole name like `aclImdb/train/pos/0_9.txt` must match to be read.
         largest_bytes: what a wanted file may have.
         tick: called with the megabytes of the archive that were read, and all of them.
 

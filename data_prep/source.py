@@ -158,6 +158,6 @@ def judge(
     return "stand-in", facts
 
 
-def spread(count: int, number: int) -> list[int]:
-    """Numbers of `wanted` of `count` examples, evenly spread; all of them when there are no more."""
-    return [i * count // number for i in range(number)] if number < count else list(range(count))
+def spread(count: int, chosen: int) -> list[int]:
+    """Numbers of `chosen` of `count` examples, evenly spread; all of them when there are no more."""
+    return [i * count // chosen for i in range(chosen)] if chosen < count else list(range(count))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
-from lra.config import ATTENTION, method_name, mixer_settings, mixes_by_attention, plain, store_dir
+from lra.config import method_name, mixer_group, mixer_settings, mixes_by_attention, plain, store_dir
 from lra.results.schema import own_model
 from lra.types import TaskSpec, UserError
 
@@ -98,8 +98,7 @@ def _parameter_groups(cfg: DictConfig) -> dict[str, dict[str, Any]]:
 
     Runs that were trained before there was `recipe.parameter_groups` have none.
     """
-    of_mixer, of_recipe = mixer_settings(cfg), plain(cfg.recipe)
-    owners = {ATTENTION if mixes_by_attention(cfg) else "mixer": of_mixer, "recipe": of_recipe}
+    owners = {mixer_group(cfg): mixer_settings(cfg), "recipe": plain(cfg.recipe)}
     return {
         f"{owner}.parameter_groups.{name}": group
         for owner, settings in owners.items()

@@ -83,7 +83,7 @@ def method_name(cfg: DictConfig) -> str:
 
     A model that is not the shared encoder stands for itself, under the `name` in its file or that of its class.
     """
-    name: str = cfg.attention.name if mixes_by_attention(cfg) else cfg.mixer.name
+    name: str = cfg[mixer_group(cfg)].name
     return own_model(cfg.model) or name
 
 
@@ -92,9 +92,14 @@ def mixes_by_attention(cfg: DictConfig) -> bool:
     return "mixer" not in cfg or cfg.mixer.name == ATTENTION
 
 
+def mixer_group(cfg: DictConfig) -> str:
+    """The group that the mixer's knobs are in: `attention`, or `mixer`."""
+    return ATTENTION if mixes_by_attention(cfg) else "mixer"
+
+
 def mixer_settings(cfg: DictConfig) -> dict[str, Any]:
     """Name and knobs of the attention, or of the mixer that stands in its place; interpolations resolved."""
-    return plain(cfg.attention if mixes_by_attention(cfg) else cfg.mixer)
+    return plain(cfg[mixer_group(cfg)])
 
 
 def plain(cfg: DictConfig) -> dict[str, Any]:
@@ -106,8 +111,7 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
 
 def settings(cfg: DictConfig) -> dict[str, Any]:
     """The settings that change a result, without the seed. The record holds them; their hash names the run's folder."""
-    mixer = ATTENTION if mixes_by_attention(cfg) else "mixer"
-    chosen = {mixer: mixer_settings(cfg)} | {group: plain(cfg[group]) for group in SETTINGS}
+    chosen = {mixer_group(cfg): mixer_settings(cfg)} | {group: plain(cfg[group]) for group in SETTINGS}
     for key in LOOKS_OF_TASK:
         chosen["task"].pop(key, None)
     if chosen["model"].get("packed") == "auto":  # as before there was this setting; else other roundings, other draws

@@ -124,23 +124,26 @@ class Campaign:
 
     def _of_another_kind(self, records: list[Record]) -> list[str]:
         """A line for each size and protocol of the group that this table does not show."""
-        shown = (self.cells[0].cfg.size.name, self.cells[0].cfg.protocol.name)
         from lra.results.text import visible
 
-        kinds = Counter((record["identity"]["size"], record["identity"]["protocol"]) for record in records)
+        others = (record["identity"] for record in records if not self._is_shown(record))
+        kinds = Counter((identity["size"], identity["protocol"]) for identity in others)
         return [
             visible(f"left out: {count} of size={size} protocol={protocol}; to see them type these two words")
             for (size, protocol), count in sorted(kinds.items())
-            if (size, protocol) != shown
         ]
+
+    def _is_shown(self, record: Record) -> bool:
+        """Whether a record is of the size and the protocol that were asked for."""
+        identity, cfg = record["identity"], self.cells[0].cfg
+        return (identity["size"], identity["protocol"]) == (cfg.size.name, cfg.protocol.name)
 
     def _asked_for(self, record: Record) -> bool:
         from lra.sweeps.grid import METHOD
 
-        identity, cfg = record["identity"], self.cells[0].cfg
-        if (identity["protocol"], identity["size"]) != (cfg.protocol.name, cfg.size.name):
+        if not self._is_shown(record):
             return False
-        said: dict[str, Any] = {**identity}
+        said: dict[str, Any] = {**record["identity"]}
         keys = {word.split("=")[0] for word in self.words}
         typed = {"attention" if key in METHOD else key for key in keys} & {"task", "attention", "seed"}
         return all(str(said[key]) in {cell.choice(key) for cell in self.cells} for key in typed)

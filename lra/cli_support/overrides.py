@@ -120,7 +120,8 @@ def _checked(defaults: DictConfig, override: Override) -> str:
     if key not in known:
         raise UserError(f"{key} is no setting; {_meant(key, list(known))}; lra train --cfg job prints all")
     default = OmegaConf.select(defaults, key) if not OmegaConf.is_missing(defaults, key) else None
-    kind, number = type(default), NUMBERS.get(key) if has_rule(defaults, key) else None
+    ruled = has_rule(defaults, key)
+    kind, number = type(default), NUMBERS.get(key) if ruled else None
     if default is None:
         kind = number.kind if number else str
     for value in _values(override):
@@ -128,9 +129,7 @@ def _checked(defaults: DictConfig, override: Override) -> str:
         if not _fits(value, kind) and not (value is None and open_to_null):
             shown = "null" if default is None else str(default).lower() if isinstance(default, bool) else default
             raise UserError(f"{_word(override, value)} is not {KINDS[kind]}; the default is {key}={shown}")
-        if (
-            value is not None and "${" not in str(value) and has_rule(defaults, key)
-        ):  # else only what it resolves to counts
+        if ruled and value is not None and "${" not in str(value):  # else only what it resolves to counts
             check_value(key, value, _word(override, value))
     return _quoted(override) if kind is str else str(override.input_line)
 

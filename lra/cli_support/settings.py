@@ -9,6 +9,7 @@ from typing import Any
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from lra.names import checked_name
+from lra.results.schema import is_ours
 from lra.types import UserError
 
 MOST_WHOLE = 2**31 - 1
@@ -137,9 +138,13 @@ def check_settings(cfg: DictConfig) -> None:
         UserError: for the first, with its key, its value and what would be right.
     """
     absent = object()
-    for key in (*NUMBERS, *PAIRS, *WORDS, "run_group"):
+    keys = (*NUMBERS, *PAIRS, *WORDS, "run_group")
+    own = {group for group in {key.split(".")[0] for key in keys} if not has_rule(cfg, group)}
+    for key in keys:
+        if key.split(".")[0] in own:
+            continue
         value = OmegaConf.select(cfg, key, default=absent)
-        if value is not absent and has_rule(cfg, key) and not (key == "run_group" and value is None):  # as lra publish
+        if value is not absent and not (key == "run_group" and value is None):  # lra publish may have none
             check_value(key, OmegaConf.to_container(value) if isinstance(value, ListConfig) else value)
     data = OmegaConf.select(cfg, "task.data")
     if data is not None:
@@ -176,8 +181,7 @@ def _check_data(data: Any) -> None:
 
 def has_rule(cfg: DictConfig, key: str) -> bool:
     """Whether the tables speak of a setting: they know nothing of the knobs of a class of the user's own."""
-    target = OmegaConf.select(cfg, f"{key.split('.')[0]}._target_")
-    return target is None or str(target).startswith("lra.")
+    return is_ours(OmegaConf.select(cfg, f"{key.split('.')[0]}._target_"))
 
 
 def check_value(key: str, value: Any, typed: str | None = None) -> None:

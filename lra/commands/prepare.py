@@ -39,8 +39,7 @@ def run(cfg: DictConfig) -> None:
         verify_store(config.store_dir(cfg))
         console.print(f"every array is what it was when it was made: {config.store_dir(cfg)}")
         return
-    made = ensure_store(cfg, console, force=cfg.force)
-    if not made:
+    if not ensure_store(cfg, console, force=cfg.force):
         from data_prep.unfinished import remove_leftovers
 
         remove_leftovers(config.store_dir(cfg))

@@ -172,8 +172,13 @@ def method_of(settings: RunSettings) -> str | None:
 
 def own_model(model: Mapping[str, Any]) -> str | None:
     """What a model that is not the shared encoder is called: by its `name`, else by its class; None for the encoder."""
-    target = str(model.get("_target_", "lra."))
-    return model.get("name") or (None if target.startswith("lra.") else target.rsplit(".", 1)[-1])
+    target = model.get("_target_")
+    return model.get("name") or (None if is_ours(target) else str(target).rsplit(".", 1)[-1])
+
+
+def is_ours(target: object) -> bool:
+    """Whether a `_target_` is of this package, as settings without one are."""
+    return target is None or str(target).startswith("lra.")
 
 
 RECORD: TypeAdapter[Record] = TypeAdapter(Record)

@@ -58,10 +58,14 @@ def promises(subject: Subject, twin: Callable[..., Tensor] | None = None) -> lis
         twin: the same, slow and plain: `twin(*inputs, valid, **values)` gets its knobs, parameters and buffers by
             name.
     """
-    kept = partial(_cases, keeps_shape, subject)
-    methods = {
-        "shape and dtype are kept, and all is finite, also for a row that is all padding": kept(
-            dtype=(torch.float32, torch.float64), length=LENGTHS, training=(False, True), form=FORMS
+    promised = {
+        "shape and dtype are kept, and all is finite, also for a row that is all padding": _cases(
+            keeps_shape,
+            subject,
+            dtype=(torch.float32, torch.float64),
+            length=LENGTHS,
+            training=(False, True),
+            form=FORMS,
         ),
         "the content of a padded position never reaches a real token": _cases(
             hides_padding, subject, length=LENGTHS[1:]
@@ -74,10 +78,10 @@ def promises(subject: Subject, twin: Callable[..., Tensor] | None = None) -> lis
         "all that evaluation needs is in state_dict": _cases(state_travels, subject),
     }
     if twin is not None:
-        methods["outputs and gradients are those of the slow twin"] = _cases(
+        promised["outputs and gradients are those of the slow twin"] = _cases(
             partial(equals_twin, twin=twin), subject, length=LENGTHS, masked=(True, False), form=FORMS
         )
-    return [Promise(text, tuple(cases)) for text, cases in methods.items()]
+    return [Promise(text, tuple(cases)) for text, cases in promised.items()]
 
 
 def _cases(check: Callable[..., None], subject: Subject, **axes: tuple[Any, ...]) -> Iterator[Callable[[], None]]:
