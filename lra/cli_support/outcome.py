@@ -15,6 +15,7 @@ from lra.files import replace_text
 from lra.results.correctness import pack_correct
 from lra.results.machine import git_commit, versions
 from lra.results.paper import beside
+from lra.results.plateau import dev_curve
 from lra.results.plots import learning_curve
 from lra.results.reading import validated
 from lra.results.record import write_record
@@ -83,6 +84,7 @@ def write_result(
                 "dev_examples": datamodule.num_examples("dev"),
                 "best_dev_accuracy": outcome.best_dev_accuracy,
                 "best_step": outcome.best_step,
+                "dev_curve": dev_curve(curves),
                 "steps": cfg.recipe.steps,
                 "majority_rate": majority,
             },

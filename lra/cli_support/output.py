@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from lra.results.tables import TextTable
 
     Draw = Callable[[Path], Path]
-    Make = Callable[[list[Record], str], tuple[TextTable, Draw | None]]
+    Make = Callable[[list[Record], str], tuple[TextTable, dict[str, Draw]]]
 
 
 def write_tasks(campaign: Campaign, console: Console, kind: str, make: Make) -> None:
-    """Show a table and a figure, called `KIND-TASK`, for every task.
+    """Show a table, called `KIND-TASK` in W&B, and its figures for every task.
 
-    `make` gets a task's records and a title; it gives the table, and what draws the figure (None: nothing to draw).
+    `make` gets a task's records and a title. It gives the table, and by name what draws each figure; their files are
+    called `NAME-TASK`.
     """
     from lra.results.provenance import provenance_notes
     from lra.results.titles import title_of
@@ -30,10 +31,10 @@ def write_tasks(campaign: Campaign, console: Console, kind: str, make: Make) -> 
     records = campaign.records()
     for task in campaign.tasks():
         mine = [record for record in records if record["identity"]["task"] == task]
-        table, draw = make(mine, title_of(task, mine))
+        table, drawings = make(mine, title_of(task, mine))
         table = table.with_notes(*provenance_notes(mine), *campaign.troubles)
-        name = f"{kind}-{task}"
-        write_out(campaign, console, name, table, [] if draw is None else campaign.figure(name, draw))
+        figures = [path for name, draw in drawings.items() for path in campaign.figure(f"{name}-{task}", draw)]
+        write_out(campaign, console, f"{kind}-{task}", table, figures)
 
 
 def write_out(campaign: Campaign, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:

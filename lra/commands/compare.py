@@ -8,22 +8,22 @@
   lra compare show format=csv out=compare.csv
 
 The first attention is the baseline. Each other has its difference from it with two 95 % intervals: over seeds
-(paired t, from three on) and over test examples (bootstrap); fewer than three seeds say "test noise only". A picture
-of accuracy against time, with the Pareto front, goes into the run group's folder.
+(paired t, from three on) and over test examples (bootstrap); fewer than three seeds say "test noise only". Two
+pictures go into the run group's folder: accuracy against time with the Pareto front, and the dev accuracy of every
+seed against its steps. A note says which seeds left the plateau of the majority class, and when.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console
 
     from lra.cli_support.campaign import Campaign
+    from lra.cli_support.output import Draw
     from lra.results.schema import Record
     from lra.results.tables import TextTable
 
@@ -37,17 +37,23 @@ def main(words: Sequence[str]) -> None:
 
 
 def show(campaign: Campaign, console: Console) -> None:
-    """Print a table and draw a picture for every task."""
+    """Print a table and draw two pictures for every task: accuracy against time, and the dev curves of all seeds."""
     from lra.cli_support.output import write_tasks
     from lra.results.comparison import comparison_table, contenders
+    from lra.results.plateau import dev_curves, plateau_notes
     from lra.results.plot_comparison import plot_pareto
+    from lra.results.plot_curves import plot_curves
 
-    def make(records: list[Record], title: str) -> tuple[TextTable, Callable[[Path], Path] | None]:
+    def make(records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
         compared = contenders(records, _baseline(campaign, records))
         table = comparison_table(records[0]["identity"]["task"] if records else "", compared, title=title)
         if not compared:
-            return table, None
-        return table, partial(plot_pareto, compared, title=title, majority_rate=records[0]["outcome"]["majority_rate"])
+            return table, {}
+        rate, curves = records[0]["outcome"]["majority_rate"], dev_curves(records)
+        drawings: dict[str, Draw] = {"compare": partial(plot_pareto, compared, title=title, majority_rate=rate)}
+        if curves:
+            drawings["curves"] = partial(plot_curves, curves, title=title, majority_rate=rate)
+        return table.with_notes(*plateau_notes(records)), drawings
 
     write_tasks(campaign, console, "compare", make)
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from lra.run_files import METRICS
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -87,9 +86,10 @@ def _sections(collection: Collection, reference: str) -> list[Section]:
 def _task_section(name: str, collection: Collection, numbers: list[int]) -> Section:
     from lra.results.comparison import comparison_table, contenders
     from lra.results.landmarks import landmark_points, landmark_table
+    from lra.results.plateau import dev_curves
     from lra.results.plot_comparison import plot_pareto
+    from lra.results.plot_curves import plot_curves
     from lra.results.plot_landmarks import plot_landmarks
-    from lra.results.plots import learning_curves
     from lra.results.provenance import provenance_notes
     from lra.results.report import Section, svg
     from lra.results.titles import holding
@@ -105,25 +105,10 @@ def _task_section(name: str, collection: Collection, numbers: list[int]) -> Sect
         tables.append(landmark_table(points, title=f"Landmarks: {holding(records)}"))
         figures.append(svg(partial(plot_landmarks, points, title=task, majority_rate=rate)))
     tables = [table.with_notes(*provenance_notes(records)) for table in tables]
-    curves = _curves(records, [collection.sources[number] for number in numbers])
+    curves = dev_curves(records)
     if curves:
-        figures.append(svg(partial(learning_curves, curves, title="Learning curves", majority_rate=rate)))
+        figures.append(svg(partial(plot_curves, curves, title="Learning curves", majority_rate=rate)))
     return Section(name=name, tables=tables, figures=figures)
-
-
-def _curves(records: list[Record], sources: list[Path]) -> dict[str, list[list[dict[str, float]]]]:
-    """The curves of each variant's seeds, of those runs whose folder is here."""
-    from lra.results.variants import group_by_variant
-    from lra.training.curves import read_curves
-
-    places = {id(record): source.with_name(METRICS) for record, source in zip(records, sources, strict=True)}
-    curves = {}
-    for name, members in group_by_variant(records).items():
-        rows = [read_curves(places[id(record)]) for record in members]
-        shown = [curve for curve in rows if any("dev/accuracy" in row for row in curve)]
-        if shown:
-            curves[name] = shown
-    return curves
 
 
 def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:

@@ -13,16 +13,15 @@ test batches. Other knobs stay as in lra train: protocol=clean attention.pinv=ex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console
 
     from lra.cli_support.campaign import Campaign
+    from lra.cli_support.output import Draw
     from lra.results.schema import Record
     from lra.results.tables import TextTable
 
@@ -52,11 +51,12 @@ def show(campaign: Campaign, console: Console) -> None:
     from lra.results.landmarks import landmark_points, landmark_table
     from lra.results.plot_landmarks import plot_landmarks
 
-    def make(records: list[Record], title: str) -> tuple[TextTable, Callable[[Path], Path] | None]:
+    def make(records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
         points = landmark_points(records)
         table = landmark_table(points, title=title)
         if not points:
-            return table, None
-        return table, partial(plot_landmarks, points, title=title, majority_rate=records[0]["outcome"]["majority_rate"])
+            return table, {}
+        rate = records[0]["outcome"]["majority_rate"]
+        return table, {"landmarks": partial(plot_landmarks, points, title=title, majority_rate=rate)}
 
     write_tasks(campaign, console, "landmarks", make)

@@ -6,6 +6,7 @@ from typing import Any
 
 from lra.results.agreement import agreement_with_paper
 from lra.results.cells import Row, TableCell, make_rows
+from lra.results.discrimination import discrimination_by_task
 from lra.results.paper import in_short
 from lra.results.provenance import precisions, unrecorded_notes
 from lra.results.reference import PASS_BAND, SOURCES, TASKS
@@ -117,11 +118,20 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
     if stuck:
         notes.append(f"Not clear of the majority class (three standard errors): {'; '.join(stuck)}.")
     if {record["identity"]["size"] for record in records} != {"full"}:
-        notes += _agreement(records)
+        notes += _discrimination(records) + _agreement(records)
     notes += [ORIGINS[origin] + "." for origin in origins]
     if left_out:
         notes.append(f"{left_out} records on stand-in data are left out.")
     return notes
+
+
+def _discrimination(records: list[Record]) -> list[str]:
+    """What each task of a table can tell apart: one note, if there are seeds to judge by."""
+    by_task = discrimination_by_task(records)
+    if not by_task:
+        return []
+    said = "; ".join(f"{task} {spread}" for task, spread in by_task.items())
+    return [f"Spread between the rows over noise between seeds, in points, with the F test's p: {said}."]
 
 
 def _agreement(records: list[Record]) -> list[str]:

@@ -61,23 +61,3 @@ def contact_sheet(images: list[np.ndarray], labels: list[int], path: Path, colum
     figure.savefig(path, dpi=100)
     plt.close(figure)
     return path
-
-
-def learning_curves(
-    curves: dict[str, list[list[dict[str, float]]]], path: Path, *, title: str, majority_rate: float
-) -> Path:
-    """Draw the dev accuracy of every variant against the step, one line for each seed, into a PNG or SVG."""
-    figure, axis = plt.subplots(figsize=(8, 4), layout="constrained")
-    for number, (name, seeds) in enumerate(curves.items()):
-        for label, rows in zip([for_figure(name), *[None] * len(seeds)], seeds, strict=False):
-            points = [(row["step"], 100 * row["dev/accuracy"]) for row in rows if "dev/accuracy" in row]
-            axis.plot(*zip(*points, strict=True), color=f"C{number}", alpha=0.8, lw=1.2, marker=".", ms=3, label=label)
-    axis.axhline(100 * majority_rate, ls=":", color="tab:red", label=f"majority class {100 * majority_rate:.1f}")
-    axis.set_xlabel("step")
-    axis.set_ylabel("dev accuracy (%)")
-    axis.set_title(for_figure(title))
-    axis.grid(alpha=0.3)
-    axis.legend(fontsize=8)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
-    return path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Literal
 
 from lra.results.correctness import unpack_correct
@@ -87,6 +88,10 @@ def _contradictions(record: Record) -> Iterator[str]:
     steps = settings["recipe"]["steps"] if "recipe" in settings else outcome["steps"]
     if outcome["steps"] != steps or outcome["best_step"] > steps:
         yield f"outcome.steps={outcome['steps']}, best_step={outcome['best_step']}, but settings.recipe.steps={steps}"
+    if "dev_curve" in outcome:
+        passes, accuracies = outcome["dev_curve"]["step"], outcome["dev_curve"]["accuracy"]
+        if len(passes) != len(accuracies) or any(step >= after for step, after in pairwise([*passes, steps + 1])):
+            yield f"outcome.dev_curve: its {len(passes)} steps do not grow up to {steps}, or are not one per accuracy"
     if record.get("migrated_from") != 1 and hash_of(settings) != record["provenance"]["config_hash"]:
         yield f"provenance.config_hash={record['provenance']['config_hash']!r} is not that of settings"
     if "test_correct" in outcome:

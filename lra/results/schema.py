@@ -98,6 +98,14 @@ class RunSettings(TypedDict):
 
 
 @with_config(CHECKED)
+class DevCurve(TypedDict):
+    """Every dev pass of a run: the optimizer steps before it, which grow, and its accuracy as a fraction."""
+
+    step: list[Positive]
+    accuracy: list[Fraction]
+
+
+@with_config(CHECKED)
 class Outcome(TypedDict):
     """What came out; accuracies are fractions. `test_correct` is of `lra.results.correctness`."""
 
@@ -110,6 +118,7 @@ class Outcome(TypedDict):
     dev_examples: NotRequired[Positive]
     best_dev_accuracy: Fraction
     best_step: Count
+    dev_curve: NotRequired[DevCurve]
     steps: Positive
     majority_rate: Fraction
 

@@ -1,0 +1,39 @@
+"""The picture of learning: the dev accuracy of every seed against its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+from lra.results.schema import DevCurve
+from lra.results.text import for_figure
+
+
+def plot_curves(curves: Mapping[str, Sequence[DevCurve]], path: Path, *, title: str, majority_rate: float) -> Path:
+    """Draw every variant's dev accuracy against the step, one line for each seed, into a PNG or SVG.
+
+    Args:
+        curves: by variant, those of its seeds.
+        path: the file, by whose ending its format is chosen.
+        title: above the figure.
+        majority_rate: a fraction in [0, 1], drawn as a line.
+    """
+    figure, axis = plt.subplots(figsize=(8, 4.5), layout="constrained")
+    for number, (name, seeds) in enumerate(curves.items()):
+        for label, curve in zip([for_figure(name), *[None] * len(seeds)], seeds, strict=False):
+            heights = [100 * accuracy for accuracy in curve["accuracy"]]
+            axis.plot(curve["step"], heights, color=f"C{number % 10}", alpha=0.8, lw=1.2, marker=".", ms=3, label=label)
+    axis.axhline(100 * majority_rate, ls=":", color="tab:red", label=f"majority class {100 * majority_rate:.1f}")
+    axis.set_xlabel("step")
+    axis.set_ylabel("dev accuracy (%)")
+    axis.set_title(for_figure(title), fontsize=9)
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=8)
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+    return path

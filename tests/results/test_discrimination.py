@@ -1,0 +1,41 @@
+"""Spread between attentions over noise between seeds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from lra.results.accuracy_table import accuracy_table
+from lra.results.discrimination import discrimination, discrimination_by_task
+from tests.results.records import make_record
+
+
+def test_spreads_and_p_are_those_of_the_analysis_of_variance():
+    accuracies = {"full": [0.36, 0.37, 0.38], "nystrom": [0.40, 0.41], "none": [0.20, 0.24, 0.22]}
+    found = discrimination(accuracies)
+    assert found.between == pytest.approx(100 * np.std([0.37, 0.405, 0.22], ddof=1))
+    pooled = (2 * 0.01**2 + 0.005**2 * 2 + 2 * 0.02**2) / (2 + 1 + 2)
+    assert found.within == pytest.approx(100 * pooled**0.5)
+    assert found.p_value == pytest.approx(stats.f_oneway(*accuracies.values()).pvalue)
+    assert (found.best, found.worst) == ("nystrom", "none")
+
+
+def test_seeds_that_all_agree_leave_no_noise():
+    assert str(discrimination({"full": [0.3, 0.3], "none": [0.2, 0.2]})).startswith("7.07 / 0.00 = inf, p = 0 ")
+
+
+def records(size):
+    return [
+        make_record(attention=attention, seed=seed, size=size, accuracy=accuracy + seed / 1000)
+        for attention, accuracy in (("full", 0.36), ("nystrom", 0.39), ("performer", 0.2))
+        for seed in range(2 if attention != "performer" else 1)
+    ]
+
+
+def test_one_seed_says_nothing_and_a_table_of_a_short_size_says_the_rest():
+    (found,) = discrimination_by_task(records("short")).values()
+    assert (found.best, found.worst) == ("nystrom", "full"), "performer has one seed"
+    assert discrimination_by_task(records("short")[::2]) == {}
+    assert any("best nystrom, worst full" in note for note in accuracy_table(records("short"), reference="paper").notes)
+    assert not any("worst" in note for note in accuracy_table(records("full"), reference="paper").notes)

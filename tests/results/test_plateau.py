@@ -1,0 +1,71 @@
+"""When runs leave the plateau of the majority class, from the dev passes in their records."""
+
+from __future__ import annotations
+
+import json
+
+import matplotlib.pyplot as plt
+import pytest
+
+from lra.results.plateau import dev_curve, dev_curves, leaving_step, plateau_notes
+from lra.results.plot_curves import plot_curves
+from lra.results.reading import parse_record
+from lra.types import UserError
+from tests.results.records import make_record
+
+
+def with_curve(accuracies, seed=0, every=50, **more):
+    record = make_record(seed=seed, **more)
+    record["outcome"] |= {
+        "dev_examples": 2000,
+        "dev_curve": {"step": [every * (number + 1) for number in range(len(accuracies))], "accuracy": accuracies},
+    }
+    return record
+
+
+def test_a_run_leaves_with_the_first_pass_after_which_all_are_clear_of_the_majority_class():
+    """Three standard errors above 17 % of 2,000 examples are 19.52 %."""
+    assert leaving_step(with_curve([0.17, 0.195, 0.196, 0.35])["outcome"]) == 150
+    assert leaving_step(with_curve([0.30, 0.17, 0.30, 0.31])["outcome"]) == 150, "a pass back on it does not count"
+    assert leaving_step(with_curve([0.30, 0.30, 0.18])["outcome"]) is None
+    assert leaving_step(make_record()["outcome"]) is None, "an older record has no curve"
+
+
+def test_the_note_counts_seeds_and_names_the_steps_of_each_variant():
+    records = [with_curve([0.17, 0.3, 0.3]), with_curve([0.17, 0.17, 0.17], seed=1), make_record(seed=2)]
+    records += [with_curve([0.3, 0.3, 0.3], attention="full")]
+    (note,) = plateau_notes(records)
+    assert "full 1 of 1 (step 50); nystrom 1 of 2 (step 100)." in note
+    assert plateau_notes([make_record()]) == []
+
+
+def test_rows_of_the_metrics_file_become_a_curve():
+    rows = [{"step": 10, "train/loss": 1.0}, {"step": 20, "dev/accuracy": 0.5}, {"step": 40, "dev/accuracy": 0.25}]
+    assert dev_curve(rows) == {"step": [20, 40], "accuracy": [0.5, 0.25]}
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        {"step": [10, 10], "accuracy": [0.1, 0.2]},
+        {"step": [10], "accuracy": [0.1, 0.2]},
+        {"step": [10, 6000], "accuracy": [0.1, 0.2]},
+        {"step": [10], "accuracy": [1.2]},
+    ],
+)
+def test_a_record_whose_curve_cannot_be_is_refused(curve, tmp_path):
+    record = with_curve([0.2, 0.3])
+    parse_record(json.dumps(record), tmp_path)
+    record["outcome"]["dev_curve"] = curve
+    with pytest.raises(UserError, match="dev_curve"):
+        parse_record(json.dumps(record), tmp_path)
+
+
+def test_the_figure_has_a_line_for_each_seed_and_a_name_for_each_variant(tmp_path, monkeypatch):
+    records = [with_curve([0.17, 0.3]), with_curve([0.17, 0.2], seed=1), with_curve([0.2, 0.3], attention="full")]
+    monkeypatch.setattr(plt, "close", lambda figure: None)
+    path = plot_curves(dev_curves(records), tmp_path / "curves.png", title="listops", majority_rate=0.17)
+    (axis,) = plt.gcf().axes
+    assert [list(line.get_ydata()) for line in axis.lines[:3]] == [[20, 30], [17, 30], [17, 20]]
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["full", "nystrom", "majority class 17.0"]
+    assert path.read_bytes().startswith(b"\x89PNG")
