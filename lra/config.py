@@ -31,9 +31,10 @@ for _name, _folder in (("data_dir", data_dir), ("runs_dir", runs_dir)):
     OmegaConf.register_new_resolver(f"lra.{_name}", lambda folder=_folder: str(folder()), replace=True)
 
 
-def recipe_name(task: str) -> str:
-    """The recipe that comes with a task: its own, `conf/recipe/TASK.yaml`, or `default` where there is none."""
-    return task if task in conf_names("recipe") else "default"
+def recipe_name(task: str, size: str) -> str:
+    """The recipe that comes with a task: `conf/recipe/TASK_SIZE.yaml`, else `TASK.yaml`, else `default.yaml`."""
+    there = conf_names("recipe")
+    return next(name for name in (f"{task}_{size}", task, "default") if name in there)
 
 
 OmegaConf.register_new_resolver("lra.recipe", recipe_name, replace=True)

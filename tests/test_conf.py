@@ -55,6 +55,14 @@ def test_recipes_are_the_papers(task):
     )
 
 
+def test_a_size_may_have_a_recipe_of_its_own_for_a_task():
+    short, full = (config.load_config("train", ["task=text", f"size={size}"]).recipe for size in ("short", "full"))
+    assert (short.steps, short.optimizer.lr) == (800, 1e-3)
+    assert (full.steps, full.optimizer.lr) == (20_000, 1e-4)
+    assert config.load_config("train", ["task=text", "size=short", "recipe=text"]).recipe == full
+    assert config.load_config("train", ["task=text", "size=short", "recipe.steps=7"]).recipe.schedule.steps == 7
+
+
 @pytest.mark.parametrize("group, name", [(group, name) for group in GROUPS for name in names(group)])
 def test_every_file_composes(group, name):
     override = f"{'+' if group in ('experiment', 'sweep') else ''}{group}={name}"

@@ -1,8 +1,8 @@
-"""The arguments that the benchmark's images were made with (drewlinsley/pathfinder, Tay et al. 2021)."""
+"""Arguments of the published generator (drewlinsley/pathfinder, Tay et al. 2021): the benchmark's, and smaller ones."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +42,22 @@ class Design:
 CONTOUR_LENGTH = {"easy": 6, "intermediate": 9, "hard": 14}  # folders curv_baseline, curv_contour_length_9 and _14
 # The published wrapper shortens the distractors with the target contours, but leaves their number at the hard set's.
 DISTRACTOR_LENGTH = {name: length // 3 for name, length in CONTOUR_LENGTH.items()}
+
+
+def pathfinder16() -> Design:
+    """Images of 16 × 16 pixels, ours: what has room there, two contours of three paddles and no distractor.
+
+    Contours are straighter than in the benchmark's small images, as in its large ones.
+    """
+    return replace(
+        pathfinder32("easy"),
+        side=16,
+        contour_length=3,
+        num_distractors=0,
+        seed_distance=3,
+        marker_radius=1.0,
+        continuity=1.8,
+    )
 
 
 def pathfinder32(difficulty: str) -> Design:

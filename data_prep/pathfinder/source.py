@@ -11,7 +11,7 @@ import numpy as np
 
 from data_prep.pathfinder import release
 from data_prep.pathfinder.builder import Pathfinder
-from data_prep.pathfinder.designs import CONTOUR_LENGTH, pathfinder32, pathfinder128
+from data_prep.pathfinder.designs import CONTOUR_LENGTH, Design, pathfinder16, pathfinder32, pathfinder128
 from data_prep.pathfinder.many import generate_many
 from data_prep.pathfinder.splits import split_numbers
 from data_prep.source import Request, Source, judge, locate, spread
@@ -19,7 +19,8 @@ from lra.data.pixels import FIRST_ID, encode
 from lra.data.writer import Example
 from lra.types import UserError
 
-DESIGNS = {32: pathfinder32, 128: pathfinder128}
+DESIGNS = {32: pathfinder32, 128: pathfinder128}  # the benchmark's sides of an image
+SMALL = 16  # of images that the benchmark does not have
 BENCHMARK = {"all": 200_000}
 Images = Callable[[np.ndarray], Iterator[tuple[np.ndarray, int]]]  # from numbers to images and labels
 
@@ -32,18 +33,18 @@ def open_source(request: Request) -> Source:
     """
     settings = request.settings
     drawn_side, difficulty = settings["drawn_side"], settings["difficulty"]
-    if drawn_side not in DESIGNS:
-        raise UserError(
-            f"task.data.drawn_side={drawn_side} has no design; choose one of {', '.join(map(str, DESIGNS))}"
-        )
-    if difficulty not in CONTOUR_LENGTH:
-        raise UserError(f"task.difficulty={difficulty} is not known; choose one of {', '.join(CONTOUR_LENGTH)}")
-    names = ("lra_release", f"pathfinder{drawn_side}", "lra_release.gz")
+    design = _design(drawn_side, difficulty)
+    names = ("lra_release", f"pathfinder{drawn_side}", "lra_release.gz") if drawn_side in DESIGNS else ()
     path = locate(request, names, archive=None, size_hint="7.7 GB", generates=True)
+    if path is not None and drawn_side not in DESIGNS:
+        raise UserError(
+            f"source={request.source} cannot have images of {drawn_side} × {drawn_side} pixels, which the benchmark has"
+            " none of: leave source= out, they are generated"
+        )
     if path is None:
         origin, facts = "generated", {"generator": "data_prep.pathfinder.generator", "seed": settings["data_seed"]}
         count = settings["images"]
-        images: Images = partial(generate_many, DESIGNS[drawn_side](difficulty), settings["data_seed"])
+        images: Images = partial(generate_many, design, settings["data_seed"])
     else:
         rows, empty = release.read(path, side=drawn_side, difficulty=difficulty, tick=request.tick)
         origin, facts = judge(request, path, (), {"all": len(rows) + empty}, BENCHMARK)
@@ -67,6 +68,24 @@ def open_source(request: Request) -> Source:
         first_id=FIRST_ID,
         counts={name: len(part) for name, part in numbers.items()},
     )
+
+
+def _design(side: int, difficulty: str) -> Design:
+    """What images of a side are drawn like.
+
+    Raises:
+        UserError: for a side or a difficulty that there is none of.
+    """
+    if side not in (SMALL, *DESIGNS):
+        known = ", ".join(map(str, (SMALL, *DESIGNS)))
+        raise UserError(f"task.data.drawn_side={side} has no design; choose one of {known}")
+    if difficulty not in CONTOUR_LENGTH:
+        raise UserError(f"task.difficulty={difficulty} is not known; choose one of {', '.join(CONTOUR_LENGTH)}")
+    if side == SMALL and difficulty != "easy":
+        raise UserError(
+            f"difficulty={difficulty} has no room in {SMALL} × {SMALL} pixels; choose easy there, or size=full"
+        )
+    return pathfinder16() if side == SMALL else DESIGNS[side](difficulty)
 
 
 def _decoded(rows: list[release.Row], side: int, numbers: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:

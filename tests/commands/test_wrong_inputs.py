@@ -74,7 +74,7 @@ OTHERS = [
     (TINY + "task.sizes.tiny.max_length=1", "task.data.max_length=1"),
     (TINY + "task=image task.sizes.tiny.side=7", "task.data.side=7"),
     (TINY + "task=pathfinder task.sizes.tiny.side=64", "task.data.side=64"),
-    (TINY + "task=pathfinder task.sizes.tiny.drawn_side=16", "task.data.drawn_side=16"),
+    (TINY + "task=pathfinder task.sizes.tiny.drawn_side=64", "task.data.drawn_side=64"),
     (TINY + "task.sizes.tiny.data_seed=-1", "task.data.data_seed=-1"),
     (TINY + "-m seed=0,4294967296", "seed=4294967296"),
     (TINY + "-m model.dropout=0.1,2", "model.dropout=2 "),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import ndimage
 
-from data_prep.pathfinder.designs import pathfinder32, pathfinder128
-from data_prep.pathfinder.generator import generate
+from data_prep.pathfinder.designs import pathfinder16, pathfinder32, pathfinder128
+from data_prep.pathfinder.generator import generate, grow
 from data_prep.pathfinder.many import generate_many
 
 SAMPLES = Path(__file__).parent / "samples" / "pathfinder32_sample.npz"
@@ -108,3 +110,20 @@ def test_larger_and_easier_images():
         for difficulty in ("easy", "hard")
     )
     assert easy < hard
+
+
+def test_small_images_hold_two_contours_that_are_both_followed_and_not_told_by_their_ends():
+    """16 × 16 pixels: what the distance of the discs alone says is little more than in the benchmark's easy set."""
+    same, other = [], []
+    for number in range(400):
+        _, (first, second), distractors = grow(pathfinder16(), random.Random(number))
+        assert (len(first.paddles), len(second.paddles), distractors) == (3, 3, [])
+        same.append(math.dist(first.origin, first.tip))
+        other.append(math.dist(first.origin, second.tip))
+    bins = np.arange(0, 24, 2)
+    guessed = np.maximum(np.histogram(same, bins)[0], np.histogram(other, bins)[0]).sum() / 800
+    assert 0.5 < guessed < 0.72
+    images, labels = zip(*(generate(pathfinder16(), 0, number) for number in range(400)), strict=True)
+    assert np.stack(images).shape == (400, 16, 16)
+    assert 0.6 < (np.stack(images) == 0).mean() < 0.75
+    assert 160 < sum(labels) < 240

@@ -100,6 +100,8 @@ def test_wrong_words_are_refused(prepare, tmp_path):
     assert "has no pathfinder32/curv_baseline/metadata/0.npy" in prepare(
         "pathfinder", f"source={source}", "task.difficulty=easy", "verify=false"
     )
+    assert "cannot have images of 16 × 16 pixels" in prepare("pathfinder", f"source={source}", size="short")
+    assert "no room in 16 × 16" in prepare("pathfinder", "task.sizes.short.difficulty=hard", size="short")
     assert "30 all examples, the benchmark 200,000" in prepare("pathfinder", f"source={source}")
 
 
