@@ -44,7 +44,7 @@ def show(campaign: Campaign, console: Console) -> None:
 
     def make(records: list[Record], title: str) -> tuple[TextTable, Callable[[Path], Path] | None]:
         compared = contenders(records, _baseline(campaign, records))
-        table = comparison_table(records[0]["identity"]["task"] if records else "", compared, title=title)
+        table = comparison_table(records, compared, title=title)
         if not compared:
             return table, None
         return table, partial(plot_pareto, compared, title=title, majority_rate=records[0]["outcome"]["majority_rate"])
