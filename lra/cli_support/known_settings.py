@@ -19,10 +19,10 @@ def keys_of(defaults: DictConfig) -> list[str]:
     """Every key of a configuration, branches too, with dots."""
     tree = OmegaConf.to_container(defaults)
     assert isinstance(tree, dict)
-    return list(_keys(tree, ""))
+    return list(_keys({str(key): value for key, value in tree.items()}, ""))
 
 
-def _keys(tree: Mapping[object, object], prefix: str) -> Iterable[str]:
+def _keys(tree: Mapping[str, object], prefix: str) -> Iterable[str]:
     for key, value in tree.items():
         yield f"{prefix}{key}"
         if isinstance(value, dict):
