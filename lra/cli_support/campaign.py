@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lra.types import UserError
 
@@ -143,7 +143,7 @@ class Campaign:
 
         if not self._is_shown(record):
             return False
-        said: dict[str, Any] = {**record["identity"]}
+        said: dict[str, object] = {**record["identity"]}
         keys = {word.split("=")[0] for word in self.words}
         typed = {"attention" if key in METHOD else key for key in keys} & {"task", "attention", "seed"}
         return all(str(said[key]) in {cell.choice(key) for cell in self.cells} for key in typed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, QuotedString
@@ -175,7 +174,7 @@ def _checked(known: list[DictConfig], override: Override) -> str:
     return _quoted(override) if kind is str else str(override.input_line)
 
 
-def _fits(value: Any, kind: type) -> bool:
+def _fits(value: object, kind: type) -> bool:
     """Whether a value may stand where the default is of this kind."""
     if kind is str:
         return not isinstance(value, dict | list | None)  # a folder may be called 2024
@@ -197,11 +196,11 @@ def _quoted(override: Override) -> str:
     return f"{key}={','.join(texts)}"
 
 
-def _word(override: Override, value: Any) -> str:
+def _word(override: Override, value: object) -> str:
     """The setting as it was typed; of several values the one that is meant."""
     return f"{override.key_or_group}={value}" if override.is_sweep_override() else str(override.input_line)
 
 
-def _values(override: Override) -> list[Any]:
+def _values(override: Override) -> list[object]:
     values = list(override.sweep_iterator()) if override.is_sweep_override() else [override.value()]
     return [value.text if isinstance(value, QuotedString) else value for value in values]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lra.results.agreement import agreement_with_paper
 from lra.results.cells import Row, TableCell, make_rows
 from lra.results.paper import in_short
@@ -155,8 +153,8 @@ def _departures(rows: list[Row]) -> list[str]:
     return [f"Not the paper's settings, so without its number: {'; '.join(why)}."]
 
 
-def _numbers(task: str, cell: TableCell | None, reference: str) -> dict[str, Any]:
-    empty: dict[str, Any] = {"task": task, "reference": reference}
+def _numbers(task: str, cell: TableCell | None, reference: str) -> dict[str, object]:
+    empty: dict[str, object] = {"task": task, "reference": reference}
     keys = (
         "count", "mean", "std", "noise", "reference", "difference", "inside", "converged",
         "parameters", "hours", "steps_per_second", "peak_memory_bytes",

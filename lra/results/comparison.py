@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from lra.results.cells import TableCell, make_cell
 from lra.results.correctness import unpack_correct
@@ -93,7 +92,7 @@ def _over_examples(pairs: list[tuple[Record, Record]]) -> Interval | None:
     return Interval(difference=100 * interval.difference, low=100 * interval.low, high=100 * interval.high)
 
 
-def _test_data(record: Record) -> tuple[Any, ...]:
+def _test_data(record: Record) -> tuple[object, ...]:
     sha256 = record["provenance"]["data_sha256"]
     return (
         record["outcome"]["test_examples"],
@@ -164,9 +163,9 @@ def paper_noise() -> str:
     )
 
 
-def _numbers(contender: Contender) -> dict[str, Any]:
+def _numbers(contender: Contender) -> dict[str, object]:
     cell = contender.cell
-    flat: dict[str, Any] = {
+    flat: dict[str, object] = {
         "count": cell.count, "mean": cell.mean, "std": cell.std, "converged": cell.converged, "pairs": contender.pairs,
     }  # fmt: skip
     for name, interval in (("seeds", contender.over_seeds), ("examples", contender.over_examples)):
