@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import tensorflow_datasets as tfds
 
 from data_prep.source import TFDS_SPLITS
 
-Rows = Callable[[], Iterator[dict[str, Any]]]
+Rows = Callable[[], Iterator[Mapping[str, object]]]
 LRA = """
 @inproceedings{tay2021long, title={Long Range Arena: A Benchmark for Efficient Transformers}, author={Yi Tay and
 Mostafa Dehghani and Samira Abnar and Yikang Shen and Dara Bahri and Philip Pham and Jinfeng Rao and Liu Yang and
@@ -44,7 +43,7 @@ class RowsBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # t
             file_format="array_record",
         )
 
-    def features(self) -> dict[str, Any]:
+    def features(self) -> dict[str, tfds.features.FeatureConnector]:
         """The features of a row, by name."""
         raise AssertionError(f"{type(self).__name__} has no features")
 
@@ -59,10 +58,10 @@ class RowsBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # t
         info.initialize_from_bucket = lambda: None  # knows TFDS's own datasets; leaves a temporary folder each time
         return info
 
-    def _split_generators(self, dl_manager: Any) -> dict[str, Any]:
+    def _split_generators(self, dl_manager: object) -> dict[str, object]:
         return {TFDS_SPLITS[name]: self._generate_examples(rows) for name, rows in self._rows.items()}
 
-    def _generate_examples(self, rows: Rows) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _generate_examples(self, rows: Rows) -> Iterator[tuple[int, Mapping[str, object]]]:
         for number, row in enumerate(rows()):
             self.tick()
             yield number, row

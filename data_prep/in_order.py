@@ -10,7 +10,7 @@ import contextlib
 import struct
 import tempfile
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
 
 HEAD = struct.Struct("=QQ")  # key, and bytes of the row
 
@@ -23,7 +23,7 @@ class InOrder:
         ignored: what only a shuffler needs.
     """
 
-    def __init__(self, dirpath: Any, **ignored: Any):
+    def __init__(self, dirpath: str | Path, **ignored: object):
         self._file = tempfile.TemporaryFile(dir=dirpath)  # noqa: SIM115  open until the rows are written
         self.size = self.num_examples = 0
 

@@ -9,10 +9,18 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from data_prep.in_order import rows_in_order
 from data_prep.source import TFDS_SPLITS, Request, Source
@@ -21,6 +29,9 @@ from lra.data.manifest import MANIFEST, check_asked, read_manifest
 from lra.data.writer import Example, store_lock, write_store
 from lra.paths import source_dirs
 from lra.types import TaskSpec, UserError
+
+if TYPE_CHECKING:  # it needs TFDS
+    from data_prep.builder import RowsBuilder
 
 READ_ROWS = 256  # at a time: reading them one by one takes twice as long
 PACKAGES = ("lra", "tensorflow-datasets", "array_record", "numpy")
@@ -135,7 +146,7 @@ def _check_tfds() -> None:
         ) from error
 
 
-def _examples(builder: Any, split: str, source: Source, bar: Progress, task: Any) -> Iterator[Example]:
+def _examples(builder: RowsBuilder, split: str, source: Source, bar: Progress, task: TaskID) -> Iterator[Example]:
     records = builder.as_data_source(TFDS_SPLITS[split])
     for start in range(0, len(records), READ_ROWS):
         chunk = records.__getitems__(range(start, min(start + READ_ROWS, len(records))))

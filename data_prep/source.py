@@ -63,9 +63,9 @@ class Source:
     """
 
     origin: Callable[[], str]
-    facts: dict[str, Any]
+    facts: dict[str, object]
     make_builder: Callable[[str], Any]
-    encode: Callable[[dict[str, Any]], Example]
+    encode: Callable[[Any], Example]
     dtype: type
     first_id: int
     counts: dict[str, int]
@@ -125,7 +125,7 @@ def _whole(path: Path, said: str) -> Path:
 
 def judge(
     request: Request, path: Path, official: tuple[Archive, ...], counts: dict[str, int], benchmark: dict[str, int]
-) -> tuple[str, dict[str, Any]]:
+) -> tuple[str, dict[str, object]]:
     """Origin of an archive or folder, and what the manifest says of it.
 
     `official`: the hash is that of a published archive. `unverified`: it is not, or none is published, or a folder was
@@ -135,7 +135,7 @@ def judge(
         UserError: for another hash or other counts, while `verify` is on.
     """
     remedy = "is it truncated, or another file? To take it as it is: verify=false"
-    facts: dict[str, Any] = {"path": str(path.resolve())}
+    facts: dict[str, object] = {"path": str(path.resolve())}
     if path.is_file():
         digest = sha256(path)
         facts |= {"bytes": path.stat().st_size, "sha256": digest}

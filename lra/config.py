@@ -132,7 +132,7 @@ def config_hash(cfg: DictConfig) -> str:
 
 def store_dir(cfg: DictConfig) -> Path:
     """Folder of the task's prepared store."""
-    return Path(cfg.paths.data) / "stores" / cfg.task.name / cfg.size.name
+    return Path(cfg.paths.data, "stores", cfg.task.name, cfg.size.name)
 
 
 def run_dir(cfg: DictConfig) -> Path:

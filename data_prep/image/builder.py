@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import tensorflow_datasets as tfds
 
@@ -22,7 +20,7 @@ class Image(RowsBuilder):
 Krizhevsky}, institution={University of Toronto}, year={2009}}
 """
 
-    def features(self) -> dict[str, Any]:
+    def features(self) -> dict[str, tfds.features.FeatureConnector]:
         """Planes `[3, 32, 32]`, and the class."""
         return {
             "planes": tfds.features.Tensor(shape=(3, 32, 32), dtype=np.uint8, encoding="bytes"),

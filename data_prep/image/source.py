@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -37,7 +37,8 @@ def open_source(request: Request) -> Source:
     path = locate(request, NAMES, archive=BINARY, size_hint="170 MB", generates=False)
     if path is None:
         images = archive.read(stand_in.write(request.scratch, request.settings), request.tick)
-        origin, facts = "stand-in", {"generator": "data_prep.image.stand_in"}
+        origin = "stand-in"
+        facts: dict[str, object] = {"generator": "data_prep.image.stand_in"}
     else:
         images = archive.read(path, request.tick)
         counts = {split: len(labels) for split, (_, labels) in images.items()}
@@ -59,11 +60,18 @@ def open_source(request: Request) -> Source:
     )
 
 
-def _rows(images: archive.Images, numbers: list[int]) -> Iterator[dict[str, Any]]:
+class _Row(TypedDict):
+    """An image's planes, and its class."""
+
+    planes: np.ndarray
+    label: int
+
+
+def _rows(images: archive.Images, numbers: list[int]) -> Iterator[_Row]:
     planes, labels = images
     for i in numbers:
         yield {"planes": planes[i], "label": int(labels[i])}
 
 
-def _encode(record: dict[str, Any], side: int) -> Example:
+def _encode(record: _Row, side: int) -> Example:
     return [encode(record["planes"], side)], int(record["label"])

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from data_prep.archives import write_tar
 
 
-def write(folder: Path, settings: dict[str, Any]) -> Path:
+def write(folder: Path, settings: Mapping[str, int]) -> Path:
     """Write `cifar-10-binary.tar.gz` with the settings' counts of images into `folder`; the same ones every time."""
     rng = np.random.default_rng(0)
     train = -(-(settings["train"] + settings["dev"]) // 5)

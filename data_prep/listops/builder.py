@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tensorflow_datasets as tfds
 
 from data_prep.builder import RowsBuilder
@@ -21,6 +19,6 @@ Nangia and Samuel Bowman}, booktitle={NAACL Student Research Workshop}, year={20
 """
     IN_ORDER = False  # rows were shuffled from the first version on
 
-    def features(self) -> dict[str, Any]:
+    def features(self) -> dict[str, tfds.features.FeatureConnector]:
         """Expression and value."""
         return {"source": tfds.features.Text(), "target": tfds.features.ClassLabel(num_classes=10)}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -56,7 +56,7 @@ def open_source(request: Request) -> Source:
     )
 
 
-def _drawn(settings: dict[str, Any], counts: dict[str, int], tick: Tick) -> dict[str, Rows]:
+def _drawn(settings: Mapping[str, int], counts: dict[str, int], tick: Tick) -> dict[str, Rows]:
     """Draw all splits at once, so that no expression is in two of them; at full size 100 MB."""
     drawn = generate(settings["data_seed"], min_length=settings["min_length"], max_length=settings["max_length"])
     examples, total = [], sum(counts.values())
@@ -78,10 +78,17 @@ def _read(request: Request, file: Path, chosen: set[int]) -> Iterator[tuple[str,
     return (row for number, row in enumerate(rows) if number in chosen)
 
 
-def _named(rows: Rows) -> Iterator[dict[str, Any]]:
+class _Row(TypedDict):
+    """An expression, and its value; TFDS gives text back as bytes."""
+
+    source: str | bytes
+    target: int
+
+
+def _named(rows: Rows) -> Iterator[_Row]:
     for source, target in rows():
         yield {"source": source, "target": target}
 
 
-def _encode(record: dict[str, Any]) -> Example:
+def _encode(record: _Row) -> Example:
     return [encode(record["source"])], int(record["target"])

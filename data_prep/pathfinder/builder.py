@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import tensorflow_datasets as tfds
 
-from data_prep.builder import RowsBuilder
+from data_prep.builder import Rows, RowsBuilder
 from lra.data.pathfinder import VERSION
 
 
@@ -16,7 +16,7 @@ class Pathfinder(RowsBuilder):
 
     Args:
         side: of the images, in pixels.
-        kwargs: see `RowsBuilder`.
+        rows, config, data_dir: see `RowsBuilder`.
     """
 
     VERSION = tfds.core.Version(VERSION)
@@ -31,11 +31,11 @@ units}, author={Drew Linsley and Junkyung Kim and Vijay Veerabadran and Charles 
 booktitle={NeurIPS}, year={2018}}
 """
 
-    def __init__(self, *, side: int, **kwargs: Any):
+    def __init__(self, *, side: int, rows: Mapping[str, Rows], config: str, data_dir: str):
         self._side = side
-        super().__init__(**kwargs)
+        super().__init__(rows=rows, config=config, data_dir=data_dir)
 
-    def features(self) -> dict[str, Any]:
+    def features(self) -> dict[str, tfds.features.FeatureConnector]:
         """Levels `[side, side]`, and 1 when both discs are on one contour."""
         return {
             "image": tfds.features.Tensor(shape=(self._side, self._side), dtype=np.uint8, encoding="bytes"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -93,10 +93,17 @@ def _decoded(rows: list[release.Row], side: int, numbers: np.ndarray) -> Iterato
         yield release.decode(rows[number], side)
 
 
-def _rows(images: Images, numbers: np.ndarray) -> Iterator[dict[str, Any]]:
+class _Row(TypedDict):
+    """An image, and 1 when both discs are on one contour."""
+
+    image: np.ndarray
+    label: int
+
+
+def _rows(images: Images, numbers: np.ndarray) -> Iterator[_Row]:
     for image, label in images(numbers):
         yield {"image": image, "label": label}
 
 
-def _encode(record: dict[str, Any], *, side: int) -> Example:
+def _encode(record: _Row, *, side: int) -> Example:
     return [encode(record["image"], side)], int(record["label"])

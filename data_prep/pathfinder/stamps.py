@@ -75,7 +75,8 @@ def dilated(image: np.ndarray, radius: int) -> np.ndarray:
     padded = np.pad(image, radius)
     height, width = image.shape
     views = [padded[radius + y : radius + y + height, radius + x : radius + x + width] for y, x in disc_offsets(radius)]
-    return np.maximum.reduce(views)
+    largest: np.ndarray = np.maximum.reduce(views)
+    return largest
 
 
 def disc(side: int, y: int, x: int, radius: float, antialias_scale: int) -> np.ndarray:
@@ -135,7 +136,8 @@ class Stamps:
     def _ring_weights(self, orientation: float, continuity: float) -> np.ndarray:
         turn = np.abs(self.ring_orientation - orientation)
         turn = np.minimum(np.minimum(turn, 2 * np.pi - turn) * continuity, np.pi / 2)
-        return np.cos(turn) ** 2
+        weight: np.ndarray = np.cos(turn) ** 2
+        return weight
 
 
 stamps_of = lru_cache(None)(Stamps)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import tensorflow_datasets as tfds
 
@@ -22,7 +20,7 @@ class Retrieval(RowsBuilder):
 and Vahed Qazvinian and Amjad Abu-Jbara}, journal={Language Resources and Evaluation}, year={2013}}
 """
 
-    def features(self) -> dict[str, Any]:
+    def features(self) -> dict[str, tfds.features.FeatureConnector]:
         """The pair's documents, the text of the new ones, and the label.
 
         `documents` has a row for each of both: its number, in the order of first mention, and its bytes in `text`,

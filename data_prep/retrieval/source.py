@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -37,6 +37,14 @@ def open_source(request: Request) -> Source:
     )
 
 
+class _Row(TypedDict):
+    """Two documents, the bytes of those that are new, and 1 for a pair that belongs together."""
+
+    documents: np.ndarray
+    text: np.ndarray
+    label: int
+
+
 class Pairs:
     """The pairs of all splits, read one after the other; a document's text is given out once.
 
@@ -60,7 +68,7 @@ class Pairs:
         self.facts |= facts
         return origin
 
-    def rows(self, split: str) -> Iterator[dict[str, Any]]:
+    def rows(self, split: str) -> Iterator[_Row]:
         """The rows of a split, as many as the settings want; the file is read to its end, to know how many it has."""
         limit, count = self.request.settings[split], 0
         for count, pair in enumerate(tsv.read(self.path, split), start=1):
@@ -70,7 +78,7 @@ class Pairs:
         if not self.stand_in and self.request.verify and count != BENCHMARK[split]:
             judge(self.request, self.path, (), {**BENCHMARK, split: count}, BENCHMARK)  # says so now, not at the end
 
-    def _row(self, pair: tsv.Pair) -> dict[str, Any]:
+    def _row(self, pair: tsv.Pair) -> _Row:
         documents, new = [], list[bytes]()
         for text in pair.texts:
             known = len(self.numbers)
@@ -94,7 +102,7 @@ class PairEncoder:
     def __init__(self) -> None:
         self.seen = 0
 
-    def __call__(self, record: dict[str, Any]) -> Example:
+    def __call__(self, record: _Row) -> Example:
         """Both documents, and the label."""
         stored: list[Sequence] = []
         start = 0

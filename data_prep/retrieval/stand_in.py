@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from data_prep.retrieval.tsv import FILES
 
 TOPICS = ("parsing", "tagging", "translation", "summaries", "speech")
 
 
-def write(folder: Path, settings: dict[str, Any]) -> Path:
+def write(folder: Path, settings: Mapping[str, int]) -> Path:
     """Write `tsv_data` with the settings' counts of pairs into `folder`; label 1: of the same topic."""
     rng = random.Random(0)
     tsv_data = folder / "tsv_data"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import tensorflow_datasets as tfds
 
@@ -22,7 +20,7 @@ class Text(RowsBuilder):
 Raymond E. Daly and Peter T. Pham and Dan Huang and Andrew Y. Ng and Christopher Potts}, booktitle={ACL}, year={2011}}
 """
 
-    def features(self) -> dict[str, Any]:
+    def features(self) -> dict[str, tfds.features.FeatureConnector]:
         """Bytes, and 0 for negative, 1 for positive."""
         return {
             "text": tfds.features.Tensor(shape=(None,), dtype=np.uint8, encoding="bytes"),

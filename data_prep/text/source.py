@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -31,7 +31,7 @@ def open_source(request: Request) -> Source:
     if path is None:
         reviews = archive.read(stand_in.write(request.scratch, request.settings), request.tick)
         origin = "stand-in"
-        facts: dict[str, Any] = {"generator": "data_prep.text.stand_in"}
+        facts: dict[str, object] = {"generator": "data_prep.text.stand_in"}
     else:
         reviews = archive.read(path, request.tick)
         counts = {split: len(rows) for split, rows in reviews.items()}
@@ -50,10 +50,17 @@ def open_source(request: Request) -> Source:
     )
 
 
-def _rows(part: list[archive.Review]) -> Iterator[dict[str, Any]]:
+class _Row(TypedDict):
+    """A review's bytes, and 0 for negative, 1 for positive."""
+
+    text: np.ndarray
+    label: int
+
+
+def _rows(part: list[archive.Review]) -> Iterator[_Row]:
     for text, label in part:
         yield {"text": encode(text), "label": label}
 
 
-def _encode(record: dict[str, Any]) -> Example:
+def _encode(record: _Row) -> Example:
     return [record["text"]], int(record["label"])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from data_prep.archives import write_tar
 
@@ -12,7 +12,7 @@ NOUNS = ("film", "plot", "cast", "ending", "score", "café scene", "dialogue", "
 PRAISE, BLAME = ("moving", "clever", "warm", "a joy"), ("dull", "clumsy", "cold", "a chore")
 
 
-def write(folder: Path, settings: dict[str, Any]) -> Path:
+def write(folder: Path, settings: Mapping[str, int]) -> Path:
     """Write `aclImdb_v1.tar.gz` with the settings' counts of reviews into `folder`; the same ones every time."""
     rng = random.Random(0)
     files = {}

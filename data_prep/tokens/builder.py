@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import tensorflow_datasets as tfds
 
@@ -18,7 +16,7 @@ class Tokens(RowsBuilder):
     DESCRIPTION = "Token sequences and labels from a file of the user's own."
     CITATION = ""
 
-    def features(self) -> dict[str, Any]:
+    def features(self) -> dict[str, tfds.features.FeatureConnector]:
         """Ids, and the label."""
         return {
             "tokens": tfds.features.Tensor(shape=(None,), dtype=np.uint16, encoding="bytes"),

@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -40,7 +40,7 @@ def open_source(request: Request, *, file: str | None) -> Source:
     numbers = split_rows(table)
     table, vocabulary = with_ids(table, numbers["train"])
     check_sizes(table, request.spec, request.settings)
-    facts: dict[str, Any] = {"path": str(path.resolve()), "bytes": path.stat().st_size, "sha256": sha256(path)}
+    facts: dict[str, object] = {"path": str(path.resolve()), "bytes": path.stat().st_size, "sha256": sha256(path)}
     facts["split"] = "the file's" if table.splits else {"dev": DEV, "test": TEST, "seed": SEED}
     if vocabulary is not None:
         facts["vocabulary"] = vocabulary
@@ -56,12 +56,19 @@ def open_source(request: Request, *, file: str | None) -> Source:
     )
 
 
-def _rows(table: Table, numbers: np.ndarray) -> Iterator[dict[str, Any]]:
+class _Row(TypedDict):
+    """A sequence's ids, and its label."""
+
+    tokens: np.ndarray
+    label: int
+
+
+def _rows(table: Table, numbers: np.ndarray) -> Iterator[_Row]:
     for number in numbers.tolist():
         yield {"tokens": np.asarray(table.sequences[number], np.uint16), "label": int(table.labels[number])}
 
 
-def _encode(record: dict[str, Any]) -> Example:
+def _encode(record: _Row) -> Example:
     return [record["tokens"]], int(record["label"])
 
 

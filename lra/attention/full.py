@@ -53,7 +53,8 @@ class FullAttention(AttentionBackend):
             packing = Packing(valid_BL, batch=len(q_BHLE), length=q_BHLE.shape[2])
             planes = torch.stack([packing.pack(x.transpose(1, 2).flatten(2)) for x in (q_BHLE, k_BHLE, v_BHLE)])
             mixed_BLD = packing.unpack(self.forward_packed(planes, packing)[None])[0]
-            return mixed_BLD.unflatten(2, (self.dims.num_heads, -1)).transpose(1, 2)
+            mixed_BLHE: Tensor = mixed_BLD.unflatten(2, (self.dims.num_heads, -1))
+            return mixed_BLHE.transpose(1, 2)
         return scaled_dot_product_attention(q_BHLE, k_BHLE, v_BHLE, attn_mask=attendable(valid_BL), dropout_p=rate)
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:

@@ -71,4 +71,5 @@ def _project(projection_HPL: Tensor, x_BHLE: Tensor) -> Tensor:
     """Mix along the sequence, all examples in one product per head; `[B, H, P, E]`."""
     batch, heads, length, dims = x_BHLE.shape
     columns = x_BHLE.permute(1, 2, 0, 3).reshape(heads, length, batch * dims)
-    return (projection_HPL @ columns).unflatten(2, (batch, dims)).permute(2, 0, 1, 3)
+    projected_HPBE: Tensor = (projection_HPL @ columns).unflatten(2, (batch, dims))
+    return projected_HPBE.permute(2, 0, 1, 3)

@@ -145,7 +145,8 @@ class NystromAttention(AttentionBackend):
         """softmax(q̃ k̃ᵀ / √E) `[B, H, M, M]`; rows and columns of unused landmarks are 0, and so in its inverse."""
         scores = q_BHME @ k_BHME.mT * self.dims.head_dim**-0.5
         if used_BM is None:
-            return scores.softmax(-1)
+            weights: Tensor = scores.softmax(-1)
+            return weights
         return masked_softmax(scores, used_BM[:, None, None, :]) * used_BM[:, None, :, None]
 
     def pseudo_inverse(self, a_BHMM: Tensor) -> Tensor:

@@ -67,4 +67,5 @@ def approximation_error(
 
 def _relative(approximation: Tensor, exact: Tensor) -> Tensor:
     """‖approximation − exact‖ / ‖exact‖ over the last two dimensions."""
-    return (approximation - exact).flatten(-2).norm(dim=-1) / exact.flatten(-2).norm(dim=-1)
+    error: Tensor = (approximation - exact).flatten(-2).norm(dim=-1) / exact.flatten(-2).norm(dim=-1)
+    return error

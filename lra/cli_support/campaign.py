@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lra.types import UserError
 
@@ -55,7 +55,6 @@ class Campaign:
         self.launcher = [word for word in words if word.lstrip("+").startswith(("hydra/", "hydra."))]
         self.words = [word for word in words if word not in own and word not in self.launcher]
         own = check(verb, own, sweep=False)
-        self.words = check("train", self.words, sweep=True)
         self.verb = verb
         self.troubles: list[str] = []
         self.settings: DictConfig = load_config(verb, own)
@@ -63,6 +62,7 @@ class Campaign:
             self.settings.sweep = chosen[-1]
         if self.settings.sweep not in sweep_names():
             raise UserError(f"sweep={self.settings.sweep} is not known; choose one of {', '.join(sweep_names())}")
+        _, *self.words = check("train", [f"sweep={self.settings.sweep}", *self.words], sweep=True)
         if self.settings.what not in ACTIONS:
             raise UserError(f"{self.settings.what!r} is no action; type: lra {verb} {'|'.join(ACTIONS)}")
         check_settings(self.settings)
@@ -143,7 +143,7 @@ class Campaign:
 
         if not self._is_shown(record):
             return False
-        said: dict[str, Any] = {**record["identity"]}
+        said: dict[str, object] = {**record["identity"]}
         keys = {word.split("=")[0] for word in self.words}
         typed = {"attention" if key in METHOD else key for key in keys} & {"task", "attention", "seed"}
         return all(str(said[key]) in {cell.choice(key) for cell in self.cells} for key in typed)

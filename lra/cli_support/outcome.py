@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig
 
@@ -54,7 +53,7 @@ def write_result(
     outcome: TestedRun,
     datamodule: StoreDataModule,
     parameters: int,
-    approximation: dict[str, Any] | None,
+    approximation: dict[str, float | list[float]] | None,
     curves: list[dict[str, float]],
 ) -> Record:
     """Write the learning curve, then `result.json`; returns the record.

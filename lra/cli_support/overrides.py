@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
+from collections.abc import Iterator
 from functools import cache
-from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
+from lra.cli_support.known_settings import check_every_choice, keys_of, nearest, unknown_setting
 from lra.cli_support.settings import NUMBERS, check_value, has_rule
 from lra.config import ATTENTION, load_config
 from lra.paths import conf_dirs, conf_names
@@ -43,24 +43,61 @@ def check(verb: str, words: list[str], *, sweep: bool) -> list[str]:
     if several and not sweep:
         raise UserError(f"{several} names several values; to run each type: lra {verb} -m {several}")
     choices = [override for override in parsed if _is_group(override.key_or_group)]
+    _check_choices(verb, choices)
+    settings = [override for override in parsed if override not in choices and _is_ours(override)]
+    groups_of_sweep, varied = _of_sweep(verb, parsed)
+    known = [_defaults(verb, tuple(_words(override)[0] for override in choices))]
+    for alternatives in _alternatives(verb, [*choices, *groups_of_sweep], [*settings, *varied]):
+        check_every_choice([*settings, *varied], alternatives)
+        known += alternatives.values()
+    for override in varied:
+        _checked(known, override)
+    checked = [word for word in words if word.startswith("-")]
+    for override in parsed:
+        checked.append(_checked(known, override) if override in settings else str(override.input_line))
+    return checked
+
+
+def _check_choices(verb: str, choices: list[Override]) -> None:
     for override in choices:
         known = conf_names(override.key_or_group)
         for value in _values(override):
             if str(value) not in known and not (value is None and _is_optional(verb, override.key_or_group)):
-                raise UserError(f"{_word(override, value)} is not known; {_meant(str(value), known)}")
-    first = [f"{override.key_or_group}={_values(override)[0]}" for override in choices if override.is_sweep_override()]
-    whole = [override.input_line for override in choices if not override.is_sweep_override() and override.input_line]
-    defaults = _defaults(verb, (*whole, *first))
-    checked = [word for word in words if word.startswith("-")]
-    for override in parsed:
-        ours = (
-            override not in choices
-            and not override.is_add()
-            and not override.is_delete()
-            and not override.is_hydra_override()
-        )
-        checked.append(_checked(defaults, override) if ours else str(override.input_line))
-    return checked
+                raise UserError(f"{_word(override, value)} is not known; {nearest(str(value), known)}")
+
+
+def _of_sweep(verb: str, parsed: list[Override]) -> tuple[list[Override], list[Override]]:
+    """What the file of `sweep=NAME` varies beside what was typed: groups, and settings."""
+    sweeps = [override.value() for override in parsed if override.key_or_group == "sweep"]
+    if not sweeps or sweeps[-1] is None:
+        return [], []
+    typed = {override.key_or_group for override in parsed}
+    params = load_config(verb, [f"sweep={sweeps[-1]}"], with_hydra=True).hydra.sweeper.params
+    varied = [_parse(f"{key}={values}") for key, values in params.items() if key not in typed]
+    groups = [override for override in varied if _is_group(override.key_or_group)]
+    return groups, [override for override in varied if override not in groups]
+
+
+def _alternatives(verb: str, groups: list[Override], settings: list[Override]) -> Iterator[dict[str, DictConfig]]:
+    """For each swept group whose settings were typed, the configuration under each choice, beside the others' first."""
+    axes = {override.key_or_group: _words(override) for override in groups}
+    asked = {override.key_or_group.split(".")[0] for override in settings}
+    for group, choices in axes.items():
+        beside = [other[0] for name, other in axes.items() if name != group]
+        if group in asked and len(choices) > 1:
+            yield {choice: _defaults(verb, (*beside, choice)) for choice in choices}
+
+
+def _is_ours(override: Override) -> bool:
+    """Whether it gives a setting of ours another value."""
+    return not (override.is_add() or override.is_delete() or override.is_hydra_override())
+
+
+def _words(override: Override) -> list[str]:
+    """The word; if it has several values, one for each: `attention=full`, `attention=nystrom`."""
+    if override.is_sweep_override():
+        return [f"{override.key_or_group}={value}" for value in _values(override)]
+    return [str(override.input_line)]
 
 
 def check_mixer(words: list[str]) -> None:
@@ -72,12 +109,15 @@ def check_mixer(words: list[str]) -> None:
         UserError: with what to leave out.
     """
     parsed = [_parse(word) for word in words if "=" in word and not word.startswith("-")]
-    mixers = [
-        override
-        for override in parsed
-        if override.key_or_group == "mixer" and set(map(str, _values(override))) - {ATTENTION}
-    ]
+    chosen = [override for override in parsed if override.key_or_group == "mixer"]
+    mixers = [override for override in chosen if set(map(str, _values(override))) - {ATTENTION}]
     silent = [override for override in parsed if override.key_or_group.split(".")[0] == ATTENTION]
+    knobs = [override.input_line for override in parsed if override.key_or_group.startswith("mixer.")]
+    if knobs and any(ATTENTION in map(str, _values(override)) for override in chosen):
+        raise UserError(
+            f"{knobs[0]} says nothing beside mixer={ATTENTION}, whose settings are attention.…; leave one of the two"
+            " out, or for both side by side type: lra compare run attention=nystrom mixer=s4d"
+        )
     if mixers and silent:
         mixer, attention = mixers[-1].input_line, silent[0].input_line
         raise UserError(
@@ -113,12 +153,12 @@ def _is_optional(verb: str, group: str) -> bool:
     return group in chosen and chosen[group] in (None, "null")
 
 
-def _checked(defaults: DictConfig, override: Override) -> str:
-    """The word, if it may stand."""
+def _checked(known: list[DictConfig], override: Override) -> str:
+    """The word, if it may stand: in the first configuration that has its setting."""
     key = override.key_or_group
-    known = _leaves(OmegaConf.to_container(defaults))
-    if key not in known:
-        raise UserError(f"{key} is no setting; {_meant(key, list(known))}; lra train --cfg job prints all")
+    defaults = next((cfg for cfg in known if key in keys_of(cfg)), None)
+    if defaults is None:
+        raise unknown_setting(key, known[0])
     default = OmegaConf.select(defaults, key) if not OmegaConf.is_missing(defaults, key) else None
     ruled = has_rule(defaults, key)
     kind, number = type(default), NUMBERS.get(key) if ruled else None
@@ -134,7 +174,7 @@ def _checked(defaults: DictConfig, override: Override) -> str:
     return _quoted(override) if kind is str else str(override.input_line)
 
 
-def _fits(value: Any, kind: type) -> bool:
+def _fits(value: object, kind: type) -> bool:
     """Whether a value may stand where the default is of this kind."""
     if kind is str:
         return not isinstance(value, dict | list | None)  # a folder may be called 2024
@@ -156,28 +196,11 @@ def _quoted(override: Override) -> str:
     return f"{key}={','.join(texts)}"
 
 
-def _word(override: Override, value: Any) -> str:
+def _word(override: Override, value: object) -> str:
     """The setting as it was typed; of several values the one that is meant."""
     return f"{override.key_or_group}={value}" if override.is_sweep_override() else str(override.input_line)
 
 
-def _values(override: Override) -> list[Any]:
+def _values(override: Override) -> list[object]:
     values = list(override.sweep_iterator()) if override.is_sweep_override() else [override.value()]
     return [value.text if isinstance(value, QuotedString) else value for value in values]
-
-
-def _leaves(node: Any, prefix: str = "") -> dict[str, Any]:
-    """Every key of a tree, branches too, with dots."""
-    leaves = {}
-    for key, value in node.items():
-        leaves[f"{prefix}{key}"] = value
-        if isinstance(value, dict):
-            leaves |= _leaves(value, f"{prefix}{key}.")
-    return leaves
-
-
-def _meant(word: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    if near:
-        return f"did you mean {near[0]}?"
-    return f"choose one of {', '.join(known)}" if len(known) < 12 else "no name is like it"

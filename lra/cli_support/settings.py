@@ -38,7 +38,7 @@ class Number:
     below: bool = False
     null: bool = False
 
-    def allows(self, value: Any) -> bool:
+    def allows(self, value: object) -> bool:
         """Whether it is a number of this kind within the bounds."""
         if value is None:
             return self.null
@@ -184,7 +184,7 @@ def has_rule(cfg: DictConfig, key: str) -> bool:
     return is_ours(OmegaConf.select(cfg, f"{key.split('.')[0]}._target_"))
 
 
-def check_value(key: str, value: Any, typed: str | None = None) -> None:
+def check_value(key: str, value: object, typed: str | None = None) -> None:
     """Refuse a value that a setting of the tables may not have; other settings are not looked at.
 
     An error names it as it was `typed`, such as `recipe.optimizer.lr=-1e-4`.
@@ -203,11 +203,11 @@ def check_value(key: str, value: Any, typed: str | None = None) -> None:
         raise UserError(f"{typed} is not known; choose one of {', '.join(map(_plain, WORDS[key]))}")
 
 
-def _are_two(values: list[Any], number: Number) -> bool:
+def _are_two(values: list[object], number: Number) -> bool:
     return len(values) == 2 and all(number.allows(value) for value in values)
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     """A value as it is typed."""
     if isinstance(value, float) and math.isfinite(value) and value == int(value) and abs(value) < 1e15:
         return str(int(value))

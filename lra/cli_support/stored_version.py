@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ def check_version(cfg: DictConfig, folder: Path, conf_folders: Sequence[Path]) -
         UserError: with the key, and what to do.
     """
     stored, today = OmegaConf.to_container(cfg), _todays(cfg, conf_folders)
+    assert isinstance(stored, dict)
     for part in PARTS:
         _compare(part, stored, today, folder)
 
@@ -65,7 +66,7 @@ def _todays(cfg: DictConfig, conf_folders: Sequence[Path]) -> dict[str, Any]:
     return config.plain(config.load_config("train", [*words, *([f"hydra.searchpath={own}"] if own else [])]))
 
 
-def _compare(key: str, stored: Any, today: Any, folder: Path) -> None:
+def _compare(key: str, stored: Mapping[Any, object], today: Mapping[str, object], folder: Path) -> None:
     """Go down one key, in both."""
     name = key.split(".")[-1]
     default = today[name]
@@ -92,11 +93,11 @@ def _compare(key: str, stored: Any, today: Any, folder: Path) -> None:
         _compare(f"{key}.{inner}", value, default, folder)
 
 
-def _compared(key: str, default: dict[str, Any]) -> Iterator[str]:
+def _compared(key: str, default: Mapping[str, object]) -> Iterator[str]:
     return (name for name in default if not f"{key}.{name}".startswith(NOT_BUILT_FROM))
 
 
-def _check_kind(key: str, value: Any, default: Any) -> None:
+def _check_kind(key: str, value: object, default: object) -> None:
     if key in NUMBERS or key in PAIRS or key in WORDS or default is None:  # checked with their bounds
         return
     kinds = (int, float) if isinstance(default, float) else (type(default),)

@@ -16,6 +16,7 @@ from lra.results.reference import PASS_BAND, paper_accuracy
 from lra.results.schema import MIXERS, Record
 from lra.results.statistics import binomial_error
 from lra.results.text import visible, visible_lines
+from lra.results.titles import method_head
 from lra.run_files import CURVE, METRICS, RESULT
 from lra.training.curves import read_curves
 
@@ -30,8 +31,9 @@ def print_summary(console: Console, folder: Path, record: Record) -> None:
     measured, majority = 100 * outcome["test_accuracy"], 100 * outcome["majority_rate"]
     title = f"{identity['task']}, protocol {identity['protocol']}, size {identity['size']}"
     table = Table(title=Text(visible(title)))
-    for name in ("attention", "steps", "test accuracy", "paper", "majority class", "training"):
-        table.add_column(name, justify="left" if name == "attention" else "right")
+    head = method_head([record])
+    for name in (head, "steps", "test accuracy", "paper", "majority class", "training"):
+        table.add_column(name, justify="left" if name == head else "right")
     table.add_row(
         Text(visible(identity["attention"])),
         f"{outcome['steps']:,}",

@@ -46,7 +46,7 @@ def show(campaign: Campaign, console: Console) -> None:
 
     def make(records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
         compared = contenders(records, _baseline(campaign, records))
-        table = comparison_table(records[0]["identity"]["task"] if records else "", compared, title=title)
+        table = comparison_table(records, compared, title=title)
         if not compared:
             return table, {}
         rate, curves = records[0]["outcome"]["majority_rate"], dev_curves(records)

@@ -99,7 +99,7 @@ def _task_section(name: str, collection: Collection, numbers: list[int]) -> Sect
     tables, figures = [], []
     compared, points = contenders(records), landmark_points(records)
     if len(compared) > 1:
-        tables.append(comparison_table(task, compared, title=f"Side by side: {holding(records)}"))
+        tables.append(comparison_table(records, compared, title=f"Side by side: {holding(records)}"))
         figures.append(svg(partial(plot_pareto, compared, title=task, majority_rate=rate)))
     if sum(point.num_landmarks is not None for point in points) > 1:
         tables.append(landmark_table(points, title=f"Landmarks: {holding(records)}"))

@@ -11,11 +11,13 @@ lra show data task=image size=demo split=test examples=5
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lra.types import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from omegaconf import DictConfig
     from torch import nn
 
@@ -105,8 +107,8 @@ def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str
 
     rows: dict[str, tuple[str, str, str, int]] = {}
 
-    def note(name: str) -> Any:
-        def hook(module: nn.Module, inputs: Any, output: Any) -> None:
+    def note(name: str) -> Callable[[nn.Module, object, object], None]:
+        def hook(module: nn.Module, inputs: object, output: object) -> None:
             own = sum(p.numel() for p in module.parameters(recurse=False))
             shape = "×".join(map(str, output.shape)) if isinstance(output, Tensor) else ""
             rows.setdefault(name, (name, type(module).__name__, shape, own))

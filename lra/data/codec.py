@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -17,7 +17,7 @@ class Codec(Protocol):
 
     version: str
 
-    def draw(self, sequences: list[np.ndarray], facts: Mapping[str, Any]) -> list[str]:
+    def draw(self, sequences: list[np.ndarray], facts: Mapping[str, object]) -> list[str]:
         """An example as lines for a person.
 
         Args:

@@ -25,7 +25,8 @@ def encode(rgb: np.ndarray, side: int = SIDE) -> np.ndarray:
     step = SIDE // side
     red, green, blue = np.moveaxis(rgb[..., ::step, ::step], -3, 0).astype(np.float32) * (np.float32(1) / 255)
     grey = (RED * red + GREEN * green + BLUE * blue) * np.float32(255.5)
-    return grey.astype(np.uint8).reshape(*rgb.shape[:-3], side * side)
+    levels: np.ndarray = grey.astype(np.uint8).reshape(*rgb.shape[:-3], side * side)
+    return levels
 
 
 class ImageCodec(PixelCodec):

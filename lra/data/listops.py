@@ -6,7 +6,6 @@ Source: Nangia and Bowman 2018; the lengths and the vocabulary are those of Long
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -63,7 +62,7 @@ class ListopsCodec:
 
     version = VERSION
 
-    def draw(self, sequences: list[np.ndarray], facts: Mapping[str, Any]) -> list[str]:
+    def draw(self, sequences: list[np.ndarray], facts: Mapping[str, object]) -> list[str]:
         """The expression as lines, one per operator, indented by depth, each with its value; digits stay in a line."""
         lines = _tree(sequences[0])[1]
         if len(lines) > MOST_LINES:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -36,7 +35,7 @@ class PixelCodec:
 
     version: str
 
-    def draw(self, sequences: list[np.ndarray], facts: Mapping[str, Any]) -> list[str]:
+    def draw(self, sequences: list[np.ndarray], facts: Mapping[str, object]) -> list[str]:
         """The image in ten characters from dark to light, one line per row of pixels."""
         rows = self.square(sequences[0]).tolist()
         return ["".join(" .:-=+*#%@"[level * 10 // 256] * 2 for level in row) for row in rows]

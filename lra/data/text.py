@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -36,7 +35,7 @@ class TextCodec:
 
     version = VERSION
 
-    def draw(self, sequences: list[np.ndarray], facts: Mapping[str, Any]) -> list[str]:
+    def draw(self, sequences: list[np.ndarray], facts: Mapping[str, object]) -> list[str]:
         """Each sequence as wrapped lines, the first ones of it, with what was left out."""
         lines = []
         for number, stored in enumerate(sequences):

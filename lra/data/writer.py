@@ -8,7 +8,7 @@ import shutil
 import time
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -53,7 +53,7 @@ def write_store(
     dtype: type,
     max_length: int,
     first_id: int,
-    facts: dict[str, Any],
+    facts: Mapping[str, object],
     started: float,
 ) -> dict[str, Any]:
     """Write a store and put it in the place of the one that is there; call it under `store_lock`.
@@ -81,7 +81,7 @@ def write_store(
         tokens = _Tokens(file, dtype, max_length)
         described = {name: _write_split(unfinished, name, spec, examples, tokens) for name, examples in splits.items()}
     _save_tokens(unfinished, tokens, dtype)
-    manifest = {
+    manifest: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "spec": asdict(spec),
         "first_id": first_id,
@@ -125,7 +125,7 @@ class _Tokens:
 
 def _write_split(
     folder: Path, name: str, spec: TaskSpec, examples: Iterable[Example], tokens: _Tokens
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Stream one split into its arrays; returns what the manifest says of it."""
     numbers, labels = array("i"), array("B")
     cut = tokens.cut
@@ -163,7 +163,7 @@ def _save_tokens(folder: Path, tokens: _Tokens, dtype: type) -> None:
     np.save(array_path(folder, "offsets"), offsets)
 
 
-def _describe(path: Path) -> dict[str, Any]:
+def _describe(path: Path) -> dict[str, object]:
     """What the manifest says of an array."""
     opened = np.load(path, mmap_mode="r", allow_pickle=False)
     return {"dtype": str(opened.dtype), "shape": list(opened.shape), "sha256": sha256(path)}

@@ -50,7 +50,8 @@ class GatedMovingAverage(SequenceMixer):
         """Mix along each sequence; `[B, L, D]` to `[B, L, D]`."""
         averaged_BLD = self.average(x_BLD if valid_BL is None else x_BLD.masked_fill(~valid_BL[..., None], 0))
         candidate_BLD, update_BLD = silu(self.candidate(averaged_BLD)), self.update(averaged_BLD).sigmoid()
-        return update_BLD * candidate_BLD + (1 - update_BLD) * x_BLD
+        out_BLD: Tensor = update_BLD * candidate_BLD + (1 - update_BLD) * x_BLD
+        return out_BLD
 
     def average(self, x_BLD: Tensor) -> Tensor:
         """The damped moving averages of both directions, summed."""

@@ -164,15 +164,16 @@ class SequenceClassifier(nn.Module):
     def _pool(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> Tensor:
         """One vector per sequence, `[B, N, D]`, padding computed too."""
         tokens, valid = tokens_BNL.flatten(0, 1), None if valid_BNL is None else valid_BNL.flatten(0, 1)
-        pooled: Tensor = self.pooling(self.encoder(tokens, valid), valid)
-        return pooled.unflatten(0, tokens_BNL.shape[:2])
+        pooled_BND: Tensor = self.pooling(self.encoder(tokens, valid), valid).unflatten(0, tokens_BNL.shape[:2])
+        return pooled_BND
 
     def _pool_packed(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> Tensor:
         """The same from real tokens alone."""
         tokens, valid = tokens_BNL.flatten(0, 1), None if valid_BNL is None else valid_BNL.flatten(0, 1)
         packing = Packing(valid, batch=len(tokens), length=tokens.shape[1])
         pooled = self.pooling.forward_packed(self.encoder.forward_packed(tokens, packing), self.encoder.norm, packing)
-        return pooled.unflatten(0, tokens_BNL.shape[:2])
+        pooled_BND: Tensor = pooled.unflatten(0, tokens_BNL.shape[:2])
+        return pooled_BND
 
 
 def in_padded_form(model: nn.Module, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> Tensor:

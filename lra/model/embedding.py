@@ -33,7 +33,8 @@ class TokenPositionEmbedding(nn.Module):
         length = tokens_BL.shape[1]
         assert length <= len(self.position), f"length {length} > {len(self.position)}"
         x_BLD: Tensor = self.token(tokens_BL) + self.position[:length]
-        return self.dropout(x_BLD)
+        dropped_BLD: Tensor = self.dropout(x_BLD)
+        return dropped_BLD
 
     def forward_packed(self, tokens_BL: Tensor, packing: Packing, masks: DropoutMasks | None) -> Tensor:
         """Embed the real tokens alone; returns `[T, D]`."""

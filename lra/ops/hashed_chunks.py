@@ -15,7 +15,8 @@ SELF, PADDING = -1e5, -1e9
 
 def unit_keys(q_BHLE: Tensor) -> Tensor:
     """Queries as keys of length 1: divided by their root mean square and by √E; ε = 1e-6, as in transformers 3.x."""
-    return q_BHLE * (q_BHLE.square().mean(-1, keepdim=True) + 1e-6).rsqrt() * q_BHLE.shape[-1] ** -0.5
+    k_BHLE: Tensor = q_BHLE * (q_BHLE.square().mean(-1, keepdim=True) + 1e-6).rsqrt() * q_BHLE.shape[-1] ** -0.5
+    return k_BHLE
 
 
 def attend_chunks(
@@ -53,7 +54,8 @@ def attend_chunks(
     place = order_BHNL.argsort(-1)[..., None]
     out = out.gather(3, place.expand_as(out))
     weights = normaliser.flatten(3, 4).gather(3, place).softmax(2)
-    return (out * weights).sum(2)
+    averaged: Tensor = (out * weights).sum(2)
+    return averaged
 
 
 def _take(x_BHLE: Tensor, order_BHNL: Tensor) -> Tensor:

@@ -47,4 +47,5 @@ def convolve_both_ways(x_BLD: Tensor, ahead_DL: Tensor, back_DL: Tensor) -> Tens
     filters_DF = torch.fft.rfft(ahead_DL, n=2 * length) + torch.fft.rfft(back_DL, n=2 * length).conj()
     x_BDF = torch.fft.rfft(x_BLD.transpose(1, 2), n=2 * length)
     y_BDL = torch.fft.irfft(x_BDF * filters_DF, n=2 * length)[..., :length]
-    return y_BDL.transpose(1, 2)
+    y_BLD: Tensor = y_BDL.transpose(1, 2)
+    return y_BLD

@@ -99,4 +99,5 @@ def exact_pinv(a_BHMM: Tensor, *, rtol: float) -> Tensor:
         a_BHMM: the matrices.
         rtol: singular values below this fraction of a matrix's largest count as 0, in [0, 1).
     """
-    return torch.linalg.pinv(a_BHMM, rtol=rtol)
+    inverse_BHMM: Tensor = torch.linalg.pinv(a_BHMM, rtol=rtol)
+    return inverse_BHMM

@@ -17,7 +17,8 @@ def orthogonal_gaussian(features: int, dims: int) -> Tensor:
     blocks = [torch.linalg.qr(torch.randn(dims, dims))[0].T for _ in range(-(-features // dims))]
     directions = torch.cat(blocks)[:features]
     lengths = torch.randn(features, dims).norm(dim=1)
-    return directions * lengths[:, None]
+    drawn: Tensor = directions * lengths[:, None]
+    return drawn
 
 
 def softmax_features(x_BHLE: Tensor, products_BHLR: Tensor, maximum: Tensor, *, epsilon: float) -> Tensor:
@@ -31,12 +32,15 @@ def softmax_features(x_BHLE: Tensor, products_BHLR: Tensor, maximum: Tensor, *, 
         epsilon: keeps features away from 0.
     """
     half_norm = x_BHLE.square().sum(-1, keepdim=True) / 2
-    return (torch.exp(products_BHLR - half_norm - maximum) + epsilon) * products_BHLR.shape[-1] ** -0.5
+    exponentials_BHLR = torch.exp(products_BHLR - half_norm - maximum)
+    features_BHLR: Tensor = (exponentials_BHLR + epsilon) * products_BHLR.shape[-1] ** -0.5
+    return features_BHLR
 
 
 def relu_features(x_BHLE: Tensor, projection_RE: Tensor, *, epsilon: float) -> Tensor:
     """φ(x) = (relu(w·x) + ε) / √R: the generalized attention of Choromanski et al. 2021, section 2.2, with f = ReLU."""
-    return (torch.relu(x_BHLE @ projection_RE.T) + epsilon) * projection_RE.shape[0] ** -0.5
+    features_BHLR: Tensor = (torch.relu(x_BHLE @ projection_RE.T) + epsilon) * projection_RE.shape[0] ** -0.5
+    return features_BHLR
 
 
 def linear_attention(q_BHLR: Tensor, k_BHLR: Tensor, v_BHLE: Tensor) -> Tensor:

@@ -78,7 +78,8 @@ class _DropoutAttention(torch.autograd.Function):
 
 
 def _scaled(x_HWE: Tensor) -> Tensor:
-    return x_HWE * x_HWE.shape[2] ** -0.5
+    scaled_HWE: Tensor = x_HWE * x_HWE.shape[2] ** -0.5
+    return scaled_HWE
 
 
 def _blocks(q_HWE: Tensor) -> Iterator[slice]:

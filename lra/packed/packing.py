@@ -68,7 +68,9 @@ class Packing:
 
     def by_head(self, x_TD: Tensor, heads: int) -> tuple[Tensor, ...]:
         """Each used sequence's tokens as a view `[H, W, E]`."""
-        return x_TD.unflatten(1, (heads, -1)).transpose(0, 1).split(self.counts[: self.used], dim=1)
+        x_HTE = x_TD.unflatten(1, (heads, -1)).transpose(0, 1)
+        views: tuple[Tensor, ...] = x_HTE.split(self.counts[: self.used], dim=1)
+        return views
 
     def pack(self, x_BL: Tensor) -> Tensor:
         """Real tokens' entries of `[B, L]`, as `[T]`, or their rows of `[B, L, D]`, as `[T, D]`."""
@@ -80,7 +82,8 @@ class Packing:
         if not self.whole:
             rows = x_PTD.new_zeros(len(x_PTD), self.batch * self.length, x_PTD.shape[2])
             x_PTD = rows.index_copy(1, self.place_T, x_PTD)
-        return x_PTD.unflatten(1, (self.batch, self.length))
+        x_PBLD: Tensor = x_PTD.unflatten(1, (self.batch, self.length))
+        return x_PBLD
 
     def unsort(self, x_BD: Tensor) -> Tensor:
         """One row per packed sequence, back in the batch's order."""

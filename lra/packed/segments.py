@@ -44,7 +44,8 @@ class Segments:
         """Means over the segments, `[P, B, M, D]`; zeros for one without a token."""
         tokens = torch.arange(x_PTD.shape[1])
         sums = torch.stack([embedding_bag(tokens, x_TD, self.first_S, mode="sum") for x_TD in x_PTD])
-        return (sums / self.divisor_S1).unflatten(1, (self.batch, self.num_landmarks))
+        means_PBMD: Tensor = (sums / self.divisor_S1).unflatten(1, (self.batch, self.num_landmarks))
+        return means_PBMD
 
     def add_gradient(self, grad_PBMD: Tensor, grad_PTD: Tensor) -> None:
         """Add the gradient of `means` to a gradient of tokens."""

@@ -100,4 +100,5 @@ def softmax_weights(q: Tensor, k: Tensor) -> Tensor:
 
 def softmax_backward(grad: Tensor, weights: Tensor) -> Tensor:
     """Gradient of the scores; overwrites `grad`."""
-    return torch.ops.aten._softmax_backward_data.out(grad, weights, -1, weights.dtype, grad_input=grad)
+    grad_scores: Tensor = torch.ops.aten._softmax_backward_data.out(grad, weights, -1, weights.dtype, grad_input=grad)
+    return grad_scores

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lra.results.agreement import agreement_with_paper
 from lra.results.cells import Row, TableCell, make_rows
 from lra.results.discrimination import discrimination_by_task
@@ -12,7 +10,7 @@ from lra.results.provenance import precisions, unrecorded_notes
 from lra.results.reference import PASS_BAND, SOURCES, TASKS
 from lra.results.schema import Record
 from lra.results.tables import MISSING, TextTable, number
-from lra.results.titles import holding
+from lra.results.titles import holding, method_head
 
 MOST_REASONS = 3  # of a kind in a note; format=csv has all
 MARKS = {"official": "", "unverified": "†", "generated": "‡", "stand-in": "§", "own": ""}
@@ -31,15 +29,18 @@ def accuracy_table(records: list[Record], *, reference: str) -> TextTable:
     shown = [record for record in records if not _is_stand_in(record)]
     tasks = TASKS + tuple(sorted({record["identity"]["task"] for record in shown} - set(TASKS)))
     rows = make_rows(shown, reference=reference, tasks=tasks)
+    head = method_head(shown)
     lines: list[list[str]] = []
     for row in rows:
         lines += _lines(row, tasks, reference)
     return TextTable(
         title=", ".join(filter(None, ["Test accuracy (%)", holding(shown)])),
-        columns=("attention", *tasks, "average", "parameters", "hours"),
+        columns=(head, *tasks, "average", "parameters", "hours"),
         rows=lines,
         notes=_notes(shown, rows, reference, left_out=len(records) - len(shown)),
-        numbers=[_numbers(row, task, cell, reference) for row in rows for task, cell in row.cells.items()],
+        numbers=[
+            {head: row.name, **_numbers(task, cell, reference)} for row in rows for task, cell in row.cells.items()
+        ],
     )
 
 
@@ -162,8 +163,8 @@ def _departures(rows: list[Row]) -> list[str]:
     return [f"Not the paper's settings, so without its number: {'; '.join(why)}."]
 
 
-def _numbers(row: Row, task: str, cell: TableCell | None, reference: str) -> dict[str, Any]:
-    empty: dict[str, Any] = {"attention": row.name, "task": task, "reference": reference}
+def _numbers(task: str, cell: TableCell | None, reference: str) -> dict[str, object]:
+    empty: dict[str, object] = {"task": task, "reference": reference}
     keys = (
         "count", "mean", "std", "noise", "reference", "difference", "inside", "converged",
         "parameters", "hours", "steps_per_second", "peak_memory_bytes",

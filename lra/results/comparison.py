@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from lra.results.cells import TableCell, make_cell
 from lra.results.correctness import unpack_correct
@@ -12,6 +11,7 @@ from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES
 from lra.results.schema import Record
 from lra.results.statistics import LEAST_SEEDS_FOR_T, Interval, binomial_error, paired_bootstrap, paired_t
 from lra.results.tables import MISSING, TextTable, number
+from lra.results.titles import method_head
 from lra.results.variants import group_by_variant
 
 ONE_STANDARD_NORMAL = 1.96  # half of a 95 % interval, in standard errors
@@ -92,7 +92,7 @@ def _over_examples(pairs: list[tuple[Record, Record]]) -> Interval | None:
     return Interval(difference=100 * interval.difference, low=100 * interval.low, high=100 * interval.high)
 
 
-def _test_data(record: Record) -> tuple[Any, ...]:
+def _test_data(record: Record) -> tuple[object, ...]:
     sha256 = record["provenance"]["data_sha256"]
     return (
         record["outcome"]["test_examples"],
@@ -102,9 +102,9 @@ def _test_data(record: Record) -> tuple[Any, ...]:
     )
 
 
-def comparison_table(task: str, compared: list[Contender], *, title: str) -> TextTable:
-    """The comparison as a table; the first contender is the baseline."""
-    rows, numbers = [], []
+def comparison_table(records: list[Record], compared: list[Contender], *, title: str) -> TextTable:
+    """The comparison of one task's records as a table; the first contender is the baseline."""
+    head, rows, numbers = method_head(records), [], []
     for contender in compared:
         cell = contender.cell
         rows.append(
@@ -120,9 +120,9 @@ def comparison_table(task: str, compared: list[Contender], *, title: str) -> Tex
                 f"{cell.peak_memory_bytes / 2**20:,.0f}",
             ]
         )
-        numbers.append(_numbers(task, contender))
+        numbers.append({head: contender.name, "task": records[0]["identity"]["task"], **_numbers(contender)})
     columns = (
-        "attention", "accuracy (%)", "converged", "Δ over seeds", "Δ over examples", "verdict",
+        head, "accuracy (%)", "converged", "Δ over seeds", "Δ over examples", "verdict",
         "parameters", "s/step", "MiB",
     )  # fmt: skip
     return TextTable(title=title, columns=columns, rows=rows, notes=_notes(compared), numbers=numbers)
@@ -163,11 +163,10 @@ def paper_noise() -> str:
     )
 
 
-def _numbers(task: str, contender: Contender) -> dict[str, Any]:
+def _numbers(contender: Contender) -> dict[str, object]:
     cell = contender.cell
-    flat: dict[str, Any] = {
-        "attention": contender.name, "task": task, "count": cell.count, "mean": cell.mean, "std": cell.std,
-        "converged": cell.converged, "pairs": contender.pairs,
+    flat: dict[str, object] = {
+        "count": cell.count, "mean": cell.mean, "std": cell.std, "converged": cell.converged, "pairs": contender.pairs,
     }  # fmt: skip
     for name, interval in (("seeds", contender.over_seeds), ("examples", contender.over_examples)):
         for end in ("difference", "low", "high"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass
-from typing import Any
 
 from lra.results.cells import TableCell, make_cell
 from lra.results.schema import Approximation, Record
@@ -104,9 +103,9 @@ def landmark_table(points: list[Point], *, title: str) -> TextTable:
     return TextTable(title=title, columns=columns, rows=rows, notes=notes if rows else empty, numbers=numbers)
 
 
-def _numbers(point: Point) -> dict[str, Any]:
+def _numbers(point: Point) -> dict[str, object]:
     cell = point.cell
-    flat: dict[str, Any] = {
+    flat: dict[str, object] = {
         "num_landmarks": "exact" if point.num_landmarks is None else point.num_landmarks,
         "variant": point.variant,
         "count": cell.count,

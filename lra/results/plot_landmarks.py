@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
 
 from lra.results.landmarks import Point
 from lra.results.text import for_figure
@@ -48,7 +48,7 @@ def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate
     return path
 
 
-def _draw(axis: Any, points: list[Point], value: Callable[[Point], Value], label: str) -> None:
+def _draw(axis: Axes, points: list[Point], value: Callable[[Point], Value], label: str) -> None:
     """One variant's curve with its band; exact attention, which has no landmarks, as a line across."""
     drawn = [(point.num_landmarks, height) for point in points if (height := value(point)) is not None]
     exact = [mean for count, (mean, _) in drawn if count is None]

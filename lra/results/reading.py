@@ -48,7 +48,7 @@ def parse_json(text: str, place: object) -> Any:
     return value
 
 
-def validated(value: Any, place: object) -> Record:
+def validated(value: object, place: object) -> Record:
     """The record itself, checked; one of an older version is brought to this one's form.
 
     Raises:
@@ -104,7 +104,7 @@ def _contradictions(record: Record) -> Iterator[str]:
             yield f"outcome.test_accuracy={outcome['test_accuracy']}, but test_correct has {right:.6f}"
 
 
-def _check_depth(value: Any) -> None:
+def _check_depth(value: object) -> None:
     """Refuse what is nested deeper than any record, so that nothing that walks one runs out of stack."""
     level = [value]
     for _ in range(DEEPEST):

@@ -8,7 +8,6 @@ import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from lra.files import replace_text
 from lra.results.reading import REMEDY, NewerRecordError, parse_record, validated
@@ -19,7 +18,7 @@ from lra.types import UserError
 MOST_BYTES = 256 << 20
 
 
-def write_record(folder: Path, record: Mapping[str, Any]) -> Record:
+def write_record(folder: Path, record: Mapping[str, object]) -> Record:
     """Write `folder/result.json` in one step; returns the record with its schema version.
 
     Raises:

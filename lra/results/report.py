@@ -83,12 +83,12 @@ def write_report(
     return path
 
 
-def _printable(value: Any) -> Any:
+def _printable(value: object) -> object:
     """What the template shows, without control characters; figures and what is escaped already stay as they are."""
     return visible_lines(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _readable(record: Record) -> dict[str, Any]:
+def _readable(record: Record) -> dict[str, object]:
     """The record without what only programs read."""
     outcome = {key: value for key, value in record["outcome"].items() if key != "test_correct"}
     return {**dict(record), "outcome": outcome}

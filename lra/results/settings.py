@@ -6,19 +6,18 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 PLAIN = re.compile(r"[A-Za-z0-9_./:+-]+")
 NOT_RECORDED = "not recorded"  # no value has these words: text with a space in it stands in quotes
 Flat = dict[str, str]  # dotted key → value in words; different values have different words
 
 
-def hash_of(settings: Mapping[str, Any]) -> str:
+def hash_of(settings: Mapping[str, object]) -> str:
     """Hash of the settings, eight hex digits: equal for two runs exactly if their settings are."""
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
 
 
-def flat(settings: Mapping[str, Any], prefix: str = "") -> Flat:
+def flat(settings: Mapping[str, object], prefix: str = "") -> Flat:
     """Every leaf of the settings by its dotted key, its value in words.
 
     A setting that only repeats another of its name (`attention.pinv_start` the protocol's, `recipe.schedule.steps` the
@@ -28,7 +27,7 @@ def flat(settings: Mapping[str, Any], prefix: str = "") -> Flat:
     return {key: _echo(key, leaves) or in_words(value) for key, value in leaves.items()}
 
 
-def in_words(value: Any) -> str:
+def in_words(value: object) -> str:
     """A value as one types it; text that could be taken for something else is in quotes, as in JSON."""
     return value if isinstance(value, str) and _is_plain(value) else json.dumps(value)
 
@@ -54,7 +53,7 @@ def branches(absent: Iterable[str], present: Iterable[str]) -> list[str]:
     return sorted(shortest)
 
 
-def _leaves(settings: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
+def _leaves(settings: Mapping[str, object], prefix: str) -> Iterable[tuple[str, object]]:
     for name, value in settings.items():
         key = name if name.isidentifier() else json.dumps(name)
         if isinstance(value, Mapping) and value:
@@ -63,7 +62,7 @@ def _leaves(settings: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any
             yield f"{prefix}{key}", value
 
 
-def _echo(key: str, leaves: Mapping[str, Any]) -> str | None:
+def _echo(key: str, leaves: Mapping[str, object]) -> str | None:
     """`=protocol.pinv_start` for a leaf that has that one's name and value; None for one that stands for itself."""
     *path, name = key.split(".")
     owners = [".".join([*path[:depth], name]) for depth in range(1, len(path))]

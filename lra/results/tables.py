@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -33,7 +32,7 @@ class TextTable:
     columns: tuple[str, ...]
     rows: list[list[str]]
     notes: list[str] = field(default_factory=list)
-    numbers: list[dict[str, Any]] = field(default_factory=list)
+    numbers: list[dict[str, object]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Spell out what is not printable, in every word."""
@@ -83,7 +82,7 @@ class TextTable:
 
     def to_csv(self) -> str:
         """One line per cell with plain numbers where there are any, else the rows."""
-        cells: list[list[Any]] = [list(cell.values()) for cell in self.numbers] or [list(row) for row in self.rows]
+        cells: list[list[object]] = [list(cell.values()) for cell in self.numbers] or [list(row) for row in self.rows]
         names = list(self.numbers[0]) if self.numbers else self.columns
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([list(map(for_csv, row)) for row in [names, *cells]])
@@ -98,7 +97,7 @@ class TextTable:
         return ("left", *["right"] * (len(self.columns) - 1))
 
 
-def _visible(value: Any) -> Any:
+def _visible(value: object) -> object:
     return visible(value) if isinstance(value, str) else value
 
 

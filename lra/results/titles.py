@@ -1,10 +1,10 @@
-"""Titles of tables and figures: protocol, size and steps of the records in them."""
+"""Titles and heads of tables and figures: what the records in them have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lra.results.schema import Record
+from lra.results.schema import Record, own_model
 
 SEVERAL = 3  # different numbers of steps that are all named
 
@@ -26,3 +26,12 @@ def holding(records: Iterable[Record]) -> str:
 def title_of(task: str, records: Iterable[Record]) -> str:
     """A title for a task's table."""
     return ", ".join(filter(None, [task, holding(records)]))
+
+
+def method_head(records: Iterable[Record]) -> str:
+    """The head of the column that names rows: `attention` if every row is one, else the field's word for all, `method`.
+
+    A mixer in the attention's place is none, and a model of the user's own need not use the attention that it is given.
+    """
+    every = (record["settings"] for record in records)
+    return "attention" if all("attention" in own and not own_model(own.get("model", {})) for own in every) else "method"

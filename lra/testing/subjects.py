@@ -116,7 +116,8 @@ class AttentionSubject(Subject):
         """`forward_packed`."""
         planes_PTD = torch.stack([packing.pack(x_BHLE.transpose(1, 2).flatten(2)) for x_BHLE in tensors])
         out_BLD = packing.unpack(instance.forward_packed(planes_PTD, packing)[None])[0]
-        return out_BLD.unflatten(2, (tensors[0].shape[1], -1)).transpose(1, 2)
+        out_BLHE: Tensor = out_BLD.unflatten(2, (tensors[0].shape[1], -1))
+        return out_BLHE.transpose(1, 2)
 
 
 class MixerSubject(Subject):

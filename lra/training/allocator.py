@@ -12,7 +12,6 @@ import ctypes
 import functools
 import platform
 from pathlib import Path
-from typing import Any
 
 from pytorch_lightning.callbacks import Callback
 
@@ -68,14 +67,14 @@ class FreedMemory(Callback):
             self.needed_bytes = None
             self.times += 1
 
-    def on_train_batch_end(self, *_: Any) -> None:
+    def on_train_batch_end(self, *_: object) -> None:
         """After a training batch."""
         self.step()
 
-    def on_validation_batch_end(self, *_: Any) -> None:
+    def on_validation_batch_end(self, *_: object) -> None:
         """After a dev batch."""
         self.step()
 
-    def on_test_batch_end(self, *_: Any) -> None:
+    def on_test_batch_end(self, *_: object) -> None:
         """After a test batch."""
         self.step()

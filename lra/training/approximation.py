@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +15,9 @@ from lra.types import Batch
 EXAMPLES = 16
 
 
-def measure_approximation(model: nn.Module, batches: Iterable[Batch], device: torch.device) -> dict[str, Any] | None:
+def measure_approximation(
+    model: nn.Module, batches: Iterable[Batch], device: torch.device
+) -> dict[str, float | list[float]] | None:
     """Errors of each Nyström layer of a model, on the first of some batches; None without such layers.
 
     What a batch-wide constant covers is measured together: the batch's first group, see `lra.model.groups`.
@@ -48,8 +49,12 @@ def measure_approximation(model: nn.Module, batches: Iterable[Batch], device: to
     finally:
         for hook in hooks:
             hook.remove()
-    said: dict[str, Any] = {"sequences": min(EXAMPLES, sequences[0])}
-    for name in ("pinv_residual", "attention_error"):
-        values = [getattr(errors[layer], name) for layer in layers]
-        said |= {name: sum(values) / len(values), f"{name}_layers": values}
-    return said
+    residuals = [errors[layer].pinv_residual for layer in layers]
+    attention = [errors[layer].attention_error for layer in layers]
+    return {
+        "sequences": min(EXAMPLES, sequences[0]),
+        "pinv_residual": sum(residuals) / len(layers),
+        "pinv_residual_layers": residuals,
+        "attention_error": sum(attention) / len(layers),
+        "attention_error_layers": attention,
+    }

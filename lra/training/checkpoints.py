@@ -23,13 +23,13 @@ from lra.types import UserError
 class WholeCheckpointIO(CheckpointIO):
     """How Lightning writes and reads checkpoints here: after a kill there is the old file or the new one, whole."""
 
-    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any | None = None) -> None:
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: object = None) -> None:
         """Save to `path` in one step."""
         content = io.BytesIO()
         torch.save(checkpoint, content)
         replace_bytes(Path(path), content.getbuffer())
 
-    def load_checkpoint(self, path: Any, *_: Any, **__: Any) -> dict[str, Any]:
+    def load_checkpoint(self, path: str | Path, *_: object, **__: object) -> dict[str, Any]:
         """The content of `path`, on the CPU."""
         return read_checkpoint(Path(path))
 

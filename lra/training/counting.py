@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
@@ -57,7 +58,7 @@ class _Bytes(TorchDispatchMode):
         super().__init__()
         self.bytes = self.operators = 0
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: OpOverload, types: object, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
         if not func.is_view:
             self.operators += 1
@@ -65,12 +66,12 @@ class _Bytes(TorchDispatchMode):
         return out
 
 
-def _attention_flops(q: Any, k: Any, *, products: int) -> int:
+def _attention_flops(q: Sequence[int], k: Sequence[int], *, products: int) -> int:
     batch, heads, length, dims = q
     return int(2 * products * batch * heads * length * k[2] * dims)
 
 
-def _fft_flops(shape: Any, dims: Any, *, last: int | None = None) -> int:
+def _fft_flops(shape: Sequence[int], dims: Sequence[int], *, last: int | None = None) -> int:
     """5/2 n log₂ n for each transform of n real numbers, half of what Cooley and Tukey need for complex ones.
 
     `last` is the size of the last transformed dimension, where it is another than the input's.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
-from typing import Any
 
 from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
@@ -60,7 +59,7 @@ class CurveLogger(Logger):
         return ""
 
     @rank_zero_only
-    def log_hyperparams(self, *args: Any, **kwargs: Any) -> None:
+    def log_hyperparams(self, *args: object, **kwargs: object) -> None:
         """Nothing: the configuration lies beside the file."""
 
     @rank_zero_only

@@ -7,7 +7,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pytorch_lightning.loggers import WandbLogger
 
@@ -15,6 +15,9 @@ from lra.files import replace_text
 from lra.run_files import WANDB_ID
 from lra.training.wandb_server import begin_online
 from lra.types import UserError
+
+if TYPE_CHECKING:
+    import wandb
 
 WANDB_MODES = ("offline", "online", "disabled")
 WHEN_UNREACHABLE = ("fail", "offline")
@@ -32,8 +35,8 @@ def start_wandb(
     group: str,
     job_type: str,
     tags: list[str],
-    config: dict[str, Any],
-) -> Any:
+    config: dict[str, object],
+) -> wandb.Run:
     """A W&B run that writes below `folder`; a resumed one keeps its W&B id.
 
     Args:
@@ -58,7 +61,7 @@ def start_wandb(
         raise UserError("wandb is not installed; type logger=csv to do without, or: pip install wandb")
     import wandb
 
-    def init(mode: Literal["offline", "online", "disabled"]) -> Any:
+    def init(mode: Literal["offline", "online", "disabled"]) -> wandb.Run:
         return wandb.init(
             name=name,
             dir=folder,
@@ -79,7 +82,7 @@ def start_wandb(
     return begin_online(init, folder, when_unreachable=when_unreachable) if mode == "online" else init(mode)
 
 
-def wandb_logger(run: Any) -> WandbLogger:
+def wandb_logger(run: wandb.Run) -> WandbLogger:
     """Lightning's logger on a W&B run."""
     return WandbLogger(experiment=run)
 

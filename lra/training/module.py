@@ -6,7 +6,6 @@ Letters: B examples, C classes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytorch_lightning as pl
 import torch
@@ -14,6 +13,7 @@ from pytorch_lightning.utilities.types import OptimizerLRScheduler
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 from torchmetrics import MeanMetric
 from torchmetrics.classification import MulticlassAccuracy, MulticlassConfusionMatrix
 
@@ -49,7 +49,7 @@ class ClassifierModule(pl.LightningModule):
         *,
         num_classes: int,
         make_optimizer: Callable[[nn.Module], Optimizer],
-        make_schedule: Callable[[Optimizer], Any],
+        make_schedule: Callable[[Optimizer], LRScheduler],
         label: str,
     ):
         super().__init__()

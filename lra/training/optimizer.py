@@ -16,7 +16,7 @@ FRACTION = "lr_fraction"
 
 
 def group_parameters(
-    model: nn.Module, make_optimizer: Callable[[Any], Optimizer], groups: Mapping[str, Mapping[str, Any]]
+    model: nn.Module, make_optimizer: Callable[[Any], Optimizer], groups: Mapping[str, Mapping[str, object]]
 ) -> Optimizer:
     """Make the optimizer of a model's parameters.
 
@@ -59,7 +59,7 @@ def group_parameters(
     return optimizer
 
 
-def _pattern(name: str, group: Mapping[str, Any]) -> str:
+def _pattern(name: str, group: Mapping[str, object]) -> str:
     pattern = group.get("match") if isinstance(group, Mapping) else None  # a stored configuration may hold anything
     if not isinstance(pattern, str):
         raise UserError(f'{name} needs a match of names, such as match: "bias$"')
@@ -70,11 +70,11 @@ def _pattern(name: str, group: Mapping[str, Any]) -> str:
     return pattern
 
 
-def _settings(group: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(group: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in group.items() if key not in ("match", FRACTION)}
 
 
-def _fraction(name: str, group: Mapping[str, Any]) -> float:
+def _fraction(name: str, group: Mapping[str, object]) -> float:
     fraction = group[FRACTION]
     if "lr" in group:
         raise UserError(f"{name} has lr={group['lr']} and {FRACTION}={fraction}; leave one of the two out")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import pytorch_lightning as pl
 from pytorch_lightning.callbacks import Callback
@@ -52,7 +51,7 @@ class RunProgress(Callback):
             self._train = self._bar.add_task("train", total=self.steps, completed=self._first_step, note="")
             self._bar.start()
 
-    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: object) -> None:
         """Move on, or write a line."""
         if trainer.fit_loop._should_accumulate():
             return
@@ -81,7 +80,7 @@ class RunProgress(Callback):
         if self._bar is not None:
             self._dev = self._bar.add_task("dev", total=sum(trainer.num_val_batches), note="")
 
-    def on_validation_batch_end(self, *_: Any) -> None:
+    def on_validation_batch_end(self, *_: object) -> None:
         """Move on in the dev pass."""
         if self._bar is not None and self._dev is not None:
             self._bar.advance(self._dev)
@@ -100,7 +99,7 @@ class RunProgress(Callback):
         """Close the bar."""
         self._close()
 
-    def on_exception(self, *_: Any) -> None:
+    def on_exception(self, *_: object) -> None:
         """Close the bar, so that the error stands below it."""
         self._close()
 

@@ -11,7 +11,7 @@ import random
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pytorch_lightning as pl
@@ -22,6 +22,17 @@ from lra.files import sha256
 from lra.run_files import BEST, LAST
 from lra.training.best import NEXT, Best
 from lra.training.ranks import gather, place
+
+
+class RandomStates(TypedDict):
+    """Random states of torch, numpy and Python in one process, as tensors and plain values."""
+
+    torch: torch.Tensor
+    cuda: list[torch.Tensor]
+    numpy_key: torch.Tensor
+    numpy_position: int
+    numpy_gauss: list[float]
+    python: list[int]
 
 
 class ResumePoint(Checkpoint):
@@ -42,20 +53,20 @@ class ResumePoint(Checkpoint):
         self.every_seconds, self.eval_every, self.steps = every_seconds, eval_every, steps
         self.train_seconds = 0.0
         self._clock = self._saved = 0.0
-        self._random: dict[str, Any] | None = None
-        self._random_of_ranks: list[dict[str, Any]] = []
+        self._random: RandomStates | None = None
+        self._random_of_ranks: list[RandomStates] = []
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Start the clock."""
         self._clock = self._saved = time.monotonic()
 
-    def on_train_batch_start(self, *_: Any) -> None:
+    def on_train_batch_start(self, *_: object) -> None:
         """Before the first batch after a resume, bring the random states back."""
         if self._random is not None:
             _restore_random_states(self._random)
             self._random = None
 
-    def on_train_batch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any) -> None:
+    def on_train_batch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: object) -> None:
         """Save if it is time, or if the run stops early here; ask for a dev pass after the very last step."""
         step = trainer.global_step
         if trainer.fit_loop._should_accumulate():
@@ -99,7 +110,7 @@ class ResumePoint(Checkpoint):
         self._random = state_dict["random"][place()]
 
 
-def _random_states() -> dict[str, Any]:
+def _random_states() -> RandomStates:
     """Random states of torch, numpy and Python as tensors and plain containers (so `weights_only` can load them)."""
     numpy_state: Any = np.random.get_state(legacy=False)
     return {
@@ -112,10 +123,11 @@ def _random_states() -> dict[str, Any]:
     }
 
 
-def _restore_random_states(states: dict[str, Any]) -> None:
+def _restore_random_states(states: RandomStates) -> None:
     torch.set_rng_state(states["torch"])
     if states["cuda"] and torch.cuda.is_available():
         torch.cuda.set_rng_state_all(states["cuda"])
     key = states["numpy_key"].numpy().astype(np.uint32)
-    np.random.set_state(("MT19937", key, states["numpy_position"], *states["numpy_gauss"]))
+    has_gauss, gauss = states["numpy_gauss"]
+    np.random.set_state(("MT19937", key, states["numpy_position"], int(has_gauss), gauss))
     random.setstate((3, tuple(states["python"]), None))

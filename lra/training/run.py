@@ -139,15 +139,15 @@ def _environment(machine: Machine) -> ClusterEnvironment:
 class StopsAtSignals(Callback):
     """Ends a run whose signal's exception was lost in a library."""
 
-    def on_train_batch_start(self, *_: Any) -> None:
+    def on_train_batch_start(self, *_: object) -> None:
         """Look before each batch."""
         check_stopped()
 
-    def on_validation_batch_start(self, *_: Any) -> None:
+    def on_validation_batch_start(self, *_: object) -> None:
         """Look before each batch."""
         check_stopped()
 
-    def on_test_batch_start(self, *_: Any) -> None:
+    def on_test_batch_start(self, *_: object) -> None:
         """Look before each batch."""
         check_stopped()
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback
+from torch.optim import Optimizer
 
 from lra.processes import peak_resident_bytes
 from lra.types import Batch
@@ -44,12 +45,14 @@ class Telemetry(Callback):
         """Start it again."""
         self._started = time.monotonic()
 
-    def on_before_optimizer_step(self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: Any) -> None:
+    def on_before_optimizer_step(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: Optimizer
+    ) -> None:
         """Note the rate of this step: at its end the schedule has set the next one's."""
         self._learning_rate = optimizer.param_groups[0]["lr"]
 
     def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: Any, outputs: Any, batch: Batch, batch_idx: int
+        self, trainer: pl.Trainer, pl_module: Any, outputs: object, batch: Batch, batch_idx: int
     ) -> None:
         """Count, and log if it is time."""
         self._tokens += batch.tokens.numel() * trainer.world_size

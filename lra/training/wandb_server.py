@@ -8,17 +8,23 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from lra.types import UserError
+
+if TYPE_CHECKING:
+    import wandb
 
 PROBE_SECONDS = 4.0
 OFFLINE = "type logger.wandb.mode=offline (wandb sync sends it later) or logger.wandb.when_unreachable=offline"
 
 
 def begin_online(
-    init: Callable[[Literal["online", "offline"]], Any], folder: Path, *, when_unreachable: Literal["fail", "offline"]
-) -> Any:
+    init: Callable[[Literal["online", "offline"]], wandb.Run],
+    folder: Path,
+    *,
+    when_unreachable: Literal["fail", "offline"],
+) -> wandb.Run:
     """Begin an online W&B run by `init`; an offline one if the server fails and `when_unreachable=offline`.
 
     Raises:

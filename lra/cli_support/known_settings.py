@@ -1,0 +1,88 @@
+"""Which settings there are: under every choice of a sweep, and what is nearest to one that is unknown."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+from hydra.core.override_parser.types import Override
+from omegaconf import DictConfig, OmegaConf
+
+from lra.config import ATTENTION
+from lra.types import UserError
+
+OF_ITSELF = ("name", "_target_", "_partial_")  # what a group's file says of itself: no settings that one varies
+ANY_ATTENTION = f"mixer={ATTENTION}"  # its settings are `attention.…`; verbs over many runs put it beside mixers
+
+
+def keys_of(defaults: DictConfig) -> list[str]:
+    """Every key of a configuration, branches too, with dots."""
+    tree = OmegaConf.to_container(defaults)
+    assert isinstance(tree, dict)
+    return list(_keys({str(key): value for key, value in tree.items()}, ""))
+
+
+def _keys(tree: Mapping[str, object], prefix: str) -> Iterable[str]:
+    for key, value in tree.items():
+        yield f"{prefix}{key}"
+        if isinstance(value, dict):
+            yield from _keys(value, f"{prefix}{key}.")
+
+
+def check_every_choice(settings: Iterable[Override], choices: Mapping[str, DictConfig]) -> None:
+    """Refuse a setting that some choices of a swept group have and others lack.
+
+    Args:
+        settings: such as `attention.num_landmarks=16`.
+        choices: the configuration under each choice, such as `attention=full`.
+
+    Raises:
+        UserError: with the choices that lack it, and what these have.
+    """
+    known = {choice: keys_of(cfg) for choice, cfg in choices.items() if choice != ANY_ATTENTION}
+    for key, typed in ((override.key_or_group, override.input_line) for override in settings):
+        lacking = [choice for choice, keys in known.items() if key not in keys]
+        if 0 < len(lacking) < len(known):
+            has = [f"{choice}, which has {_in_words(_beside(key, known[choice]))}" for choice in lacking]
+            raise UserError(
+                f"{typed} is no setting of {'; nor of '.join(has)}: leave {_either(lacking)} or {typed} out"
+            )
+
+
+def unknown_setting(key: str, cfg: DictConfig) -> UserError:
+    """The error for a setting that is not there, with the one that is most like it."""
+    keys, (branch, _, name) = keys_of(cfg), key.rpartition(".")
+    beside = _beside(key, keys)
+    near = difflib.get_close_matches(name, beside, n=1, cutoff=0.6)
+    if near:
+        return UserError(f"{key} is no setting; did you mean {f'{branch}.{near[0]}'.lstrip('.')}?; {PRINT}")
+    if f"{branch}.name" in keys:
+        chosen = f"{branch}={OmegaConf.select(cfg, branch).name}"
+        return UserError(f"{key} is no setting of {chosen}, which has {_in_words(beside)}; {PRINT}")
+    return UserError(f"{key} is no setting; {nearest(key, keys)}; {PRINT}")
+
+
+PRINT = "lra train --cfg job prints all"
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """What a wrong word was meant to be, or may be."""
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean {near[0]}?"
+    return f"choose one of {', '.join(known)}" if len(known) < 12 else "no name is like it"
+
+
+def _beside(key: str, keys: Iterable[str]) -> list[str]:
+    """The names of a key's own branch."""
+    branch = key.rpartition(".")[0]
+    names = [name for place, _, name in (known.rpartition(".") for known in keys) if place == branch]
+    return [name for name in names if name not in OF_ITSELF]
+
+
+def _in_words(names: list[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _either(choices: list[str]) -> str:
+    return choices[0] if len(choices) == 1 else "these"

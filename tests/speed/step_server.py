@@ -1,0 +1,35 @@
+"""A training step of one checked-out commit for each line on stdin; its seconds go to stdout.
+
+It is run by its path with that commit on PYTHONPATH, so `lra` is the commit's and the batch is ours.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import torch
+from inputs import batch_of
+from torch.nn.functional import cross_entropy
+
+from lra import build, config
+from lra.training.run import prepare_machine
+
+
+def main(words: list[str]) -> None:
+    """Build the model that `lra train WORDS` would train, then step when asked."""
+    cfg = config.load_config("train", words)
+    prepare_machine(build.build_machine(cfg))
+    torch.manual_seed(0)
+    spec, model = build.build_spec(cfg), build.build_model(cfg).train()
+    optimizer, batch = torch.optim.AdamW(model.parameters(), 1e-4), batch_of(spec, cfg.recipe.batch_size)
+    for _ in sys.stdin:
+        began = time.perf_counter()
+        cross_entropy(model(batch.tokens, batch.valid), batch.label).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        print(time.perf_counter() - began, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
