@@ -111,6 +111,13 @@ def test_what_is_shown_works(command, scratch, request):
         assert done.stderr.count("\n") == 1, where
 
 
+@pytest.mark.parametrize("command", [c for c in TYPED if c.startswith("lra train ") and is_slow(c, TYPED)], ids=str)
+def test_a_training_that_is_not_run_composes(command, scratch):
+    done = lra_here(*command.split()[1:], "--cfg", "job", data=Path("data"), runs=Path("runs").absolute())
+    assert done.returncode == 0, done.stderr
+    assert "recipe:" in done.stdout
+
+
 def test_the_documents_are_read():
     """A reader that finds nothing would let everything pass."""
     places = set(PLACES.values())
