@@ -21,7 +21,7 @@ from lra.types import UserError
 
 DESIGNS = {32: pathfinder32, 128: pathfinder128}
 BENCHMARK = {"all": 200_000}
-Images = Callable[[np.ndarray], Iterator[tuple[np.ndarray, int]]]  # from numbers to images and labels
+MakeImages = Callable[[np.ndarray], Iterator[tuple[np.ndarray, int]]]  # from numbers to images and labels
 
 
 def open_source(request: Request) -> Source:
@@ -43,7 +43,7 @@ def open_source(request: Request) -> Source:
     if path is None:
         origin, facts = "generated", {"generator": "data_prep.pathfinder.generator", "seed": settings["data_seed"]}
         count = settings["images"]
-        images: Images = partial(generate_many, DESIGNS[drawn_side](difficulty), settings["data_seed"])
+        images: MakeImages = partial(generate_many, DESIGNS[drawn_side](difficulty), settings["data_seed"])
     else:
         rows, empty = release.read(path, side=drawn_side, difficulty=difficulty, tick=request.tick)
         origin, facts = judge(request, path, (), {"all": len(rows) + empty}, BENCHMARK)
@@ -69,12 +69,12 @@ def open_source(request: Request) -> Source:
     )
 
 
-def _decoded(rows: list[release.Row], side: int, numbers: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+def _decoded(rows: list[release.ReleasedImage], side: int, numbers: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
     for number in numbers.tolist():
         yield release.decode(rows[number], side)
 
 
-def _rows(images: Images, numbers: np.ndarray) -> Iterator[dict[str, Any]]:
+def _rows(images: MakeImages, numbers: np.ndarray) -> Iterator[dict[str, Any]]:
     for image, label in images(numbers):
         yield {"image": image, "label": label}
 
