@@ -21,7 +21,7 @@ demo: setup  ## Make data, train a small Nyströmformer on short ListOps, test i
 	$(BIN)/lra train experiment=demo
 
 test: setup  ## Run the tests (about 4 minutes on 2 cores); the house rules are a part of check
-	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore=tests/house
+	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/house
 
 test-slow: setup  ## Run the tests that take minutes: speed ratios, planted bugs, large files
 	$(BIN)/python -m pytest -m slow

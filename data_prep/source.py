@@ -14,7 +14,7 @@ from lra.files import regular_file, sha256
 from lra.types import TaskSpec, UserError
 
 TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}  # TFDS has a word of its own
-WORDS = ("auto", "download", "generate", "stand-in")  # everything else that `source=` may be is a path
+SOURCE_WORDS = ("auto", "download", "generate", "stand-in")  # everything else that `source=` may be is a path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class Request:
     Attributes:
         spec: the task.
         settings: the task's `data` settings.
-        source: a word of WORDS, or the path of an archive or a folder.
+        source: a word of SOURCE_WORDS, or the path of an archive or a folder.
         size: full, demo or tiny; names the TFDS configuration.
         verify: refuse what is not the benchmark's: another hash, other counts.
         folders: where `auto` looks; the first is where downloads go.
@@ -105,7 +105,7 @@ def locate(
             f"task={request.task} needs {names[0]} ({size_hint}); fetch it, put it into one of {places},"
             f" or name it: source=/path/to/{names[0]}"
         )
-    if word in WORDS:
+    if word in SOURCE_WORDS:
         known = [w for w, has in (("generate", generates), ("download", archive)) if has]
         raise UserError(
             f"source={word} is not known for task={request.task} size={request.size}; choose one of"

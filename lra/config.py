@@ -16,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from lra.names import checked_name
 from lra.paths import conf_dir, conf_dirs, conf_names, data_dir, runs_dir
+from lra.results.reading import NAMED
 from lra.results.schema import own_model
 from lra.results.settings import hash_of
 from lra.run_files import run_folder
@@ -24,7 +25,6 @@ from lra.run_files import run_folder
 SETTINGS = ("task", "protocol", "model", "recipe", "size")  # and the attention, or the mixer in its place
 TRAINER_SETTINGS = ("accelerator", "precision", "accumulate_grad_batches")
 LOOKS_OF_TASK = ("sizes", "codec", "open_source")  # other data is another hash of the data, in the record
-NAMED = ("task", "protocol", "size")  # groups whose choice is a part of the run's folder, as the method's is
 ATTENTION = "attention"  # the mixer whose knobs are those of `attention=NAME`
 
 for _name, _folder in (("data_dir", data_dir), ("runs_dir", runs_dir)):

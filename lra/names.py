@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lra.types import UserError
 
-MOST_BYTES = 200  # of a name; file systems take 255, endings and those of locks come on top
+MOST_NAME_BYTES = 200  # of a name; file systems take 255, endings and those of locks come on top
 
 
 def checked_name(name: object, said: str, *, example: str, nested: bool = False) -> str:
@@ -22,11 +22,11 @@ def checked_name(name: object, said: str, *, example: str, nested: bool = False)
     """
     text = str(name)
     parts = text.split("/") if nested else [text]
-    if len(text.encode(errors="replace")) > MOST_BYTES:
-        trouble = f"is longer than {MOST_BYTES} bytes"
+    if len(text.encode(errors="replace")) > MOST_NAME_BYTES:
+        trouble = f"is longer than {MOST_NAME_BYTES} bytes"
     elif any(not part or part[0] == "." or "/" in part or "\\" in part or not part.isprintable() for part in parts):
         trouble = "is no name for a file or a folder"
     else:
         return text
-    shown = text if len(text) <= MOST_BYTES else f"{text[:40]}…"
+    shown = text if len(text) <= MOST_NAME_BYTES else f"{text[:40]}…"
     raise UserError(f"{said}{shown} {trouble}; type a word without /, for example {said}{example}")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from lra.types import UserError
 
 T = TypeVar("T")
 SHOWN = 60  # characters of a wrong value
+
+Positive = Annotated[int, Field(ge=1, le=10**15)]
+Count = Annotated[int, Field(ge=0, le=10**15)]
 
 
 def checked(adapter: TypeAdapter[T], value: object, place: object, remedy: str) -> T:

@@ -19,7 +19,7 @@ from typing import ParamSpec
 P = ParamSpec("P")
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-PATIENCE_SECONDS = 5.0  # an earlier second signal is the same Ctrl-C, come by way of the parent too
+REPEAT_SECONDS = 5.0  # an earlier second signal is the same Ctrl-C, come by way of the parent too
 
 
 class Stopped(BaseException):
@@ -56,7 +56,7 @@ class _Heard:
 
 def _hear(number: int, _: FrameType | None) -> None:
     if _Heard.number is not None:
-        if time.monotonic() - _Heard.seconds > PATIENCE_SECONDS:
+        if time.monotonic() - _Heard.seconds > REPEAT_SECONDS:
             os._exit(128 + number)  # the orderly end takes too long for the user
         return
     _Heard.number, _Heard.seconds = number, time.monotonic()

@@ -22,6 +22,11 @@ absl_logging.get_absl_handler().python_handler.stream = sys.__stderr__
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # one test process per core; torch has read it when it was imported,
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # so this process is told by itself
 
+PIXEL = bytes.fromhex(  # a PNG
+    "89504e470d0a1a0a0000000d4948445200000001000000010800000000"
+    "3a7e9b550000000a49444154789c6360000000020001e221bc330000000049454e44ae426082"
+)
+
 
 @pytest.fixture(scope="session")
 def data_dir(tmp_path_factory) -> Path:
@@ -41,7 +46,11 @@ def _seed() -> None:
 
 @pytest.fixture
 def home(data_dir, tmp_path, monkeypatch) -> Path:
-    """This process, and what it starts, uses the prepared data and a fresh folder of runs, which it gives."""
+    """This process, and what it starts, uses the prepared data and a fresh folder of runs, which it gives.
+
+    Drawing its learning curve is a fifth of a tiny run: runs of this process get an image of one pixel.
+    """
+    monkeypatch.setattr("lra.cli_support.outcome.learning_curve", lambda curves, path, **_: path.write_bytes(PIXEL))
     monkeypatch.setenv("LRA_DATA_DIR", str(data_dir))
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "runs"))
     monkeypatch.chdir(tmp_path)

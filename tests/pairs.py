@@ -9,12 +9,23 @@ from typing import Any
 import pytest
 
 
-def each_once(first: Sequence[str], second: Sequence[str]) -> list[tuple[str, str]]:
-    """Pairs that have every word of either at least once."""
+def each_once(first: Sequence[Any], second: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Pairs that have every value of either at least once."""
     return [(first[k % len(first)], second[k % len(second)]) for k in range(max(len(first), len(second)))]
 
 
-def each_and_all(first: Sequence[str], second: Sequence[str]) -> list[Any]:
+def each_and_all(first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
     """All pairs, for `parametrize`; those beyond `each_once` are slow."""
     fast = set(each_once(first, second))
     return [pytest.param(*pair, marks=() if pair in fast else pytest.mark.slow) for pair in product(first, second)]
+
+
+def every_two(first: Sequence[Any], second: Sequence[Any], third: Sequence[Any]) -> list[Any]:
+    """All triples, for `parametrize`; the fast ones have every pair of a first and a second value.
+
+    The third takes turns along both, so that every pair with it is there too where they are as many or more.
+    """
+    return [
+        pytest.param(a, b, c, marks=() if (i + j) % len(third) == k else pytest.mark.slow)
+        for (i, a), (j, b), (k, c) in product(enumerate(first), enumerate(second), enumerate(third))
+    ]

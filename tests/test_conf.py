@@ -9,13 +9,14 @@ from torch.nn.functional import cross_entropy
 from lra import build, config
 from lra.paths import conf_dir
 from lra.results.reference import PASS_BAND, paper_accuracy
+from tests.pairs import every_two
 
 
 def names(group: str) -> list[str]:
     return sorted(path.stem for path in (conf_dir() / group).glob("*.yaml"))
 
 
-CELLS = [(task, attention) for task in names("task") for attention in names("attention")]
+CELLS = every_two(names("task"), names("attention"), names("protocol"))
 GROUPS = sorted(path.name for path in conf_dir().iterdir() if path.is_dir() and path.name not in ("recipe",))
 STEPS = {  # Xiong et al. 2021, released code: batch, warm-up, steps, eval every
     "listops": (32, 1000, 5000, 50),
@@ -26,8 +27,7 @@ STEPS = {  # Xiong et al. 2021, released code: batch, warm-up, steps, eval every
 }
 
 
-@pytest.mark.parametrize("task, attention", CELLS)
-@pytest.mark.parametrize("protocol", names("protocol"))
+@pytest.mark.parametrize("task, attention, protocol", CELLS)
 def test_every_cell_builds_and_learns_something(task, attention, protocol):
     cfg = config.load_config("train", [f"task={task}", f"attention={attention}", f"protocol={protocol}", "size=tiny"])
     spec, model = build.build_spec(cfg), build.build_model(cfg)

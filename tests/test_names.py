@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from lra.names import MOST_BYTES, checked_name
+from lra.names import MOST_NAME_BYTES, checked_name
 from lra.types import UserError
 
 
-@pytest.mark.parametrize("name", ["mine", "2024", "Überblick 1", "a.b", "x" * MOST_BYTES])
+@pytest.mark.parametrize("name", ["mine", "2024", "Überblick 1", "a.b", "x" * MOST_NAME_BYTES])
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_word_is_given_back(name, nested):
     assert checked_name(name, "name=", example="mine", nested=nested) == name
@@ -28,5 +28,5 @@ def test_a_folder_in_a_folder_is_a_name_where_that_is_meant():
 
 
 def test_of_a_long_one_the_beginning_is_shown():
-    with pytest.raises(UserError, match=rf"name={'x' * 40}… is longer than {MOST_BYTES} bytes"):
-        checked_name("x" * (MOST_BYTES + 1), "name=", example="mine")
+    with pytest.raises(UserError, match=rf"name={'x' * 40}… is longer than {MOST_NAME_BYTES} bytes"):
+        checked_name("x" * (MOST_NAME_BYTES + 1), "name=", example="mine")

@@ -50,8 +50,9 @@ def test_the_documents_show_commands():
 
 
 def marked(command: str) -> object:
-    """Two runs in processes of their own are not among the fast tests."""
-    return pytest.param(command, marks=pytest.mark.slow if command.startswith("lra compare") else ())
+    """Two runs in processes of their own, and a check without the twin, are not among the fast tests."""
+    slow = command.startswith("lra compare") or command == "lra check attention=window"
+    return pytest.param(command, marks=pytest.mark.slow if slow else ())
 
 
 @pytest.fixture

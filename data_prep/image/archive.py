@@ -11,7 +11,7 @@ from data_prep.archives import Tick, read_files
 from data_prep.image.pickled import read_batch
 from lra.types import UserError
 
-BATCH = re.compile(r"cifar-10-batches-(?:bin|py)/(data_batch_[1-5]|test_batch)(?:\.bin)?")
+BATCH_FILE = re.compile(r"cifar-10-batches-(?:bin|py)/(data_batch_[1-5]|test_batch)(?:\.bin)?")
 RECORD_BYTES = 1 + 3 * 32 * 32  # a label and the planes
 LARGEST_BYTES = 10_000 * (RECORD_BYTES + 32) + (1 << 20)  # a pickle has file names and the like, too
 Images = tuple[np.ndarray, np.ndarray]  # planes [n, 3, 32, 32], labels [n]
@@ -24,7 +24,7 @@ def read(path: Path, tick: Tick) -> dict[str, Images]:
         UserError: for a broken or unsafe archive, a missing batch, an image of another size, a label above 9.
     """
     batches: dict[str, Images] = {}
-    for match, content in read_files(path, BATCH, largest_bytes=LARGEST_BYTES, tick=tick):
+    for match, content in read_files(path, BATCH_FILE, largest_bytes=LARGEST_BYTES, tick=tick):
         where = f"{path}: {match.string}"
         images = _binary(content, where) if where.endswith(".bin") else read_batch(content, where)
         if len(images[1]) and images[1].max() > 9:

@@ -26,12 +26,12 @@ TEXTS = {"SHORT_BINSTRING", "BINSTRING", "BINUNICODE", "GLOBAL"}
 TUPLES = {"EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"}
 PUTS = {"BINPUT", "LONG_BINPUT"}
 GETS = {"BINGET", "LONG_BINGET"}
-NUMBERS = {"NONE", "NEWTRUE", "NEWFALSE", "BININT", "BININT1", "BININT2"}
+NUMBER_OPERATIONS = {"NONE", "NEWTRUE", "NEWFALSE", "BININT", "BININT1", "BININT2"}
 BUILDERS = {"EMPTY_DICT", "EMPTY_LIST", "APPEND", "APPENDS", "SETITEM", "SETITEMS", "REDUCE", "BUILD"}
-OPERATIONS = TEXTS | TUPLES | PUTS | GETS | NUMBERS | BUILDERS | {"PROTO", "MARK", "STOP"}
+OPERATIONS = TEXTS | TUPLES | PUTS | GETS | NUMBER_OPERATIONS | BUILDERS | {"PROTO", "MARK", "STOP"}
 MOST_OPERATIONS = 100_000  # a batch of 10,000 images has about 30,000: a label, a file name and its number for each
 MOST_TUPLES = 16  # a batch has 6; of many in each other, the hash runs out of stack
-MOST_LETTERS = 80  # of a foreign text in a message
+LETTERS = 80  # of a foreign text in a message
 
 
 class _Kept:
@@ -48,7 +48,7 @@ class _Kept:
 class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> type[_Kept]:
         if (module, name) not in KNOWN:
-            raise pickle.UnpicklingError(f"it names {f'{module}.{name}':.{MOST_LETTERS}}, which no CIFAR-10 batch does")
+            raise pickle.UnpicklingError(f"it names {f'{module}.{name}':.{LETTERS}}, which no CIFAR-10 batch does")
         return _Kept
 
 
@@ -72,7 +72,7 @@ def read_batch(content: bytes, where: str) -> tuple[np.ndarray, np.ndarray]:
         raise UserError(f"{where} is refused: {error}") from error
     except Exception as error:  # whatever a forged or broken pickle leads to
         said = f"{type(error).__name__}: {error}"
-        raise UserError(f"{where} is no CIFAR-10 batch ({said:.{2 * MOST_LETTERS}})") from error
+        raise UserError(f"{where} is no CIFAR-10 batch ({said:.{2 * LETTERS}})") from error
     return planes, np.array(labels, np.uint8)
 
 

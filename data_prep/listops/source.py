@@ -20,7 +20,7 @@ from lra.data.manifest import SPLITS
 from lra.data.writer import Example
 from lra.files import sha256
 
-Rows = Callable[[], Iterator[tuple[str, int]]]
+Expressions = Callable[[], Iterator[tuple[str, int]]]
 
 NAMES = ("listops-1000", "lra_release/listops-1000", "lra_release/lra_release/listops-1000")
 BENCHMARK = {"train": 96_000, "dev": 2_000, "test": 2_000}
@@ -56,7 +56,7 @@ def open_source(request: Request) -> Source:
     )
 
 
-def _drawn(settings: Mapping[str, int], counts: dict[str, int], tick: Tick) -> dict[str, Rows]:
+def _drawn(settings: Mapping[str, int], counts: dict[str, int], tick: Tick) -> dict[str, Expressions]:
     """Draw all splits at once, so that no expression is in two of them; at full size 100 MB."""
     drawn = generate(settings["data_seed"], min_length=settings["min_length"], max_length=settings["max_length"])
     examples, total = [], sum(counts.values())
@@ -85,7 +85,7 @@ class _Row(TypedDict):
     target: int
 
 
-def _named(rows: Rows) -> Iterator[_Row]:
+def _named(rows: Expressions) -> Iterator[_Row]:
     for source, target in rows():
         yield {"source": source, "target": target}
 

@@ -19,10 +19,10 @@ from lra.types import UserError
 
 FOLDERS = {"easy": "curv_baseline", "intermediate": "curv_contour_length_9", "hard": "curv_contour_length_14"}
 LARGEST_BYTES = 1 << 22
-Row = tuple[str, bytes, int]  # name, PNG, label
+ReleasedImage = tuple[str, bytes, int]  # name, PNG, label
 
 
-def read(path: Path, *, side: int, difficulty: str, tick: Tick) -> tuple[list[Row], int]:
+def read(path: Path, *, side: int, difficulty: str, tick: Tick) -> tuple[list[ReleasedImage], int]:
     """Every image with its label, in the metadata's order, and how many empty files were left out.
 
     Args:
@@ -50,7 +50,7 @@ def read(path: Path, *, side: int, difficulty: str, tick: Tick) -> tuple[list[Ro
     return filled, len(rows) - len(filled)
 
 
-def _rows(text: bytes, where: str, number: int, images: dict[str, bytes]) -> Iterator[Row]:
+def _rows(text: bytes, where: str, number: int, images: dict[str, bytes]) -> Iterator[ReleasedImage]:
     for line, words in enumerate(text.decode(errors="replace").splitlines(), start=1):
         row = f"{where}/metadata/{number}.npy, line {line}"
         cells = words.split()
@@ -62,7 +62,7 @@ def _rows(text: bytes, where: str, number: int, images: dict[str, bytes]) -> Ite
         yield name, images[name], int(cells[3])
 
 
-def decode(row: Row, side: int) -> tuple[np.ndarray, int]:
+def decode(row: ReleasedImage, side: int) -> tuple[np.ndarray, int]:
     """Levels `[side, side]` of a row's PNG, and its label.
 
     Raises:

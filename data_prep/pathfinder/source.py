@@ -22,7 +22,7 @@ from lra.types import UserError
 DESIGNS = {32: pathfinder32, 128: pathfinder128}  # the benchmark's sides of an image
 SMALL = 16  # of images that the benchmark does not have
 BENCHMARK = {"all": 200_000}
-Images = Callable[[np.ndarray], Iterator[tuple[np.ndarray, int]]]  # from numbers to images and labels
+MakeImages = Callable[[np.ndarray], Iterator[tuple[np.ndarray, int]]]  # from numbers to images and labels
 
 
 def open_source(request: Request) -> Source:
@@ -44,7 +44,7 @@ def open_source(request: Request) -> Source:
     if path is None:
         origin, facts = "generated", {"generator": "data_prep.pathfinder.generator", "seed": settings["data_seed"]}
         count = settings["images"]
-        images: Images = partial(generate_many, design, settings["data_seed"])
+        images: MakeImages = partial(generate_many, design, settings["data_seed"])
     else:
         rows, empty = release.read(path, side=drawn_side, difficulty=difficulty, tick=request.tick)
         origin, facts = judge(request, path, (), {"all": len(rows) + empty}, BENCHMARK)
@@ -88,7 +88,7 @@ def _design(side: int, difficulty: str) -> Design:
     return pathfinder16() if side == SMALL else DESIGNS[side](difficulty)
 
 
-def _decoded(rows: list[release.Row], side: int, numbers: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+def _decoded(rows: list[release.ReleasedImage], side: int, numbers: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
     for number in numbers.tolist():
         yield release.decode(rows[number], side)
 
@@ -100,7 +100,7 @@ class _Row(TypedDict):
     label: int
 
 
-def _rows(images: Images, numbers: np.ndarray) -> Iterator[_Row]:
+def _rows(images: MakeImages, numbers: np.ndarray) -> Iterator[_Row]:
     for image, label in images(numbers):
         yield {"image": image, "label": label}
 

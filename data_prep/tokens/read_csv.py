@@ -11,7 +11,7 @@ from data_prep.tokens.table import Table
 from lra.types import UserError
 
 NEEDED, OPTIONAL = ("tokens", "label"), ("split",)
-MOST_LETTERS = 1 << 24  # of a cell
+MOST_CELL_LETTERS = 1 << 24  # of a cell
 MOST_DIGITS = 9  # of an id or a label
 
 
@@ -21,7 +21,7 @@ def read_csv(path: Path) -> Table:
     Raises:
         UserError: with the line, for what is no such file.
     """
-    csv.field_size_limit(MOST_LETTERS)
+    csv.field_size_limit(MOST_CELL_LETTERS)
     tokens, labels, splits, places = [], [], [], []
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:

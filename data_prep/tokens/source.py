@@ -10,11 +10,20 @@ from typing import TypedDict
 
 import numpy as np
 
-from data_prep.source import WORDS, Request, Source
+from data_prep.source import SOURCE_WORDS, Request, Source
 from data_prep.tokens.builder import Tokens
 from data_prep.tokens.read_csv import read_csv
 from data_prep.tokens.read_npz import read_npz
-from data_prep.tokens.table import DEV, MOST_FILE_BYTES, SEED, TEST, Table, check_sizes, split_rows, with_ids
+from data_prep.tokens.table import (
+    DEV_FRACTION,
+    MOST_FILE_BYTES,
+    SEED,
+    TEST_FRACTION,
+    Table,
+    check_sizes,
+    split_rows,
+    with_ids,
+)
 from lra.data.writer import Example
 from lra.files import regular_file, sha256
 from lra.types import UserError
@@ -41,7 +50,7 @@ def open_source(request: Request, *, file: str | None) -> Source:
     table, vocabulary = with_ids(table, numbers["train"])
     check_sizes(table, request.spec, request.settings)
     facts: dict[str, object] = {"path": str(path.resolve()), "bytes": path.stat().st_size, "sha256": sha256(path)}
-    facts["split"] = "the file's" if table.splits else {"dev": DEV, "test": TEST, "seed": SEED}
+    facts["split"] = "the file's" if table.splits else {"dev": DEV_FRACTION, "test": TEST_FRACTION, "seed": SEED}
     if vocabulary is not None:
         facts["vocabulary"] = vocabulary
     rows = {name: partial(_rows, table, part) for name, part in numbers.items()}
@@ -80,7 +89,7 @@ def _locate(request: Request, file: str | None) -> Path:
     """
     word, hint = request.source, "type source=/path/to/file.csv, or a .npz"
     if word != "auto":
-        if word in WORDS:
+        if word in SOURCE_WORDS:
             raise UserError(f"source={word} is not known for task={request.task}; {hint}")
         path = Path(word).expanduser()
     elif file is not None:

@@ -15,7 +15,7 @@ from lra.types import TaskSpec, UserError
 
 MOST_FILE_BYTES = 4 << 30
 MOST_IDS, MOST_CLASSES = 1 << 16, 1 << 8  # what the store's numbers hold
-TEST, DEV = 0.1, 0.1  # shares of every label, where the file names no splits
+TEST_FRACTION, DEV_FRACTION = 0.1, 0.1  # shares of every label, where the file names no splits
 SEED = 0  # of that
 
 
@@ -55,8 +55,8 @@ def split_rows(table: Table) -> dict[str, np.ndarray]:
         UserError: when train or test has none.
     """
     if table.splits is None:
-        rest, test = stratified(table.labels, TEST, SEED)
-        train, dev = stratified(table.labels[rest], DEV / (1 - TEST), SEED)
+        rest, test = stratified(table.labels, TEST_FRACTION, SEED)
+        train, dev = stratified(table.labels[rest], DEV_FRACTION / (1 - TEST_FRACTION), SEED)
         numbers = {"train": rest[train], "dev": rest[dev], "test": test}
     else:
         said = np.array(table.splits)

@@ -11,14 +11,12 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from lra.cli_support.known_settings import check_every_choice, keys_of, nearest, unknown_setting
-from lra.cli_support.settings import NUMBERS, check_value, has_rule
+from lra.cli_support.settings import KINDS, NUMBERS, check_value, has_rule
 from lra.config import ATTENTION, load_config
 from lra.paths import conf_dirs, conf_names
 from lra.types import UserError
 
-KINDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
 CONTAINERS: dict[type, type] = {ListConfig: list, DictConfig: dict}
-KINDS |= {ListConfig: "a list", DictConfig: "a group of settings"}
 
 
 def check(verb: str, words: list[str], *, sweep: bool) -> list[str]:
@@ -161,7 +159,7 @@ def _checked(known: list[DictConfig], override: Override) -> str:
         raise unknown_setting(key, known[0])
     default = OmegaConf.select(defaults, key) if not OmegaConf.is_missing(defaults, key) else None
     ruled = has_rule(defaults, key)
-    kind, number = type(default), NUMBERS.get(key) if ruled else None
+    kind, number = CONTAINERS.get(type(default), type(default)), NUMBERS.get(key) if ruled else None
     if default is None:
         kind = number.kind if number else str
     for value in _values(override):
@@ -182,7 +180,7 @@ def _fits(value: object, kind: type) -> bool:
         return isinstance(value, float | int) and not isinstance(value, bool)
     if kind is int:
         return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, CONTAINERS.get(kind, kind))
+    return isinstance(value, kind)
 
 
 def _quoted(override: Override) -> str:

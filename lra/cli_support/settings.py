@@ -123,6 +123,14 @@ NUMBERS = {
     "samples": whole(2, least=0),  # of report
 }
 PAIRS = {"recipe.optimizer.betas": share(0.9)}
+KINDS: dict[type, str] = {  # what a value of a type is called
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a word",
+    list: "a list",
+    dict: "a group of settings",
+}
 WORDS: dict[str, tuple[str | None, ...]] = {
     "finished": ("refuse", "show"),
     "trainer.accelerator": ("cpu", "gpu"),

@@ -19,7 +19,7 @@ from lra.paths import conf_dirs
 from lra.run_files import CONFIG
 from lra.types import UserError
 
-MOST_BYTES = 2**20  # the file of a run has 3 kB
+MOST_CONFIG_BYTES = 2**20  # the file of a run has 3 kB
 GROUPS = ("task", "task.spec", "attention", "protocol", "model", "size", "trainer")
 NODES = (*GROUPS, "recipe", "recipe.optimizer", "recipe.schedule")
 NOT_BUILT = ("codec", "open_source")  # of a task: this call's own ones are, where data are made or shown
@@ -80,7 +80,7 @@ def _conf_folders() -> list[Path]:
 
 def _read(path: Path) -> DictConfig:
     """The file, with nothing resolved; no tags, no aliases (which could grow without bounds, or hold themselves)."""
-    if path.stat().st_size > MOST_BYTES:
+    if path.stat().st_size > MOST_CONFIG_BYTES:
         raise UserError(f"{path} has {path.stat().st_size:,} bytes, which no run's configuration has; {RETRAIN}")
     try:
         text = path.read_text("utf-8")

@@ -10,9 +10,10 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from lra import config
-from lra.cli_support.settings import NUMBERS, PAIRS, WORDS
+from lra.cli_support.settings import KINDS, NUMBERS, PAIRS, WORDS
 from lra.names import checked_name
 from lra.paths import conf_dirs
+from lra.results.reading import NAMED
 from lra.results.record import read_record
 from lra.results.schema import MIXERS
 from lra.types import UserError
@@ -25,7 +26,6 @@ NOT_BUILT_FROM = (
     "mixer.parameter_groups.",  # the optimizer's
 )
 TARGET = "_target_"
-KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a word", list: "a list"}
 RETRAIN = "bring the run's own file back, or train again: lra train."
 
 
@@ -51,7 +51,7 @@ def check_version(cfg: DictConfig, folder: Path, conf_folders: Sequence[Path]) -
 def _todays(cfg: DictConfig, conf_folders: Sequence[Path]) -> dict[str, Any]:
     """What `lra train` would use for a run of these names."""
     words = []
-    for group in (*config.NAMED, *(mixer for mixer in MIXERS if mixer in cfg)):
+    for group in (*NAMED, *(mixer for mixer in MIXERS if mixer in cfg)):
         name = cfg[group].get("name")
         if not isinstance(name, str):
             raise UserError(f"{group}.name={name} is not a word; {RETRAIN}")

@@ -20,7 +20,7 @@ from lra.results.titles import method_head
 from lra.run_files import CURVE, METRICS, RESULT
 from lra.training.curves import read_curves
 
-DEV = "dev/accuracy"
+DEV_ACCURACY = "dev/accuracy"
 CURVE_LINES, CURVE_WIDTH, LEAST_PASSES = 10, 30, 3
 
 
@@ -51,7 +51,7 @@ def print_summary(console: Console, folder: Path, record: Record) -> None:
 
 def print_curve(console: Console, folder: Path) -> None:
     """Draw the accuracy of the run's dev passes, a bar for each, in lines that any terminal has room for."""
-    passes = [(int(row["step"]), row[DEV]) for row in read_curves(folder / METRICS) if DEV in row]
+    passes = [(int(row["step"]), row[DEV_ACCURACY]) for row in read_curves(folder / METRICS) if DEV_ACCURACY in row]
     shown = [passes[round(place)] for place in np.linspace(0, len(passes) - 1, min(CURVE_LINES, len(passes)))]
     if len(shown) < LEAST_PASSES:
         return

@@ -68,10 +68,10 @@ def run(cfg: DictConfig) -> None:
             f"  batch {cfg.recipe.batch_size}  {cfg.trainer.precision}  {build.device_name(cfg)}",
         )
     )
-    measure(cfg, console)
+    measure_step(cfg, console)
 
 
-def measure(cfg: DictConfig, console: Console) -> None:
+def measure_step(cfg: DictConfig, console: Console) -> None:
     """Time, count, print."""
     import torch
 

@@ -4,9 +4,9 @@
   lra check attention=nystrom protocol=clean       with the other protocol's switches
   lra check attention=full attention.kernel=math   with another knob
 
-Padding, holes, rows that are all padding, batch-mates, gradients, packed tokens, lengths of 1, 17 and 250. With twin=
-and the dotted name of a function, outputs and gradients are compared with it too: it gets the inputs, the mask, and
-every knob, parameter and buffer by name. In pytest, `lra.testing` gives the same tests.
+Padding, holes, rows that are all padding, batch-mates, gradients, packed tokens, bfloat16, lengths of 1 to 250.
+With twin= and the dotted name of a function, outputs and gradients are compared with it too: it gets the inputs, the
+mask, and every knob, parameter and buffer by name. In pytest, `lra.testing` gives the same tests.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ from lra.paths import conf_dirs, source_dirs
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-NEEDED = ("torch", "pytorch-lightning", "torchmetrics", "hydra-core", "numpy")
-OPTIONAL = {
+NEEDED_PACKAGES = ("torch", "pytorch-lightning", "torchmetrics", "hydra-core", "numpy")
+OPTIONAL_PACKAGES = {
     "wandb": "without it type logger=csv, or: pip install wandb",
     "tensorflow-datasets": "only lra prepare needs it: pip install tensorflow-datasets array_record",
 }
@@ -41,8 +41,8 @@ def run(cfg: DictConfig) -> None:
 
 def _facts(data: Path, runs: Path) -> list[tuple[bool, str, str]]:
     lines = [(True, "python", f"{platform.python_version()} on {platform.platform()}")]
-    lines += [(True, name, importlib.metadata.version(name)) for name in NEEDED]
-    lines += [_optional(name, remedy) for name, remedy in OPTIONAL.items()]
+    lines += [(True, name, importlib.metadata.version(name)) for name in NEEDED_PACKAGES]
+    lines += [_optional(name, remedy) for name, remedy in OPTIONAL_PACKAGES.items()]
     lines.append(_device())
     lines += [_folder("data (LRA_DATA_DIR)", data), _folder("runs (LRA_RUNS_DIR)", runs)]
     lines += [_conf(folder) for folder in conf_dirs()]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from lra.results.schema import Record
 
-FILES = (CONFIG, DATA, METRICS, CURVE, WANDB_ID, BEST)
+IMPORTED_FILES = (CONFIG, DATA, METRICS, CURVE, WANDB_ID, BEST)
 BEGUN = (BEST, LAST)  # of a run that has no record yet: it was begun on this machine
 
 
@@ -117,7 +117,7 @@ def _copy(source: Path, record: Record, folder: Path) -> None:
     from lra.results.record import write_record
 
     if source.name == RESULT:
-        paths = [source.parent / name for name in FILES]
+        paths = [source.parent / name for name in IMPORTED_FILES]
         brought = [path.name for path in paths if path.is_file() and not path.is_symlink()]
         for name in brought:
             shutil.copyfile(source.parent / name, folder / f"{name}.unfinished")

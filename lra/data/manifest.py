@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict  # pydantic reads typing's own from Python 3.12 on
 
 from lra.files import regular_file
-from lra.schema import checked
+from lra.schema import Count, Positive, checked
 from lra.types import UserError
 
 FORMAT_VERSION = 2
@@ -18,10 +18,8 @@ SPLITS = ("train", "dev", "test")
 MANIFEST = "manifest.json"
 OLD_ORIGIN = "altered"  # how stores that were made before call unverified data
 
-Count = Annotated[int, Field(ge=0)]
-Positive = Annotated[int, Field(ge=1)]
 Name = Annotated[str, Field(min_length=1)]
-Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Quantity = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 SplitName = Annotated[str, Field(pattern="^(train|dev|test)$")]
 ArrayName = Annotated[str, Field(pattern=r"^(tokens|offsets|(train|dev|test)\.(sequences|labels))$")]
 
@@ -37,7 +35,7 @@ class Spec(TypedDict):
 
 
 Quantiles = TypedDict(
-    "Quantiles", {"0": Number, "0.25": Number, "0.5": Number, "0.75": Number, "0.95": Number, "1": Number}
+    "Quantiles", {"0": Quantity, "0.25": Quantity, "0.5": Quantity, "0.75": Quantity, "0.95": Quantity, "1": Quantity}
 )
 
 
@@ -79,7 +77,7 @@ class Manifest(TypedDict):
     origin: Literal["official", "unverified", "generated", "stand-in", "own"]
     asked: Asked
     builder: Name
-    seconds: Number
+    seconds: Quantity
 
 
 SCHEMA = TypeAdapter(Manifest)

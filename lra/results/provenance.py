@@ -5,7 +5,7 @@ from __future__ import annotations
 from lra.results.schema import Record
 from lra.results.settings import NOT_RECORDED
 
-GROUPS = ("model", "recipe")
+LATER_GROUPS = ("model", "recipe")  # that older records lack
 KEYS = {"task": ("data", "dev_split"), "trainer": ("accelerator",)}
 
 
@@ -44,6 +44,6 @@ def unrecorded_notes(records: list[Record]) -> list[str]:
 
 def _missing(record: Record) -> list[str]:
     settings = record["settings"]
-    groups = [group for group in GROUPS if group not in settings]
+    groups = [group for group in LATER_GROUPS if group not in settings]
     held = {"task": settings["task"].keys(), "trainer": settings.get("trainer", {}).keys()}
     return groups + [f"{group}.{key}" for group, keys in KEYS.items() for key in keys if key not in held[group]]

@@ -15,7 +15,7 @@ from lra.results.schema import SCHEMA_VERSION, Record
 from lra.run_files import RESULT
 from lra.types import UserError
 
-MOST_BYTES = 256 << 20
+MOST_RECORD_BYTES = 256 << 20
 
 
 def write_record(folder: Path, record: Mapping[str, object]) -> Record:
@@ -65,8 +65,9 @@ def read_text(path: Path) -> str:
     if not path.is_file():
         raise UserError(f"{path} is not a file; {REMEDY}")
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise UserError(f"{path} is larger than {MOST_BYTES >> 20} MiB, which no file of records is; {REMEDY}")
+        if path.stat().st_size > MOST_RECORD_BYTES:
+            most_mib = MOST_RECORD_BYTES >> 20
+            raise UserError(f"{path} is larger than {most_mib} MiB, which no file of records is; {REMEDY}")
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 text; {REMEDY}") from error

@@ -16,13 +16,13 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
+from lra.schema import Count, Positive
+
 SCHEMA_VERSION = 3
 CHECKED = ConfigDict(strict=True, extra="allow")
 
 Word = Annotated[str, Field(min_length=1, max_length=200)]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Positive = Annotated[int, Field(ge=1, le=10**15)]
-Count = Annotated[int, Field(ge=0, le=10**15)]
 Amount = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
 Error = Annotated[float, Field(ge=0, le=1e30, allow_inf_nan=False)]
 Settings = dict[str, Any]

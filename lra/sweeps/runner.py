@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from lra.durations import as_duration
 from lra.processes import Child
 from lra.results.record import move_aside
 from lra.results.text import visible
@@ -20,7 +21,6 @@ from lra.run_files import RESULT
 from lra.sweeps.failure import Failure, forget_failure, read_failure, write_failure
 from lra.sweeps.grid import Cell
 from lra.sweeps.lease import RUNNER, LeasedError, is_leased, lease
-from lra.training.progress import as_duration
 from lra.types import BUSY
 
 POLL_SECONDS = 2.0

@@ -5,7 +5,7 @@ They are computed in float64, so that what is equal on paper is equal to nine di
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -13,12 +13,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import gradcheck
 
 from lra.testing.subjects import Subject
 
-LENGTHS = (1, 17, 250)
+LENGTHS = (1, 2, 17, 65, 250)
 FORMS = ("padded", "packed")
-CLOSE, CLOSE_GRADIENTS = (1e-9, 1e-9), (1e-7, 1e-8)  # relative and absolute
+# Relative and absolute; NEAR is for what was computed in bfloat16, which has three digits.
+CLOSE, CLOSE_GRADIENTS, NEAR = (1e-9, 1e-9), (1e-7, 1e-8), (0.1, 0.1)
 
 
 class BrokenPromiseError(AssertionError):
@@ -30,10 +32,12 @@ class Promise:
     """One promise in all its cases.
 
     Attributes:
+        name: a word for it, for the id of a test.
         text: what is promised.
         cases: each a test of one length, form and so on; raises `BrokenPromiseError`.
     """
 
+    name: str
     text: str
     cases: tuple[Callable[[], None], ...]
 
@@ -58,38 +62,46 @@ def promises(subject: Subject, twin: Callable[..., Tensor] | None = None) -> lis
         twin: the same, slow and plain: `twin(*inputs, valid, **values)` gets its knobs, parameters and buffers by
             name.
     """
-    promised = {
-        "shape and dtype are kept, and all is finite, also for a row that is all padding": _cases(
+    promise = partial(_promise, subject)
+    promised = [
+        promise(
             keeps_shape,
-            subject,
+            "shape and dtype are kept, and all is finite, also for a row that is all padding",
             dtype=(torch.float32, torch.float64),
             length=LENGTHS,
             training=(False, True),
             form=FORMS,
         ),
-        "the content of a padded position never reaches a real token": _cases(
-            hides_padding, subject, length=LENGTHS[1:]
+        promise(hides_padding, "the content of a padded position never reaches a real token", length=LENGTHS[1:]),
+        promise(batch_mates_do_not_matter, "batch-mates do not matter, unless batch_wide says so", form=FORMS),
+        promise(
+            packed_equals_padded,
+            "packed tokens give what padded ones give, gradients too",
+            length=LENGTHS,
+            masked=(True, False),
         ),
-        "batch-mates do not matter, unless batch_wide says so": _cases(batch_mates_do_not_matter, subject, form=FORMS),
-        "packed tokens give what padded ones give, gradients too": _cases(
-            packed_equals_padded, subject, length=LENGTHS, masked=(True, False)
-        ),
-        "evaluation repeats itself, and instances share nothing": _cases(repeats, subject),
-        "all that evaluation needs is in state_dict": _cases(state_travels, subject),
-    }
+        promise(has_true_gradients, "gradients are those of small differences", length=LENGTHS[1:4]),
+        promise(repeats, "evaluation repeats itself, and instances share nothing"),
+        promise(state_travels, "all that evaluation needs is in state_dict"),
+    ]
+    if subject.under_autocast:
+        promised.append(promise(computes_in_bfloat16, "trainer.precision=bf16-mixed gives nearly the same"))
     if twin is not None:
-        promised["outputs and gradients are those of the slow twin"] = _cases(
-            partial(equals_twin, twin=twin), subject, length=LENGTHS, masked=(True, False), form=FORMS
-        )
-    return [Promise(text, tuple(cases)) for text, cases in promised.items()]
+        equals = partial(equals_twin, twin=twin)
+        text = "outputs and gradients are those of the slow twin"
+        promised.append(promise(equals, text, name="equals_twin", length=LENGTHS, masked=(True, False)))
+    return promised
 
 
-def _cases(check: Callable[..., None], subject: Subject, **axes: tuple[Any, ...]) -> Iterator[Callable[[], None]]:
-    for values in product(*axes.values()):
-        yield partial(_named, check, subject, dict(zip(axes, values, strict=True)))
+def _promise(
+    subject: Subject, check: Callable[..., None], text: str, *, name: str = "", **axes: tuple[Any, ...]
+) -> Promise:
+    """The promise in every case: each value of every axis with each of the others."""
+    cases = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+    return Promise(name or check.__name__, text, tuple(partial(_check_case, check, subject, case) for case in cases))
 
 
-def _named(check: Callable[..., None], subject: Subject, case: dict[str, Any]) -> None:
+def _check_case(check: Callable[..., None], subject: Subject, case: dict[str, Any]) -> None:
     """Test one case; what is broken, or what its code raises, is said with the case."""
     try:
         check(subject, **case)
@@ -101,14 +113,14 @@ def _named(check: Callable[..., None], subject: Subject, case: dict[str, Any]) -
 
 
 def keeps_shape(subject: Subject, *, dtype: torch.dtype, length: int, training: bool, form: str) -> None:
-    """Shape and dtype are kept; outputs and gradients are finite."""
-    instance = subject.instance(length, dtype=dtype).train(training)
+    """Shape and dtype are kept; outputs and gradients are finite; the encoder may be made for longer sequences."""
+    instance = subject.instance(LENGTHS[-1], dtype=dtype).train(training)
     tensors, valid_BL = subject.inputs(length, dtype=dtype)
     out = subject.mix(instance, form, tensors, valid_BL)
     _require(out.shape == tensors[0].shape, f"the output has shape {tuple(out.shape)}, not {tuple(tensors[0].shape)}")
     _require(out.dtype == dtype, f"the output is {out.dtype}, not {dtype}")
     _require(bool(out.isfinite().all()), "the output is not finite")
-    inputs = (*tensors, *instance.parameters())
+    inputs = (*tensors, *subject.parameters(instance).values())
     for gradient in torch.autograd.grad(out.sum(), inputs, allow_unused=True):
         _require(gradient is None or bool(gradient.isfinite().all()), "a gradient is not finite")
 
@@ -177,14 +189,52 @@ def state_travels(subject: Subject) -> None:
     _require(outs[0].equal(outs[1]), "after load_state_dict another instance gives something else")
 
 
-def equals_twin(subject: Subject, *, twin: Callable[..., Tensor], length: int, masked: bool, form: str) -> None:
+def has_true_gradients(subject: Subject, *, length: int) -> None:
+    """Outputs at real tokens change as their gradients say when inputs and parameters are shifted a little."""
+    instance = subject.instance(length)
+    tensors, valid_BL = subject.inputs(length)
+
+    def real_output(*_: Tensor) -> Tensor:  # of the same tensors: gradcheck shifts them in place
+        return subject.mix(instance, "padded", tensors, valid_BL) * subject.over_output(valid_BL)
+
+    shifted = (*tensors, *subject.parameters(instance).values())
+    same = gradcheck(real_output, shifted, fast_mode=True, check_undefined_grad=False, raise_exception=False)
+    _require(same, "a gradient is not that of small differences")
+
+
+def computes_in_bfloat16(subject: Subject) -> None:
+    """Under autocast, outputs are finite and near those of float32."""
+    instance = subject.instance(LENGTHS[-1], dtype=torch.float32)
+    tensors, valid_BL = subject.inputs(LENGTHS[-1], dtype=torch.float32)
+    with torch.autocast("cpu", torch.bfloat16):
+        out = subject.mix_padded(instance, tensors, valid_BL)
+    _require(bool(out.isfinite().all()), "the output is not finite")
+    real = subject.over_output(valid_BL)
+    _close("output", out.float() * real, subject.mix_padded(instance, tensors, valid_BL) * real, NEAR)
+
+
+def padded_length_change(subject: Subject) -> float:
+    """By how much real tokens' outputs differ when padding at the end is cut off; 0 up to rounding.
+
+    No promise of all: segments of the padded length, or a Fourier transform over it, give it a meaning.
+    """
+    instance = subject.instance(LENGTHS[-1])
+    tensors, valid_BL = subject.inputs(LENGTHS[-1])
+    valid_BL = (torch.arange(LENGTHS[-1]) < 40).expand_as(valid_BL)
+    cut = [subject.cut(x, 40) for x in tensors]
+    whole = subject.cut(subject.mix_padded(instance, tensors, valid_BL), 40)
+    alone = subject.mix_padded(instance, cut, None)
+    return 0.0 if torch.allclose(whole, alone, *CLOSE) else (whole - alone).abs().max().item()
+
+
+def equals_twin(subject: Subject, *, twin: Callable[..., Tensor], length: int, masked: bool) -> None:
     """Outputs and gradients are those of the slow twin."""
     instance = subject.instance(length)
     tensors, valid_BL = subject.inputs(length)
     valid = valid_BL if masked else None
     state = {**dict(instance.named_parameters()), **dict(instance.named_buffers())}
-    slow = twin(*tensors, valid, **{**subject.knobs, **state})
-    _compare(subject, instance, tensors, valid, subject.mix(instance, form, tensors, valid), slow)
+    slow = subject.mix_by_twin(partial(twin, **{**subject.knobs, **state}), tensors, valid)
+    _compare(subject, instance, tensors, valid, subject.mix(instance, "padded", tensors, valid), slow)
 
 
 def _compare(
@@ -194,9 +244,9 @@ def _compare(
     real = 1 if valid_BL is None else subject.over_output(valid_BL)
     _close("output", out * real, expected * real, CLOSE)
     weights = torch.randn_like(out) * real
-    names, inputs = zip(*[(f"input {i}", x) for i, x in enumerate(tensors)], *instance.named_parameters(), strict=True)
-    gradients = [torch.autograd.grad(x, inputs, weights, materialize_grads=True) for x in (out, expected)]
-    for name, fast, slow in zip(names, *gradients, strict=True):
+    shifted = {f"input {i}": x for i, x in enumerate(tensors)} | subject.parameters(instance)
+    gradients = [torch.autograd.grad(x, [*shifted.values()], weights, materialize_grads=True) for x in (out, expected)]
+    for name, fast, slow in zip(shifted, *gradients, strict=True):
         _close(f"gradient of {name}", fast, slow, CLOSE_GRADIENTS)
 
 

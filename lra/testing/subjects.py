@@ -29,17 +29,28 @@ class Subject(ABC):
 
     Attributes:
         base: the class that it must be of.
+        under_autocast: whether mixed precision reaches it.
     """
 
     base: type[nn.Module]
+    under_autocast: bool
 
     def __init__(self, make: Callable[[Any], nn.Module], knobs: Mapping[str, Any] | None = None):
         self.make, self.knobs = make, dict(knobs or {})
 
     def instance(self, length: int, *, dtype: torch.dtype = torch.float64, seed: int = 0) -> Any:
-        """A new one for at most `length` positions, its parameters drawn from `seed`, in evaluation."""
+        """A new one for at most `length` positions, its parameters drawn from `seed`, in evaluation.
+
+        They are shifted, as by an optimizer: what begins as zero or as ones would hide which of them is used where.
+        """
         torch.manual_seed(seed)
-        return self.make(self.dims(length)).to(dtype).eval()
+        instance = self.make(self.dims(length)).to(dtype).eval()
+        _shift(instance)
+        return instance
+
+    def parameters(self, instance: Any) -> dict[str, Tensor]:
+        """All parameters that a call computes with, by name."""
+        return dict(instance.named_parameters())
 
     def inputs(self, length: int, *, dtype: torch.dtype = torch.float64) -> tuple[list[Tensor], Tensor]:
         """Random inputs of four sequences, and which positions are real `[B, L]`.
@@ -76,9 +87,17 @@ class Subject(ABC):
     def over_output(self, valid_BL: Tensor) -> Tensor:
         """The mask in a shape that multiplies an input or the output."""
 
+    def cut(self, x: Tensor, length: int) -> Tensor:
+        """The first positions of an input or the output; L is the last axis but one."""
+        return x[..., :length, :]
+
     @abstractmethod
     def mix_padded(self, instance: Any, tensors: list[Tensor], valid_BL: Tensor | None) -> Tensor:
         """Call it as the encoder does on a padded batch."""
+
+    @abstractmethod
+    def mix_by_twin(self, twin: Callable[..., Tensor], tensors: list[Tensor], valid_BL: Tensor | None) -> Tensor:
+        """What `mix_padded` gives, by the slow twin: `twin(*inputs, valid)`."""
 
     @abstractmethod
     def mix_packed(self, instance: Any, tensors: list[Tensor], packing: Packing) -> Tensor:
@@ -86,9 +105,10 @@ class Subject(ABC):
 
 
 class AttentionSubject(Subject):
-    """An `AttentionBackend`: queries, keys and values `[B, H, L, E]`."""
+    """An `AttentionBackend`: queries, keys and values `[B, H, L, E]`, of float32 at least."""
 
     base = AttentionBackend
+    under_autocast = False
 
     def dims(self, length: int) -> AttentionDims:
         """Two heads."""
@@ -112,6 +132,10 @@ class AttentionSubject(Subject):
         out_BHLE: Tensor = instance(q_BHLE, k_BHLE, v_BHLE, valid_BL)
         return out_BHLE
 
+    def mix_by_twin(self, twin: Callable[..., Tensor], tensors: list[Tensor], valid_BL: Tensor | None) -> Tensor:
+        """The twin is of `forward`."""
+        return twin(*tensors, valid_BL)
+
     def mix_packed(self, instance: AttentionBackend, tensors: list[Tensor], packing: Packing) -> Tensor:
         """`forward_packed`."""
         planes_PTD = torch.stack([packing.pack(x_BHLE.transpose(1, 2).flatten(2)) for x_BHLE in tensors])
@@ -124,6 +148,18 @@ class MixerSubject(Subject):
     """A `SequenceMixer` with the LayerNorm before it and the residual connection around it: `[B, L, D]`."""
 
     base = SequenceMixer
+    under_autocast = True
+
+    def __init__(self, make: Callable[[Any], nn.Module], knobs: Mapping[str, Any] | None = None):
+        super().__init__(make, knobs)
+        torch.manual_seed(0)
+        self.norms = {dtype: nn.LayerNorm(WIDTH, dtype=dtype) for dtype in (torch.float32, torch.float64)}
+        for norm in self.norms.values():
+            _shift(norm)
+
+    def parameters(self, instance: SequenceMixer) -> dict[str, Tensor]:
+        """The mixer's, and in float64 those of the LayerNorm before it."""
+        return {**super().parameters(instance), **dict(self.norms[torch.float64].named_parameters(prefix="norm"))}
 
     def dims(self, length: int) -> MixerDims:
         """A width of two heads; dropout is off in evaluation."""
@@ -144,14 +180,22 @@ class MixerSubject(Subject):
     def mix_padded(self, instance: SequenceMixer, tensors: list[Tensor], valid_BL: Tensor | None) -> Tensor:
         """`x + mixer(norm(x))`."""
         (x_BLD,) = tensors
-        mixed_BLD: Tensor = instance(self._norm(x_BLD)(x_BLD), valid_BL)
+        mixed_BLD: Tensor = instance(self.norms[x_BLD.dtype](x_BLD), valid_BL)
         return x_BLD + mixed_BLD
+
+    def mix_by_twin(self, twin: Callable[..., Tensor], tensors: list[Tensor], valid_BL: Tensor | None) -> Tensor:
+        """The twin is of the mixer alone."""
+        (x_BLD,) = tensors
+        return x_BLD + twin(self.norms[x_BLD.dtype](x_BLD), valid_BL)
 
     def mix_packed(self, instance: SequenceMixer, tensors: list[Tensor], packing: Packing) -> Tensor:
         """`residual_packed`."""
         (x_BLD,) = tensors
-        x_TD = packing.pack(x_BLD)
-        return packing.unpack(instance.residual_packed(x_TD, self._norm(x_BLD), packing, None)[None])[0]
+        norm, x_TD = self.norms[x_BLD.dtype], packing.pack(x_BLD)
+        return packing.unpack(instance.residual_packed(x_TD, norm, packing, None)[None])[0]
 
-    def _norm(self, x_BLD: Tensor) -> nn.LayerNorm:
-        return nn.LayerNorm(x_BLD.shape[2], dtype=x_BLD.dtype)
+
+def _shift(module: nn.Module) -> None:
+    """Move every parameter a little, no two alike."""
+    for parameter in module.parameters():
+        parameter.data.add_(torch.randn_like(parameter), alpha=0.1)

@@ -9,13 +9,8 @@ from pytorch_lightning.callbacks import Callback
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from lra.durations import as_duration
 from lra.training.telemetry import Telemetry
-
-
-def as_duration(seconds: float) -> str:
-    """Seconds as `h:mm:ss`."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
 
 
 class RunProgress(Callback):

@@ -66,6 +66,10 @@ SLOW = (
     r"^lra train (-m|trainer=ddp|sweep=)",
     r"^lra bench",
     r"size=demo,tiny",
+    r"^lra prepare task=path\w+ size",  # images are drawn
+    r"^lra prepare task=(listops|text source=my.tar.gz) (check|force)=true",  # made twice
+    r"^lra check (attention|mixer)=",  # tests/attention and tests/mixers hold them to their contract
+    r"^lra train .*(protocol|seed|mixer|experiment)=",  # in the fast tests they compose
 )
 DEFAULTS = {
     "task=listops",

@@ -20,7 +20,9 @@ def places(tmp_path, monkeypatch):
 
 
 def test_a_step_is_taken_apart(places, capsys):
-    assert main(["bench", "step", "size=tiny", "steps=2", "dev_batches=1", "trace=step.json"]) == 0
+    assert (
+        main(["bench", "step", "size=tiny", "model.num_layers=1", "steps=2", "dev_batches=1", "trace=step.json"]) == 0
+    )
     out = capsys.readouterr().out
     for word in ("forward", "backward", "optimizer", "bare step", "step in the harness", "dev pass", "GFLOP", "GB"):
         assert word in out, word
@@ -31,7 +33,7 @@ def test_a_step_is_taken_apart(places, capsys):
 
 def test_a_run_shorter_than_what_is_timed_is_timed_as_far_as_it_goes(places, capsys):
     """It ends with a dev pass and a test, whose rows have no rate."""
-    assert main(["bench", "step", "size=tiny", "recipe.steps=2", "dev_batches=1"]) == 0
+    assert main(["bench", "step", "size=tiny", "model.num_layers=1", "recipe.steps=2", "dev_batches=1"]) == 0
     assert "step in the harness" in capsys.readouterr().out
 
 

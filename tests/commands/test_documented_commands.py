@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -109,6 +110,16 @@ def test_what_is_shown_works(command, scratch, request):
         assert done.returncode == 2, where
         assert said in done.stderr, where
         assert done.stderr.count("\n") == 1, where
+
+
+COMPOSED = [command for command in TYPED if re.match("lra train (?!-m)", command) and is_slow(command, TYPED)]
+
+
+@pytest.mark.parametrize("command", COMPOSED, ids=str)
+def test_a_training_that_is_slow_composes(command, tmp_path):
+    done = lra_here(*command.split()[1:], "--cfg", "job", data=tmp_path / "data", runs=tmp_path / "runs")
+    assert done.returncode == 0, done.stderr
+    assert "recipe:" in done.stdout
 
 
 def test_the_documents_are_read():

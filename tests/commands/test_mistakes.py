@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from lra.cli import main
 from tests.commands.test_cli import TRAIN, run
+from tests.conftest import lra_here
 
 
 @pytest.mark.parametrize(
@@ -115,6 +118,15 @@ def test_lra_debug_shows_the_traceback(home, monkeypatch):
         main(["train", "attention=nystorm"])
 
 
+@pytest.fixture(scope="module")
+def trained_twice(data_dir, tmp_path_factory):
+    """A folder of runs with one of Nyström attention, and in the group `other` one of full attention."""
+    runs = tmp_path_factory.mktemp("trained") / "runs"
+    for words in ((), ("attention=full", "run_group=other")):
+        assert lra_here(*TRAIN, "logger=csv", *words, data=data_dir, runs=runs).returncode == 0
+    return runs
+
+
 @pytest.mark.parametrize(
     "file, damage, line",
     [
@@ -124,15 +136,14 @@ def test_lra_debug_shows_the_traceback(home, monkeypatch):
         ("config.yaml", "gone", "has no config.yaml"),
     ],
 )
-def test_a_damaged_run_is_named(home, capsys, file, damage, line):
-    assert run(capsys, *TRAIN, "logger=csv")[0] == 0
-    path = next(home.rglob(file))
+def test_a_damaged_run_is_named(trained_twice, home, capsys, file, damage, line):
+    shutil.copytree(trained_twice, home)
+    path = next((home / "default").rglob(file))
     if damage == "gone":
         path.unlink()
     elif damage == "cut":
         path.write_bytes(path.read_bytes()[:-100])
     else:
-        assert run(capsys, *TRAIN, "logger=csv", "attention=full", "run_group=other")[0] == 0
         path.write_bytes(next((home / "other").rglob(file)).read_bytes())
     code, _, err = run(capsys, "evaluate", f"run={next(home.glob('default/*/*/*/*'))}")
     assert code == 2

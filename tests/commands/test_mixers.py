@@ -14,6 +14,7 @@ from lra.cli_support.stored_config import read_stored_config
 from lra.sweeps.grid import make_cells
 from lra.training.counting import count_work
 from lra.types import UserError
+from tests.pairs import each_and_all
 
 WORDS = ("size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
 MIXERS = ("s4d", "gated")
@@ -127,8 +128,7 @@ def test_wrong_numbers_are_refused_in_a_line(words, line, home, capsys):
     assert line in said(capsys)
 
 
-@pytest.mark.parametrize("name", MIXERS)
-@pytest.mark.parametrize("task", ["listops", "text", "retrieval", "image", "pathfinder"])
+@pytest.mark.parametrize("task, name", each_and_all(["listops", "text", "retrieval", "image", "pathfinder"], MIXERS))
 def test_parameters_stay_within_what_the_benchmark_allows(name, task, capsys):
     assert main(["show", "model", f"mixer={name}", f"task={task}"]) == 0
     assert "more than the 10 %" not in capsys.readouterr().out

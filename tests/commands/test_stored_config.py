@@ -143,7 +143,7 @@ NO_CONFIGURATION = {
     "list": "[1, 2]",
     "broken": "a: [",
     "tag": "a: !!python/name:os.system",
-    "deep": "[" * 5000,
+    "deep": "[" * 1500,
     "zero": "\x00",
     "empty": "",
     "large": "a: " + "x" * 2**21,

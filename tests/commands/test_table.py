@@ -34,22 +34,30 @@ def published(home):
     return folder
 
 
-def test_run_trains_what_is_missing_notes_what_fails_and_shows_the_table(data_dir, tmp_path):
-    words = ("table", "run", *GRID, "seed=0", "attention.num_landmarks=8", "attention.value_skip_taps=35,34")
+def test_run_trains_what_is_missing_and_shows_the_table(data_dir, tmp_path):
+    words = ("table", "run", *GRID, "seed=0", "attention.num_landmarks=8")
     done = lra_here(*words, data=data_dir, runs=tmp_path / "runs")
-    assert done.returncode == 2, done.stderr
-    assert "1 of 2" in done.stdout
-    assert "1 of 2 cells finished" in done.stdout
-    assert "attention.value_skip_taps=34" in done.stdout
+    assert done.returncode == 0, done.stderr
     assert re.search(r"│ nystrom +│ +\d+\.\d\d \(1\)‡ │", done.stdout)
     assert "NOT the benchmark" in done.stdout
     (result,) = (tmp_path / "runs/table").rglob("result.json")
     written = result.stat().st_mtime_ns
-    again = lra_here(*words, "attention.value_skip_taps=35", data=data_dir, runs=tmp_path / "runs")
+    again = lra_here(*words, data=data_dir, runs=tmp_path / "runs")
     assert again.returncode == 0, again.stderr
     assert result.stat().st_mtime_ns == written, "a finished cell is not run again"
 
 
+@pytest.mark.slow
+def test_run_notes_what_fails(data_dir, tmp_path):
+    words = ("table", "run", *GRID, "seed=0", "attention.num_landmarks=8", "attention.value_skip_taps=35,34")
+    done = lra_here(*words, data=data_dir, runs=tmp_path / "runs")
+    assert done.returncode == 2, done.stderr
+    assert "1 of 2 cells finished" in done.stdout
+    assert "attention.value_skip_taps=34" in done.stdout
+    assert re.search(r"│ nystrom +│ +\d+\.\d\d \(1\)‡ │", done.stdout)
+
+
+@pytest.mark.slow
 def test_plan_names_state_time_and_memory_before_anything_runs(data_dir, tmp_path):
     done = lra_here("table", "plan", *GRID, "seed=0,1", data=data_dir, runs=tmp_path / "runs")
     assert done.returncode == 0, done.stderr

@@ -81,10 +81,10 @@ def depth(ids) -> int:
     return int(np.max(np.cumsum([(t < END) - (t == END) for t in map(int, ids)])))
 
 
-@pytest.fixture(scope="module")
-def both():
-    fast = list(itertools.islice(generate(0, **LENGTHS), 6000))
-    return [(ids.tolist(), v) for ids, v in fast], slow(6000)
+@pytest.fixture(scope="module", params=[2000, pytest.param(6000, marks=pytest.mark.slow)])
+def both(request):
+    fast = list(itertools.islice(generate(0, **LENGTHS), request.param))
+    return [(ids.tolist(), v) for ids, v in fast], slow(request.param)
 
 
 def chi_square(a: Counter, b: Counter) -> tuple[float, int]:

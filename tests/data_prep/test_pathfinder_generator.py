@@ -15,7 +15,6 @@ from data_prep.pathfinder.generator import generate, grow
 from data_prep.pathfinder.many import generate_many
 
 SAMPLES = Path(__file__).parent / "samples" / "pathfinder32_sample.npz"
-COUNT = 800
 STROKE, DISC = 60, 0.8  # levels above this are strokes; share of a marker's brightness that finds its centre
 
 
@@ -25,9 +24,9 @@ def original() -> tuple[np.ndarray, np.ndarray]:
         return samples["images"], samples["labels"]
 
 
-@pytest.fixture(scope="module")
-def ours() -> tuple[np.ndarray, np.ndarray]:
-    made = list(generate_many(pathfinder32("hard"), 0, range(COUNT)))
+@pytest.fixture(scope="module", params=[400, pytest.param(800, marks=pytest.mark.slow)])
+def ours(request) -> tuple[np.ndarray, np.ndarray]:
+    made = list(generate_many(pathfinder32("hard"), 0, range(request.param)))
     return np.stack([image for image, _ in made]), np.array([label for _, label in made])
 
 
@@ -81,13 +80,14 @@ def test_the_histogram_of_grey_levels_is_that_of_the_original(original, ours):
 def test_a_linear_probe_does_not_find_the_label(ours):
     """Ridge regression on pixels: within three standard errors of a guess."""
     images, labels = ours
-    pixels = images.reshape(COUNT, -1) / 255 - 0.08
-    half = COUNT // 2
+    count = len(images)
+    pixels = images.reshape(count, -1) / 255 - 0.08
+    half = count // 2
     train, test = pixels[:half], pixels[half:]
     weights = np.linalg.solve(train.T @ train + 10 * np.eye(1024), train.T @ (2.0 * labels[:half] - 1))
     accuracy = ((test @ weights > 0) == labels[half:]).mean()
     assert abs(accuracy - 0.5) < 3 * 0.5 / half**0.5
-    assert abs(labels.mean() - 0.5) < 3 * 0.5 / COUNT**0.5
+    assert abs(labels.mean() - 0.5) < 3 * 0.5 / count**0.5
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted([*(ROOT / "lra").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py")])
 FLOOR = {
     "lra.types": 0,
+    "lra.durations": 0,
     "lra.paths": 1,
     "lra.names": 1,
     "lra.run_files": 0,

@@ -8,14 +8,15 @@ from torch.nn.functional import cross_entropy
 
 from lra import build, config
 from tests.mixers.test_contract import NAMES
+from tests.pairs import each_and_all
 from tests.test_conf import names
 
 MIXERS = [name for name in NAMES if name != config.ATTENTION]
 
 
-def model_and_batch(task: str, mixer: str, protocol: str):
+def model_and_batch(task: str, mixer: str, protocol: str, *words: str):
     cfg = config.load_config(
-        "train", [f"task={task}", f"mixer={mixer}", f"protocol={protocol}", "size=tiny", "model.dropout=0"]
+        "train", [f"task={task}", f"mixer={mixer}", f"protocol={protocol}", "size=tiny", "model.dropout=0", *words]
     )
     spec = build.build_spec(cfg)
     tokens = torch.randint(1, min(16, spec.vocab_size), (3, spec.num_sequences, spec.seq_len))
@@ -25,8 +26,7 @@ def model_and_batch(task: str, mixer: str, protocol: str):
 
 
 @pytest.mark.parametrize("mixer", MIXERS)
-@pytest.mark.parametrize("protocol", ["paper", "clean"])
-@pytest.mark.parametrize("task", names("task"))
+@pytest.mark.parametrize("task, protocol", each_and_all(names("task"), ["paper", "clean"]))
 def test_every_task_builds_and_every_parameter_learns(task, mixer, protocol):
     model, tokens, valid = model_and_batch(task, mixer, protocol)
     cross_entropy(model(tokens, valid), torch.tensor([0, 1, 0])).backward()
@@ -49,7 +49,7 @@ def test_the_whole_model_packed_equals_padded(task, mixer):
 def test_a_step_is_one_graph_with_the_same_numbers(mixer):
     """As tests/model/test_compile.py has it for attentions: the compiler's front end, without a C++ compiler."""
     torch._dynamo.reset()
-    model, tokens, valid = model_and_batch("listops", mixer, "clean")
+    model, tokens, valid = model_and_batch("listops", mixer, "clean", "model.num_layers=1")
     plain = model(tokens, valid, packed=False)
     model.compile(fullgraph=True, backend="aot_eager")
     compiled = model(tokens, valid)

@@ -31,7 +31,8 @@ def gradients(model, batch):
 def test_a_step_is_one_graph_with_the_same_numbers(task, attention):
     """The compiler's front end decides about breaks; what it hands on runs as it is, without a C++ compiler."""
     words = [f"task={task}", f"attention={attention}", "size=tiny", "model.dropout=0", "protocol=clean"]
-    cfg = config.load_config("train", [*words, *(["attention.attention_dropout=0"] if attention == "full" else [])])
+    words += ["attention.attention_dropout=0"] if attention == "full" else []
+    cfg = config.load_config("train", [*words, "model.num_layers=1"])
     spec, model = build.build_spec(cfg), build.build_model(cfg).train()
     tokens = torch.randint(1, 16, (2, spec.num_sequences, spec.seq_len))
     tokens[0, :, 100:] = 0

@@ -7,6 +7,7 @@ import torch
 
 from lra import build, config
 from tests.attention.test_contract import CELLS
+from tests.pairs import each_and_all
 
 TASKS = {"listops": 1, "retrieval": 2, "pathfinder": 1}
 
@@ -31,9 +32,9 @@ def results(model, packed: bool, tokens, valid):
     return logits, grads
 
 
-@pytest.mark.parametrize("attention, protocol", CELLS)
-@pytest.mark.parametrize("task", TASKS)
-def test_packed_equals_padded(task, attention, protocol):
+@pytest.mark.parametrize("cell, task", each_and_all(CELLS, [*TASKS]))
+def test_packed_equals_padded(cell, task):
+    attention, protocol = cell
     words = [f"task={task}", f"attention={attention}", f"protocol={protocol}", "size=tiny", "model.dropout=0"]
     if attention == "full":
         words.append("attention.attention_dropout=0")

@@ -66,7 +66,12 @@ OF_EVERY_RUN = {"pooling", "batch_constant_sides", "batch_constant_examples", "t
         ("listops", "nystrom", {"pinv_start", "nystrom_landmarks"}),
         pytest.param("image", "full", {"pixel_zero_is_padding"}, marks=pytest.mark.slow),
         pytest.param("text", "linformer", {"linformer_sharing", "text_dev", "text_length"}, marks=pytest.mark.slow),
-        ("listops", "reformer", {"reformer_biases", "reformer_look_back", "reformer_rotations"}),
+        pytest.param(
+            "listops",
+            "reformer",
+            {"reformer_biases", "reformer_look_back", "reformer_rotations"},
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_only_switches_that_act_on_a_run_decide_whether_it_is_the_papers(task, attention, own):

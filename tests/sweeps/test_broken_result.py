@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 from lra.sweeps import runner
-from tests.sweeps.test_runner import RECORD, _stand_in, log, make_cells  # noqa: F401  (the training's stand-in)
+from tests.sweeps.stand_in import RECORD, make_cells
+from tests.sweeps.test_runner import _stand_in, log  # noqa: F401  (the training's stand-in)
 
 WHOLE = RECORD.read_text()
 

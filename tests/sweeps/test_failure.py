@@ -10,7 +10,8 @@ from rich.console import Console
 from lra.run_files import FAILED
 from lra.sweeps import runner
 from lra.sweeps.failure import read_failure, write_failure
-from tests.sweeps.test_runner import _stand_in, log, make_cells  # noqa: F401  (the training's stand-in)
+from tests.sweeps.stand_in import make_cells
+from tests.sweeps.test_runner import _stand_in, log  # noqa: F401  (the training's stand-in)
 
 
 def test_a_mark_of_a_clock_that_is_ahead_does_not_block_its_cell(tmp_path):

@@ -8,12 +8,25 @@ from lra.config import load_config, run_dir
 from lra.sweeps.grid import make_cells, sweep_names
 
 
-def test_the_papers_table_is_every_task_attention_and_seed_one_seed_after_the_other():
-    cells = make_cells("paper_table", [])
-    assert len(cells) == 75
-    assert {cell.cfg.seed for cell in cells[:25]} == {0}
-    assert len({cell.folder for cell in cells}) == 75
+@pytest.mark.parametrize(
+    "words, rows, seeds",
+    [(["task=listops,text", "attention=full,none"], 4, 3), pytest.param([], 25, 3, marks=pytest.mark.slow)],
+)
+def test_the_papers_table_is_every_task_attention_and_seed_one_seed_after_the_other(words, rows, seeds):
+    cells = make_cells("paper_table", words)
+    assert len(cells) == rows * seeds
+    assert {cell.cfg.seed for cell in cells[:rows]} == {0}
+    assert len({cell.folder for cell in cells}) == len(cells)
     assert {cell.cfg.run_group for cell in cells} == {"table"}
+
+
+def test_the_papers_table_has_five_tasks_five_attentions_and_three_seeds():
+    params = load_config("train", ["sweep=paper_table"], with_hydra=True).hydra.sweeper.params
+    assert {key: len(str(values).split(",")) for key, values in params.items()} == {
+        "seed": 3,
+        "task": 5,
+        "attention": 5,
+    }
 
 
 def test_what_is_typed_stands_in_place_of_the_files_values():

@@ -7,61 +7,25 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from lra.sweeps import runner
 from lra.sweeps.failure import read_failure
-from lra.sweeps.grid import Cell
 from lra.sweeps.lease import LeasedError, is_leased, lease
 from tests.conftest import ROOT, hear_ctrl_c
+from tests.sweeps.stand_in import RECORD, TRAINING, make_cells
 
-RECORD = ROOT / "runs/published/demo.jsonl"  # one record
-TRAINING = (
-    f"RECORD = {str(RECORD)!r}"
-    + """
-import sys, time
-from pathlib import Path
-from lra.sweeps.lease import lease
-folder = Path(sys.argv[1])
-with lease(folder):
-    with open(folder.parent / "log", "a") as log: log.write(f"begun {folder.name}\\n")
-    if folder.name == "bad":
-        sys.exit("lra: nothing will come of this")
-    if folder.name == "killed":
-        import os; os.kill(os.getpid(), 9)
-    time.sleep(float(sys.argv[2]))
-    (folder / "result.json").write_text(Path(RECORD).read_text())
-    with open(folder.parent / "log", "a") as log: log.write(f"done {folder.name}\\n")
-"""
-)
 RUNNER = """
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 from rich.console import Console
 from lra.sweeps import runner
-from tests.sweeps.test_runner import make_cells, use_stand_in
+from tests.sweeps.stand_in import make_cells, use_stand_in
 use_stand_in()
 runner.run_missing(make_cells(Path(sys.argv[1]), sys.argv[3:], sys.argv[2]), Console(), poll_seconds=0.1)
 """
-
-
-def use_stand_in():
-    runner.TRAIN = (sys.executable, "-c", TRAINING)
-
-
-class NamedCell(Cell):
-    name = "a cell"
-
-    @property
-    def folder(self):
-        return Path(self.words[0])
-
-
-def make_cells(place, names, seconds="0"):
-    return [NamedCell(words=(str(place / name), seconds)) for name in names]
 
 
 @pytest.fixture(autouse=True)
@@ -125,7 +89,7 @@ def test_a_success_takes_the_mark_of_failure_away(tmp_path):
 
 
 def test_two_runners_share_the_cells(tmp_path):
-    names = [f"c{number}" for number in range(6)]
+    names = [f"c{number}" for number in range(4)]
     both = [start(tmp_path, names, 0.3) for _ in range(2)]
     assert [one.wait(60) for one in both] == [0, 0]
     assert Counter(log(tmp_path)) == Counter(f"{what} {name}" for name in names for what in ("begun", "done"))

@@ -1,0 +1,45 @@
+"""A stand-in for a sweep's training, which takes the real lease; runners in processes of their own import no torch."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from lra.sweeps import runner
+from lra.sweeps.grid import Cell
+
+RECORD = Path(__file__).resolve().parents[2] / "runs/published/demo.jsonl"  # one record
+TRAINING = (
+    f"RECORD = {str(RECORD)!r}"
+    + """
+import sys, time
+from pathlib import Path
+from lra.sweeps.lease import lease
+folder = Path(sys.argv[1])
+with lease(folder):
+    with open(folder.parent / "log", "a") as log: log.write(f"begun {folder.name}\\n")
+    if folder.name == "bad":
+        sys.exit("lra: nothing will come of this")
+    if folder.name == "killed":
+        import os; os.kill(os.getpid(), 9)
+    time.sleep(float(sys.argv[2]))
+    (folder / "result.json").write_text(Path(RECORD).read_text())
+    with open(folder.parent / "log", "a") as log: log.write(f"done {folder.name}\\n")
+"""
+)
+
+
+def use_stand_in():
+    runner.TRAIN = (sys.executable, "-c", TRAINING)
+
+
+class NamedCell(Cell):
+    name = "a cell"
+
+    @property
+    def folder(self):
+        return Path(self.words[0])
+
+
+def make_cells(place, names, seconds="0"):
+    return [NamedCell(words=(str(place / name), seconds)) for name in names]
