@@ -1,6 +1,6 @@
-"""Where every run departs from the released code, whatever its protocol: what is theirs, what is ours, and why.
+"""Departures from the released code that all protocols have: the released way, ours, and the reason.
 
-Departures that can be chosen are switches in conf/protocol.
+Departures that a user can choose are the switches in conf/protocol.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Departure(NamedTuple):
-    """One row: what it is about, the released code's way, ours, and the reason."""
+    """One row of the table: its subject, the released code's way, ours, and the reason."""
 
     what: str
     released: str
