@@ -98,7 +98,7 @@ def _line(width: int, name: str, *columns: str) -> str:
 
 
 def _estimate(cell: Cell, cache: Path) -> Estimate:
-    """Read a cell's estimate from the cache, or measure it; an upper bound is replaced once data is prepared."""
+    """Read a cell's estimate from the cache, or measure it; once data is prepared, an upper bound is not used."""
     from lra.build import device_name
     from lra.sweeps.estimate import Estimate, is_prepared, measure
 
