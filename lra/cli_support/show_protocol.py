@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 FORMATS = ("terminal", "markdown")
-KEPT = "Under every protocol: where the released code is not followed"
+KEPT = "Under every protocol: departures from the released code"
 
 
 def show_protocol(cfg: DictConfig) -> None:
