@@ -1,1 +1,1 @@
-"""From a public source or a generator to a prepared store: one TFDS builder per dataset."""
+"""Make prepared stores from public archives or generators, with one TFDS builder per dataset."""

@@ -1,7 +1,7 @@
-"""Reading the files of an archive, or of the folder it was unpacked into, one road for both.
+"""Read the files of an archive, or of the folder that it was unpacked into, by the same functions.
 
-Nothing is unpacked to disk. A member with a path that leads outside, or that is a link, is refused, and so is one that
-is larger than such a file can be, or whose header asks for memory or for time without end.
+Nothing is unpacked to disk. A member is refused if it is a link, if its path leads outside of the archive, if it is too
+large, or if reading its header would need much memory or time.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from typing import IO, cast
 from lra.files import regular_file
 from lra.types import UserError
 
-Tick = Callable[[int, int | None], None]  # how much is done, and of how much
+Tick = Callable[[int, int | None], None]  # reports progress: the amount done, and the total amount
 MB = 1_000_000
 BROKEN = (tarfile.TarError, EOFError, zlib.error)
 CHUNK_BYTES = 1 << 20
-LARGEST_HEADER_BYTES = 1 << 16  # of a long name, or of the further facts of a file
+LARGEST_HEADER_BYTES = 1 << 16  # for a header with a long name or with further facts about a file
 MOST_GLOBAL_FACTS = 64
-MOST_TIMES_LARGER, FREE_BYTES = 50, 1 << 26  # unpacked; the published archives unpack to 1 to 10 times their size
+MOST_TIMES_LARGER, FREE_BYTES = 50, 1 << 26  # limit of the unpacked size; published archives grow 1 to 10 times
 
 
 def read_files(
     path: Path, pattern: re.Pattern[str], *, largest_bytes: int, tick: Tick
 ) -> Iterator[tuple[re.Match[str], bytes]]:
-    """Match of the name and content of each wanted file, in the archive's order, or a folder's sorted one.
+    """Yield the name's match and the content of each matching file, in the archive's order, or sorted in a folder.
 
     Args:
         path: an archive, or a folder.
-        pattern: what a whole name like `aclImdb/train/pos/0_9.txt` must match to be read.
-        largest_bytes: what a wanted file may have.
-        tick: called with the megabytes of the archive that were read, and all of them.
+        pattern: must match the whole name of a file, such as `aclImdb/train/pos/0_9.txt`.
+        largest_bytes: largest size of a matching file.
+        tick: called with the number of megabytes of the archive that were read, and with all of them.
 
     Raises:
-        UserError: for a broken archive, an unsafe member, a file that is too large.
+        UserError: for a broken archive, an unsafe member, or a file that is too large.
     """
     for match, file, size in open_files(path, pattern, tick):
         if size > largest_bytes:
@@ -54,20 +54,20 @@ def read_files(
 
 
 def open_files(path: Path, pattern: re.Pattern[str], tick: Tick) -> Iterator[tuple[re.Match[str], IO[bytes], int]]:
-    """Match of the name, open file and size of each wanted file; read it before going on to the next.
+    """Yield the name's match, the open file and the size of each matching file; read it before taking the next one.
 
     Raises:
-        UserError: when the archive is damaged, unpacks to far too much, or holds links or paths that lead outside.
+        UserError: when the archive is damaged, unpacks to far too much, or has links or paths that lead outside.
     """
     if path.is_dir():
         yield from _in_folder(path, pattern, tick)
         return
     total = path.stat().st_size // MB
     try:
-        # tarfile's own reader of gzip takes a stream that breaks off between two members for a whole one.
+        # Not tarfile's own gzip reader: it does not notice a stream that is cut off between two members.
         with path.open("rb") as raw, _unzipped(raw) as stream, _open_tar(raw, stream) as archive:
             for member in archive:
-                archive.members.clear()  # type: ignore[attr-defined]  # it would keep every one
+                archive.members.clear()  # type: ignore[attr-defined]  # tarfile would keep all members in memory
                 tick(raw.tell() // MB, total)
                 match = pattern.fullmatch(str(PurePosixPath(member.name)))
                 if match is None:
@@ -78,7 +78,7 @@ def open_files(path: Path, pattern: re.Pattern[str], tick: Tick) -> Iterator[tup
                 assert file is not None
                 yield match, file, member.size
             while stream.read(CHUNK_BYTES):
-                pass  # to the checksum at the end
+                pass  # read to the end, where gzip compares the checksum
     except (*BROKEN, OSError) as error:
         raise broken(path, error) from error
 
@@ -88,7 +88,7 @@ def _open_tar(raw: IO[bytes], stream: IO[bytes]) -> tarfile.TarFile:
 
 
 class _Member(tarfile.TarInfo):
-    """A tar member whose header is read only if it is small; tarfile would read one of any size into memory."""
+    """A tar member with a limit on the size of its header; tarfile would read a header of any size into memory."""
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         headers = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE)
@@ -100,7 +100,7 @@ class _Member(tarfile.TarInfo):
             raise tarfile.ReadError("a file with holes")
         try:
             member: tarfile.TarInfo = super()._proc_member(archive)  # type: ignore[misc]  # tarfile's documented hook
-        except (RecursionError, ValueError) as error:  # headers of headers; a number that is none
+        except (RecursionError, ValueError) as error:  # nested headers; a field that is no number
             raise tarfile.ReadError(f"a header that is none ({type(error).__name__})") from error
         if member.sparse is not None:
             raise tarfile.ReadError("a file with holes")
@@ -108,15 +108,15 @@ class _Member(tarfile.TarInfo):
 
 
 class _Bounded:
-    """What an archive unpacks to; says so when it is far more than any archive here, or asked for after its end."""
+    """The unpacked stream of an archive; raises an error if it becomes too long, or is read again after its end."""
 
     def __init__(self, raw: IO[bytes], stream: IO[bytes]):
         self.raw, self.stream = raw, stream
         self.unpacked_bytes, self.at_end = 0, False
 
     def read(self, size: int) -> bytes:
-        """The next bytes, none at the end."""
-        if self.at_end:  # tarfile would go on asking
+        """Read the next bytes, none at the end."""
+        if self.at_end:  # tarfile would try to read for ever
             raise EOFError("it ends within a file")
         content = self.stream.read(size)
         self.at_end = not content
@@ -154,14 +154,14 @@ def _raise(error: OSError) -> None:
 
 
 def broken(path: Path, error: Exception) -> Exception:
-    """What to raise for a fault of the archive; a fault of the disk stays what it is."""
+    """Make the error to raise for a broken archive; an error of the disk is returned unchanged."""
     if isinstance(error, OSError) and error.errno is not None:
         return error
     return UserError(f"{path} is truncated, or no such archive ({error}); fetch it again")
 
 
 def write_tar(path: Path, files: dict[str, bytes]) -> Path:
-    """Write files into a gzipped archive, for the stand-ins; returns its path."""
+    """Write files into a gzipped archive for a stand-in, and return its path."""
     with tarfile.open(path, "w:gz", compresslevel=1) as archive:
         for name, content in files.items():
             member = tarfile.TarInfo(name)

@@ -1,4 +1,4 @@
-"""What every TFDS dataset of this project shares: array_record files, made from rows, without TensorFlow."""
+"""The base class of this project's TFDS datasets: it writes rows to array_record files, without TensorFlow."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Sebastian Ruder and Donald Metzler}, booktitle={ICLR}, year={2021}}
 
 
 class RowsBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type: ignore[call-arg]  # TFDS is untyped
-    """A dataset whose rows come from a function per split; they keep their order unless `IN_ORDER` is off.
+    """A dataset whose rows come from one function per split; they keep their order unless `IN_ORDER` is False.
 
     Args:
-        rows: from train, dev and test (those that the dataset has) to what yields its rows as feature values.
-        config: name of the configuration.
-        data_dir: of TFDS.
+        rows: for each of the dataset's splits (train, dev, test) a function that yields its rows as feature values.
+        config: name of the TFDS configuration.
+        data_dir: folder for TFDS datasets.
 
     Attributes:
-        tick: called for every row, for progress.
+        tick: called for every row, to show progress.
     """
 
     RELEASE_NOTES = {"1.0.0": "First version."}  # noqa: RUF012  TFDS reads it from the class
@@ -44,7 +44,7 @@ class RowsBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # t
         )
 
     def features(self) -> dict[str, tfds.features.FeatureConnector]:
-        """The features of a row, by name."""
+        """Return the TFDS features of a row by name."""
         raise AssertionError(f"{type(self).__name__} has no features")
 
     def _info(self) -> tfds.core.DatasetInfo:
@@ -55,7 +55,7 @@ class RowsBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # t
             citation=self.CITATION + LRA,
             disable_shuffling=self.IN_ORDER,
         )
-        info.initialize_from_bucket = lambda: None  # knows TFDS's own datasets; leaves a temporary folder each time
+        info.initialize_from_bucket = lambda: None  # only for TFDS's own datasets; each call leaves a temporary folder
         return info
 
     def _split_generators(self, dl_manager: object) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Fetching a published archive: size and hash checked, gone on with after an interruption."""
+"""Download a published archive, resume after an interruption, and check size and hash."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from data_prep.archives import CHUNK_BYTES, MB, Tick
 from lra.files import sha256
 from lra.types import UserError
 
-ANSWER_SECONDS = 4.0  # a server that has not answered by then counts as not there
+ANSWER_SECONDS = 4.0  # time limit for the server's first answer
 
 
 @dataclass(frozen=True, kw_only=True)
 class Archive:
-    """A published file."""
+    """A published archive: name, address, size and hash."""
 
     name: str
     url: str
@@ -31,15 +31,15 @@ class Archive:
 
 
 def download(archive: Archive, folder: Path, tick: Tick) -> Path:
-    """The archive in `folder`, fetched unless it is there.
+    """Download an archive to `folder` unless it is there already, and return its path.
 
     Args:
-        archive: what to fetch.
-        folder: where it goes; a part that was fetched before is kept there and gone on with.
-        tick: called with the megabytes that are there, and all of them.
+        archive: the archive.
+        folder: where to put it; if a part of it was downloaded there before, the download resumes.
+        tick: called with the number of megabytes that are downloaded, and with all of them.
 
     Raises:
-        UserError: when the server does not answer, or what came is not what was published.
+        UserError: when the server does not answer, or the file is not the published one.
     """
     path = folder / archive.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -58,14 +58,14 @@ def download(archive: Archive, folder: Path, tick: Tick) -> Path:
 
 
 def _fetch(archive: Archive, part: Path, folder: Path, tick: Tick) -> None:
-    """Append to `part` what is missing of the archive."""
+    """Download the rest of the archive, and append it to `part`."""
     done = part.stat().st_size if part.exists() else 0
     if done >= archive.size_bytes:
         return
     request = urllib.request.Request(archive.url, headers={"Range": f"bytes={done}-"} if done else {})
     try:
         with _answer(request) as response:
-            done = done if response.status == 206 else 0  # 206: the server goes on where we ask
+            done = done if response.status == 206 else 0  # 206: the server sends only the part that was requested
             with part.open("ab" if done else "wb") as file:
                 while chunk := response.read(CHUNK_BYTES):
                     file.write(chunk)
@@ -81,13 +81,13 @@ def _fetch(archive: Archive, part: Path, folder: Path, tick: Tick) -> None:
 
 
 def _answer(request: urllib.request.Request) -> Any:
-    """The server's response; a thread, because the look-up of a name cannot be given a time limit."""
+    """Get the server's response, in a thread, because looking up a host name has no time limit."""
     answers: queue.Queue[Any] = queue.Queue()
 
     def ask() -> None:
         try:
             answers.put(urllib.request.urlopen(request, timeout=ANSWER_SECONDS))
-        except Exception as error:  # handed to the caller, which raises it
+        except Exception as error:  # raised below, in the calling thread
             answers.put(error)
 
     threading.Thread(target=ask, daemon=True).start()

@@ -1,7 +1,7 @@
-"""TFDS datasets whose rows stay in the order in which they were made.
+"""Write the rows of a TFDS dataset in the order in which they were made.
 
-TFDS gathers a split's rows in a `Shuffler`, even for a dataset that keeps its order: in memory, and beyond 1 GB through
-TensorFlow's file system, which this project does without. This one holds a row at a time, whatever the split's size.
+TFDS collects the rows of a split in a `Shuffler`, even for a dataset that keeps its order. It does so in memory, and
+beyond 1 GB with TensorFlow's file system, which this project does not use. `InOrder` has only one row in memory.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-HEAD = struct.Struct("=QQ")  # key, and bytes of the row
+HEAD = struct.Struct("=QQ")  # key of a row, and its number of bytes
 
 
 class InOrder:
-    """TFDS's `Shuffler` interface, without any shuffling.
+    """Has the interface of TFDS's `Shuffler`, but does not shuffle.
 
     Args:
-        dirpath: where the file lies until it is written to the dataset; the system removes it.
-        ignored: what only a shuffler needs.
+        dirpath: folder for a temporary file with the rows.
+        ignored: arguments that only a shuffler needs.
     """
 
     def __init__(self, dirpath: str | Path, **ignored: object):
@@ -29,7 +29,7 @@ class InOrder:
 
     @property
     def bucket_lengths(self) -> list[int]:
-        """Rows per bucket; there is one."""
+        """Number of rows in each bucket; there is one bucket."""
         return [self.num_examples]
 
     def add(self, key: int, data: bytes) -> None:
@@ -40,7 +40,7 @@ class InOrder:
         self.num_examples += 1
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        """The rows, once."""
+        """Yield the rows; this is possible only once."""
         self._file.seek(0)
         while head := self._file.read(HEAD.size):
             key, length = HEAD.unpack(head)
@@ -50,7 +50,7 @@ class InOrder:
 
 @contextlib.contextmanager
 def rows_in_order() -> Iterator[None]:
-    """Inside this block, TFDS writes rows by `InOrder`."""
+    """Within this context, TFDS uses `InOrder` in place of its `Shuffler`."""
     from tensorflow_datasets.core import shuffle
 
     theirs, shuffle.Shuffler = shuffle.Shuffler, InOrder

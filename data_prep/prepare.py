@@ -1,4 +1,4 @@
-"""How every task's data is made: from its source, through a TFDS dataset, into a packed store."""
+"""Make a task's data: read its source, write a TFDS dataset, pack it into a store."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from lra.types import TaskSpec, UserError
 if TYPE_CHECKING:  # it needs TFDS
     from data_prep.builder import RowsBuilder
 
-READ_ROWS = 256  # at a time: reading them one by one takes twice as long
+READ_ROWS = 256  # rows that are read together; reading single rows takes twice as long
 PACKAGES = ("lra", "tensorflow-datasets", "array_record", "numpy")
 
 
@@ -50,25 +50,25 @@ def prepare(
     command: str,
     console: Console,
 ) -> dict[str, Any]:
-    """Make a task's store, unless it is there already.
+    """Make a task's store, unless it exists already.
 
     Args:
-        spec: the task.
+        spec: facts about the task.
         settings: the task's `data` settings.
         folder: the store's folder, `…/stores/<task>/<size>`.
-        open_source: what opens the task's source.
-        version: of the task's dataset.
-        source: a word like `auto`, or the path of an archive or a folder.
-        verify: refuse a source that is not the benchmark's.
-        force: make it again although it is there.
-        command: for the manifest: what the user typed.
-        console: for the progress.
+        open_source: function that opens the task's source.
+        version: version of the task's dataset.
+        source: a word of `WORDS` in `data_prep.source`, or the path of an archive or a folder.
+        verify: whether a source that is not the benchmark's is refused.
+        force: whether an existing store is made again.
+        command: the command that the user typed, for the manifest.
+        console: where to show progress.
 
     Returns:
         The manifest.
 
     Raises:
-        UserError: when a source is not what it should be, or a store of other settings is there.
+        UserError: when the source is missing, broken or not the benchmark's, or a store with other settings exists.
     """
     with store_lock(folder):
         if (folder / MANIFEST).exists() and not force:
@@ -155,7 +155,7 @@ def _examples(builder: RowsBuilder, split: str, source: Source, bar: Progress, t
 
 
 def progress(console: Console) -> Progress:
-    """A bar with the time left on a terminal; nothing when piped (the caller prints a line at the end)."""
+    """Make a progress bar with the time left; it is hidden if the output is no terminal."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=20),
@@ -170,7 +170,7 @@ def progress(console: Console) -> Progress:
 
 @contextlib.contextmanager
 def quiet_tfds() -> Iterator[None]:
-    """Keep TFDS's own bars and prints off the screen; its errors still come through."""
+    """Within this context, hide TFDS's progress bars and messages; its errors are still raised."""
     logging.getLogger("absl").setLevel(logging.ERROR)
     import tensorflow_datasets as tfds
 

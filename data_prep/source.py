@@ -1,4 +1,4 @@
-"""Both ends of a task's preparation: the user's request, and the source of examples that answers it."""
+"""The user's request for data, the source of examples that is opened for it, and functions to find and judge files."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from lra.data.writer import Example
 from lra.files import regular_file, sha256
 from lra.types import TaskSpec, UserError
 
-TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}  # TFDS has a word of its own
-SOURCE_WORDS = ("auto", "download", "generate", "stand-in")  # everything else that `source=` may be is a path
+TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}  # TFDS's names of the splits
+SOURCE_WORDS = ("auto", "download", "generate", "stand-in")  # any other value of `source=` is a path
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What the user asks for.
+    """A user's request for the data of a task.
 
     Attributes:
-        spec: the task.
+        spec: facts about the task.
         settings: the task's `data` settings.
         source: a word of SOURCE_WORDS, or the path of an archive or a folder.
-        size: full, demo or tiny; names the TFDS configuration.
-        verify: refuse what is not the benchmark's: another hash, other counts.
-        folders: where `auto` looks; the first is where downloads go.
-        scratch: a folder for files that are needed until the store is made; removed then.
-        tick: called with how much is done and of how much (None: unknown), for progress.
+        size: full, short, demo or tiny; also the name of the TFDS configuration.
+        verify: whether a source with another hash or another number of examples than the benchmark's is refused.
+        folders: folders that `auto` searches; downloads go to the first one.
+        scratch: folder for temporary files, which is removed when the store is made.
+        tick: called to show progress, with the amount done and the total amount (None: unknown).
     """
 
     spec: TaskSpec
@@ -49,17 +49,17 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where a task's examples come from, and how they become what is stored.
+    """The source of a task's examples, and how they are encoded for the store.
 
     Attributes:
-        origin: gives `official` (hash verified), `unverified`, `generated`, `stand-in`, or `own` (a user's file),
-            when all examples were read.
-        facts: what the manifest says of the source; read when all examples have been.
-        make_builder: from the TFDS folder to the builder.
-        encode: from one TFDS record to what is stored of its N sequences, and the label.
-        dtype: of what is stored.
-        first_id: what must be added to it for ids.
-        counts: examples per split, in the order of the store.
+        origin: returns `official` (hash verified), `unverified`, `generated`, `stand-in`, or `own` (a user's file); it
+            is called after all examples were read.
+        facts: facts about the source for the manifest; they are complete after all examples were read.
+        make_builder: makes the TFDS builder from the folder for TFDS datasets.
+        encode: converts a TFDS record to the numbers to store of its N sequences, and the label.
+        dtype: type of the stored numbers.
+        first_id: number to add to a stored number to get the token id.
+        counts: number of examples of each split, in the order of the store.
     """
 
     origin: Callable[[], str]
@@ -74,17 +74,17 @@ class Source:
 def locate(
     request: Request, names: tuple[str, ...], *, archive: Archive | None, size_hint: str, generates: bool
 ) -> Path | None:
-    """The archive or folder to read, downloaded if need be; None: generate, or write a stand-in.
+    """Find the archive or folder to read, or download it; None: the data is to be generated, or a stand-in written.
 
     Args:
-        request: what the user asks for.
-        names: files and folders that hold this dataset, best first.
-        archive: what can be downloaded.
-        size_hint: for the error: how large the file is that the user must bring.
+        request: the user's request.
+        names: names of files and folders with this dataset, the best first.
+        archive: the archive that can be downloaded; None: there is none.
+        size_hint: size of the file that the user has to provide, for the error.
         generates: whether this task has a generator.
 
     Raises:
-        UserError: when nothing is there, or the word in `source=` does not fit the task.
+        UserError: when nothing is found, or the word in `source=` does not fit the task.
     """
     word, places = request.source, ", ".join(map(str, request.folders))
     if word == "auto":
@@ -119,20 +119,28 @@ def locate(
 
 
 def _whole(path: Path, said: str) -> Path:
-    """A folder, or a file that can be read to its end."""
+    """Return `path` if it is a folder or a readable regular file."""
     return path if path.is_dir() else regular_file(path, said)
 
 
 def judge(
     request: Request, path: Path, official: tuple[Archive, ...], counts: dict[str, int], benchmark: dict[str, int]
 ) -> tuple[str, dict[str, object]]:
-    """Origin of an archive or folder, and what the manifest says of it.
+    """Decide the origin of an archive or folder, and collect facts about it for the manifest.
 
-    `official`: the hash is that of a published archive. `unverified`: it is not, or none is published, or a folder was
-    read, but the counts are the benchmark's. `stand-in`: other counts, so that this cannot be the benchmark's data.
+    `official`: the hash is that of a published archive. `unverified`: the number of examples is the benchmark's, but
+    the hash is another one, or none is published, or a folder was read. `stand-in`: the number of examples is another
+    one, so this cannot be the benchmark's data.
+
+    Args:
+        request: the user's request.
+        path: the archive or folder.
+        official: the published archives.
+        counts: number of examples in each split.
+        benchmark: the benchmark's number of examples in each split.
 
     Raises:
-        UserError: for another hash or other counts, while `verify` is on.
+        UserError: for another hash or another number of examples, if `verify` is True.
     """
     remedy = "is it truncated, or another file? To take it as it is: verify=false"
     facts: dict[str, object] = {"path": str(path.resolve())}
@@ -159,5 +167,5 @@ def judge(
 
 
 def spread(count: int, chosen: int) -> list[int]:
-    """Numbers of `chosen` of `count` examples, evenly spread; all of them when there are no more."""
+    """Choose `chosen` of `count` examples, evenly spread, or all of them if there are no more; return their numbers."""
     return [i * count // chosen for i in range(chosen)] if chosen < count else list(range(count))

@@ -1,4 +1,4 @@
-"""Folders of work in progress: gone at the end, and after a kill removed by the next `lra prepare`."""
+"""Temporary folders of a preparation: removed at its end, or after a kill by the next `lra prepare`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from lra.data.writer import replaced_folder, store_lock, unfinished_folder
 
 
 def tfds_folder(store: Path) -> Path:
-    """Where TFDS datasets lie, beside the stores."""
+    """Return the folder of TFDS datasets, which is beside the stores."""
     return store.parents[2] / "tfds"
 
 
 @contextlib.contextmanager
 def unfinished_dataset(store: Path) -> Iterator[Path]:
-    """A folder to make the TFDS dataset of a store in, removed at the end; call it under the store's lock."""
+    """Make a temporary folder for the TFDS dataset of a store; the caller holds the store's lock."""
     folder = _dataset_folder(store)
-    shutil.rmtree(folder, ignore_errors=True)  # left by a killed process
+    shutil.rmtree(folder, ignore_errors=True)  # a killed process may have left it
     folder.mkdir(parents=True)
     try:
         yield folder
@@ -31,14 +31,14 @@ def unfinished_dataset(store: Path) -> Iterator[Path]:
 
 
 def put_in_place(ready: Path, place: Path) -> None:
-    """Move a finished folder to its place, instead of what is there."""
+    """Move a finished folder to its place, and replace an existing folder."""
     place.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(place, ignore_errors=True)
     os.replace(ready, place)
 
 
 def remove_leftovers(store: Path) -> None:
-    """Remove what killed processes have left of a store and its dataset, unless another process is making them."""
+    """Remove the temporary folders that killed processes have left, unless another process is making the store."""
     folders = (_dataset_folder(store), unfinished_folder(store), replaced_folder(store))
     left = [folder for folder in folders if folder.exists() and os.access(folder.parent, os.W_OK)]
     if left:

@@ -1,12 +1,12 @@
-"""`lra` and `python -m lra`: the process's entry; Ctrl-C ends it without a traceback, from the first import on."""
+"""Entry point of `lra` and `python -m lra`; Ctrl-C ends the process without a traceback, even during imports."""
 
 import signal
 import sys
 
-if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where a shell has made it deaf
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the command listens itself: no traceback from an import
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else the shell has told the process to ignore it
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback from an import; the command sets its own handler later
 
 from lra.cli import main
 
-if __name__ == "__main__":  # not in the worker processes of a generator
+if __name__ == "__main__":  # the worker processes of a data generator import this file, and must not run a command
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""The switchboard: from a Hydra configuration to plain typed objects."""
+"""Build plain typed objects from a Hydra configuration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lra.config import method_name, mixer_group, mixer_settings, mixes_by_attent
 from lra.results.schema import own_model
 from lra.types import TaskSpec, UserError
 
-if TYPE_CHECKING:  # imported where they are used: `lra prepare` and `lra doctor` answer at once without them
+if TYPE_CHECKING:  # slow imports, made only where they are used: `lra prepare` and `lra doctor` start fast
     from pytorch_lightning.loggers.logger import Logger
     from torch import nn
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:  # imported where they are used: `lra prepare` and `lra doctor
 
 
 def build_spec(cfg: DictConfig) -> TaskSpec:
-    """The task's spec."""
+    """Build the specification of the task."""
     spec: TaskSpec = instantiate(cfg.task.spec)
     return spec
 
 
 def build_mixers(cfg: DictConfig) -> MakeMixers:
-    """What makes the layers' mixers: self-attention around the attention's backend, or `mixer=NAME`."""
+    """Build the function that makes the mixer of each layer: self-attention with its backend, or `mixer=NAME`."""
     from lra.model.mixer import mixer_layers
     from lra.model.self_attention import attention_layers
 
@@ -43,13 +43,13 @@ def build_mixers(cfg: DictConfig) -> MakeMixers:
 
 
 def build_codec(cfg: DictConfig) -> Codec:
-    """How the task's sequences are looked at."""
+    """Build the codec of the task, which shows its token sequences in readable form."""
     codec: Codec = instantiate(_part_of_task(cfg, "codec"))
     return codec
 
 
 def build_source(cfg: DictConfig) -> Any:
-    """What opens the source of the task's data, see `data_prep.source`."""
+    """Build the function that opens the source of the task's data, see `data_prep.source`."""
     return instantiate(_part_of_task(cfg, "open_source"))
 
 
@@ -60,20 +60,20 @@ def _part_of_task(cfg: DictConfig, key: str) -> Any:
 
 
 def build_method(cfg: DictConfig) -> Any:
-    """What makes one backend, or one mixer, from the encoder's dims."""
+    """Build the function that makes one attention backend, or one mixer, from the encoder's dimensions."""
     return _instantiate_named(mixer_settings(cfg))
 
 
 def build_twin(name: str) -> Any:
-    """The function of a dotted name."""
+    """Find the reference function that `twin=` gives by its dotted name."""
     return instantiate({"_target_": name, "_partial_": True})
 
 
 def build_model(cfg: DictConfig) -> nn.Module:
-    """The classifier of the task, the attention or mixer, and the protocol.
+    """Build the classifier for the configuration's task, attention or mixer, and protocol.
 
     Raises:
-        UserError: when a model of the user's own does not take what it is given.
+        UserError: when a model of the user's own does not accept the arguments in the configuration.
     """
     make, spec, make_mixers = _instantiate_named(plain(cfg.model)), build_spec(cfg), build_mixers(cfg)
     try:
@@ -89,14 +89,15 @@ def build_model(cfg: DictConfig) -> nn.Module:
 
 
 def _instantiate_named(settings: dict[str, Any]) -> Any:
-    """What a group's settings describe; its name is for people, its parameter groups are for the optimizer."""
+    """Instantiate a config group without `name`, which is for people, and the optimizer's `parameter_groups`."""
     return instantiate({key: value for key, value in settings.items() if key not in ("name", "parameter_groups")})
 
 
 def _parameter_groups(cfg: DictConfig) -> dict[str, dict[str, Any]]:
-    """The optimizer's groups by their full names; the mixer's stand before the recipe's, so they take what they match.
+    """Collect the optimizer's parameter groups by their full keys.
 
-    Runs that were trained before there was `recipe.parameter_groups` have none.
+    The mixer's groups come before the recipe's, and the first group that matches a parameter takes it. The stored
+    configuration of an older run may have no parameter groups.
     """
     owners = {mixer_group(cfg): mixer_settings(cfg), "recipe": plain(cfg.recipe)}
     return {
@@ -107,12 +108,12 @@ def _parameter_groups(cfg: DictConfig) -> dict[str, dict[str, Any]]:
 
 
 def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
-    """The classifier with its optimizer and schedule, compiled if the configuration says so."""
+    """Build the classifier with its optimizer and schedule, compiled if the configuration says so."""
     from lra.training.module import ClassifierModule
     from lra.training.optimizer import group_parameters
 
     model = build_model(cfg)
-    if cfg.get("compile"):  # runs that were trained before there was this setting have none
+    if cfg.get("compile"):  # the stored configuration of an older run does not have this key
         model.compile(fullgraph=True)
     groups = _parameter_groups(cfg)
     make_optimizer = instantiate(cfg.recipe.optimizer)
@@ -126,7 +127,7 @@ def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
 
 
 def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
-    """The task's data, in batches that accumulation has split.
+    """Build the task's data module; gradient accumulation makes its batches smaller.
 
     Raises:
         UserError: when the batch cannot be split evenly over the devices and the parts to accumulate.
@@ -150,7 +151,7 @@ def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
         store_dir=store_dir(cfg),
         mask_zero=cfg.task.mask_zero,
         dev_split=cfg.task.dev_split,
-        text_length=cfg.task.get("longest"),  # Text alone; runs of before have none
+        text_length=cfg.task.get("longest"),  # only Text has it; the stored configuration of an older run does not
         test_last_batch=cfg.protocol.test_last_batch,
         batch_size=cfg.recipe.batch_size // parts,
         num_train_batches=cfg.recipe.steps * parts,
@@ -159,10 +160,10 @@ def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
 
 
 def build_machine(cfg: DictConfig) -> Machine:
-    """Where and how the run computes.
+    """Build the description of the hardware and precision that the run uses.
 
     Raises:
-        UserError: when this machine cannot.
+        UserError: when this machine does not have what the configuration asks for.
     """
     from lra.training.run import Machine
 
@@ -176,7 +177,7 @@ def build_machine(cfg: DictConfig) -> Machine:
 
 
 def device_name(cfg: DictConfig) -> str:
-    """The device for the record: the GPU's name, or `cpu` with its threads."""
+    """Name the device for the record: the GPU's name, or `cpu` with its number of threads."""
     import torch
 
     if cfg.trainer.accelerator == "gpu":
@@ -187,7 +188,7 @@ def device_name(cfg: DictConfig) -> str:
 
 
 def build_loggers(cfg: DictConfig, folder: Path, curves: Logger) -> list[Logger]:
-    """The curve file, and W&B unless `logger=csv`."""
+    """List the run's loggers: the curve file, and W&B unless `logger=csv`."""
     if cfg.logger.wandb is None:
         return [curves]
     from lra.training.loggers import start_wandb, wandb_logger

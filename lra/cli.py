@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 VERBS = {
-    "prepare": "make a task's data: download or generate, pack, check",
-    "train": "train one attention on one task, test it, record the result; -m for several",
+    "prepare": "make a task's data: download or generate it, pack it, check it",
+    "train": "train one attention on one task, test it, record the result; -m for several runs",
     "evaluate": "test a run's best checkpoint again",
-    "table": "the paper's table: plan it, run what is missing, show it beside the published numbers",
-    "compare": "attentions side by side on a task, with intervals and a picture",
-    "sweep": "a curve against the number of landmarks: lra sweep landmarks",
-    "report": "everything about a run group in one HTML file",
+    "table": "the paper's table: plan it, run the missing cells, show it beside the published numbers",
+    "compare": "attentions side by side on a task, with confidence intervals and a figure",
+    "sweep": "accuracy, time and memory against the number of landmarks: lra sweep landmarks",
+    "report": "write all results of a run group into one HTML file",
     "publish": "append records to a file that is kept with the code",
-    "import": "bring runs of another machine into this one's folder",
-    "show": "look at a model or at data: lra show model, lra show data",
+    "import": "copy runs of another machine into this machine's folder of runs",
+    "show": "look at a model, data or the protocols: lra show model, lra show data, lra show protocol",
     "check": "test the contract of an attention or a mixer, such as one of your own",
-    "bench": "say where the time of a training step goes: lra bench step",
-    "doctor": "say what is installed, where things lie, and what is missing",
+    "bench": "measure where the time of a training step goes: lra bench step",
+    "doctor": "show what is installed, which folders are used, and what is missing",
 }
-MODULES = {"import": "import_runs"}  # a keyword is no name for a module
+MODULES = {"import": "import_runs"}  # a module cannot be named like a Python keyword
 HELP = ("-h", "--help", "help")
 
 
 def usage() -> str:
-    """The text of `lra --help`."""
+    """Build the text of `lra --help`."""
     lines = [f"  {verb:<10}{what}" for verb, what in VERBS.items()]
     return "\n".join(
         [
@@ -56,9 +56,9 @@ def usage() -> str:
 
 @hears_signals(lambda line: _fail(line))
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one verb; returns the exit code.
+    """Run one verb and return the exit code.
 
-    Without `argv` it is the process's own command line: the streams of the process are then its own too.
+    Without `argv` the command line of this process is used, and its standard output and error are guarded.
     """
     if argv is None:
         guard_streams()
@@ -86,7 +86,7 @@ def _command(words: list[str]) -> int:
 
 
 def _run(command: ModuleType, verb: str, words: list[str]) -> int:
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then lets errors through, and one place below words them
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises errors instead of printing them; `explain` words them
     import hydra
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
@@ -113,18 +113,18 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
             with ends_in_order():
                 command.main(words)
             return 0
-        flags = [word for word in words if word in ("-m", "--multirun")]  # Hydra wants them in front
+        flags = [word for word in words if word in ("-m", "--multirun")]  # Hydra takes them only in front of settings
         settings = [word for word in words if word not in flags]
-        if hasattr(command, "overrides"):  # a verb with words of its own, as `lra show model`
+        if hasattr(command, "overrides"):  # a verb whose first word is no setting, as in `lra show model`
             settings = command.overrides(settings)
-        if not any(word.startswith("-") for word in settings):  # Hydra's own flags take values of their own
+        if not any(word.startswith("-") for word in settings):  # the word after a Hydra flag may be the flag's value
             settings = check(verb, settings, sweep=bool(flags))
         check_mixer(settings)
         settings = _flags_first(settings)
         sys.argv = [f"lra {verb}", *flags, *settings]
         hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(run)()
     except (Exception, _FailedError) as error:
-        check_stopped()  # what a stop breaks, such as a process that this one waits for, is no error
+        check_stopped()  # an error that a signal has caused, such as a child that ended, is not reported as one
         if os.environ.get("LRA_DEBUG"):
             raise
         cause = error.error if isinstance(error, _FailedError) else error
@@ -133,7 +133,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
 
 
 def _flags_first(words: list[str]) -> list[str]:
-    """Hydra's own flags and their values, then the settings, which it takes in one piece alone."""
+    """Put Hydra's flags and their values before the settings: Hydra accepts settings only side by side."""
     flags: list[str] = []
     settings: list[str] = []
     for word, before in zip(words, ["", *words], strict=False):
@@ -143,12 +143,12 @@ def _flags_first(words: list[str]) -> list[str]:
 
 
 def _with_home(word: str) -> str:
-    """`source=~/x` with the home folder written out, as bash does before a command sees it, and other shells do not."""
+    """Replace `~` in `source=~/x` by the home folder: bash does it before the command starts, other shells do not."""
     return re.sub(r"^([\w.+]+=)~(?=/|$)", lambda match: match[1] + os.path.expanduser("~"), word)
 
 
 class _FailedError(BaseException):
-    """Carries an error of a command past Hydra, which would print its own words about it."""
+    """Carries an error of a command past Hydra, which would otherwise print it in its own words."""
 
     def __init__(self, error: Exception):
         self.error = error

@@ -1,4 +1,4 @@
-"""Configurations: composing them, which settings change a result, the hash of those, and the run's folder."""
+"""Compose configurations; know which settings change a result, their hash, and the folder of a run."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from lra.results.schema import own_model
 from lra.results.settings import hash_of
 from lra.run_files import run_folder
 
-# What moves a number of the result. Everything else (folders, loggers, the seed) may change within one run's settings.
-SETTINGS = ("task", "protocol", "model", "recipe", "size")  # and the attention, or the mixer in its place
+# Config groups that can change a number of the result. All others (folders, loggers), and the seed, are not hashed.
+SETTINGS = ("task", "protocol", "model", "recipe", "size")  # `settings` adds the attention, or the mixer
 TRAINER_SETTINGS = ("accelerator", "precision", "accumulate_grad_batches")
-LOOKS_OF_TASK = ("sizes", "codec", "open_source")  # other data is another hash of the data, in the record
-ATTENTION = "attention"  # the mixer whose knobs are those of `attention=NAME`
+LOOKS_OF_TASK = ("sizes", "codec", "open_source")  # not hashed: the record has the hash of the data itself
+ATTENTION = "attention"  # the mixer that is configured by `attention=NAME`
 
 for _name, _folder in (("data_dir", data_dir), ("runs_dir", runs_dir)):
     OmegaConf.register_new_resolver(f"lra.{_name}", lambda folder=_folder: str(folder()), replace=True)
 
 
 def recipe_name(task: str, size: str) -> str:
-    """The recipe that comes with a task: `conf/recipe/TASK_SIZE.yaml`, else `TASK.yaml`, else `default.yaml`."""
+    """Name the recipe of a task: `conf/recipe/TASK_SIZE.yaml`, else `TASK.yaml`, else `default.yaml`."""
     there = conf_names("recipe")
     return next(name for name in (f"{task}_{size}", task, "default") if name in there)
 
@@ -41,17 +41,17 @@ OmegaConf.register_new_resolver("lra.recipe", recipe_name, replace=True)
 
 
 class OwnFolders(SearchPathPlugin):
-    """Hydra looks through the user's conf folders too, after ours, whoever composes."""
+    """Hydra plugin that adds the user's conf folders to the search path, after the project's own."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        """Append them."""
+        """Append the user's conf folders."""
         for folder in conf_dirs():
             if folder != conf_dir():
                 search_path.append("lra", f"file://{folder}")
 
 
 def look_through_own_folders() -> None:
-    """Tell Hydra of them; in a launcher's job it has forgotten its plugins but those that it finds by itself."""
+    """Register the plugin; a job of a Hydra launcher must do so again, because it starts without our plugin."""
     Plugins.instance().register(OwnFolders)
 
 
@@ -59,15 +59,15 @@ look_through_own_folders()
 
 
 def load_config(name: str, overrides: Sequence[str] = (), *, with_hydra: bool = False) -> DictConfig:
-    """The configuration that `lra NAME OVERRIDES` would use; with Hydra's own part if asked for."""
+    """Compose the configuration that `lra NAME OVERRIDES` would use, with the `hydra` node if `with_hydra`."""
     return _compose(name, tuple(overrides), with_hydra, tuple(conf_dirs())).copy()
 
 
 @functools.cache
 def _compose(name: str, overrides: tuple[str, ...], with_hydra: bool, _folders: tuple[Path, ...]) -> DictConfig:
-    """Compose once what a command asks for again and again: it takes 0.1 s, a copy 3 ms.
+    """Compose a configuration and cache it: composing takes 0.1 s, a copy 3 ms.
 
-    Hydra composes for one program at a time: inside a running command, its state is set aside and brought back.
+    Hydra keeps one global state. Inside a running command, that state is saved before and restored after.
     """
     look_through_own_folders()
     running = GlobalHydra.instance().hydra
@@ -80,53 +80,56 @@ def _compose(name: str, overrides: tuple[str, ...], with_hydra: bool, _folders: 
 
 
 def method_name(cfg: DictConfig) -> str:
-    """What mixes the sequence, which a row of a table is called after: the attention, another mixer, or a whole model.
+    """Name the method that a table row is called after: the attention, another mixer, or a whole model.
 
-    A model that is not the shared encoder stands for itself, under the `name` in its file or that of its class.
+    A model of the user's own, in place of the shared encoder, has the `name` in its file or that of its class.
     """
     name: str = cfg[mixer_group(cfg)].name
     return own_model(cfg.model) or name
 
 
 def mixes_by_attention(cfg: DictConfig) -> bool:
-    """Whether the mixer is self-attention, so that `attention=` counts; runs of before had no other."""
+    """Tell whether the mixer is self-attention; the stored configuration of an older run has no `mixer`."""
     return "mixer" not in cfg or cfg.mixer.name == ATTENTION
 
 
 def mixer_group(cfg: DictConfig) -> str:
-    """The group that the mixer's knobs are in: `attention`, or `mixer`."""
+    """Name the config group with the mixer's knobs: `attention`, or `mixer`."""
     return ATTENTION if mixes_by_attention(cfg) else "mixer"
 
 
 def mixer_settings(cfg: DictConfig) -> dict[str, Any]:
-    """Name and knobs of the attention, or of the mixer that stands in its place; interpolations resolved."""
+    """Return name and knobs of the attention, or of the mixer in its place; interpolations are resolved."""
     return plain(cfg[mixer_group(cfg)])
 
 
 def plain(cfg: DictConfig) -> dict[str, Any]:
-    """A configuration node as plain containers, interpolations resolved."""
+    """Convert a configuration node to plain containers; interpolations are resolved."""
     container = OmegaConf.to_container(cfg, resolve=True)
     assert isinstance(container, dict)
     return {str(key): value for key, value in container.items()}
 
 
 def settings(cfg: DictConfig) -> dict[str, Any]:
-    """The settings that change a result, without the seed. The record holds them; their hash names the run's folder."""
+    """Collect the settings that change a result, except the seed; the record holds them, their hash is in the folder.
+
+    A setting that was added later is left out at the value that all earlier runs had, so that their hashes stay.
+    """
     chosen = {mixer_group(cfg): mixer_settings(cfg)} | {group: plain(cfg[group]) for group in SETTINGS}
     for key in LOOKS_OF_TASK:
         chosen["task"].pop(key, None)
-    if chosen["model"].get("packed") == "auto":  # as before there was this setting; else other roundings, other draws
+    if chosen["model"].get("packed") == "auto":  # as in all earlier runs; other values change rounding and random draws
         del chosen["model"]["packed"]
     trainer = {key: cfg.trainer[key] for key in TRAINER_SETTINGS}
     if cfg.trainer.devices > 1:
         trainer["devices"] = cfg.trainer.devices
-    if cfg.get("compile"):  # other roundings, other draws of dropout
+    if cfg.get("compile"):  # changes rounding and the random draws of dropout
         trainer["compile"] = True
     return {**chosen, "trainer": trainer}
 
 
 def config_hash(cfg: DictConfig) -> str:
-    """Hash of the settings, eight hex digits: equal for two runs exactly if their settings are."""
+    """Hash the settings to eight hex digits; two runs have the same hash if their settings are the same."""
     return hash_of(settings(cfg))
 
 
@@ -136,7 +139,7 @@ def store_dir(cfg: DictConfig) -> Path:
 
 
 def run_dir(cfg: DictConfig) -> Path:
-    """The run's folder: a function of the settings, so the same command finds what it had begun."""
+    """Return the run's folder, which depends on the settings alone: the same command finds the run that it began."""
     return run_folder(
         Path(cfg.paths.runs),
         checked_name(cfg.run_group, "run_group=", example="mine", nested=True),

@@ -1,4 +1,4 @@
-"""Files: written atomically, so that a kill or a power cut leaves the old one or the new one; read only if regular."""
+"""Write files atomically: a kill or a power cut leaves the old or the new file. Check that a file is regular."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SPECIAL = ((stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"), (stat.S_ISCHR, "d
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a path beside `path` to write to; it takes `path`'s place at the end of the block, and goes at an error."""
+    """Yield a temporary path beside `path`, which replaces `path` after the block, or is deleted after an error."""
     unfinished = path.with_name(f"{path.name}.unfinished")
     try:
         yield unfinished
@@ -28,34 +28,34 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def replace_bytes(path: Path, content: bytes | memoryview) -> None:
-    """Write a file in one step."""
+    """Replace a file's content atomically."""
     with replacing(path) as unfinished:
         unfinished.write_bytes(content)
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a text file in UTF-8 in one step; line ends stay as they are."""
+    """Replace a text file's content atomically, in UTF-8; line ends stay as they are."""
     replace_bytes(path, text.encode())
 
 
 def to_disk(path: Path) -> None:
-    """Wait until the content of a written file is on the disk: a rename before that could survive a power cut alone."""
+    """Wait until a written file is on the disk: else a power cut could keep a later rename but lose the content."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
 
 
 def sha256(path: Path) -> str:
-    """Hex digest of a file, read in pieces."""
+    """Compute the hex SHA-256 digest of a file of any size."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def regular_file(path: Path, said: str | None = None) -> Path:
-    """The path, when what is there can be read to an end; reading a pipe or a device may never end.
+    """Return `path` if it is a readable regular file; reading a pipe or a device may never end.
 
     Args:
-        path: a file that is there.
-        said: how the user named it; else the path.
+        path: an existing path.
+        said: how the user named the file, for the error; None: the path.
 
     Raises:
         UserError: for a folder, a pipe, a socket or a device, and for a file that cannot be read.

@@ -1,24 +1,24 @@
-"""Names that become files and folders: a word, never a way to another place of the disk."""
+"""Check names that become files and folders: they must not lead to another place on the disk."""
 
 from __future__ import annotations
 
 from lra.types import UserError
 
-MOST_NAME_BYTES = 200  # of a name; file systems take 255, endings and those of locks come on top
+MOST_NAME_BYTES = 200  # file systems take 255, and endings such as those of lock files are added to a name
 
 
 def checked_name(name: object, said: str, *, example: str, nested: bool = False) -> str:
-    """The name as text, if a file or a folder may be called so.
+    """Return the name as text, if it can be the name of a file or a folder.
 
     Args:
-        name: what was typed, or what a record or a stored configuration says.
-        said: what stands before it where it was said, such as `run_group=`.
-        example: a right one.
-        nested: whether it may be a folder in a folder, such as `mine/first`.
+        name: the name, from the user, a record or a stored configuration.
+        said: the text before the name in the error, such as `run_group=`.
+        example: a correct name, for the error.
+        nested: whether the name may have a parent folder, such as `mine/first`.
 
     Raises:
-        UserError: for an empty or very long name, a hidden one, one that leads elsewhere, and signs that are not
-            printable.
+        UserError: for an empty or very long name, a hidden one, one that leads to another folder, and one with
+            characters that are not printable.
     """
     text = str(name)
     parts = text.split("/") if nested else [text]

@@ -1,4 +1,4 @@
-"""Where things lie on this machine: configurations, prepared data, runs."""
+"""Folders on this machine: configurations, prepared data, source archives, runs."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from pathlib import Path
 
 from lra.types import UserError
 
-CONF_VARIABLE = "LRA_CONF_PATH"  # folders like `conf/`, of the user's own
-CONF_ENTRY_POINT = "lra.conf"  # of an installed package: `package`, or `package:folder`
+CONF_VARIABLE = "LRA_CONF_PATH"  # the user's own folders in the form of `conf/`
+CONF_ENTRY_POINT = "lra.conf"  # an installed package names its conf folder by it: `package`, or `package:folder`
 
 
 def conf_dir() -> Path:
-    """Folder of the Hydra tree: inside the package when installed from a wheel, else beside it."""
+    """Folder of the project's Hydra configuration: inside the package if installed from a wheel, else beside it."""
     package = Path(__file__).resolve().parent
     inside = package / "conf"
     return inside if inside.is_dir() else package.parent / "conf"
 
 
 def conf_dirs() -> list[Path]:
-    """Every folder of configurations: ours, those of `$LRA_CONF_PATH`, those of installed packages.
+    """All configuration folders: the project's, those in `$LRA_CONF_PATH`, and those of installed packages.
 
     Raises:
-        UserError: for a folder that is not there or holds no groups, and for a file that two folders have.
+        UserError: for a folder that does not exist or has no config group, and for a file that two folders have.
     """
     return list(_conf_dirs(os.environ.get(CONF_VARIABLE, ""), os.getcwd()))
 
 
 def conf_names(group: str) -> list[str]:
-    """The choices of a group, as in `attention=NAME`: its YAML files in all folders, but what others build on."""
+    """Names of a config group's choices, as in `attention=NAME`: its YAML files in all folders, without `base`."""
     files = (path for folder in conf_dirs() for path in (folder / group).glob("*.yaml"))
     return sorted({path.stem for path in files} - {"base"})
 
 
 @functools.cache
 def _conf_dirs(variable: str, _here: str) -> tuple[Path, ...]:
-    """Looked up once for each value of the variable and current folder; installed packages stay what they are."""
+    """Find and check the folders, once for each value of the variable and each current folder."""
     ours = conf_dir()
     said = {
         Path(folder).expanduser().resolve(): f"{CONF_VARIABLE}={folder}"
@@ -76,7 +76,7 @@ def _folder_of(entry: EntryPoint) -> Path:
 
 
 def _check_names(folder: Path, other: Path) -> None:
-    """Refuse a file that the other folder has under the same name: which of the two is meant could not be seen."""
+    """Refuse a file that the other folder has under the same name: an override could mean either."""
     for path in sorted(folder.glob("*.yaml")) + sorted(folder.glob("*/*.yaml")):
         name = path.relative_to(folder)
         if (other / name).exists():
@@ -93,8 +93,11 @@ def data_dir() -> Path:
 
 
 def source_dirs() -> list[Path]:
-    """Folders where public archives are looked for: `sources` in the data folder, where downloads go, then each of
-    `$LRA_SOURCE_DIR` (several with `:` between them)."""
+    """Folders that are searched for public archives.
+
+    The first is `sources` in the data folder, where downloads go; then come those in `$LRA_SOURCE_DIR`, separated by
+    `:`.
+    """
     chosen = os.environ.get("LRA_SOURCE_DIR", "").split(os.pathsep)
     return [data_dir() / "sources", *(Path(folder).expanduser().resolve() for folder in chosen if folder)]
 

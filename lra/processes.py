@@ -1,4 +1,4 @@
-"""Processes that this one starts: they end with it, however it ends, and what went wrong in them is known here."""
+"""Child processes that end when this process ends, for whatever reason, and that report why they failed."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from types import TracebackType
 from lra.signals import check_stopped
 
 PR_SET_PDEATHSIG = 1
-STATUS = Path("/proc/self/status")  # of Linux
-STOP_SECONDS = 60.0  # that a child gets to end in order
+STATUS = Path("/proc/self/status")  # exists on Linux only
+STOP_SECONDS = 60.0  # time that a child has after SIGTERM before it is killed
 LOOK_SECONDS = 0.1
-_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None  # loaded here: between fork and exec nothing may be
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None  # a library must not be loaded between fork and exec
 
 
 def peak_resident_bytes() -> int:
-    """Most memory that this process has held, since its program began.
+    """Largest resident memory of this process since its program started, in bytes.
 
-    The count of `getrusage` goes on across the start of a program: a child would begin with its parent's memory.
+    On Linux, `getrusage` would include the memory of the parent, because its count survives `exec`.
     """
     if STATUS.exists():
         line = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM:"))
@@ -37,9 +37,9 @@ def peak_resident_bytes() -> int:
 
 
 def end_with(parent: int) -> None:
-    """Ask for SIGKILL when `parent`, the process that has started this one, ends; on Linux.
+    """Make the kernel kill this process when its parent, with process id `parent`, ends; Linux only.
 
-    The kernel says nothing of a parent that had ended before, so this looks whether it is still there.
+    The kernel does not report a parent that has ended already, so this is checked too.
     """
     if _LIBC is not None:
         _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -48,24 +48,24 @@ def end_with(parent: int) -> None:
 
 
 def end_with_pool() -> None:
-    """End with the process whose pool of workers this one is in, if it is in one; joblib's go on working otherwise."""
+    """Make a process of a multiprocessing pool end with the pool's owner: joblib's workers would go on otherwise."""
     parent = multiprocessing.parent_process()
     if parent is not None and parent.pid is not None:
         end_with(parent.pid)
 
 
 class Child:
-    """A process that ends with this one; as a context, it has ended when the block is left.
+    """A child process that ends with this process; leaving its `with` block stops it.
 
     Args:
-        command: the program and its words.
-        env: variables beside those of this process.
-        echo: whether its stderr is passed on to this one's; it is kept in either case.
-        keep_output: whether its stdout is kept for `output`, instead of being this one's.
-        patience_seconds: what it gets to end in order.
+        command: the program and its arguments.
+        env: environment variables that are added to those of this process.
+        echo: whether the child's stderr is also written to this process's; it is kept for `error` in either case.
+        keep_output: whether the child's stdout is kept in `output`, instead of going to this process's stdout.
+        patience_seconds: time that the child has after SIGTERM before it is killed.
 
     Attributes:
-        output: the lines that it wrote to stdout, when it has ended.
+        output: the lines of the child's stdout, complete once it has ended.
     """
 
     def __init__(
@@ -117,11 +117,15 @@ class Child:
 
     @property
     def code(self) -> int | None:
-        """Its exit code; None while it runs."""
+        """The child's exit code; None while it runs."""
         return self._process.poll()
 
     def wait(self, seconds: float = float("inf")) -> int | None:
-        """Wait for its end, at most so long; returns the exit code, None when it still runs."""
+        """Wait until the child ends, or for `seconds`; return the exit code, or None if it still runs.
+
+        Raises:
+            Stopped: when this process gets a signal meanwhile.
+        """
         end = time.monotonic() + seconds
         while not self.join(LOOK_SECONDS):
             check_stopped()
@@ -130,11 +134,11 @@ class Child:
         return self.code
 
     def send(self, number: int) -> None:
-        """Send it a signal, if it runs."""
+        """Send the child the signal `number`, if it runs."""
         self._process.send_signal(number)
 
     def join(self, seconds: float) -> bool:
-        """Wait at most so long, whatever happens to this process meanwhile; returns whether it has ended."""
+        """Wait until the child ends, or for `seconds`, without heeding signals; return whether it has ended."""
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -144,7 +148,7 @@ class Child:
         return True
 
     def error(self) -> str:
-        """The line that says why it ended as it did: what killed it, its own `lra:` line, or the last one it wrote."""
+        """Word why the child ended: the signal that killed it, else its `lra:` line, else its last line on stderr."""
         code = self.code
         if code is not None and code < 0:
             name = signal.Signals(-code).name
@@ -154,10 +158,10 @@ class Child:
 
 
 def wait_any(children: Sequence[Child]) -> tuple[Child, int]:
-    """Wait for the first of several to end; returns it and its exit code.
+    """Wait until one of several children ends; return this child and its exit code.
 
     Raises:
-        Stopped: when a signal has come.
+        Stopped: when this process gets a signal meanwhile.
     """
     while True:
         for child in children:
@@ -169,10 +173,10 @@ def wait_any(children: Sequence[Child]) -> tuple[Child, int]:
 
 
 def stop(children: Iterable[Child]) -> None:
-    """End those that still run: all are asked at once, and killed when their patience is over."""
+    """Stop the children that still run: send SIGTERM to all, wait, then kill those that have not ended."""
     running = [child for child in children if child.code is None]
     for child in running:
-        child.send(signal.SIGTERM)  # not SIGINT: a Python that only just starts would show a traceback
+        child.send(signal.SIGTERM)  # not SIGINT, for which a Python that is just starting would print a traceback
     begun = time.monotonic()
     for child in running:
         if not child.join(max(begun + child.patience_seconds - time.monotonic(), 0)):

@@ -1,18 +1,18 @@
-"""A run's folder: where it lies, and what its files are called."""
+"""A run's folder: its path, and the names of its files."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-RESULT = "result.json"  # the record: there once the run has finished
+RESULT = "result.json"  # the record; exists once the run is finished
 CONFIG = "config.yaml"  # every setting, resolved
 DATA = "data.json"  # hashes of the data that the run began with
-METRICS = "metrics.csv"  # its curves: a row for each logged step
+METRICS = "metrics.csv"  # the curves: a row for each logged step
 CURVE = "curve.png"  # the learning curve drawn from them
 BEST = "best.ckpt"  # the weights with the best dev accuracy, which are tested
-LAST = "last.ckpt"  # everything that a resume needs
-WANDB_ID = "wandb_id"  # under which W&B knows the run
-FAILED = "failed.json"  # why its last try in a sweep ended
+LAST = "last.ckpt"  # the checkpoint to resume from: weights, optimizer, schedule, random state
+WANDB_ID = "wandb_id"  # the run's id in W&B
+FAILED = "failed.json"  # the error of the run's last attempt in a sweep
 
 
 def run_folder(
@@ -27,5 +27,5 @@ def run_folder(
     config_hash: str,
     seed: int,
 ) -> Path:
-    """Where a run lies: `runs/<group>/<task>/<attention>/<settings>/seed<k>`."""
+    """Build the path of a run's folder: `runs/<group>/<task>/<attention>/<settings>/seed<k>`."""
     return runs / group / task / attention / f"{protocol}-{size}-{steps}steps-{config_hash}" / f"seed{seed}"

@@ -1,4 +1,4 @@
-"""Files are checked by a schema when they are read: pydantic's verdict as one line for the user."""
+"""Check the content of a file against a pydantic schema, and word the first error as one line for the user."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from pydantic import Field, TypeAdapter, ValidationError
 from lra.types import UserError
 
 T = TypeVar("T")
-SHOWN = 60  # characters of a wrong value
+SHOWN = 60  # characters of a wrong value that the error shows
 
 Positive = Annotated[int, Field(ge=1, le=10**15)]
 Count = Annotated[int, Field(ge=0, le=10**15)]
 
 
 def checked(adapter: TypeAdapter[T], value: object, place: object, remedy: str) -> T:
-    """The value itself, if it is what `adapter` describes: no type is converted to another.
+    """Return `value` if it matches the schema strictly; no type is converted to another.
 
     Args:
-        adapter: of the schema.
-        value: what was read.
-        place: the file, or where in a file it stands.
-        remedy: what to type.
+        adapter: the schema.
+        value: the content that was read.
+        place: the file, or the place in a file, for the error.
+        remedy: what the user can do, for the error.
 
     Raises:
         UserError: one line with the first wrong field, its value and what it should be.

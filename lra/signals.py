@@ -1,7 +1,7 @@
-"""An end by a signal: Ctrl-C, SIGTERM and SIGHUP each end a command in order, with an exit code of its own.
+"""End a command cleanly after Ctrl-C, SIGTERM or SIGHUP, with the exit code that shells use for the signal.
 
-While a command starts up there is nothing to put in order, and it ends at once. At work, a signal raises `Stopped` in
-the main thread: what is half done is taken back, children end, locks are released.
+A command that is still starting has nothing to clean up, so the process ends at once. Later, a signal raises `Stopped`
+in the main thread: unfinished files are removed, child processes end, locks are released.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import ParamSpec
 P = ParamSpec("P")
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-REPEAT_SECONDS = 5.0  # an earlier second signal is the same Ctrl-C, come by way of the parent too
+REPEAT_SECONDS = 5.0  # a second signal within this time is the same Ctrl-C, which the parent has passed on
 
 
 class Stopped(BaseException):
-    """A signal has asked this process to end.
+    """Raised when a signal has asked this process to end.
 
     Attributes:
-        number: of the signal.
-        kept: what is kept and how to go on, for the user's line.
+        number: the signal's number.
+        kept: what is kept and how to resume, for the line that the user sees.
     """
 
     def __init__(self, number: int, kept: str = ""):
@@ -36,18 +36,18 @@ class Stopped(BaseException):
 
     @property
     def code(self) -> int:
-        """The exit code that shells give for an end by this signal."""
+        """The exit code that shells use for this signal."""
         return 128 + self.number
 
     def __str__(self) -> str:
-        """The user's line."""
+        """The line that the user sees."""
         name = signal.Signals(self.number).name
         how = "interrupted" if self.number == signal.SIGINT else f"stopped by {name}"
         return f"{how}; {self.kept}" if self.kept else how
 
 
 class _Heard:
-    """What this process has heard; one object, since handlers have no other place to keep things."""
+    """The state of the signal handler: the signal, its time, and whether `Stopped` may be raised."""
 
     number: int | None = None
     seconds = 0.0
@@ -57,40 +57,40 @@ class _Heard:
 def _hear(number: int, _: FrameType | None) -> None:
     if _Heard.number is not None:
         if time.monotonic() - _Heard.seconds > REPEAT_SECONDS:
-            os._exit(128 + number)  # the orderly end takes too long for the user
+            os._exit(128 + number)  # the user does not want to wait for the clean-up
         return
     _Heard.number, _Heard.seconds = number, time.monotonic()
     if number == signal.SIGHUP:
         _leave_terminal()
     if not _Heard.in_order:
-        with suppress(OSError):  # nobody may be there to read it
+        with suppress(OSError):  # stderr may have no reader any more
             os.write(2, f"lra: {Stopped(number)}\n".encode())
         os._exit(128 + number)
     raise Stopped(number)
 
 
 def _leave_terminal() -> None:
-    """A terminal that has hung up takes no more words; writing to it would be an error of its own.
+    """Redirect output from a closed terminal to /dev/null, because writing to it would raise another error.
 
-    Nor does it answer that it is a terminal, so every device of characters counts as one.
+    A closed terminal no longer counts as one for `isatty`, so every character device is redirected.
     """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
-        with suppress(OSError):  # closed by the caller
+        with suppress(OSError):  # the shell may have closed the descriptor
             if stat.S_ISCHR(os.fstat(stream).st_mode):
                 os.dup2(nowhere, stream)
     os.close(nowhere)
 
 
 def check_stopped() -> None:
-    """Raise `Stopped` if a signal has come: its exception may have been lost in a library, or become another error."""
+    """Raise `Stopped` if a signal has come: a library may have caught the first `Stopped` or replaced it."""
     if _Heard.number is not None:
         raise Stopped(_Heard.number)
 
 
 @contextmanager
 def ends_in_order() -> Iterator[None]:
-    """Work that a signal ends by an exception, which runs what stands in `finally` and `with`."""
+    """Within this context a signal raises `Stopped`, so that `finally` and `with` blocks clean up."""
     before, _Heard.in_order = _Heard.in_order, True
     try:
         yield
@@ -99,9 +99,9 @@ def ends_in_order() -> Iterator[None]:
 
 
 def hears_signals(say: Callable[[str], object]) -> Callable[[Callable[P, int]], Callable[P, int]]:
-    """Decorate a main function: it answers signals, says the line of `Stopped` by `say`, and returns its exit code.
+    """Decorate a main function so that a signal ends it cleanly with the signal's exit code.
 
-    A signal that is ignored stays ignored: `nohup` and shells' background jobs mean it.
+    `say` prints the line of `Stopped`. A signal that the process ignores stays ignored, as `nohup` asks for.
     """
 
     def decorate(main: Callable[P, int]) -> Callable[P, int]:

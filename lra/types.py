@@ -1,4 +1,4 @@
-"""Types that every module uses: a task's specification, a batch, and the error for a user's mistake.
+"""Types that many modules share: a task's specification, a batch, and the error for a user's mistake.
 
 Letters: B examples, N sequences per example, L positions.
 """
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-BUSY = 75  # exit code of a run that another process is at work on (EX_TEMPFAIL of sysexits.h)
+BUSY = 75  # exit code when another process is at work on the same run (EX_TEMPFAIL in sysexits.h)
 
 
 class UserError(ValueError):
-    """A mistake of the user's: one line with the wrong value, what would be right, and what to type."""
+    """A mistake of the user; the message is one line with the wrong value, a correct one, and what to type."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskSpec:
-    """What a model must know of a task.
+    """The facts about a task that a model is built from.
 
     Attributes:
         name: the task's name, as in `task=NAME`.

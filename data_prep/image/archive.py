@@ -1,4 +1,4 @@
-"""The CIFAR-10 archives, binary or Python, packed or unpacked."""
+"""Read the CIFAR-10 archives, binary or Python version, packed or unpacked."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from data_prep.image.pickled import read_batch
 from lra.types import UserError
 
 BATCH_FILE = re.compile(r"cifar-10-batches-(?:bin|py)/(data_batch_[1-5]|test_batch)(?:\.bin)?")
-RECORD_BYTES = 1 + 3 * 32 * 32  # a label and the planes
-LARGEST_BYTES = 10_000 * (RECORD_BYTES + 32) + (1 << 20)  # a pickle has file names and the like, too
+RECORD_BYTES = 1 + 3 * 32 * 32  # a label and three colour planes
+LARGEST_BYTES = 10_000 * (RECORD_BYTES + 32) + (1 << 20)  # a pickle also has file names and other entries
 Images = tuple[np.ndarray, np.ndarray]  # planes [n, 3, 32, 32], labels [n]
 
 
 def read(path: Path, tick: Tick) -> dict[str, Images]:
-    """Planes and labels of train and test, in the order of the batches.
+    """Read colour planes and labels of train and test, in the order of the batches.
 
     Raises:
-        UserError: for a broken or unsafe archive, a missing batch, an image of another size, a label above 9.
+        UserError: for a broken or unsafe archive, a missing batch, an image of another size, or a label above 9.
     """
     batches: dict[str, Images] = {}
     for match, content in read_files(path, BATCH_FILE, largest_bytes=LARGEST_BYTES, tick=tick):

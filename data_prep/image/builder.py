@@ -1,4 +1,4 @@
-"""CIFAR-10 as a TFDS dataset: the archive's colour planes and the class."""
+"""CIFAR-10 as a TFDS dataset: colour planes and class of each image."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lra.data.image import CLASSES, VERSION
 
 
 class Image(RowsBuilder):
-    """60,000 photographs of ten classes, 10,000 of them for the test."""
+    """60,000 photographs of ten classes, of which 10,000 are for the test."""
 
     VERSION = tfds.core.Version(VERSION)
     DESCRIPTION = "CIFAR-10: photographs of ten classes, 32 × 32 pixels in red, green and blue."
@@ -21,7 +21,7 @@ Krizhevsky}, institution={University of Toronto}, year={2009}}
 """
 
     def features(self) -> dict[str, tfds.features.FeatureConnector]:
-        """Planes `[3, 32, 32]`, and the class."""
+        """Return the features: colour planes `[3, 32, 32]`, and the class."""
         return {
             "planes": tfds.features.Tensor(shape=(3, 32, 32), dtype=np.uint8, encoding="bytes"),
             "label": tfds.features.ClassLabel(names=list(CLASSES)),

@@ -1,8 +1,9 @@
-"""CIFAR-10's Python batches are pickles; these are read without running anything that they name.
+"""Read CIFAR-10's Python batches, which are pickles, without running any code that they name.
 
-Python 2 wrote them, with few operations. Before one is read, its operations are looked at: others are refused, and so
-is what would take memory or time beyond the size of the file. The only names that such a batch needs are numpy's for
-an array. They are mapped to a class of ours that keeps what it is given; any other name is refused.
+Python 2 wrote them with few kinds of operations. Before a batch is read, its operations are checked: other kinds are
+refused, and so are operations that would need more memory or time than the file's size justifies. A batch needs only
+the names of numpy functions that make an array. They are replaced by a class that just keeps its arguments; any other
+name is refused.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ GETS = {"BINGET", "LONG_BINGET"}
 NUMBER_OPERATIONS = {"NONE", "NEWTRUE", "NEWFALSE", "BININT", "BININT1", "BININT2"}
 BUILDERS = {"EMPTY_DICT", "EMPTY_LIST", "APPEND", "APPENDS", "SETITEM", "SETITEMS", "REDUCE", "BUILD"}
 OPERATIONS = TEXTS | TUPLES | PUTS | GETS | NUMBER_OPERATIONS | BUILDERS | {"PROTO", "MARK", "STOP"}
-MOST_OPERATIONS = 100_000  # a batch of 10,000 images has about 30,000: a label, a file name and its number for each
-MOST_TUPLES = 16  # a batch has 6; of many in each other, the hash runs out of stack
-LETTERS = 80  # of a foreign text in a message
+MOST_OPERATIONS = 100_000  # a batch of 10,000 images has about 30,000: label, file name and its number for each image
+MOST_TUPLES = 16  # a batch has 6; hashing deeply nested tuples would overflow the stack
+LETTERS = 80  # letters of the file's own text in an error
 
 
 class _Kept:
-    """Stands for any object that a pickle would build: keeps its arguments and its state, and runs nothing."""
+    """Replaces any object that a pickle would build: it keeps the arguments and the state, and runs nothing."""
 
     def __init__(self, *arguments: Any):
         self.arguments = arguments
@@ -53,10 +54,10 @@ class _Reader(pickle.Unpickler):
 
 
 def read_batch(content: bytes, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """Planes `[n, 3, 32, 32]` uint8 and labels `[n]` of a batch.
+    """Read colour planes `[n, 3, 32, 32]` uint8 and labels `[n]` of a batch.
 
     Raises:
-        UserError: for a pickle that names anything but an array, or holds no such batch.
+        UserError: for a pickle that names anything but numpy arrays, or that is no CIFAR-10 batch.
     """
     try:
         _check_operations(content)
@@ -70,15 +71,15 @@ def read_batch(content: bytes, where: str) -> tuple[np.ndarray, np.ndarray]:
         planes = np.frombuffer(raw, np.uint8).reshape(len(labels), 3, 32, 32)
     except (pickle.UnpicklingError, EOFError) as error:
         raise UserError(f"{where} is refused: {error}") from error
-    except Exception as error:  # whatever a forged or broken pickle leads to
+    except Exception as error:  # a forged or broken pickle may raise anything
         said = f"{type(error).__name__}: {error}"
         raise UserError(f"{where} is no CIFAR-10 batch ({said:.{2 * LETTERS}})") from error
     return planes, np.array(labels, np.uint8)
 
 
 def _check_operations(content: bytes) -> None:
-    """Refuse a pickle that does more than to build one tree, of no more parts than a batch has."""
-    texts: set[int] = set()  # numbers under which a text was kept
+    """Refuse a pickle that does more than build one tree with at most as many parts as a batch has."""
+    texts: set[int] = set()  # memo numbers of texts
     before, tuples = "", 0
     for count, (operation, number, _) in enumerate(pickletools.genops(content)):
         name = operation.name
@@ -89,12 +90,12 @@ def _check_operations(content: bytes) -> None:
             raise pickle.UnpicklingError("it has more parts than a CIFAR-10 batch")
         if name in PUTS:
             assert isinstance(number, int)
-            if number > MOST_OPERATIONS:  # the reader makes room for all smaller numbers, too
+            if number > MOST_OPERATIONS:  # the unpickler would allocate memory for all smaller numbers too
                 raise pickle.UnpicklingError(f"it numbers a part {number:,}, more than a CIFAR-10 batch has")
             if before in TEXTS:
                 texts.add(number)
             else:
                 texts.discard(number)
-        if name in GETS and number not in texts:  # lists of lists of lists … of the same ones grow without bounds
+        if name in GETS and number not in texts:  # lists that contain each other several times grow exponentially
             raise pickle.UnpicklingError("it uses a part twice, which no CIFAR-10 batch does")
         before = before if name in PUTS else name

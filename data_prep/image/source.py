@@ -1,4 +1,4 @@
-"""Where Image comes from: a CIFAR-10 archive, downloaded or local, or its unpacked folder."""
+"""The source of Image: a CIFAR-10 archive, downloaded or local, or its unpacked folder."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ PYTHON = Archive(
 )
 NAMES = (BINARY.name, PYTHON.name, "cifar-10-batches-bin", "cifar-10-batches-py")
 BENCHMARK = {"train": 50_000, "test": 10_000}
-DEV_SHARE = 10  # the last tenth of train, in the archive's order
+DEV_SHARE = 10  # the dev split is the last tenth of the training images, in the archive's order
 
 
 def open_source(request: Request) -> Source:
-    """The source that the request names."""
+    """Open the source that the request names."""
     path = locate(request, NAMES, archive=BINARY, size_hint="170 MB", generates=False)
     if path is None:
         images = archive.read(stand_in.write(request.scratch, request.settings), request.tick)

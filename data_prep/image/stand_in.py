@@ -1,4 +1,4 @@
-"""Images of stripes in the binary CIFAR-10 archive's layout, so that Image runs where the archive is not."""
+"""Write images of stripes in the layout of the binary CIFAR-10 archive, so that Image runs without the archive."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from data_prep.archives import write_tar
 
 
 def write(folder: Path, settings: Mapping[str, int]) -> Path:
-    """Write `cifar-10-binary.tar.gz` with the settings' counts of images into `folder`; the same ones every time."""
+    """Write `cifar-10-binary.tar.gz` into `folder`, always with the same images, as many as the settings say."""
     rng = np.random.default_rng(0)
     train = -(-(settings["train"] + settings["dev"]) // 5)
     sizes = {f"data_batch_{i}": train for i in range(1, 6)} | {"test_batch": settings["test"]}
@@ -20,7 +20,7 @@ def write(folder: Path, settings: Mapping[str, int]) -> Path:
 
 
 def _records(rng: np.random.Generator, count: int) -> bytes:
-    """Stripes whose width is the label + 1, in random colours, with noise."""
+    """Draw stripes in random colours with noise; the width of the stripes is the label + 1."""
     labels = np.arange(count) % 10
     stripes = np.arange(32)[None, :] // (labels[:, None] + 1) % 2
     planes = stripes[:, None, None, :] * rng.integers(60, 200, (count, 3, 1, 1)) + rng.integers(

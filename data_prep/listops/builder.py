@@ -1,4 +1,4 @@
-"""ListOps as a TFDS dataset: text of the expression and its value."""
+"""ListOps as a TFDS dataset: each expression as text, and its value."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Listops(RowsBuilder):
 @inproceedings{nangia2018listops, title={ListOps: A Diagnostic Dataset for Latent Tree Learning}, author={Nikita
 Nangia and Samuel Bowman}, booktitle={NAACL Student Research Workshop}, year={2018}}
 """
-    IN_ORDER = False  # rows were shuffled from the first version on
+    IN_ORDER = False  # TFDS has shuffled the rows since the first version
 
     def features(self) -> dict[str, tfds.features.FeatureConnector]:
-        """Expression and value."""
+        """Return the features: expression and value."""
         return {"source": tfds.features.Text(), "target": tfds.features.ClassLabel(num_classes=10)}

@@ -1,9 +1,9 @@
-"""ListOps expressions drawn from the benchmark's distribution, many at a time.
+"""Draw ListOps expressions from the benchmark's distribution, many at a time.
 
-At depth d < 10 a node is an operator with probability .25, else a uniform digit; 2 to 10 arguments, uniform; root at
-depth 1; a tree is kept when min < length < max, where an operator counts 2 (itself and its bracket) and a digit 1
-(Tay et al. 2021, after Nangia and Bowman 2018). Trees grow level by level as flat arrays; a recursive twin in the
-tests draws one tree at a time.
+At depth d < 10 a node is an operator with probability .25, else a uniform digit. The root has depth 1. The number of
+arguments is uniform from 2 to 10. A tree is kept if min < length < max, where an operator counts 2 (for itself and its
+bracket) and a digit 1 (Tay et al. 2021, after Nangia and Bowman 2018). Trees grow level by level as flat arrays; a
+recursive reference implementation in the tests draws one tree at a time.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from data_prep.listops.values import apply_operators
 from lra.data.listops import END, MIN, SM, ZERO
 
 MAX_DEPTH, MAX_ARGS, OPERATOR_SHARE = 10, 10, 0.25
-ROOTS_PER_DRAW = 2048  # enough to keep numpy busy, few enough to stay in cache
+ROOTS_PER_DRAW = 2048  # large enough to use numpy well, small enough to stay in cache
 
 
 @dataclass
 class Level:
-    """All nodes of one depth, in order: children of one parent stand together.
+    """All nodes of one depth, in order; the children of a parent are neighbours.
 
     Attributes:
-        tree: which tree each node belongs to.
+        tree: number of the tree that each node belongs to.
         token: token id, an operator or a digit.
         args: number of arguments, 0 for a digit.
     """
@@ -37,7 +37,7 @@ class Level:
 
 
 def generate(seed: int, *, min_length: int, max_length: int) -> Iterator[tuple[np.ndarray, int]]:
-    """Distinct expressions as (token ids uint8, value 0..9), endless, the same for the same arguments."""
+    """Yield distinct expressions endlessly, as token ids uint8 and value 0..9; equal arguments give equal ones."""
     rng = np.random.default_rng(seed)
     seen: set[bytes] = set()
     while True:
@@ -49,7 +49,7 @@ def generate(seed: int, *, min_length: int, max_length: int) -> Iterator[tuple[n
 
 
 def draw(rng: np.random.Generator, roots: int, *, min_length: int, max_length: int) -> Iterator[tuple[np.ndarray, int]]:
-    """The kept ones of `roots` trees whose root is an operator (a lone digit is never long enough)."""
+    """Draw `roots` trees with an operator as root, and yield those that are kept; a single digit would be too short."""
     levels, lengths = _grow(rng, roots, max_length)
     kept = (lengths > min_length) & (lengths < max_length)
     if not kept.any():
@@ -63,7 +63,7 @@ def draw(rng: np.random.Generator, roots: int, *, min_length: int, max_length: i
 
 
 def _grow(rng: np.random.Generator, roots: int, max_length: int) -> tuple[list[Level], np.ndarray]:
-    """Draw level after level; trees that outgrow `max_length` stop growing."""
+    """Draw level after level; a tree that becomes longer than `max_length` stops growing."""
     tree, operator = np.arange(roots), np.ones(roots, bool)
     lengths = np.zeros(roots, np.int64)
     levels = []
@@ -73,7 +73,7 @@ def _grow(rng: np.random.Generator, roots: int, max_length: int) -> tuple[list[L
         args = np.where(operator, rng.integers(2, MAX_ARGS + 1, len(tree)), 0)
         token = np.where(operator, rng.integers(MIN, SM + 1, len(tree)), ZERO + rng.integers(0, 10, len(tree)))
         lengths += np.bincount(tree, weights=1 + operator, minlength=roots).astype(np.int64)
-        args[lengths[tree] >= max_length] = 0  # its arguments are never drawn: the tree is dropped anyway
+        args[lengths[tree] >= max_length] = 0  # no arguments are drawn for a tree that is dropped anyway
         levels.append(Level(tree, token, args))
         tree = np.repeat(tree, args)
         if not len(tree):
@@ -82,7 +82,7 @@ def _grow(rng: np.random.Generator, roots: int, max_length: int) -> tuple[list[L
 
 
 def _select(levels: list[Level], kept: np.ndarray) -> list[Level]:
-    """The levels with the nodes of the kept trees alone."""
+    """Copy the levels with only the nodes of the kept trees."""
     chosen = []
     for level in levels:
         mask = kept[level.tree]
@@ -93,7 +93,7 @@ def _select(levels: list[Level], kept: np.ndarray) -> list[Level]:
 
 
 def _fold(levels: list[Level]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """From the deepest level up: the roots' values, and each node's size in tokens."""
+    """Compute the values of the roots, and each node's size in tokens, from the deepest level up."""
     values = np.zeros(0, np.int64)
     sizes: list[np.ndarray] = []
     for level in reversed(levels):
@@ -109,7 +109,7 @@ def _fold(levels: list[Level]) -> tuple[np.ndarray, list[np.ndarray]]:
 
 
 def _write(levels: list[Level], sizes: list[np.ndarray], positions: np.ndarray) -> np.ndarray:
-    """Every kept tree in reading order, one after the other, from the top down."""
+    """Write the tokens of all kept trees in reading order, one tree after the other, from the top level down."""
     flat = np.zeros(int(sizes[0].sum()) if sizes else 0, np.uint8)
     for depth, level in enumerate(levels):
         flat[positions] = level.token
@@ -118,7 +118,7 @@ def _write(levels: list[Level], sizes: list[np.ndarray], positions: np.ndarray) 
         if depth + 1 == len(levels):
             break
         args, below = level.args[inner], sizes[depth + 1]
-        before = np.cumsum(below) - below  # tokens of this level's earlier nodes
+        before = np.cumsum(below) - below  # number of tokens of earlier nodes of this level
         starts = np.cumsum(args) - args
         positions = before + np.repeat(positions[inner] + 1 - before[starts], args)
     return flat

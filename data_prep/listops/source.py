@@ -1,4 +1,4 @@
-"""Where ListOps comes from: our generator, or the benchmark's own files."""
+"""The source of ListOps: our generator, or the benchmark's files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BENCHMARK = {"train": 96_000, "dev": 2_000, "test": 2_000}
 
 
 def open_source(request: Request) -> Source:
-    """The generator, or the folder with the benchmark's own three files."""
+    """Open the source that the request names: the generator, or a folder with the benchmark's three files."""
     path = locate(request, NAMES, archive=None, size_hint="200 MB", generates=True)
     counts = {split: request.settings[split] for split in SPLITS}
     if path is None:
@@ -37,7 +37,7 @@ def open_source(request: Request) -> Source:
     else:
         files = tsv.find(path)
         rows_of_file = {split: tsv.count(file) for split, file in files.items()}
-        # No checksum of the benchmark's files is published, so none could be verified.
+        # No checksum of the benchmark's files is published, so their origin is never `official`.
         origin, facts = judge(request, path, (), rows_of_file, BENCHMARK)
         facts["files"] = {file.name: sha256(file) for file in files.values()}
         config = f"{request.size}_tsv"
@@ -57,7 +57,7 @@ def open_source(request: Request) -> Source:
 
 
 def _drawn(settings: Mapping[str, int], counts: dict[str, int], tick: Tick) -> dict[str, Expressions]:
-    """Draw all splits at once, so that no expression is in two of them; at full size 100 MB."""
+    """Draw all splits together, so that no expression is in two of them; this needs 100 MB for the full size."""
     drawn = generate(settings["data_seed"], min_length=settings["min_length"], max_length=settings["max_length"])
     examples, total = [], sum(counts.values())
     for ids, value in itertools.islice(drawn, total):
@@ -73,7 +73,7 @@ def _drawn(settings: Mapping[str, int], counts: dict[str, int], tick: Tick) -> d
 
 
 def _read(request: Request, file: Path, chosen: set[int]) -> Iterator[tuple[str, int]]:
-    """The chosen rows of a file; all of them are checked."""
+    """Yield the chosen rows of a file; all of its rows are checked."""
     rows = tsv.read(file, max_length=request.settings["max_length"], size=request.size)
     return (row for number, row in enumerate(rows) if number in chosen)
 

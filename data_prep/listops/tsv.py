@@ -1,4 +1,4 @@
-"""The benchmark's own ListOps files, `basic_{train,val,test}.tsv`: a header, then expression and value."""
+"""Read the benchmark's ListOps files, `basic_{train,val,test}.tsv`: a header, then expression and value."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from lra.types import UserError
 FILES = {"train": "basic_train.tsv", "dev": "basic_val.tsv", "test": "basic_test.tsv"}
 HEADER = [b"Source", b"Target"]
 LONGEST_LINE_BYTES = 1 << 20
-ROWS_AT_ONCE = 256  # enough to keep numpy busy, few enough to stay in cache
+ROWS_AT_ONCE = 256  # large enough to use numpy well, small enough to stay in cache
 
 
 def find(folder: Path) -> dict[str, Path]:
-    """The three files in `folder`, by split.
+    """Find the three files in `folder`, by split.
 
     Raises:
-        UserError: when one is missing.
+        UserError: when a file is missing.
     """
     for name in FILES.values():
         if not (folder / name).is_file():
@@ -32,20 +32,21 @@ def find(folder: Path) -> dict[str, Path]:
 
 
 def count(path: Path) -> int:
-    """Number of rows, none of them looked at."""
+    """Count the rows of a file without checking them."""
     return max(sum(1 for _ in _lines(path)) - 1, 0)
 
 
 def read(path: Path, *, max_length: int, size: str) -> Iterator[tuple[str, int]]:
-    """Expression and value of each row; the value is what the expression evaluates to.
+    """Yield expression and value of each row, and check that the expression has this value.
 
     Args:
         path: the file.
-        max_length: an expression with more tokens is refused: a part of it has another value.
-        size: what `size=` was, for that refusal.
+        max_length: largest number of tokens; a longer expression is refused, because a part of it has another value.
+        size: the value of `size=`, for the error.
 
     Raises:
-        UserError: with file and line, for a row that is not `expression⇥value` in known tokens, or is too long.
+        UserError: with file and line, for a row that is not `expression⇥value` in known tokens, that has a wrong value,
+            or that is too long.
     """
     numbered = enumerate(encoded(path), start=2)
     while chunk := list(itertools.islice(numbered, ROWS_AT_ONCE)):
@@ -65,7 +66,7 @@ def read(path: Path, *, max_length: int, size: str) -> Iterator[tuple[str, int]]
 
 
 def encoded(path: Path) -> Iterator[tuple[str, np.ndarray, int]]:
-    """Expression, its token ids and the value that stands beside it, of each row.
+    """Yield the expression, its token ids and the stated value of each row.
 
     Raises:
         UserError: with file and line, for a row that is not `expression⇥digit` in known tokens.

@@ -1,4 +1,4 @@
-"""Values of many ListOps expressions at a time: a stack machine, level by level over flat arrays."""
+"""Evaluate many ListOps expressions together, level by level, on flat arrays."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from lra.data.listops import END, MAX, MED, MIN, SM, ZERO
 
 
 def evaluate_rows(rows: list[np.ndarray]) -> tuple[np.ndarray, dict[int, str]]:
-    """The value of each expression, and what is wrong with those that are none.
+    """Evaluate each expression, and find the faults of rows that are no expressions.
 
     Args:
         rows: token ids (uint8, 1..15) of each expression; at least one row.
 
     Returns:
-        Values 0..9 `[rows]` int64, −1 where there is a fault; the fault by number of the row.
+        Values 0..9 `[rows]` int64, −1 for a row with a fault; and the faults by number of the row.
     """
     ids, lengths = np.concatenate(rows), np.array([len(ids) for ids in rows])
     values, faults = np.full(len(rows), -1), _faults(ids, lengths)
@@ -25,16 +25,16 @@ def evaluate_rows(rows: list[np.ndarray]) -> tuple[np.ndarray, dict[int, str]]:
 
 
 def apply_operators(operators: np.ndarray, values: np.ndarray, starts: np.ndarray, args: np.ndarray) -> np.ndarray:
-    """Value of each operator over its segment of `values`.
+    """Compute the value of each operator from its arguments.
 
     Args:
         operators: ids of MIN, MAX, MED, SM `[operators]`.
-        values: 0..9, the arguments of all operators, one after the other.
+        values: 0..9, the arguments of all operators, concatenated.
         starts: where each operator's arguments begin in `values`.
-        args: how many there are, at least 1.
+        args: number of arguments of each operator, at least 1.
     """
     segment = np.repeat(np.arange(len(args)), args)
-    ranked = np.sort(segment * 10 + values) % 10  # segments keep their places, values are sorted within each
+    ranked = np.sort(segment * 10 + values) % 10  # sorts the values within each segment
     low, high = ranked[starts + (args - 1) // 2], ranked[starts + args // 2]
     choices = {
         MIN: np.minimum.reduceat(values, starts),
@@ -46,11 +46,11 @@ def apply_operators(operators: np.ndarray, values: np.ndarray, starts: np.ndarra
 
 
 def _faults(ids: np.ndarray, lengths: np.ndarray) -> dict[int, str]:
-    """What keeps a row from being one whole expression, by number of the row."""
+    """Find the rows that are not one complete expression, and the reason, by number of the row."""
     row, count = np.repeat(np.arange(len(lengths)), lengths), len(lengths)
     step = (ids < END).astype(np.int64) - (ids == END)
     depth = np.cumsum(step)  # after each token
-    before = np.concatenate([[0], depth])[np.cumsum(lengths) - lengths]  # of the rows in front
+    before = np.concatenate([[0], depth])[np.cumsum(lengths) - lengths]  # depth at the end of the row before
     depth -= before[row]
     node_depth = depth - (ids < END)
     closes_nothing = np.bincount(row[depth < 0], minlength=count)
@@ -65,19 +65,19 @@ def _faults(ids: np.ndarray, lengths: np.ndarray) -> dict[int, str]:
         (closes_nothing, "a bracket closes nothing"),
         (lengths == 0, "it is empty"),
     ):
-        faults |= {int(i): fault for i in np.flatnonzero(wrong)}  # the last one is said
+        faults |= {int(i): fault for i in np.flatnonzero(wrong)}  # a row with several faults gets the last one
     return faults
 
 
 def _evaluate(ids: np.ndarray) -> np.ndarray:
-    """Values of well-formed expressions that stand one after the other."""
+    """Evaluate well-formed expressions that are concatenated."""
     opens, node = ids < END, ids != END
     depth = (np.cumsum(opens.astype(np.int64) - (ids == END)) - opens)[node]
     token, place = ids[node].astype(np.int64), np.arange(len(depth))
-    narrow = depth.astype(np.min_scalar_type(depth.max(initial=0)))  # a few bytes are sorted in linear time
+    narrow = depth.astype(np.min_scalar_type(depth.max(initial=0)))  # small types are sorted in linear time
     by_depth = np.argsort(narrow, kind="stable")  # within a depth, in reading order
     ends = np.cumsum(np.bincount(depth)) if len(depth) else np.zeros(0, np.int64)
-    below_place = below = np.zeros(0, np.int64)  # the nodes one level deeper: their places, their values
+    below_place = below = np.zeros(0, np.int64)  # places and values of the nodes one level deeper
     for level in reversed(range(len(ends))):
         nodes = by_depth[ends[level - 1] if level else 0 : ends[level]]
         values = token[nodes] - ZERO

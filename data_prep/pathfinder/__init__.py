@@ -1,1 +1,1 @@
-"""Pathfinder and Path-X: the benchmark's folder, or our generator."""
+"""Pathfinder and Path-X: from the benchmark's images, or from our generator."""

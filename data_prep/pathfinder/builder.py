@@ -1,4 +1,4 @@
-"""Pathfinder as a TFDS dataset: a grey image and whether both discs are on one contour."""
+"""Pathfinder as a TFDS dataset: grey images, and whether both discs are on the same contour."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from lra.data.pathfinder import VERSION
 
 
 class Pathfinder(RowsBuilder):
-    """Dashed contours with two marked ends; one configuration per size of image.
+    """Dashed contours with two marked ends; each image size is a TFDS configuration.
 
     Args:
-        side: of the images, in pixels.
+        side: side of the images, in pixels.
         rows, config, data_dir: see `RowsBuilder`.
     """
 
@@ -36,7 +36,7 @@ booktitle={NeurIPS}, year={2018}}
         super().__init__(rows=rows, config=config, data_dir=data_dir)
 
     def features(self) -> dict[str, tfds.features.FeatureConnector]:
-        """Levels `[side, side]`, and 1 when both discs are on one contour."""
+        """Return the features: grey levels `[side, side]`, and 1 if both discs are on the same contour."""
         return {
             "image": tfds.features.Tensor(shape=(self._side, self._side), dtype=np.uint8, encoding="bytes"),
             "label": tfds.features.ClassLabel(num_classes=2),

@@ -10,17 +10,17 @@ class Design:
     """The published generator's arguments.
 
     Attributes:
-        side: of the image, in pixels.
-        contour_length: paddles of a target contour.
-        distractor_length: paddles of a distractor.
-        num_distractors: how many distractors are tried.
-        paddle_length, paddle_thickness, antialias_scale: of a paddle, see `Paddle`.
-        margins: one is drawn for each image.
-        padding: pixels at the border that stay free.
-        seed_distance: between the beginnings of the two target contours.
-        marker_radius: of the two discs.
-        continuity: how much a turn costs; 1 allows up to 90 degrees.
-        contour_brightness, distractor_brightness: against a marker's 1, before scaling.
+        side: side of an image, in pixels.
+        contour_length: number of paddles of a target contour. A paddle is one dash of a contour.
+        distractor_length: number of paddles of a distractor, which is a short contour.
+        num_distractors: number of distractors that are tried.
+        paddle_length, paddle_thickness, antialias_scale: see `Paddle`.
+        margins: possible margins of a paddle; one is drawn for each image.
+        padding: number of pixels at the border that stay free.
+        seed_distance: distance between the first paddles of the two target contours, in pixels.
+        marker_radius: radius of the two discs, in pixels.
+        continuity: factor on the angle of a turn, whose weight is cos²; 1 allows turns of up to 90 degrees.
+        contour_brightness, distractor_brightness: brightness before scaling; a disc has 1.
     """
 
     side: int
@@ -40,7 +40,7 @@ class Design:
 
 
 CONTOUR_LENGTH = {"easy": 6, "intermediate": 9, "hard": 14}  # folders curv_baseline, curv_contour_length_9 and _14
-# The published wrapper shortens the distractors with the target contours, but leaves their number at the hard set's.
+# The published script shortens the distractors of easier sets, but uses the hard set's number of distractors.
 DISTRACTOR_LENGTH = {name: length // 3 for name, length in CONTOUR_LENGTH.items()}
 
 
@@ -61,7 +61,7 @@ def pathfinder16() -> Design:
 
 
 def pathfinder32(difficulty: str) -> Design:
-    """Images of 32 × 32 pixels."""
+    """Build the design of images of 32 × 32 pixels; `difficulty` is a key of CONTOUR_LENGTH."""
     return Design(
         side=32,
         contour_length=CONTOUR_LENGTH[difficulty],
@@ -81,7 +81,7 @@ def pathfinder32(difficulty: str) -> Design:
 
 
 def pathfinder128(difficulty: str) -> Design:
-    """Images of 128 × 128 pixels."""
+    """Build the design of images of 128 × 128 pixels; `difficulty` is a key of CONTOUR_LENGTH."""
     return Design(
         side=128,
         contour_length=CONTOUR_LENGTH[difficulty],

@@ -1,4 +1,4 @@
-"""The ground that a Pathfinder image's contours grow on: where paddles are, and where others may come."""
+"""The field of a Pathfinder image: it grows contours, and knows where paddles are and where others may be placed."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from data_prep.pathfinder.designs import Design
 from data_prep.pathfinder.room import room_of
 from data_prep.pathfinder.stamps import Paddle, Stamp, moved, stamps_of, turned
 
-OVERLAP = 1.8  # a paddle is refused where its keep-out and the others' add up to this
-OCCUPIED = 0.3  # a keep-out above this is no room for a first paddle
-TRIALS = 3  # of a first paddle that leaves the image, and of each further paddle that hits another
-Places = Callable[[int], np.ndarray]  # from degrees to the flat numbers of the pixels where a first paddle may begin
+OVERLAP = 1.8  # a paddle is refused if its keep-out plus that of others reaches this value at any pixel
+OCCUPIED = 0.3  # a pixel with a keep-out above this value is not free for a first paddle
+TRIALS = 3  # trials for a first paddle that leaves the image, and for each further paddle that hits another one
+Places = Callable[[int], np.ndarray]  # from degrees to the flat indices of pixels where a first paddle may begin
 Window = tuple[slice, slice]
 
 
 @dataclass
 class Contour:
-    """A contour that grows.
+    """A growing contour.
 
     Attributes:
-        origin: the pixel where it begins.
-        degrees: orientation of its first paddle, in whole degrees, 0 to the right, growing downwards.
-        pivot: where its last paddle ends, a margin further.
-        orientation: of its last paddle, in radians.
-        tip: the pixel where its last paddle ends.
-        paddles: all so far; the last one does not keep others out yet.
+        origin: the pixel where the contour begins.
+        degrees: orientation of the first paddle in whole degrees, 0 to the right, increasing clockwise.
+        pivot: the point one margin beyond the end of the last paddle.
+        orientation: orientation of the last paddle, in radians.
+        tip: the pixel where the last paddle ends.
+        paddles: all paddles so far; the last one does not keep others out yet.
     """
 
     origin: tuple[int, int]
@@ -45,11 +45,11 @@ class Contour:
 
 
 class Field:
-    """What contours keep free around them, with a border around the image so that no stamp has to be cut.
+    """The pixels that contours keep free around them; a border around the image avoids cutting stamps.
 
     Args:
-        design: of the images.
-        paddle: with this image's margin.
+        design: the generator's arguments.
+        paddle: the paddle, with the margin of this image.
     """
 
     def __init__(self, design: Design, paddle: Paddle):
@@ -60,14 +60,15 @@ class Field:
         self.keep_out, self.wide = keep_out.copy(), wide.copy()
 
     def holds(self, y: int, x: int) -> bool:
-        """Whether a pixel is in the image."""
+        """Tell whether a pixel is in the image."""
         return 0 <= y < self.design.side and 0 <= x < self.design.side
 
     def begin(self, rng: random.Random, places: Places) -> Contour | None:
-        """Begin a contour on one of the `places`.
+        """Begin a contour at one of the `places`.
 
-        None when an orientation is drawn that cannot begin one or has no place, and when the first paddle has left the
-        image in all trials.
+        Returns:
+            The contour. None if an orientation is drawn that cannot begin a contour or has no place, or if the first
+            paddle leaves the image in all trials.
         """
         for _ in range(TRIALS):
             degrees = rng.randrange(-180, 180)
@@ -81,7 +82,7 @@ class Field:
         return None
 
     def first_paddle(self, y: int, x: int, degrees: int) -> Contour | None:
-        """A contour's first paddle from a pixel; None when it leaves the image."""
+        """Begin a contour with a first paddle at a pixel; None if the paddle leaves the image."""
         orientation, length = math.radians(degrees), self.paddle.length
         head = moved(y, x, orientation, length)
         pivot = moved(*head, turned(orientation), length + self.paddle.margin)
@@ -91,12 +92,12 @@ class Field:
         return Contour((y, x), degrees, pivot, orientation, (y, x), [first])
 
     def window(self, y: int, x: int) -> Window:
-        """Where the stamp around a pixel lies."""
+        """Return the window of the field that a stamp around a pixel covers."""
         first, side = self.border - self.stamps.reach, 2 * self.stamps.reach + 1
         return slice(y + first, y + first + side), slice(x + first, x + first + side)
 
     def settle(self, contour: Contour) -> None:
-        """Let the contour's last paddle keep others out."""
+        """Mark the keep-out of the contour's last paddle, so that other paddles stay away from it."""
         window, stamp = contour.paddles[-1]
         view = self.keep_out[window]
         np.maximum(view, stamp.keep_out * self.real[window], out=view)
@@ -104,7 +105,7 @@ class Field:
         np.maximum(view, stamp.wide, out=view)
 
     def extend(self, rng: random.Random, contour: Contour) -> bool:
-        """Add a paddle to a contour; False when there is no room."""
+        """Add a paddle to a contour; return False if there is no room."""
         stamps = self.stamps
         y, x = moved(*contour.pivot, contour.orientation, self.paddle.length + 2 * self.paddle.margin)
         free = 1 - self.wide[stamps.ring_y + (y + self.border), stamps.ring_x + (x + self.border)]
@@ -126,22 +127,22 @@ class Field:
         return True
 
     def free(self, border: int) -> np.ndarray:
-        """Pixels `[side, side]` where a new contour may be, `border` pixels from the edge."""
+        """Compute the mask `[side, side]` of free pixels that are at least `border` pixels from the edge."""
         free = self.keep_out[self.inside, self.inside] <= OCCUPIED
         free[:border] = free[:, :border] = False
         free[len(free) - border :] = free[:, len(free) - border :] = False
         return free
 
     def copies(self) -> tuple[np.ndarray, np.ndarray]:
-        """What `bring_back` takes."""
+        """Copy the state, for `bring_back`."""
         return self.keep_out.copy(), self.wide.copy()
 
     def bring_back(self, copies: tuple[np.ndarray, np.ndarray]) -> None:
-        """Undo what was settled since `copies`."""
+        """Restore a copied state."""
         self.keep_out, self.wide = copies
 
     def drawn(self, contours: list[Contour], brightness: float) -> np.ndarray:
-        """An image `[side, side]` of contours; the brightest wins where paddles meet."""
+        """Draw an image `[side, side]` of contours; where paddles overlap, the brightest one is seen."""
         image = np.zeros(self.keep_out.shape)
         for window, stamp in itertools.chain.from_iterable(contour.paddles for contour in contours):
             view = image[window]
@@ -151,11 +152,11 @@ class Field:
 
 @lru_cache(None)
 def _empty(design: Design, margin: int, border: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Keep-out, keep-out one margin thicker (1 outside of the image), and where the image is, of an empty field."""
+    """Make an empty field: keep-out, keep-out thickened by the margin (1 outside the image), and mask of the image."""
     side, padding = design.side, design.padding
 
     def framed(width: int, ring: float) -> np.ndarray:
-        """0 in the image, but for a frame of 1 at its edge; `ring` around it."""
+        """Make an array with 0 in the image, a frame of 1 at the image's edge, and `ring` outside the image."""
         image = np.pad(np.zeros((side - 2 * width, side - 2 * width)), width, constant_values=1)
         return np.pad(image, border, constant_values=ring)
 

@@ -1,14 +1,15 @@
-"""Pathfinder images: two long dashed contours among short ones, and two discs on the ends of one contour or of both.
+"""Draw Pathfinder images: two long dashed contours among short ones, and two discs at ends of one contour or of both.
 
-A contour begins where its first paddle has room, if its orientation can begin one at all (`room`), and grows paddle by
-paddle. The next paddle starts a margin away from the last one's end; where it ends is drawn from the pixels of a circle
-around that point, with weight cos²(continuity · turn), and none where other paddles' keep-out is. The two target
-contours are begun again until both have all their paddles; a distractor that is not done after `TRIES` is left out.
-Each image is scaled to 0 … 255. Image k of a seed depends on (seed, k) alone.
+A contour consists of paddles (dashes) and grows paddle by paddle. It begins where its first paddle has room, if its
+orientation can begin a contour at all (see `room`). The next paddle starts one margin beyond the end of the last one.
+Its end is drawn from the pixels of a circle around that point, with weight cos²(continuity · turn), and 0 at the
+keep-out of other paddles. The two target contours are begun again until both have all their paddles. A distractor that
+is not complete after `TRIES` attempts is left out. Each image is scaled to 0 … 255. Image k depends on the seed and k
+alone.
 
-Source: the published generator (drewlinsley/pathfinder, `snakes2.py`), described in Linsley et al. 2018. Its loops over
-whole images are windows around a paddle here, its stamps are made once, and an orientation is tested before anything
-is drawn.
+Source: the published generator (drewlinsley/pathfinder, `snakes2.py`), described in Linsley et al. 2018. Here, loops
+over whole images are limited to windows around a paddle, stamps are made once, and orientations are tested before
+anything is drawn.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from data_prep.pathfinder.designs import Design
 from data_prep.pathfinder.field import TRIALS, Contour, Field
 from data_prep.pathfinder.stamps import Paddle, disc
 
-TRIES = 5  # of a distractor
+TRIES = 5  # attempts at a distractor
 
 
 def generate(design: Design, seed: int, number: int) -> tuple[np.ndarray, int]:
-    """Image `number` of a seed, `[side, side]` uint8, and its label: 1 when both discs are on one contour."""
+    """Draw image `number` of a seed, `[side, side]` uint8, and its label: 1 if both discs are on the same contour."""
     rng = random.Random(f"{seed}/{number}")
     label, origin = rng.randrange(2), rng.randrange(2)
     field, targets, distractors = grow(design, rng)
@@ -40,7 +41,7 @@ def generate(design: Design, seed: int, number: int) -> tuple[np.ndarray, int]:
 
 
 def grow(design: Design, rng: random.Random) -> tuple[Field, list[Contour], list[Contour]]:
-    """Contours of an image: the field they grew on, the two targets, and the distractors that found room."""
+    """Grow the contours of an image; return the field, the two targets, and the distractors that found room."""
     paddle = Paddle(
         length=design.paddle_length,
         thickness=design.paddle_thickness,
@@ -56,7 +57,7 @@ def grow(design: Design, rng: random.Random) -> tuple[Field, list[Contour], list
 
 
 def _two_targets(field: Field, rng: random.Random) -> list[Contour] | None:
-    """Grow the target contours; None when they found no room."""
+    """Grow the two target contours; None if they find no room."""
     first = None
     while first is None:
         first = field.begin(rng, partial(_first_places, field.design, field.paddle))
@@ -67,19 +68,19 @@ def _two_targets(field: Field, rng: random.Random) -> list[Contour] | None:
         for contour in (first, second):
             if not field.extend(rng, contour):
                 return None
-    field.settle(second)  # and not the first: so in the published generator
+    field.settle(second)  # but not the first, as in the published generator
     return [first, second]
 
 
 @lru_cache(None)
 def _first_places(design: Design, paddle: Paddle, degrees: int) -> np.ndarray:
-    """Where the first target contour may begin: in an empty image, always the same."""
+    """Compute where the first target contour may begin; the image is empty then, so the result is cached."""
     field = Field(design, paddle)
     return field.room.places(degrees, field.free(2 * design.seed_distance))
 
 
 def _second(field: Field, rng: random.Random, first: Contour) -> Contour | None:
-    """Begin the second target contour at its distance from the first, in any orientation, on whatever is there."""
+    """Begin the second target contour `seed_distance` from the first, in any orientation, also on occupied pixels."""
     distance = field.design.seed_distance
     for _ in range(TRIALS):
         degrees, angle = rng.randrange(-180, 180), math.radians(rng.randrange(360))
@@ -92,7 +93,7 @@ def _second(field: Field, rng: random.Random, first: Contour) -> Contour | None:
 
 
 def _distractor(field: Field, rng: random.Random) -> Contour | None:
-    """Add a distractor; None when it found no room in all its tries."""
+    """Add a distractor; None if it finds no room in `TRIES` attempts."""
     free = field.free(1)
     for _ in range(TRIES):
         contour = field.begin(rng, lambda degrees: field.room.places(degrees, free))

@@ -1,4 +1,4 @@
-"""Many generated images, by as many processes as there are cores; the same ones whatever their number."""
+"""Generate many images in several processes; the number of processes does not change the images."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from data_prep.pathfinder.designs import Design
 from data_prep.pathfinder.generator import generate
 
 CHUNK = 64
-ALONE = 1000  # fewer images than this are not worth starting processes for
+ALONE = 1000  # fewer images than this are generated in this process
 
 
 def generate_many(
     design: Design, seed: int, numbers: Sequence[int], workers: int | None = None
 ) -> Iterator[tuple[np.ndarray, int]]:
-    """The images of a seed with these numbers, and their labels, in this order.
+    """Yield the images of a seed with given numbers, and their labels, in the order of `numbers`.
 
     Args:
-        design: of the images.
-        seed: of all images.
-        numbers: which ones.
-        workers: processes; None: one per core.
+        design: the generator's arguments.
+        seed: seed of all images.
+        numbers: numbers of the images.
+        workers: number of processes; None: one per core.
     """
     workers = workers or len(os.sched_getaffinity(0))
     chunks = (numbers[start : start + CHUNK] for start in range(0, len(numbers), CHUNK))
@@ -43,7 +43,7 @@ def generate_many(
             while waiting:
                 yield from waiting.pop(0).result()
                 waiting += [pool.submit(_chunk, design, seed, chunk) for chunk in islice(chunks, 1)]
-        except BaseException:  # nobody wants the rest: a stop must not wait for the chunks that are begun
+        except BaseException:  # do not wait for the chunks that are being computed
             for worker in active_children():
                 worker.terminate()
             raise
@@ -54,7 +54,7 @@ def _chunk(design: Design, seed: int, numbers: Sequence[int]) -> list[tuple[np.n
 
 
 def _follow_the_parent() -> None:
-    """Leave Ctrl-C to the parent, and end with it, also when it is killed."""
+    """Ignore Ctrl-C, which the parent handles, and end when the parent ends, also when it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     assert parent is not None

@@ -1,7 +1,7 @@
-"""The benchmark's own Pathfinder images: `lra_release`, packed or unpacked.
+"""Read the benchmark's Pathfinder images from `lra_release`, packed or unpacked.
 
-One folder per difficulty holds `imgs/<i>/sample_<k>.png` and `metadata/<i>.npy`, which are text: folder, file, number,
-label, and the generator's arguments in each line.
+The folder of a difficulty has `imgs/<i>/sample_<k>.png` and `metadata/<i>.npy`. The latter are text files: each line
+has folder, file, number, label, and the generator's arguments.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ ReleasedImage = tuple[str, bytes, int]  # name, PNG, label
 
 
 def read(path: Path, *, side: int, difficulty: str, tick: Tick) -> tuple[list[ReleasedImage], int]:
-    """Every image with its label, in the metadata's order, and how many empty files were left out.
+    """Read every image with its label, in the metadata's order, and the number of empty files, which are left out.
 
     Args:
-        path: an archive, or a folder that holds `pathfinder<side>` or is it.
+        path: an archive, the folder `pathfinder<side>`, or a folder that contains it.
         side: 32 or 128.
         difficulty: a key of FOLDERS.
         tick: see `read_files`.
@@ -63,10 +63,10 @@ def _rows(text: bytes, where: str, number: int, images: dict[str, bytes]) -> Ite
 
 
 def decode(row: ReleasedImage, side: int) -> tuple[np.ndarray, int]:
-    """Levels `[side, side]` of a row's PNG, and its label.
+    """Decode a row's PNG to grey levels `[side, side]`, and return them with the label.
 
     Raises:
-        UserError: for a file that is no grey PNG of that size.
+        UserError: for a file that is no PNG of this size.
     """
     name, content, label = row
     try:

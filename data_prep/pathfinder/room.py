@@ -1,14 +1,14 @@
-"""Where the first paddle of a contour may begin: the published generator's search for room, with its edge effect.
+"""Find where the first paddle of a contour may begin, with the edge effect of the published generator.
 
-That generator dilates the image's keep-out with a kernel of the paddle's shape; what stays free is room. Beyond the
-border its dilation (OpenCV's, of float64) sees -1.8e308, so a pixel from which the whole kernel lies outside of the
-image becomes that number, the search takes the negative number for an error, and the attempt to begin fails at once.
-It does not depend on what is drawn: an orientation can begin a contour only where from every pixel of the image at
-least one pixel of its kernel is inside.
+The published generator dilates the keep-out of the image with a kernel of the paddle's shape; pixels that stay free
+have room. Its dilation (OpenCV's, on float64) uses -1.8e308 beyond the border. So a pixel for which the whole kernel is
+outside the image becomes this number. The search treats a negative number as an error, and the attempt to begin a
+contour fails at once. This does not depend on what is drawn: an orientation can begin a contour only if, for every
+pixel of the image, at least one pixel of the kernel is inside.
 
 At 32 × 32 these are 30 of 360 whole degrees, -150 to -121: the first target contour and all distractors start up and
-to the left, and most distractors never come. At 128 × 128 they are all but -59 to -54 with a margin of 2, and all
-with a margin of 3. Source: drewlinsley/pathfinder, `snakes.py`.
+to the left, and most distractors are never drawn. At 128 × 128 they are all degrees but -59 to -54 with a margin of 2,
+and all with a margin of 3. Source: drewlinsley/pathfinder, `snakes.py`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from data_prep.pathfinder.stamps import Paddle
 
 
 class Room:
-    """The search for room with one paddle in images of one size.
+    """Searches room for one paddle in images of one size.
 
     Args:
-        paddle: with the image's margin.
-        side: of the image, in pixels.
+        paddle: the paddle, with the image's margin.
+        side: side of the image, in pixels.
     """
 
     def __init__(self, paddle: Paddle, side: int):
@@ -36,26 +36,26 @@ class Room:
         self.can_begin = lru_cache(None)(self._can_begin)
 
     def _kernel(self, degrees: int) -> list[tuple[int, int]]:
-        """Rows and columns of the kernel's pixels, around its anchor.
+        """Compute rows and columns of the kernel's pixels, relative to its anchor.
 
-        It is the paddle's keep-out, one pixel off the anchor to the lower right, in a square that reaches
-        `length + margin` around the anchor, and cast to bytes: of its values in [0, 1] only the full ones stay.
+        The kernel is the paddle's keep-out, shifted by one pixel to the lower right, in a square that reaches
+        `length + margin` around the anchor. It is cast to bytes, so of its values in [0, 1] only those of 1 stay.
         """
         _, keep_out = self._paddle.stamp(math.radians(degrees))
         full = np.argwhere(keep_out.astype(np.uint8)) - self._paddle.reach + 1
         return [(y, x) for y, x in full.tolist() if abs(y) <= self._limit and abs(x) <= self._limit]
 
     def _can_begin(self, degrees: int) -> bool:
-        """Whether from every pixel at least one pixel of the kernel is in the image."""
+        """Tell whether, for every pixel as anchor, at least one pixel of the kernel is in the image."""
         inside = np.ones((self._side, self._side), bool)
         return bool(np.logical_or.reduce([*self._seen(degrees, inside, beyond=False)]).all())
 
     def places(self, degrees: int, free: np.ndarray) -> np.ndarray:
-        """Flat numbers of the pixels from which the whole kernel is `free` `[side, side]`, or beyond the border."""
+        """Find the flat indices of pixels for which the whole kernel is `free` `[side, side]` or beyond the border."""
         return np.flatnonzero(np.logical_and.reduce([*self._seen(degrees, free, beyond=True)]))
 
     def _seen(self, degrees: int, image: np.ndarray, beyond: bool) -> Iterator[np.ndarray]:
-        """What each pixel of the kernel sees of an image, `[side, side]` over the places of its anchor."""
+        """Yield, for each pixel of the kernel, the image's value there, `[side, side]` by the anchor's place."""
         limit, side = self._limit, self._side
         padded = np.pad(image, limit, constant_values=beyond)
         for y, x in self.kernel(degrees):

@@ -1,4 +1,4 @@
-"""Where Pathfinder and Path-X come from: the benchmark's folder, or our generator."""
+"""The source of Pathfinder and Path-X: the benchmark's images, or our generator."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MakeImages = Callable[[np.ndarray], Iterator[tuple[np.ndarray, int]]]  # from nu
 
 
 def open_source(request: Request) -> Source:
-    """The source that the request names.
+    """Open the source that the request names.
 
     Raises:
         UserError: for an unknown difficulty, or a source that cannot be used.

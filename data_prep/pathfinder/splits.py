@@ -1,4 +1,4 @@
-"""80/10/10 splits of images that come without any."""
+"""Split images 80/10/10 that have no splits of their own."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ WAYS = ("permutation", "seed42")
 
 
 def split_numbers(count: int, how: str, seed: int) -> dict[str, np.ndarray]:
-    """Numbers of the images of train, dev and test, each in order.
+    """Choose the numbers of the images of train, dev and test, each in order.
 
     Args:
-        count: of all images; a tenth of it, rounded down, goes to dev and another to test.
-        how: `permutation` is drawn from `seed`; `seed42` is that of S4 and Mega: torch's `random_split`, seed 42.
-        seed: of the permutation.
+        count: number of all images; a tenth, rounded down, is for dev and a tenth for test.
+        how: `permutation`: drawn from `seed`; `seed42`: the split of S4 and Mega, torch's `random_split` with seed 42.
+        seed: seed of the permutation.
 
     Raises:
-        UserError: for another word.
+        UserError: for another value of `how`.
     """
     if how == "permutation":
         order = np.random.default_rng(seed).permutation(count)

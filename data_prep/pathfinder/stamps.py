@@ -1,8 +1,8 @@
-"""What a Pathfinder image is drawn with: one antialiased paddle per orientation, and discs.
+"""Stamps that Pathfinder images are drawn with: antialiased paddles, one for each orientation, and discs.
 
-A paddle is drawn on a grid that is `antialias_scale` times finer and made smaller with a Lanczos filter; its `keep_out`
-is the same paddle thickened by the margin, where no other paddle may come. Only a few hundred orientations can occur,
-so each stamp is made once.
+A paddle is drawn on a grid that is `antialias_scale` times finer, and reduced with a Lanczos filter. Its `keep_out` is
+the same paddle thickened by the margin; no other paddle may be there. Only a few hundred orientations occur, so each
+stamp is made once.
 
 Source: the published generator (drewlinsley/pathfinder, `snakes.py`), described in Linsley et al. 2018.
 """
@@ -23,10 +23,10 @@ class Paddle:
     """Shape of a paddle, in pixels.
 
     Attributes:
-        length: from one end to the other.
-        thickness: of the stroke; times `antialias_scale` it is a whole number.
-        margin: how far other paddles keep away.
-        antialias_scale: how much finer the grid is that it is drawn on.
+        length: distance between the two ends.
+        thickness: thickness of the stroke; its product with `antialias_scale` is a whole number.
+        margin: distance that other paddles keep.
+        antialias_scale: factor by which the grid for drawing is finer.
     """
 
     length: int
@@ -36,14 +36,14 @@ class Paddle:
 
     @cached_property
     def reach(self) -> int:
-        """Half the side of a stamp, without its centre."""
+        """Half of a stamp's side, the centre not counted."""
         return self.length + math.ceil(self.thickness) + self.margin
 
     def stamp(self, orientation: float) -> tuple[np.ndarray, np.ndarray]:
-        """Brightness and keep-out `[2 · reach + 1, 2 · reach + 1]` in [0, 1] of a paddle that leaves the centre.
+        """Draw a paddle that begins at the centre: brightness and keep-out `[2 · reach + 1, 2 · reach + 1]` in [0, 1].
 
         Args:
-            orientation: in radians, 0 to the right, growing downwards.
+            orientation: in radians, 0 to the right, increasing clockwise.
         """
         fine, centre = self.reach * 2 * self.antialias_scale + 1, self.reach * self.antialias_scale
         y, x = moved(centre, centre, orientation, self.length * self.antialias_scale)
@@ -54,24 +54,24 @@ class Paddle:
 
 
 def moved(y: float, x: float, orientation: float, distance: float) -> tuple[int, int]:
-    """The pixel at a distance, rounded up in both directions."""
+    """Compute the pixel at a distance in the direction of an orientation, rounded up in both coordinates."""
     return math.ceil(y + distance * math.sin(orientation)), math.ceil(x + distance * math.cos(orientation))
 
 
 def smaller(image: np.ndarray, side: int) -> np.ndarray:
-    """A uint8 image resized with a Lanczos filter, in [0, 1]."""
+    """Resize a uint8 image with a Lanczos filter, and scale it to [0, 1]."""
     resized = Image.fromarray(image).resize((side, side), Image.Resampling.LANCZOS)
     return np.asarray(resized, np.float64) / 255
 
 
 def disc_offsets(radius: int) -> list[tuple[int, int]]:
-    """Rows and columns of the pixels within a radius."""
+    """List the offsets (row, column) of the pixels within a radius."""
     span = range(-radius, radius + 1)
     return [(y, x) for y in span for x in span if y * y + x * x <= radius * radius]
 
 
 def dilated(image: np.ndarray, radius: int) -> np.ndarray:
-    """The largest value within a radius of each pixel."""
+    """Compute the largest value within a radius of each pixel."""
     padded = np.pad(image, radius)
     height, width = image.shape
     views = [padded[radius + y : radius + y + height, radius + x : radius + x + width] for y, x in disc_offsets(radius)]
@@ -80,14 +80,14 @@ def dilated(image: np.ndarray, radius: int) -> np.ndarray:
 
 
 def disc(side: int, y: int, x: int, radius: float, antialias_scale: int) -> np.ndarray:
-    """A marker `[side, side]` in [0, 1] around a pixel."""
+    """Draw a disc around a pixel, as an image `[side, side]` in [0, 1]."""
     rows, columns = np.ogrid[: side * antialias_scale, : side * antialias_scale]
     inside = (rows - y * antialias_scale) ** 2 + (columns - x * antialias_scale) ** 2 <= (radius * antialias_scale) ** 2
     return smaller(np.where(inside, 255, 0).astype(np.uint8), side)
 
 
 def turned(orientation: float) -> float:
-    """The opposite orientation, in [-π, π)."""
+    """Compute the opposite orientation, in [-π, π)."""
     return orientation + math.pi if orientation < 0 else orientation - math.pi
 
 
@@ -95,9 +95,9 @@ class Stamp(NamedTuple):
     """A paddle in a window around the pixel where it begins, `[side, side]` in [0, 1] each.
 
     Attributes:
-        line: its brightness.
-        keep_out: where no other paddle may come.
-        wide: keep-out, one margin thicker.
+        line: brightness of the paddle.
+        keep_out: where no other paddle may be.
+        wide: keep-out thickened by another margin.
     """
 
     line: np.ndarray
@@ -106,22 +106,26 @@ class Stamp(NamedTuple):
 
 
 class Stamps:
-    """All stamps of a paddle, and the circle of pixels on which the next one may end.
+    """All stamps of a paddle, and the circle of pixels at which the next paddle may end.
+
+    Args:
+        paddle: the shape of the paddle.
 
     Attributes:
-        reach: half the side of a stamp, without its centre.
-        border: what a field needs around it.
-        ring_y, ring_x: the circle's pixels around a pivot.
-        ring_orientation: from the pivot to each, in radians.
-        ring_stamps: of the paddle that ends at each.
-        by_degrees: from whole degrees to the stamp of a first paddle.
+        reach: half of a stamp's side, the centre not counted.
+        border: width of the border that a field needs around the image.
+        ring_y, ring_x: offsets of the circle's pixels from its centre.
+        ring_orientation: direction from the centre to each pixel, in radians.
+        ring_stamps: stamp of the paddle that ends at each pixel.
+        by_degrees: maps whole degrees to the stamp of a first paddle.
+        ring_weights: maps an orientation and a continuity to the weight of each pixel.
     """
 
     def __init__(self, paddle: Paddle):
         self.paddle, self.reach = paddle, paddle.reach + paddle.margin
         self.border = 2 * paddle.length + 4 * paddle.margin + 4
         radius = paddle.length + paddle.margin
-        angles = np.arange(0, 2 * np.pi, 1 / radius)  # a pixel apart
+        angles = np.arange(0, 2 * np.pi, 1 / radius)  # points on the circle at a distance of one pixel
         ring = np.unique(np.floor(radius * np.stack([np.sin(angles), np.cos(angles)], 1)).astype(int), axis=0)
         self.ring_y, self.ring_x = ring.T
         self.ring_orientation = np.arctan2(self.ring_y, self.ring_x)

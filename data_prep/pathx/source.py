@@ -1,4 +1,4 @@
-"""Where Path-X comes from: as Pathfinder, with the settings of `conf/task/pathx.yaml`."""
+"""The source of Path-X: that of Pathfinder, with the settings of `conf/task/pathx.yaml`."""
 
 from data_prep.pathfinder.source import open_source
 

@@ -1,4 +1,4 @@
-"""Retrieval as a TFDS dataset: pairs of documents, each document's bytes where it is named first."""
+"""Retrieval as a TFDS dataset: pairs of documents; the bytes of a document are stored where it comes first."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ and Vahed Qazvinian and Amjad Abu-Jbara}, journal={Language Resources and Evalua
 """
 
     def features(self) -> dict[str, tfds.features.FeatureConnector]:
-        """The pair's documents, the text of the new ones, and the label.
+        """Return the features: the two documents, and the label.
 
-        `documents` has a row for each of both: its number, in the order of first mention, and its bytes in `text`,
-        which are none when an earlier pair brought it.
+        `documents` has a row for each of the two: the document's number, in the order of first mention, and its bytes
+        in `text`, which is empty if the document was in an earlier pair.
         """
         return {
             "documents": tfds.features.Tensor(shape=(2, 2), dtype=np.int64),

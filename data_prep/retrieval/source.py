@@ -1,4 +1,4 @@
-"""Where Retrieval comes from: the benchmark's own files, packed or unpacked."""
+"""The source of Retrieval: the benchmark's files, packed or unpacked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BENCHMARK = {"train": 147_086, "dev": 18_090, "test": 17_437}
 
 
 def open_source(request: Request) -> Source:
-    """The source that the request names."""
+    """Open the source that the request names."""
     path = locate(request, NAMES, archive=None, size_hint="in lra_release.gz, 7.7 GB", generates=False)
     pairs = Pairs(request, path)
     return Source(
@@ -46,10 +46,10 @@ class _Row(TypedDict):
 
 
 class Pairs:
-    """The pairs of all splits, read one after the other; a document's text is given out once.
+    """Reads the pairs of all splits, one after the other; the text of a document is given only once.
 
     Args:
-        request: what the user asks for.
+        request: the user's request.
         path: an archive or a folder; None: a stand-in.
     """
 
@@ -58,10 +58,13 @@ class Pairs:
         self.path = path or stand_in.write(request.scratch, request.settings)
         self.counts: dict[str, int] = {}
         self.facts: dict[str, Any] = {"path": str(self.path.resolve()), "invalid_utf8": 0}
-        self.numbers: dict[bytes, int] = {}  # by the text's digest
+        self.numbers: dict[bytes, int] = {}  # number of each document, by the digest of its text
 
     def origin(self) -> str:
-        """Judged when all pairs were read: no checksum of these files is published, only their counts."""
+        """Return the origin of the data, after all pairs were read: it depends on their number alone.
+
+        No checksums of these files are published.
+        """
         if self.stand_in:
             return "stand-in"
         origin, facts = judge(self.request, self.path, (), self.counts, BENCHMARK)
@@ -69,14 +72,14 @@ class Pairs:
         return origin
 
     def rows(self, split: str) -> Iterator[_Row]:
-        """The rows of a split, as many as the settings want; the file is read to its end, to know how many it has."""
+        """Yield the rows of a split, as many as the settings say; the file is read to its end, to count its pairs."""
         limit, count = self.request.settings[split], 0
         for count, pair in enumerate(tsv.read(self.path, split), start=1):
             if count <= limit:
                 yield self._row(pair)
         self.counts[split] = count
         if not self.stand_in and self.request.verify and count != BENCHMARK[split]:
-            judge(self.request, self.path, (), {**BENCHMARK, split: count}, BENCHMARK)  # says so now, not at the end
+            judge(self.request, self.path, (), {**BENCHMARK, split: count}, BENCHMARK)  # fails now, not at the end
 
     def _row(self, pair: tsv.Pair) -> _Row:
         documents, new = [], list[bytes]()
@@ -88,7 +91,7 @@ class Pairs:
         return {"documents": np.array(documents), "text": encode(b"".join(new)), "label": pair.label}
 
     def _number(self, text: bytes) -> int:
-        """A document's number, in the order of first mention."""
+        """Return the number of a document, in the order of first mention."""
         digest = hashlib.blake2b(text, digest_size=16).digest()
         if digest not in self.numbers:
             self.numbers[digest] = len(self.numbers)
@@ -97,13 +100,13 @@ class Pairs:
 
 
 class PairEncoder:
-    """From TFDS records, in order, to what is stored: a document's bytes at its first mention, then its number."""
+    """Converts TFDS records, in order, to stored examples: a new document as bytes, a known one as its number."""
 
     def __init__(self) -> None:
         self.seen = 0
 
     def __call__(self, record: _Row) -> Example:
-        """Both documents, and the label."""
+        """Convert a record to both documents and the label."""
         stored: list[Sequence] = []
         start = 0
         for number, length in record["documents"].tolist():

@@ -1,4 +1,4 @@
-"""Pairs of invented documents in the benchmark's file format, so that Retrieval runs where its files are not."""
+"""Write pairs of invented documents in the benchmark's file format, so that Retrieval runs without its files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TOPICS = ("parsing", "tagging", "translation", "summaries", "speech")
 
 
 def write(folder: Path, settings: Mapping[str, int]) -> Path:
-    """Write `tsv_data` with the settings' counts of pairs into `folder`; label 1: of the same topic."""
+    """Write `tsv_data` into `folder`, with as many pairs as the settings say; label 1 means the same topic."""
     rng = random.Random(0)
     tsv_data = folder / "tsv_data"
     tsv_data.mkdir()
@@ -28,6 +28,6 @@ def write(folder: Path, settings: Mapping[str, int]) -> Path:
 
 
 def _document(rng: random.Random, topic: str) -> tuple[str, str]:
-    """Name and text of one of twenty documents on a topic."""
+    """Choose one of twenty documents on a topic; return its name and text."""
     number = rng.randrange(20)
     return f"{topic}-{number}", " ".join([f"On {topic}, part {number}."] * (1 + number % 7))

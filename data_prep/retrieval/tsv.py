@@ -1,7 +1,7 @@
-"""The benchmark's Retrieval files, `new_aan_pairs.{train,eval,test}.tsv`, as a stream.
+"""Read the benchmark's Retrieval files, `new_aan_pairs.{train,eval,test}.tsv`, as a stream.
 
-No header, no quoting, five columns: label (0.0 or 1.0), two names, two texts. The training file has over 8 GB, so one
-line is held at a time.
+They have no header, no quoting, and five columns: label (0.0 or 1.0), two names, two texts. The training file has over
+8 GB, so only one line is in memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Pair(NamedTuple):
 
     Attributes:
         label: 0 or 1.
-        texts: raw bytes of both documents.
+        texts: the bytes of both documents.
     """
 
     label: int
@@ -37,14 +37,14 @@ class Pair(NamedTuple):
 
 
 def read(path: Path, split: str) -> Iterator[Pair]:
-    """The pairs of a split.
+    """Yield the pairs of a split.
 
     Args:
-        path: an archive that holds the three files, or a folder.
+        path: an archive or a folder with the three files.
         split: train, dev or test.
 
     Raises:
-        UserError: with file and line, for a line that is not `label⇥name⇥name⇥text⇥text`; when the file is not there.
+        UserError: with file and line, for a line that is not `label⇥name⇥name⇥text⇥text`; when the file is missing.
     """
     name = FILES[split]
     pattern = re.compile(rf"(?:.*/)?{re.escape(name)}")

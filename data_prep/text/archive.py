@@ -1,4 +1,4 @@
-"""The IMDb archive, `aclImdb_v1.tar.gz`, or its unpacked folder."""
+"""Read the IMDb archive, `aclImdb_v1.tar.gz`, or its unpacked folder."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from lra.types import UserError
 
 REVIEW = re.compile(r"aclImdb/(train|test)/(neg|pos)/(\d+)_(\d+)\.txt")
 LARGEST_BYTES = 1 << 20
-Review = tuple[bytes, int]  # the raw text, and 1 for a positive one
+Review = tuple[bytes, int]  # the bytes of the text, and 1 if it is positive
 
 
 def read(path: Path, tick: Tick) -> dict[str, list[Review]]:
-    """The labelled reviews of train and test, negative ones first, each by number, whatever the archive's order.
+    """Read the labelled reviews of train and test; negative ones first, sorted by number.
 
     Raises:
         UserError: for a broken or unsafe archive, or one without reviews.

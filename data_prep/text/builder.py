@@ -1,4 +1,4 @@
-"""IMDb reviews as a TFDS dataset: the raw bytes of a review and its label."""
+"""IMDb reviews as a TFDS dataset: the bytes of each review, and its label."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Raymond E. Daly and Peter T. Pham and Dan Huang and Andrew Y. Ng and Christopher
 """
 
     def features(self) -> dict[str, tfds.features.FeatureConnector]:
-        """Bytes, and 0 for negative, 1 for positive."""
+        """Return the features: the bytes, and the label, 0 for negative and 1 for positive."""
         return {
             "text": tfds.features.Tensor(shape=(None,), dtype=np.uint8, encoding="bytes"),
             "label": tfds.features.ClassLabel(names=["neg", "pos"]),

@@ -1,4 +1,4 @@
-"""Where Text comes from: the IMDb archive, downloaded or local, or its unpacked folder."""
+"""The source of Text: the IMDb archive, downloaded or local, or its unpacked folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BENCHMARK = {"train": 25_000, "test": 25_000}
 
 
 def open_source(request: Request) -> Source:
-    """The source that the request names."""
+    """Open the source that the request names."""
     path = locate(request, NAMES, archive=ARCHIVE, size_hint="84 MB", generates=False)
     if path is None:
         reviews = archive.read(stand_in.write(request.scratch, request.settings), request.tick)

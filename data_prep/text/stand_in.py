@@ -1,4 +1,4 @@
-"""Reviews of invented words in the IMDb archive's layout, so that Text runs where the archive is not."""
+"""Write invented reviews in the layout of the IMDb archive, so that Text runs without the archive."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PRAISE, BLAME = ("moving", "clever", "warm", "a joy"), ("dull", "clumsy", "cold"
 
 
 def write(folder: Path, settings: Mapping[str, int]) -> Path:
-    """Write `aclImdb_v1.tar.gz` with the settings' counts of reviews into `folder`; the same ones every time."""
+    """Write `aclImdb_v1.tar.gz` into `folder`, always with the same reviews, as many as the settings say."""
     rng = random.Random(0)
     files = {}
     for split in ("train", "test"):

@@ -10,14 +10,14 @@ from lra.data.tokens import VERSION
 
 
 class Tokens(RowsBuilder):
-    """Ids of a sequence and its label."""
+    """Token ids of sequences, with their labels."""
 
     VERSION = tfds.core.Version(VERSION)
     DESCRIPTION = "Token sequences and labels from a file of the user's own."
     CITATION = ""
 
     def features(self) -> dict[str, tfds.features.FeatureConnector]:
-        """Ids, and the label."""
+        """Return the features: ids, and the label."""
         return {
             "tokens": tfds.features.Tensor(shape=(None,), dtype=np.uint16, encoding="bytes"),
             "label": tfds.features.Scalar(dtype=np.int64),

@@ -1,4 +1,4 @@
-"""A CSV file with the columns `tokens` (ids or words with blanks between them), `label` and, if it likes, `split`."""
+"""Read a CSV file with the columns `tokens` (ids or words, separated by spaces), `label` and optionally `split`."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from data_prep.tokens.table import Table
 from lra.types import UserError
 
 NEEDED, OPTIONAL = ("tokens", "label"), ("split",)
-MOST_CELL_LETTERS = 1 << 24  # of a cell
-MOST_DIGITS = 9  # of an id or a label
+MOST_CELL_LETTERS = 1 << 24  # largest number of letters in a cell
+MOST_DIGITS = 9  # largest number of digits of an id or a label
 
 
 def read_csv(path: Path) -> Table:
-    """The rows of a file in UTF-8 with a header.
+    """Read the rows of a file in UTF-8 with a header.
 
     Raises:
-        UserError: with the line, for what is no such file.
+        UserError: with the line, when the file is not such a table.
     """
     csv.field_size_limit(MOST_CELL_LETTERS)
     tokens, labels, splits, places = [], [], [], []

@@ -1,4 +1,6 @@
-"""An NPZ file: `tokens` `[N, L]` with 0 as padding, or `tokens` `[T]` and `offsets` `[N + 1]`; `labels` `[N]`; `split`.
+"""Read an NPZ file with the arrays `tokens`, `labels` and optionally `split`.
+
+`tokens` is `[N, L]` with 0 as padding, or `[T]` with `offsets` `[N + 1]`; `labels` and `split` are `[N]`.
 
 Letters: N examples, L positions, T tokens of all examples.
 """
@@ -17,10 +19,10 @@ NEEDED, OPTIONAL = ("tokens", "labels"), ("offsets", "split")
 
 
 def read_npz(path: Path) -> Table:
-    """The rows of a file.
+    """Read the rows of a file.
 
     Raises:
-        UserError: with the array or the row, for what is no such file.
+        UserError: with the array or the row, when the file is not such a table.
     """
     arrays = _arrays(path)
     tokens, labels = arrays["tokens"], arrays["labels"]
@@ -43,7 +45,7 @@ def read_npz(path: Path) -> Table:
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
-    """The file's arrays; nothing in them is unpickled."""
+    """Read the arrays of the file without unpickling anything."""
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(member.file_size for member in archive.infolist())
@@ -67,7 +69,7 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def _square(path: Path, tokens: np.ndarray, count: int) -> list[np.ndarray]:
-    """Rows without the padding at their end."""
+    """Remove the padding at the end of each row."""
     if tokens.ndim != 2 or len(tokens) != count:
         raise UserError(
             f"{path}: tokens has shape {list(tokens.shape)}; it must be [{count}, L] beside {count} labels,"

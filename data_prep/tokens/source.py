@@ -1,4 +1,4 @@
-"""Where a user's own task comes from: one CSV or NPZ file."""
+"""The source of a user's own task: one CSV or NPZ file."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ LONGER = ("refuse", "cut")
 
 
 def open_source(request: Request, *, file: str | None) -> Source:
-    """The source that the request names.
+    """Open the source that the request names.
 
     Args:
-        request: its settings say `max_length`, and `longer`: refuse or cut.
-        file: what `source=auto` is: `package:folder/file.csv`; None: a file that is called after the task.
+        request: the user's request; its settings include `max_length`, and `longer`, which is `refuse` or `cut`.
+        file: the file for `source=auto`, as `package:folder/file.csv`; None: a file with the task's name.
 
     Raises:
         UserError: for an unknown `longer`, and for a file that is missing or wrong.
@@ -82,10 +82,10 @@ def _encode(record: _Row) -> Example:
 
 
 def _locate(request: Request, file: str | None) -> Path:
-    """The file.
+    """Find the file.
 
     Raises:
-        UserError: when it is not there, too large, or of another kind.
+        UserError: when the file is missing, too large, or of another format.
     """
     word, hint = request.source, "type source=/path/to/file.csv, or a .npz"
     if word != "auto":
@@ -110,7 +110,7 @@ def _locate(request: Request, file: str | None) -> Path:
 
 
 def _in_package(task: str, file: str) -> Path:
-    """`package:folder/file.csv` as a path."""
+    """Convert `package:folder/file.csv` to a path."""
     package, _, inside = file.partition(":")
     spec = importlib.util.find_spec(package) if package.isidentifier() else None
     if spec is None or not spec.submodule_search_locations or not inside:

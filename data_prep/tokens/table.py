@@ -1,4 +1,4 @@
-"""The rows of a user's file, whatever its format: sequences, labels, and the split of each row if it says so."""
+"""A table with the rows of a user's file, for all formats: sequences, labels, and optionally splits."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from lra.data.tokens import UNKNOWN
 from lra.types import TaskSpec, UserError
 
 MOST_FILE_BYTES = 4 << 30
-MOST_IDS, MOST_CLASSES = 1 << 16, 1 << 8  # what the store's numbers hold
-TEST_FRACTION, DEV_FRACTION = 0.1, 0.1  # shares of every label, where the file names no splits
-SEED = 0  # of that
+MOST_IDS, MOST_CLASSES = 1 << 16, 1 << 8  # the largest numbers that the store's types allow
+TEST_FRACTION, DEV_FRACTION = 0.1, 0.1  # fractions of every label, if the file has no splits
+SEED = 0  # seed of these splits
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A file's rows.
+    """The rows of a file.
 
     Attributes:
-        sequences: ids of each row, an array; or its words, a list.
+        sequences: each row's ids as an array, or its words as a list.
         labels: `[rows]`.
-        splits: the split of each row; None where the file names none.
-        places: where each row stands, for errors: `my.csv, line 7`.
+        splits: the split of each row; None if the file has no splits.
+        places: the place of each row for errors, such as `my.csv, line 7`.
 
     Raises:
-        UserError: for what is no table of examples.
+        UserError: when a row has no tokens or an unknown split.
     """
 
     sequences: list[Any]
@@ -39,7 +39,7 @@ class Table:
     places: list[str]
 
     def __post_init__(self) -> None:
-        """Refuse what is no table of examples."""
+        """Refuse rows without tokens, and unknown splits."""
         for place, split in zip(self.places, self.splits or [], strict=False):
             if split not in SPLITS:
                 raise UserError(f"{place}: split {split!r:.60} is not known; it may be {', '.join(SPLITS)}")
@@ -49,10 +49,12 @@ class Table:
 
 
 def split_rows(table: Table) -> dict[str, np.ndarray]:
-    """Numbers of each split's rows: as the file says, else a tenth of every label for test and for dev, the rest train.
+    """Choose the rows of each split, and return their numbers.
+
+    If the file has no splits, a tenth of every label is for test and a tenth for dev.
 
     Raises:
-        UserError: when train or test has none.
+        UserError: when train or test would be empty.
     """
     if table.splits is None:
         rest, test = stratified(table.labels, TEST_FRACTION, SEED)
@@ -71,10 +73,11 @@ def split_rows(table: Table) -> dict[str, np.ndarray]:
 
 
 def with_ids(table: Table, train: np.ndarray) -> tuple[Table, list[str] | None]:
-    """Words as ids, by the words of the training rows, the most frequent first; ids stay what they are.
+    """Convert words to ids, by their frequency in the training rows; ids are not changed.
 
     Returns:
-        The table, and the vocabulary: id k is its word k - 1, the first of which stands for all others.
+        The table, and the vocabulary, or None if the rows have ids. Id k is word k - 1 of the vocabulary; its first
+        word stands for all unknown words.
     """
     if not isinstance(table.sequences[0], list):
         return table, None
@@ -86,10 +89,10 @@ def with_ids(table: Table, train: np.ndarray) -> tuple[Table, list[str] | None]:
 
 
 def check_sizes(table: Table, spec: TaskSpec, settings: dict[str, Any]) -> None:
-    """Refuse a file that the task's sizes do not fit.
+    """Refuse a file that does not fit the sizes in the task's settings.
 
     Raises:
-        UserError: with the row, and the size that fits.
+        UserError: with the row, and the size that would fit.
     """
     if spec.num_sequences != 1:
         raise UserError(f"task {spec.name}: num_sequences: {spec.num_sequences}, but a file has one per row; write 1")
@@ -111,7 +114,7 @@ def check_sizes(table: Table, spec: TaskSpec, settings: dict[str, Any]) -> None:
 
 
 def _check(table: Table, what: str, values: np.ndarray, size: int, key: str, most: int) -> None:
-    """Every row's value is in 0 .. size - 1."""
+    """Check that all values are in 0 .. size - 1."""
     wrong = np.flatnonzero((values < 0) | (values >= size))
     if not len(wrong):
         return

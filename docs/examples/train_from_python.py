@@ -1,8 +1,8 @@
-"""lra as a library: compose a configuration, look at the model, train a few steps, read the record back.
+"""Use lra as a library: compose a configuration, build the model, train a few steps, read the record.
 
 python docs/examples/train_from_python.py
 
-It makes tiny ListOps data if there is none, and takes some seconds. Folders are those of `lra doctor`.
+It makes tiny ListOps data if there is none, and takes some seconds. It uses the folders that `lra doctor` lists.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SETTINGS = ["task=listops", "attention=nystrom", "size=tiny", "recipe.steps=4", 
 
 
 def train() -> None:
-    """Train, test, and print what the record says."""
+    """Train and test a model, and print the accuracy from its record."""
     cfg = config.load_config("train", SETTINGS)
     model = build.build_model(cfg)
     print(f"{config.method_name(cfg)}: {count_parameters(model):,} parameters")

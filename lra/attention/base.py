@@ -14,7 +14,7 @@ from lra.packed.packing import Packing
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionDims:
-    """What the encoder tells a backend about itself.
+    """The dimensions of the encoder that a backend is built for.
 
     Attributes:
         num_heads: H.
@@ -28,16 +28,23 @@ class AttentionDims:
 
 
 class AttentionBackend(nn.Module):
-    """One way to mix values along the sequence.
+    """Base class of attention backends, which mix values along the sequence.
 
-    A backend owns no projections, no dropout on the residual and no precision switches: the block does, once,
-    for all. Its promises are tested for every file in `conf/attention/`: shape and dtype kept; finite and
-    differentiable also for a row that is all padding; the content of a padded position never reaches a real
-    token; each pass of evaluation, begun by `eval()`, the same; outputs and gradients equal to those of its slow twin;
-    batch-mates do not matter, unless `batch_wide` says so.
+    Projections, dropout on the residual and precision are the same for all backends, so they belong to the mixer and
+    the block. A backend makes these promises, which are tested for every file in `conf/attention/`:
+
+    - Shape and dtype are kept.
+    - Outputs and gradients are finite, also for a row that is all padding.
+    - The content of a padded position never changes the output of a real token.
+    - Every evaluation pass, which begins with `eval()`, gives the same outputs.
+    - Outputs and gradients equal those of its slow reference implementation in `tests/reference`.
+    - The other examples of a batch do not change an example's output, unless `batch_wide` is True.
+
+    Args:
+        dims: dimensions of the encoder.
 
     Attributes:
-        biased: whether the queries, keys and values that it is given have their projections' biases in them.
+        biased: whether the projections that make queries, keys and values add their biases.
     """
 
     biased = True
@@ -48,15 +55,15 @@ class AttentionBackend(nn.Module):
 
     @property
     def batch_wide(self) -> bool:
-        """Whether `forward` takes or draws something for all examples that it gets together.
+        """Whether `forward` uses a constant or a random draw that all examples of its input share.
 
-        Then it matters which examples these are, so the classifier hands them over in the protocol's groups, see
-        `lra.model.groups.BatchGroups`.
+        The output of an example then depends on the others, so the classifier passes the protocol's groups of examples
+        one by one, see `lra.model.groups.BatchGroups`.
         """
         return False
 
     def share_with(self, first: AttentionBackend) -> None:
-        """Reuse the first layer's parameters where the protocol shares them between layers; by default none."""
+        """Use the parameters of the first layer's backend that all layers share; by default there are none."""
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Mix the values.
@@ -68,16 +75,16 @@ class AttentionBackend(nn.Module):
             valid_BL: `[B, L]` bool, True at real tokens (it may have holes); None when every position is real.
 
         Returns:
-            `[B, H, L, E]`; what stands at padded positions is undefined but finite.
+            `[B, H, L, E]`; values at padded positions are undefined but finite.
         """
         raise AssertionError(f"{type(self).__name__} has no forward")
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
-        """The same mixing for the real tokens alone; a backend that gains by it has a version of its own.
+        """Mix the values of packed tokens; by default by padding them, a backend may override it with a faster form.
 
         Args:
             qkv_PTD: queries, keys and values of the packed tokens, `[3, T, H·E]`.
-            packing: where the tokens stand.
+            packing: the tokens' places in the padded batch.
 
         Returns:
             `[T, H·E]`.

@@ -23,12 +23,12 @@ class FullAttention(AttentionBackend):
     """softmax(q kᵀ / √E) v over the real keys.
 
     Args:
-        dims: of the encoder.
-        kernel: `fused` never holds the L × L matrix; `math` does, as the paper's measurements did.
-        attention_dropout: fraction of weights dropped in training, in [0, 1).
+        dims: dimensions of the encoder.
+        kernel: `fused` never stores the L × L matrix; `math` does, as in the paper's measurements.
+        attention_dropout: fraction of attention weights that are dropped in training, in [0, 1).
 
     Raises:
-        UserError: for an unknown kernel, or a dropout outside of its range.
+        UserError: for an unknown kernel, or a dropout outside its range.
     """
 
     def __init__(self, dims: AttentionDims, *, kernel: str, attention_dropout: float):
@@ -58,7 +58,7 @@ class FullAttention(AttentionBackend):
         return scaled_dot_product_attention(q_BHLE, k_BHLE, v_BHLE, attn_mask=attendable(valid_BL), dropout_p=rate)
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
-        """Attend where real tokens are; see the base class."""
+        """Attend within packed tokens; see the base class."""
         heads = self.dims.num_heads
         if self.kernel == "math":
             return super().forward_packed(qkv_PTD, packing)
@@ -67,5 +67,5 @@ class FullAttention(AttentionBackend):
         return exact_attention_packed(qkv_PTD, packing, heads=heads)
 
     def extra_repr(self) -> str:
-        """Say the kernel in a printed model."""
+        """Show the knobs when a model is printed."""
         return f"kernel={self.kernel}, attention_dropout={self.attention_dropout}"

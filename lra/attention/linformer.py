@@ -1,4 +1,4 @@
-"""Linformer (Wang et al. 2020, arXiv 2006.04768): attention to a fixed number of mixtures of the keys.
+"""Linformer (Wang et al. 2020, arXiv 2006.04768): attention to a fixed number of linear combinations of the keys.
 
 Letters: B examples, H heads, L positions, E dims per head, P projections, X longest length.
 """
@@ -16,16 +16,16 @@ SHARINGS = ("all", "layer", "none")
 
 
 class LinformerAttention(AttentionBackend):
-    """softmax(q (P k)ᵀ / √E) (P v), P learned, one per head.
+    """softmax(q (W k)ᵀ / √E) (W v) with a learned `[P, L]` projection W for each head.
 
-    Keys and values are 0 at padded positions before the projection; the softmax runs over projections and needs no
-    mask, as in the released Nyströmformer code.
+    Keys and values are set to 0 at padded positions before the projection. The softmax is over projections, so it needs
+    no mask. Both are as in the released Nyströmformer code.
 
     Args:
-        dims: of the encoder.
+        dims: dimensions of the encoder.
         projections: P, at least 1.
-        sharing: `all`: one projection for keys, values and all layers; `layer`: one per layer for keys and values;
-            `none`: one each.
+        sharing: `all`: one projection per head for keys, values and all layers; `layer`: one for keys and values of
+            each layer; `none`: keys and values of each layer have their own.
 
     Raises:
         UserError: for fewer projections than 1, or an unknown sharing.
@@ -42,11 +42,11 @@ class LinformerAttention(AttentionBackend):
         self.project_values = self._draw(projections) if sharing == "none" else self.project_keys
 
     def _draw(self, projections: int) -> nn.Parameter:
-        """`[H, P, X]`, N(0, .02²)."""
+        """Draw a projection for each head, `[H, P, X]`, from N(0, .02²)."""
         return nn.Parameter(torch.empty(self.dims.num_heads, projections, self.dims.max_seq_len).normal_(std=0.02))
 
     def share_with(self, first: AttentionBackend) -> None:
-        """Take the first layer's projection if all layers share one."""
+        """Use the first layer's projection if all layers share one."""
         assert isinstance(first, LinformerAttention)
         if self.sharing == "all":
             self.project_keys = self.project_values = first.project_keys
@@ -63,12 +63,12 @@ class LinformerAttention(AttentionBackend):
         return scaled_dot_product_attention(q_BHLE, k_BHPE, v_BHPE)
 
     def extra_repr(self) -> str:
-        """Say the knobs in a printed model."""
+        """Show the knobs when a model is printed."""
         return f"projections={self.project_keys.shape[1]}, sharing={self.sharing}"
 
 
 def _project(projection_HPL: Tensor, x_BHLE: Tensor) -> Tensor:
-    """Mix along the sequence, all examples in one product per head; `[B, H, P, E]`."""
+    """Project along the sequence, with one matrix product per head for all examples; `[B, H, P, E]`."""
     batch, heads, length, dims = x_BHLE.shape
     columns = x_BHLE.permute(1, 2, 0, 3).reshape(heads, length, batch * dims)
     projected_HPBE: Tensor = (projection_HPL @ columns).unflatten(2, (batch, dims))

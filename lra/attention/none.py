@@ -1,4 +1,4 @@
-"""No mixing at all: what the rest of the encoder can do by itself.
+"""No attention: shows what the rest of the encoder can learn without mixing positions.
 
 Letters: B examples, H heads, L positions, E dims per head, T tokens.
 """
@@ -12,15 +12,15 @@ from lra.packed.packing import Packing
 
 
 class NoAttention(AttentionBackend):
-    """Every position keeps its own value: a bag of embedded tokens (`none` of Xiong et al. 2021, released code).
+    """Returns the value of each position unchanged, as `none` does in the released code of Xiong et al. (2021).
 
-    Queries and keys are computed and counted, as for any other backend, and never used.
+    Queries and keys are computed, and their parameters counted, as for any other backend, but they are not used.
     """
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
-        """Give the values back; see the base class."""
+        """Return the values; see the base class."""
         return v_BHLE
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
-        """The same for real tokens alone."""
+        """Return the values of packed tokens; see the base class."""
         return qkv_PTD[2]

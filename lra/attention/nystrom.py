@@ -1,7 +1,7 @@
 """Nyström attention (Xiong et al., AAAI 2021, arXiv 2102.03902).
 
-softmax(q kᵀ) is approximated through M landmarks q̃, k̃, the means of segments of the queries and of the keys:
-softmax(q k̃ᵀ) · pinv(softmax(q̃ k̃ᵀ)) · softmax(q̃ kᵀ), all scaled by 1/√E.
+softmax(q kᵀ) is approximated with M landmarks q̃ and k̃, which are means over segments of the queries and of the keys:
+softmax(q k̃ᵀ) · pinv(softmax(q̃ k̃ᵀ)) · softmax(q̃ kᵀ), all scaled by 1/√E. The three factors are kernels 1, 2 and 3.
 
 Letters: B examples, H heads, L positions, E dims per head, M landmarks, T taps.
 """
@@ -29,21 +29,21 @@ CHOICES = {
 
 
 class NystromAttention(AttentionBackend):
-    """Attention through landmarks, plus a depthwise convolution of the values.
+    """Attention approximated with landmarks, plus a depthwise convolution of the values (the value skip).
 
     Args:
-        dims: of the encoder.
+        dims: dimensions of the encoder.
         num_landmarks: M, at least 1.
-        landmarks: `padded` takes M segments of the padded length, and attention is exact when M ≥ L (the released
-            code); `valid` takes each example's own tokens, unused landmarks masked.
-        pinv: `iterative`, or `exact` by singular value decomposition.
-        pinv_iterations: at least 1.
+        landmarks: `padded`: M segments of the padded length, and exact attention when M ≥ L (the released code).
+            `valid`: segments of each example's real tokens, with unused landmarks masked.
+        pinv: `iterative`, or `exact`, which uses a singular value decomposition.
+        pinv_iterations: iterations of the iterative pseudo-inverse, at least 1.
         pinv_start: `batch` or `per_matrix`, see `iterative_pinv`.
-        pinv_rtol: of the exact one, in [0, 1), see `exact_pinv`.
-        value_skip_taps: T, odd: length of the depthwise convolution skip's filters; 0 leaves the skip out.
+        pinv_rtol: relative cut-off of the exact pseudo-inverse, in [0, 1), see `exact_pinv`.
+        value_skip_taps: T, odd: length of the value skip's filters; 0 for no value skip.
 
     Raises:
-        UserError: for an unknown word, or a number outside of its range.
+        UserError: for an unknown choice, or a number outside its range.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class NystromAttention(AttentionBackend):
 
     @property
     def batch_wide(self) -> bool:
-        """Whether the iteration's start is one for all examples."""
+        """Whether the start of the iterative pseudo-inverse depends on all examples."""
         return self.pinv == "iterative" and self.pinv_start == "batch"
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
@@ -93,7 +93,7 @@ class NystromAttention(AttentionBackend):
         else:
             out = self._through_landmarks(q_BHLE, k_BHLE, v_BHLE, valid_BL)
         if self.value_skip is not None:
-            # The filter lies along the last dimension: torch 2.13's CPU gradient of a [taps, 1] one is off by percents.
+            # The taps are the last dimension: torch 2.13's CPU gradient for a [taps, 1] filter is wrong by percents.
             heads, taps = self.value_skip.shape
             filters = self.value_skip.view(heads, 1, 1, taps)
             skip_BHEL = conv2d(v_BHLE.transpose(2, 3), filters, padding=(0, taps // 2), groups=heads)
@@ -101,11 +101,11 @@ class NystromAttention(AttentionBackend):
         return out
 
     def is_exact(self, length: int) -> bool:
-        """Whether attention over so many positions is not approximated at all."""
+        """Tell whether attention over `length` positions is exact, not approximated."""
         return self.landmarks == "padded" and self.num_landmarks >= length
 
     def _through_landmarks(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
-        """The three kernels; the two of size L × M are never held, a fused kernel multiplies as it goes."""
+        """Multiply the three kernels; the two of size L × M are never stored, because fused attention computes them."""
         q_BHME, k_BHME, used_BM = self.landmarks_of(q_BHLE, k_BHLE, valid_BL)
         kernel_2 = self.kernel_2(q_BHME, k_BHME, used_BM)
         summary_BHME = exact_attention(q_BHME, k_BHLE, v_BHLE, valid_BL)  # kernel 3 times the values
@@ -115,7 +115,7 @@ class NystromAttention(AttentionBackend):
     def landmarks_of(
         self, q_BHLE: Tensor, k_BHLE: Tensor, valid_BL: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Landmark queries and keys `[B, H, M, E]`, and which of them are used `[B, M]` (None: all)."""
+        """Compute landmark queries and keys `[B, H, M, E]`, and a mask of the used ones `[B, M]` (None: all)."""
         if self.landmarks == "padded":
             q_BHME, k_BHME = (padded_segment_means(x, self.num_landmarks) for x in (q_BHLE, k_BHLE))
             return q_BHME, k_BHME, None
@@ -127,11 +127,11 @@ class NystromAttention(AttentionBackend):
         return q_BHME, k_BHME, sizes_BM > 0
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
-        """Attend where real tokens are; see the base class."""
+        """Attend within packed tokens; see the base class."""
         if self.is_exact(packing.length):
             return super().forward_packed(qkv_PTD, packing)
         key = (self.num_landmarks, self.landmarks)
-        if key not in packing.segments:  # the same for every layer
+        if key not in packing.segments:  # the first layer computes them for all layers
             packing.segments[key] = Segments(packing, *key)
         segments = packing.segments[key]
 
@@ -142,7 +142,7 @@ class NystromAttention(AttentionBackend):
         return packed_nystrom(qkv_PTD, self.value_skip, packing, segments, mix, heads=self.dims.num_heads)
 
     def kernel_2(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None) -> Tensor:
-        """softmax(q̃ k̃ᵀ / √E) `[B, H, M, M]`; rows and columns of unused landmarks are 0, and so in its inverse."""
+        """Compute softmax(q̃ k̃ᵀ / √E), `[B, H, M, M]`; rows and columns of unused landmarks are 0."""
         scores = q_BHME @ k_BHME.mT * self.dims.head_dim**-0.5
         if used_BM is None:
             weights: Tensor = scores.softmax(-1)
@@ -150,11 +150,11 @@ class NystromAttention(AttentionBackend):
         return masked_softmax(scores, used_BM[:, None, None, :]) * used_BM[:, None, :, None]
 
     def pseudo_inverse(self, a_BHMM: Tensor) -> Tensor:
-        """The inverse `[B, H, M, M]` of kernel 2, as the settings say."""
+        """Compute the pseudo-inverse `[B, H, M, M]` of kernel 2, iteratively or exactly."""
         if self.pinv == "exact":
             return exact_pinv(a_BHMM, rtol=self.pinv_rtol)
         return iterative_pinv(a_BHMM, iterations=self.pinv_iterations, start=self.pinv_start)
 
     def extra_repr(self) -> str:
-        """Say the knobs in a printed model."""
+        """Show the knobs when a model is printed."""
         return f"num_landmarks={self.num_landmarks}, landmarks={self.landmarks}, pinv={self.pinv}"

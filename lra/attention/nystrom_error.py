@@ -1,4 +1,4 @@
-"""How well Nyström attention approximates: its pseudo-inverse, and its attention matrix against the exact one.
+"""Measure the errors of Nyström attention: of its pseudo-inverse, and of its attention matrix.
 
 Letters: B examples, H heads, L positions, E dims per head, M landmarks.
 """
@@ -16,11 +16,12 @@ from lra.ops.softmax import masked_softmax
 
 @dataclass(frozen=True, kw_only=True)
 class ApproximationError:
-    """Means over examples and heads of relative errors in Frobenius' norm.
+    """Relative errors in the Frobenius norm, as means over examples and heads.
 
     Attributes:
-        pinv_residual: ‖AZA − A‖ / ‖A‖ for kernel 2 A and its pseudo-inverse Z; 0 where attention is exact.
-        attention_error: ‖Ŝ − S‖ / ‖S‖ for the approximated and the exact attention matrix, rows of real tokens only.
+        pinv_residual: ‖AZA − A‖ / ‖A‖ for kernel 2, A, and its pseudo-inverse Z; 0 if attention is exact.
+        attention_error: ‖Ŝ − S‖ / ‖S‖ for the approximated and the exact attention matrix, rows of real tokens only; 0
+            if attention is exact.
     """
 
     pinv_residual: float
@@ -31,13 +32,14 @@ class ApproximationError:
 def approximation_error(
     backend: NystromAttention, q_BHLE: Tensor, k_BHLE: Tensor, valid_BL: Tensor | None, *, examples: int
 ) -> ApproximationError:
-    """Measure on queries and keys as `forward` gets them.
+    """Measure the errors for given queries and keys.
 
     Args:
-        backend: whose landmarks and pseudo-inverse are judged.
-        q_BHLE, k_BHLE: queries and keys, unscaled.
+        backend: the attention.
+        q_BHLE, k_BHLE: queries and keys, unscaled, as `forward` gets them.
         valid_BL: True at real tokens; None for all.
-        examples: of how many the L × L matrices are compared, one at a time; the inverse is that of the whole batch.
+        examples: number of examples whose L × L attention matrices are compared, one at a time. The pseudo-inverse is
+            measured on the whole batch.
     """
     length, scale = q_BHLE.shape[2], backend.dims.head_dim**-0.5
     if backend.is_exact(length):
@@ -66,6 +68,6 @@ def approximation_error(
 
 
 def _relative(approximation: Tensor, exact: Tensor) -> Tensor:
-    """‖approximation − exact‖ / ‖exact‖ over the last two dimensions."""
+    """Compute ‖approximation − exact‖ / ‖exact‖ over the last two dimensions."""
     error: Tensor = (approximation - exact).flatten(-2).norm(dim=-1) / exact.flatten(-2).norm(dim=-1)
     return error

@@ -1,4 +1,4 @@
-"""Performer (Choromanski et al. 2021, arXiv 2009.14794): linear attention through random features.
+"""Performer (Choromanski et al. 2021, arXiv 2009.14794): linear attention with random features.
 
 Letters: B examples, H heads, L positions, E dims per head, R random features.
 """
@@ -23,23 +23,26 @@ EPSILON = {"softmax": 1e-4, "relu": 1e-3}
 
 
 class PerformerAttention(AttentionBackend):
-    """FAVOR+: unbiased positive features of a softmax kernel, or ReLU features.
+    """FAVOR+: attention with positive random features of a softmax kernel, or with ReLU features.
+
+    A maximum is subtracted before the exponential, for numerical stability. It would cancel in the result, but for the
+    small ε that is added to each feature: so its choice changes outputs and gradients slightly.
 
     Args:
-        dims: of the encoder.
+        dims: dimensions of the encoder.
         features: R, at least 1.
         kernel: `softmax` or `relu`.
-        redraw_every: training calls between two draws of the features; 0 draws them once.
-        scaling: `twice` divides queries and keys by E^¼ two times, as the released Nyströmformer code does, and so
+        redraw_every: training calls between two draws of the features; 0: they are drawn once.
+        scaling: `twice` divides queries and keys by E^¼ two times, as the released Nyströmformer code does, so it
             approximates softmax(q kᵀ / E); `once` approximates softmax(q kᵀ / √E).
-        key_maximum: the keys' stabiliser is one number per `batch`, through which batch-mates matter by way of ε, or
-            one `per_head` of each example.
-        maximum_gradient: gradients are `passed` through the stabilising maxima of queries and keys, as by
-            performer-pytorch 0.14 to 1.0.5, or `stopped`; by way of ε they differ.
+        key_maximum: whether the keys' maximum is taken over the whole `batch`, so that the other examples matter, or
+            `per_head` of each example.
+        maximum_gradient: whether gradients are `passed` through the maxima of queries and keys, as in performer-pytorch
+            0.14 to 1.0.5, or `stopped`.
         padded_keys: `counted` as zero vectors in the normaliser (the released code), or `masked`.
 
     Raises:
-        UserError: for an unknown word, or a number outside of its range.
+        UserError: for an unknown choice, or a number outside its range.
     """
 
     projection: Tensor
@@ -75,13 +78,13 @@ class PerformerAttention(AttentionBackend):
         self.kernel, self.scaling, self.key_maximum = kernel, scaling, key_maximum
         self.maximum_gradient = maximum_gradient
         self.padded_keys, self.redraw_every = padded_keys, redraw_every
-        # Buffers, not parameters; they travel with the state, so that a restored model has the very same features.
+        # Buffers are saved with the weights, so that a restored model has the same features.
         self.register_buffer("projection", orthogonal_gaussian(features, dims.head_dim))
         self.register_buffer("calls", torch.zeros((), dtype=torch.long))
 
     @property
     def batch_wide(self) -> bool:
-        """Whether the keys' stabiliser is one for all examples."""
+        """Whether the keys' maximum is taken over all examples."""
         return self.kernel == "softmax" and self.key_maximum == "batch"
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
@@ -119,7 +122,7 @@ class PerformerAttention(AttentionBackend):
         return softmax_features(k_BHLE, products, maximum, epsilon=EPSILON["softmax"])
 
     def _stabilisers(self, products: Tensor) -> Tensor:
-        """What maxima are taken of, with gradients or without."""
+        """Return the products that maxima are taken of, with or without gradients."""
         return products if self.maximum_gradient == "passed" else products.detach()
 
     @torch.no_grad()
@@ -129,5 +132,5 @@ class PerformerAttention(AttentionBackend):
         self.calls += 1
 
     def extra_repr(self) -> str:
-        """Say the knobs in a printed model."""
+        """Show the knobs when a model is printed."""
         return f"features={self.projection.shape[0]}, kernel={self.kernel}, scaling={self.scaling}"

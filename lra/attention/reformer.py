@@ -1,4 +1,4 @@
-"""Reformer (Kitaev et al. 2020, arXiv 2001.04451): attention within chunks of positions that hash alike.
+"""Reformer (Kitaev et al. 2020, arXiv 2001.04451): attention within chunks of positions with similar hashes.
 
 Letters: B examples, H heads, L positions, E dims per head, N hashes, K chunks, C positions per chunk.
 """
@@ -25,31 +25,32 @@ CHOICES = {
 
 
 class ReformerAttention(AttentionBackend):
-    """LSH attention with shared queries and keys: the contract's keys are not used.
+    """Attention with locality-sensitive hashing (LSH) and shared queries and keys; the keys it is given are not used.
 
-    Each hash sorts the positions by bucket, padding last, and cuts them into chunks; a chunk attends to itself and to
-    the one before it. Several hashes are weighted by their normalisers. A length that is no multiple of the chunk is
-    padded to one. The buckets are those of the model's longest sequence, whatever the length of a batch.
+    Each hash sorts the positions by bucket, padding last, and cuts them into chunks. A chunk attends to itself and to
+    the chunk before it. The outputs of several hashes are weighted by their softmax normalisers. A length that is not a
+    multiple of the chunk length is padded. The number of buckets follows from the model's longest sequence.
 
-    Training draws new rotations at each call from torch's generator. Evaluation draws from a seed that is kept with the
-    weights, so that it repeats, in a restored model too.
+    Training draws new random rotations at each call from torch's generator. Evaluation draws them from a seed that is
+    saved with the weights, so that an evaluation can be repeated, also with a restored model.
 
     Args:
-        dims: of the encoder.
+        dims: dimensions of the encoder.
         num_hashes: N, at least 1.
         chunk_length: C, at least 1.
-        biases: `unused`: queries, keys and values are projected without biases (the released code), or `used`.
-        look_back: the first chunk of a hash sees the last one of the hash before, padding included (`across_hashes`,
-            the released code), or the last one of its own hash's real tokens (`within_hash`).
-        rotations: evaluation draws at `each_call`, call n of a pass always the same ones; `eval()` begins a pass. Or
-            it has one draw, `stored_for_evaluation`.
+        biases: whether the biases of the projections to queries, keys and values are `unused` (the released code) or
+            `used`.
+        look_back: the chunk before the first chunk of a hash. `across_hashes`: the last chunk of the previous hash,
+            padding included (the released code). `within_hash`: the same hash's last chunk with a real token.
+        rotations: the rotations in evaluation. `each_call`: new ones at each call; the n-th call after `eval()` always
+            has the same ones. `stored_for_evaluation`: the same ones at all calls.
 
     Raises:
-        UserError: for an unknown word, or a number outside of its range.
+        UserError: for an unknown choice, or a number outside its range.
     """
 
     rotation_seed: Tensor
-    calls = 0  # of this pass of evaluation
+    calls = 0  # number of calls in this evaluation pass
 
     def __init__(
         self,
@@ -75,11 +76,11 @@ class ReformerAttention(AttentionBackend):
 
     @property
     def batch_wide(self) -> bool:
-        """Whether each call draws rotations of its own for all examples that it gets, in evaluation too."""
+        """Whether each call draws new rotations for all its examples, in evaluation too."""
         return self.rotations == "each_call"
 
     def train(self, mode: bool = True) -> ReformerAttention:
-        """Set the mode; a pass of evaluation begins at its first rotations."""
+        """Set training or evaluation mode; an evaluation pass then starts with its first rotations again."""
         self.calls = 0
         return super().train(mode)
 
@@ -96,7 +97,7 @@ class ReformerAttention(AttentionBackend):
         return self._attend(q_BHLE, v_BHLE, valid_BL, self._rotations(q_BHLE), chunks)[:, :, :length]
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
-        """The same for the real tokens alone: sequences of as many chunks of tokens together, without their padding."""
+        """Attend within packed tokens; sequences with the same number of chunks are computed together."""
         rotations_HENG = self._rotations(qkv_PTD)
         total = self._chunks(packing.length)
         groups = [(chunks, list(counts)) for chunks, counts in groupby(packing.counts, key=self._chunks)]
@@ -112,7 +113,7 @@ class ReformerAttention(AttentionBackend):
         return torch.cat(parts)
 
     def _chunks(self, length: int) -> int:
-        """Chunks that hold so many positions, at least one."""
+        """Compute the number of chunks that hold `length` positions, at least 1."""
         return max(-(-length // self.chunk_length), 1)
 
     def _rotations(self, like: Tensor) -> Tensor:
@@ -134,5 +135,5 @@ class ReformerAttention(AttentionBackend):
         return self._draw(torch.Generator().manual_seed(seed))
 
     def extra_repr(self) -> str:
-        """Say the knobs in a printed model."""
+        """Show the knobs when a model is printed."""
         return f"num_hashes={self.num_hashes}, chunk_length={self.chunk_length}, look_back={self.look_back}"

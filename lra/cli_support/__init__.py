@@ -1,1 +1,1 @@
-"""What the verbs of the command line are made of: checks of what is typed, output, campaigns, stored configurations."""
+"""Parts that the verbs share: checks of what the user types, output, campaigns of runs, stored configurations."""

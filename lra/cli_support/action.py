@@ -1,4 +1,4 @@
-"""What a verb over many runs does: plan, run and show, or show."""
+"""The actions of the verbs over many runs (`lra table`, `lra sweep`, `lra compare`): plan, run, show."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def act(campaign: Campaign, show: Callable[[Campaign, Console], None]) -> None:
-    """Do what was asked for: plan; or run, then show; or show.
+    """Do the action that the user typed: `plan`, `run` (which also shows the result) or `show`.
 
     Raises:
-        UserError: at the end, when cells have failed.
+        UserError: after all other cells have run, when some cells have failed.
     """
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""What the verbs over many runs share: their words, their cells, planning, running what is missing, showing."""
+"""A campaign: one call of a verb over many runs, with what the user typed, its cells and their records."""
 
 from __future__ import annotations
 
@@ -25,14 +25,13 @@ class Campaign:
     """One call of `lra table`, `lra sweep` or `lra compare`.
 
     Args:
-        verb: which of them; `conf/VERB.yaml` has its own settings.
-        words: what was typed after it. The first may be an action; its own settings, `hydra/launcher=` and
-            `hydra.launcher.` settings are taken out, the rest goes to every run.
-        beside: name of a second sweep whose cells are added. It gets the same words, except those about the
-            attention.
+        verb: `table`, `sweep` or `compare`; `conf/VERB.yaml` has the verb's own settings.
+        words: the words that were typed after the verb. The first may be an action. Settings of the verb and of the
+            Hydra launcher are for the campaign; all others are overrides of every run.
+        beside: name of a second sweep whose cells are added. It gets the same overrides, except those of `attention`.
 
     Raises:
-        UserError: for a word that is wrong.
+        UserError: for a wrong word, setting or value.
     """
 
     def __init__(self, verb: str, words: Sequence[str], *, beside: str | None = None):
@@ -49,7 +48,7 @@ class Campaign:
         if flag:
             raise UserError(f"{flag} is not needed: several values multiply by themselves, as in seed=0,1,2")
         known = set(load_config(verb))
-        chosen = [word.removeprefix("sweep=") for word in words if word.startswith("sweep=")]  # a group's name too
+        chosen = [word.removeprefix("sweep=") for word in words if word.startswith("sweep=")]  # also a config group
         words = [word for word in words if not word.startswith("sweep=")]
         own += [word for word in words if word.split("=")[0] in known]
         self.launcher = [word for word in words if word.lstrip("+").startswith(("hydra/", "hydra."))]
@@ -76,7 +75,7 @@ class Campaign:
         if beside is not None:
             self.sweeps[beside] = [word for word in self.words if not word.startswith("attention")]
         self.cells: list[Cell] = [cell for sweep, typed in self.sweeps.items() for cell in make_cells(sweep, typed)]
-        for cell in self.cells[:1] if self.settings.what == "show" else self.cells:  # records are shown, nothing is run
+        for cell in self.cells[:1] if self.settings.what == "show" else self.cells:  # `show` runs no cell
             check_settings(cell.cfg)
 
     @property
@@ -86,14 +85,14 @@ class Campaign:
         return Path(cfg.paths.runs) / str(cfg.run_group)
 
     def figure(self, name: str, draw: Callable[[Path], Path]) -> list[Path]:
-        """Draw a figure beside the records, if a terminal or W&B shows the table: other formats are text alone."""
+        """Draw a figure beside the records when the table goes to a terminal or W&B; other formats have no figures."""
         if self.settings.format not in ("terminal", "wandb"):
             return []
         folder, prefix = (self.group.parent, f"{self.group.stem}-") if self.group.is_file() else (self.group, "")
         return [draw(folder / f"{prefix}{name}.png")]
 
     def run(self, console: Console) -> SweepState:
-        """Run what is missing; with `workers=` in as many processes, through a Hydra launcher."""
+        """Run the missing cells, in `workers=` processes or with a Hydra launcher if the user typed one."""
         from lra.cli_support.workers import start_workers
         from lra.signals import Stopped
         from lra.sweeps.runner import run_missing, sweep_state
@@ -111,10 +110,10 @@ class Campaign:
         return sweep_state(self.cells)
 
     def records(self) -> list[Record]:
-        """Valid records of the run group, of this protocol and size, and of what was typed.
+        """Read the run group's valid records of this protocol and size.
 
-        `task=` and `seed=` choose among them, and so do `attention=`, `mixer=` and `model=`, which name the rows.
-        What had to be left out is in `troubles`.
+        `task=`, `seed=`, `attention=`, `mixer=` and `model=` select among them where they are typed. `troubles` gets a
+        line for each record that is broken, and for each other size or protocol.
         """
         from lra.results.collect import collect
 
@@ -123,7 +122,7 @@ class Campaign:
         return [record for record in collection.records if self._asked_for(record)]
 
     def _of_another_kind(self, records: list[Record]) -> list[str]:
-        """A line for each size and protocol of the group that this table does not show."""
+        """Word a note for each other size and protocol in the group, whose records this table does not show."""
         from lra.results.text import visible
 
         others = (record["identity"] for record in records if not self._is_shown(record))
@@ -134,7 +133,7 @@ class Campaign:
         ]
 
     def _is_shown(self, record: Record) -> bool:
-        """Whether a record is of the size and the protocol that were asked for."""
+        """Tell whether a record has the size and the protocol of this campaign."""
         identity, cfg = record["identity"], self.cells[0].cfg
         return (identity["size"], identity["protocol"]) == (cfg.size.name, cfg.protocol.name)
 
@@ -149,5 +148,5 @@ class Campaign:
         return all(str(said[key]) in {cell.choice(key) for cell in self.cells} for key in typed)
 
     def tasks(self) -> list[str]:
-        """The cells' tasks, in their order."""
+        """The tasks of the cells, each once, in the order of the cells."""
         return list(dict.fromkeys(cell.choice("task") for cell in self.cells))

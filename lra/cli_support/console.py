@@ -7,15 +7,15 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-PIPE_WIDTH = 120  # of tables, where there is no terminal to ask
+PIPE_WIDTH = 120  # least width of output into a pipe, which has no width of its own
 ANY_WIDTH = 1000
 
 
 def make_console() -> Console:
-    """Standard output; colours and bars only on a terminal (or with FORCE_COLOR=1).
+    """Make a console for standard output; colours and progress bars only on a terminal (or with FORCE_COLOR=1).
 
-    Text is printed as it is, brackets too: names of folders and words of records are no markup. Colours come from
-    `style=` and from `rich.text.Text`.
+    Markup is off, because names of folders and texts of records may contain brackets. Colours come from `style=` and
+    from `rich.text.Text`.
     """
     console = Console(highlight=False, soft_wrap=True, markup=False)
     if not console.is_terminal:
@@ -24,13 +24,13 @@ def make_console() -> Console:
 
 
 def print_table(console: Console, table: Table) -> None:
-    """Print a table whole: as wide as it is into a pipe, as lines on a terminal that is narrower than its words."""
+    """Print a table without cutting it: in full width into a pipe, as one line per cell on a too narrow terminal."""
     needed = Measurement.get(console, console.options.update(width=ANY_WIDTH), table)
-    if not console.is_terminal:  # a pipe has no width to keep to
+    if not console.is_terminal:  # the width of a pipe is not limited
         console.width = max(console.width, needed.maximum)
     if console.width >= needed.minimum:
         for column in table.columns:
-            column.overflow = "fold"  # else rich cuts off what a column has no room for
+            column.overflow = "fold"  # else rich cuts text that is wider than its column
         console.print(table, soft_wrap=False)
         return
     console.print(table.title or "", style="italic")
@@ -43,7 +43,7 @@ def print_table(console: Console, table: Table) -> None:
 
 
 def size_text(count: float) -> str:
-    """Bytes in readable units."""
+    """Word a number of bytes in a readable unit."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024 or unit == "GiB":
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"

@@ -1,6 +1,6 @@
-"""Where every run departs from the released code, whatever its protocol: what is theirs, what is ours, and why.
+"""Departures from the released code that all protocols have: the released way, ours, and the reason.
 
-Departures that can be chosen are switches in conf/protocol.
+Departures that a user can choose are the switches in conf/protocol.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Departure(NamedTuple):
-    """One row: what it is about, the released code's way, ours, and the reason."""
+    """One row of the table: its subject, the released code's way, ours, and the reason."""
 
     what: str
     released: str
@@ -20,37 +20,37 @@ class Departure(NamedTuple):
 DEPARTURES = (
     Departure(
         "dev passes",
-        "a fixed number of batches from an endless, reshuffled stream: a pass may miss examples, and have others twice",
+        "a fixed number of batches from an endless, reshuffled stream, so a pass may miss examples and repeat others",
         "every example of the dev split once",
-        "passes can be compared, and no draw decides which checkpoint is chosen",
+        "passes can be compared, and chance does not influence which checkpoint is selected",
     ),
     Departure(
         "test split",
         "its last batch is left out when it is smaller than the others",
         "every example",
-        "an accuracy is of the whole split; protocol.test_last_batch=dropped does as released",
+        "the accuracy is that of the whole split; protocol.test_last_batch=dropped does as the released code",
     ),
     Departure(
         "precision",
         "float16 autocast with a gradient scaler, attention in float32",
         "float32 throughout",
-        "runs on every machine and repeats bit for bit on a CPU; trainer.precision=16-mixed does as released",
+        "runs on every machine and repeats bit for bit on a CPU; trainer.precision=16-mixed does as the released code",
     ),
     Departure(
         "length of Text",
-        "the preparation script cuts at 1,000 bytes, though the model is configured for 4,000",
+        "the preparation script cuts reviews at 1,000 bytes, though the model is configured for 4,000",
         "4,000 bytes",
-        "the paper calls the task Text (4K); protocol.text_length=1000 does as released",
+        "the paper calls the task Text (4K); protocol.text_length=1000 does as the released code",
     ),
     Departure(
         "white space around reviews of Text",
-        "stripped, by the TFDS dataset that is read",
-        "as in the archive",
-        "nothing changes in practice",
+        "removed by the TFDS dataset that the code reads",
+        "kept as in the archive",
+        "it makes no difference in practice",
     ),
     Departure(
         "ids of ListOps' symbols",
-        "from the order of a set, which changes from process to process",
+        "in the order of a Python set, which changes from process to process",
         "fixed, 1 to 15",
         "with other ids a restored checkpoint scores at chance",
     ),
@@ -58,12 +58,12 @@ DEPARTURES = (
         "dev split of Image",
         "the last tenth in TFDS's hashed order",
         "the last tenth in the archive's order",
-        "found again without TFDS; as many examples, of the same distribution",
+        "it can be reproduced without TFDS; size and distribution are the same",
     ),
     Departure(
         "splits of Pathfinder",
-        "80/10/10 of a shuffle without a seed",
-        "80/10/10 of a seeded one",
+        "80/10/10 after a shuffle without a seed",
+        "80/10/10 after a seeded shuffle",
         "the same on every machine",
     ),
     Departure(
@@ -73,9 +73,9 @@ DEPARTURES = (
         "a run can be repeated, and seeds compared",
     ),
     Departure(
-        "attentions on offer",
-        "linear attention too, beside those of its table",
-        "not offered; attention=none is",
-        "it stands in no published table",
+        "available attentions",
+        "also linear attention, which its table does not have",
+        "not available, but attention=none is",
+        "no published table has linear attention",
     ),
 )

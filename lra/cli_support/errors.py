@@ -1,4 +1,4 @@
-"""Errors: one line that says what went wrong and what to type."""
+"""Word every error as one line that says what went wrong and what to type."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ NO_SPACE = "No space left on device"
 
 
 def explain(error: BaseException) -> str:
-    """The line a user reads: what is wrong and what to type; a fault of ours says how to see where."""
+    """Word an error for the user; the line of an unexpected error says how to get its traceback."""
     if isinstance(error, UserError):
         return str(error)
-    if isinstance(error.__cause__, UserError):  # of a constructor that Hydra has called
+    if isinstance(error.__cause__, UserError):  # raised by a constructor that Hydra called, and wrapped by Hydra
         return str(error.__cause__)
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
@@ -43,11 +43,11 @@ def explain(error: BaseException) -> str:
     if isinstance(error, OmegaConfBaseException) or type(error).__module__.startswith("hydra."):
         return _first_lines(error)
     if isinstance(error, OSError) and error.errno in FOLDER_TROUBLE:
-        place = error.filename2 or error.filename  # of a copy: where it goes
+        place = error.filename2 or error.filename  # `filename2` is the target of a copy
         if isinstance(error, PermissionError) and place and not _can_be_read(place):
             return f"cannot be read: {place}; allow it with: chmod u+rX {place}, or name another file"
         return _folder_line(FOLDER_TROUBLE[error.errno] + (f" at {place}" if place else ""))
-    if isinstance(error, RuntimeError) and NO_SPACE in str(error):  # array_record's way to say it
+    if isinstance(error, RuntimeError) and NO_SPACE in str(error):  # array_record raises no OSError
         return _folder_line(f"{FOLDER_TROUBLE[errno.ENOSPC]} for the TFDS dataset")
     if is_out_of_memory(error):
         return (
@@ -58,7 +58,7 @@ def explain(error: BaseException) -> str:
 
 
 def _can_be_read(place: str) -> bool:
-    """Whether reading is allowed there; the system's error is the same for reading and for writing."""
+    """Tell whether a file may be read: the system's error is the same for reading and for writing."""
     try:
         os.close(os.open(place, os.O_RDONLY | os.O_NONBLOCK))
     except OSError as error:

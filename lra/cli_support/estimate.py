@@ -1,4 +1,4 @@
-"""The child of `lra table plan`: measures a few steps of one cell and prints them as JSON. No verb of its own."""
+"""Child process of `lra table plan`, and no verb: measure a few steps of one cell, print the estimate as JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 
 def main(words: list[str]) -> int:
-    """Print one estimate; returns the exit code."""
+    """Print the estimate of the cell that `words` configure, and return the exit code."""
     from lra import config
     from lra.cli_support.errors import explain
     from lra.sweeps.estimate import measure_here

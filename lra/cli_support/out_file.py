@@ -1,4 +1,4 @@
-"""The file that `out=` names."""
+"""Check the file that `out=` names."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from lra.types import UserError
 
 
 def check_out(out: str | None, example: str) -> None:
-    """Refuse, before anything runs, a file that cannot be one.
+    """Refuse a wrong `out=` before any run starts.
 
     Raises:
-        UserError: when `out` names a folder, or nothing.
+        UserError: when `out` is the name of a folder, or empty.
     """
     if out is not None and (not str(out) or Path(out).expanduser().is_dir()):
         place = Path(out) / example

@@ -1,4 +1,4 @@
-"""What a run leaves behind: the data it began with, its learning curve, its record."""
+"""Files that a run writes beside its checkpoints: the hashes of its data, its learning curve, its record."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from lra.types import UserError
 
 
 def check_same_data(folder: Path, data_sha256: dict[str, str]) -> None:
-    """Refuse to go on with a run on other data than it began with; note the data of one that begins.
+    """Note the hashes of the data for a new run; refuse to resume a run on other data.
 
     Raises:
-        UserError: when the store was made anew since, or the note cannot be read.
+        UserError: when the data changed since the run began, or its note cannot be read.
     """
     path = folder / DATA
-    if not path.exists() or not (folder / LAST).exists():  # there is nothing to go on from
+    if not path.exists() or not (folder / LAST).exists():  # there is no checkpoint to resume from
         replace_text(path, json.dumps(data_sha256, indent=2) + "\n")
         return
     try:
@@ -56,9 +56,9 @@ def write_result(
     approximation: dict[str, float | list[float]] | None,
     curves: list[dict[str, float]],
 ) -> Record:
-    """Write the learning curve, then `result.json`; returns the record.
+    """Write the learning curve, then `result.json`, and return the record.
 
-    `approximation` is what `measure_approximation` found, in a section of its own.
+    `approximation`, the result of `measure_approximation`, is a section of the record; None: there is no such section.
     """
     majority = datamodule.majority_rate("test")
     record = validated(

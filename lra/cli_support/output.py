@@ -1,4 +1,4 @@
-"""Output of tables: to a terminal, into a file, or to W&B."""
+"""Show tables and figures on a terminal, in a file, or in W&B."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def write_tasks(campaign: Campaign, console: Console, kind: str, make: Make) -> None:
-    """Show a table, called `KIND-TASK` in W&B, and its figures for every task.
+    """Show a table and its figures for every task; in W&B the table is named `KIND-TASK`.
 
-    `make` gets a task's records and a title. It gives the table, and by name what draws each figure; their files are
-    called `NAME-TASK`.
+    `make` gets a task's records and a title. It returns the table, and for each figure its name and a function that
+    draws it; the files are named `NAME-TASK`.
     """
     from lra.results.provenance import provenance_notes
     from lra.results.titles import title_of
@@ -38,14 +38,14 @@ def write_tasks(campaign: Campaign, console: Console, kind: str, make: Make) -> 
 
 
 def write_out(campaign: Campaign, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
-    """Print a table as `format=` says, its notes below, or write it to the file `out=`; name the figures.
+    """Write a table and its notes in the format of `format=`, to the terminal or to the file `out=`; list the figures.
 
     Args:
-        campaign: whose table it is.
-        console: where to.
-        name: of the table in W&B, such as `compare-listops`.
-        table: with its notes.
-        figures: drawn beside it.
+        campaign: the campaign, which has `format` and `out`.
+        console: for tables on a terminal and for messages.
+        name: the table's name in W&B, such as `compare-listops`.
+        table: the table with its notes.
+        figures: image files that belong to the table.
     """
     from lra.cli_support.console import print_table
     from lra.files import replace_text
@@ -71,7 +71,7 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
 
 
 def _log(campaign: Campaign, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
-    """A W&B run of the group's own that holds the table and the figures."""
+    """Log the table and the figures to W&B, in a W&B run of their own in the run group."""
     from lra import config
     from lra.training.loggers import finish_wandb, log_table, start_wandb
 

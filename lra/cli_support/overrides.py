@@ -1,4 +1,4 @@
-"""What a user may write after a verb: known keys, with values of the kind that their defaults have."""
+"""Check the overrides that a user types: known keys only, with values of the same type as their defaults."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ CONTAINERS: dict[type, type] = {ListConfig: list, DictConfig: dict}
 
 
 def check(verb: str, words: list[str], *, sweep: bool) -> list[str]:
-    """Refuse unknown groups, choices, keys and kinds of value, before anything runs.
+    """Refuse unknown groups, choices and keys, and values of the wrong type, before anything runs.
 
     Args:
-        verb: whose configuration it is.
+        verb: the verb, which names the configuration.
         words: the overrides, as typed.
-        sweep: whether -m was typed, so that a setting may have several values.
+        sweep: whether a setting may have several values (the user typed -m).
 
     Returns:
-        The words; a number that stands where a text belongs, as in run_group=2024, is quoted.
+        The words. A number for a text setting, as in run_group=2024, is put in quotes.
 
     Raises:
-        UserError: for the first that is wrong, with the nearest right one.
+        UserError: for the first wrong word, with the most similar correct one.
     """
     for word in words:
         if not word.startswith("-") and "=" not in word:
@@ -99,12 +99,12 @@ def _words(override: Override) -> list[str]:
 
 
 def check_mixer(words: list[str]) -> None:
-    """Refuse an attention beside a mixer that has none: what was typed of it would say nothing.
+    """Refuse `attention` settings beside a mixer that is not self-attention: they would have no effect.
 
-    Verbs over many runs are not asked: there both stand beside each other.
+    Verbs over many runs do not call this: they may compare an attention with another mixer.
 
     Raises:
-        UserError: with what to leave out.
+        UserError: when both are typed.
     """
     parsed = [_parse(word) for word in words if "=" in word and not word.startswith("-")]
     chosen = [override for override in parsed if override.key_or_group == "mixer"]
@@ -119,25 +119,25 @@ def check_mixer(words: list[str]) -> None:
     if mixers and silent:
         mixer, attention = mixers[-1].input_line, silent[0].input_line
         raise UserError(
-            f"{attention} says nothing beside {mixer}, which has no attention; leave one of the two out,"
-            " or for both side by side type: lra compare run attention=nystrom mixer=s4d"
+            f"{attention} has no effect beside {mixer}, which has no attention; leave one of the two out,"
+            " or to compare both type: lra compare run attention=nystrom mixer=s4d"
         )
 
 
 def _parse(word: str) -> Override:
-    """What Hydra reads in a word."""
+    """Parse a word as Hydra does."""
     try:
         return OverridesParser.create().parse_override(word)
     except HydraException as error:
         key, value = word.split("=", 1)
         raise UserError(
-            f"{word} cannot be read; a value with such signs stands in quotes: \"{key}='{value}'\""
+            f"{word} cannot be read; put a value with special characters in quotes: \"{key}='{value}'\""
         ) from error
 
 
 @cache
 def _defaults(verb: str, words: tuple[str, ...]) -> DictConfig:
-    """What the settings are when nothing but groups is chosen."""
+    """Compose the default settings for the chosen config groups."""
     return load_config(verb, words)
 
 
@@ -146,13 +146,13 @@ def _is_group(key: str) -> bool:
 
 
 def _is_optional(verb: str, group: str) -> bool:
-    """Whether nothing need be chosen of the group."""
+    """Tell whether the config group may be null."""
     chosen = load_config(verb, with_hydra=True).hydra.runtime.choices
     return group in chosen and chosen[group] in (None, "null")
 
 
 def _checked(known: list[DictConfig], override: Override) -> str:
-    """The word, if it may stand: in the first configuration that has its setting."""
+    """Check one override against the first configuration that has its setting, and return it as a word for Hydra."""
     key = override.key_or_group
     defaults = next((cfg for cfg in known if key in keys_of(cfg)), None)
     if defaults is None:
@@ -167,13 +167,13 @@ def _checked(known: list[DictConfig], override: Override) -> str:
         if not _fits(value, kind) and not (value is None and open_to_null):
             shown = "null" if default is None else str(default).lower() if isinstance(default, bool) else default
             raise UserError(f"{_word(override, value)} is not {KINDS[kind]}; the default is {key}={shown}")
-        if ruled and value is not None and "${" not in str(value):  # else only what it resolves to counts
+        if ruled and value is not None and "${" not in str(value):  # `check_settings` sees an interpolation's value
             check_value(key, value, _word(override, value))
     return _quoted(override) if kind is str else str(override.input_line)
 
 
 def _fits(value: object, kind: type) -> bool:
-    """Whether a value may stand where the default is of this kind."""
+    """Tell whether a value has the type of the default; an integer may stand for a float."""
     if kind is str:
         return not isinstance(value, dict | list | None)  # a folder may be called 2024
     if kind is float:
@@ -184,7 +184,7 @@ def _fits(value: object, kind: type) -> bool:
 
 
 def _quoted(override: Override) -> str:
-    """`run_group=2024` as `run_group='2024'`, and each of several: a text stays the text that was typed."""
+    """Quote the numbers among the values of a text setting: `run_group=2024` becomes `run_group='2024'`."""
     word = str(override.input_line)
     key, typed = word.split("=", 1)
     parts, values = typed.split(","), _values(override)
@@ -195,7 +195,7 @@ def _quoted(override: Override) -> str:
 
 
 def _word(override: Override, value: object) -> str:
-    """The setting as it was typed; of several values the one that is meant."""
+    """Word the override for an error: as it was typed, or with this one of several values."""
     return f"{override.key_or_group}={value}" if override.is_sweep_override() else str(override.input_line)
 
 

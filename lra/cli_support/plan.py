@@ -1,4 +1,4 @@
-"""The plan of a sweep: its cells, what is done, and what the rest will cost."""
+"""The plan of a sweep: which cells are finished, and the time and memory that the others need."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from lra.sweeps.estimate import Estimate
     from lra.sweeps.grid import Cell
 
-CACHE = "plan.json"  # in the run group's folder: measuring takes minutes, asking again must not
+CACHE = "plan.json"  # in the run group's folder; keeps estimates, because measuring them takes minutes
 
 
 def print_plan(console: Console, campaign: Campaign) -> None:
-    """Print a line for each kind of cell as soon as it is measured: what is done, what the rest costs; then a sum."""
+    """Print a line for each kind of cell as soon as it is measured, then the sum.
+
+    Cells of one kind differ by the seed alone. A line has the finished seeds, and time and memory of the missing ones.
+    """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from lra.build import device_name
@@ -56,7 +59,7 @@ def print_plan(console: Console, campaign: Campaign) -> None:
 
 
 def _print_kind(console: Console, width: int, cells: list[Cell], missing: list[Cell], cache: Path) -> float | None:
-    """Measure and print one kind; gives the hours of its missing cells, None where they cannot be known."""
+    """Measure and print one kind of cell; return the hours of its missing cells, None if measuring failed."""
     from lra.cli_support.console import size_text
 
     estimate, notes = None, []
@@ -95,13 +98,13 @@ def _line(width: int, name: str, *columns: str) -> str:
 
 
 def _estimate(cell: Cell, cache: Path) -> Estimate:
-    """What was measured before, bounds included, or is now; data that were prepared since are measured anew."""
+    """Read a cell's estimate from the cache, or measure it; once data is prepared, an upper bound is not used."""
     from lra.build import device_name
     from lra.sweeps.estimate import Estimate, is_prepared, measure
 
     key = f"{cell.folder.parent.name}, {device_name(cell.cfg)}, {'prepared' if is_prepared(cell.cfg) else 'bound'}"
     known = _read_cache(cache)
-    if known.get(key, {}).keys() != {field.name for field in fields(Estimate)}:  # or of an earlier version
+    if known.get(key, {}).keys() != {field.name for field in fields(Estimate)}:  # missing, or from another version
         known[key] = asdict(measure(cell))
         _write_cache(cache, known)
     return Estimate(**known[key])
@@ -115,7 +118,7 @@ def _steps_behind(cell: Cell) -> int:
 
 
 def _states(cells: list[Cell]) -> list[str]:
-    """What is to be said of unfinished seeds: running, begun, failed."""
+    """Word the state of each unfinished seed that has started: running, begun or failed."""
     from lra.sweeps.failure import read_failure
     from lra.sweeps.lease import is_leased
 
@@ -132,7 +135,7 @@ def _states(cells: list[Cell]) -> list[str]:
 
 
 def _read_cache(path: Path) -> dict[str, dict[str, Any]]:
-    """Estimates by kind and machine; a cache that cannot be read is measured anew."""
+    """Read the estimates by kind and device; an unreadable cache counts as empty."""
     try:
         known = json.loads(path.read_text()) if path.exists() else {}
     except ValueError:

@@ -1,4 +1,4 @@
-"""Test examples beside what a trained model guesses for them."""
+"""Show test examples with a trained model's predictions."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ if TYPE_CHECKING:
 
 
 def print_predictions(console: Console, cfg: DictConfig, folder: Path, count: int) -> None:
-    """Draw the shortest examples of the first test batch, each with its class and the guess of the best checkpoint.
+    """Show the shortest examples of the first test batch, each with its class and the best checkpoint's prediction.
 
-    The whole batch is guessed together, as in the test: some attentions take something over all of a batch.
+    The whole batch is computed together, as in the test, because some attentions share a constant over a batch.
 
     Args:
-        cfg: of the run in `folder`.
-        count: how many; none for 0.
+        console: where to print.
+        cfg: the configuration of the run.
+        folder: the folder of the run.
+        count: number of examples, 0 or more.
     """
     if not count:
         return
     spec = build.build_spec(cfg)
     data, module = build.build_datamodule(cfg, spec), build.build_module(cfg, spec)
-    codec = build.build_codec(load_config("train", [f"task='{cfg.task.name}'"]))  # a stored configuration names none
+    codec = build.build_codec(load_config("train", [f"task='{cfg.task.name}'"]))  # a stored configuration has no codec
     module.load_state_dict(read_checkpoint(folder / BEST)["state_dict"])
     batch = next(iter(data.test_dataloader()))
     with torch.inference_mode(), torch.compiler.set_stance("force_eager"):

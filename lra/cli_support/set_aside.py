@@ -1,4 +1,4 @@
-"""force=true: a finished run is moved aside, so that another can be trained in its place."""
+"""`force=true`: keep a finished run under another name, so that it can be trained again in its folder."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from lra.sweeps.lease import RUNNER, TRAINING, LeasedError
 
 
 def set_aside(folder: Path, record: Record | None) -> None:
-    """Move what lies in `folder` beside it, unless the run has no result; call it while holding the lease.
+    """Move the files of a finished run into a folder beside its own; the caller holds the run's lease.
 
-    The locks stay, held as they are. The record goes last: after a kill in between, the run still counts as finished,
-    and the next `force=true` moves the rest to the same place.
+    The lock files stay. The record is moved last: after a kill in between, the run still counts as finished, and the
+    next `force=true` moves the other files to the same place.
 
     Args:
-        folder: of the run.
-        record: the result that is to be replaced; None for a run without one.
+        folder: the run's folder; nothing is moved if it has no record.
+        record: the record that is to be replaced; None if the run had none.
 
     Raises:
         LeasedError: when another process has finished the run since `record` was read.
@@ -39,7 +39,7 @@ def set_aside(folder: Path, record: Record | None) -> None:
 
 
 def _place(folder: Path, finished_at: str) -> Path:
-    """A folder named after the time of the run's end that does not hold another whole run."""
+    """Choose a folder that is named after the time when the run ended, and that holds no other finished run."""
     name = f"{folder.name}.replaced-{re.sub('[^0-9]', '', finished_at)[:14]}"
     names = (name if number == 1 else f"{name}-{number}" for number in count(1))
     return next(place for place in map(folder.with_name, names) if not (place / RESULT).exists())

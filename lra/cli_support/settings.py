@@ -1,4 +1,4 @@
-"""What the values of a configuration may be: tables of numbers and words, checked before anything is built or run."""
+"""Allowed values of the settings: tables of numbers and words, checked before anything is built or run."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from lra.results.schema import is_ours
 from lra.types import UserError
 
 MOST_WHOLE = 2**31 - 1
-LEAST_LENGTH = 5  # tokens of the shortest ListOps expression, and one
-DRAWN_SIDE = 32  # pixels of a row in the image tasks' sources, where the task says no other
-MOST_SEED = 2**32 - 1  # numpy's generators take no larger one
+LEAST_LENGTH = 5  # one more than the tokens of the shortest ListOps expression, because the bound is exclusive
+DRAWN_SIDE = 32  # pixels in a row of a source image, unless the task sets `drawn_side`
+MOST_SEED = 2**32 - 1  # the largest seed that numpy's generators take
 
 
 @dataclass(frozen=True)
 class Number:
-    """What a setting may be.
+    """The numbers that a setting may have.
 
     Attributes:
         kind: `int` or `float`.
-        least: the smallest value; itself left out if `above`.
-        most: the largest value; itself left out if `below`. Infinity is never allowed.
-        example: what an error suggests.
-        null: whether it may be left open.
+        least: lower bound; the bound itself is not allowed if `above`.
+        most: upper bound; the bound itself is not allowed if `below`. Infinity is never allowed.
+        example: the value that an error suggests.
+        null: whether the setting may be null.
     """
 
     kind: type
@@ -39,7 +39,7 @@ class Number:
     null: bool = False
 
     def allows(self, value: object) -> bool:
-        """Whether it is a number of this kind within the bounds."""
+        """Tell whether `value` is a number of this kind within the bounds."""
         if value is None:
             return self.null
         if isinstance(value, bool) or not isinstance(value, int if self.kind is int else int | float):
@@ -57,17 +57,17 @@ class Number:
 
 
 def whole(example: int, *, least: int = 1, most: int = MOST_WHOLE, null: bool = False) -> Number:
-    """A count."""
+    """Make the rule of a count."""
     return Number(int, least, most, example, null=null)
 
 
 def share(example: float, *, above: bool = False) -> Number:
-    """A share of one; never the whole."""
+    """Make the rule of a fraction: from 0, or above 0, to below 1."""
     return Number(float, 0, 1, example, above=above, below=True)
 
 
 def real(example: float, *, above: bool = False) -> Number:
-    """A finite number from 0 on."""
+    """Make the rule of a finite number from 0 on, or above 0."""
     return Number(float, 0, math.inf, example, above=above)
 
 
@@ -109,18 +109,18 @@ NUMBERS = {
     "trainer.accumulate_grad_batches": whole(2),
     "trainer.devices": whole(2, most=1024),
     "trainer.max_steps": whole(10, null=True),
-    "trainer.threads": whole(2, null=True),  # lra.training.run.Machine knows how many are too many
+    "trainer.threads": whole(2, null=True),  # lra.training.run.Machine checks the upper bound
     "callbacks.log_every_steps": whole(10),
     "callbacks.checkpoint_every_seconds": real(60),
     **{f"task.data.{name}": whole(256) for name in ("seq_len", "max_length", "min_length", "side", "drawn_side")},
     **{f"task.data.{name}": whole(256) for name in ("train", "dev", "test", "images")},
     "task.data.data_seed": whole(0, least=0, most=MOST_SEED),
-    "workers": whole(2, most=1024),  # of table, sweep and compare
-    "steps": whole(10),  # of bench
-    "dev_batches": whole(10),  # of bench
-    "predictions": whole(3, least=0),  # of train and evaluate
-    "examples": whole(3, least=0),  # of show data
-    "samples": whole(2, least=0),  # of report
+    "workers": whole(2, most=1024),  # lra table, sweep, compare
+    "steps": whole(10),  # lra bench
+    "dev_batches": whole(10),  # lra bench
+    "predictions": whole(3, least=0),  # lra train, evaluate
+    "examples": whole(3, least=0),  # lra show data
+    "samples": whole(2, least=0),  # lra report
 }
 PAIRS = {"recipe.optimizer.betas": share(0.9)}
 KINDS: dict[type, str] = {  # what a value of a type is called
@@ -140,10 +140,10 @@ WORDS: dict[str, tuple[str | None, ...]] = {
 
 
 def check_settings(cfg: DictConfig) -> None:
-    """Refuse values that nothing could be computed with; of each verb's configuration what is there is checked.
+    """Refuse values that no run could use; settings that this verb's configuration does not have are skipped.
 
     Raises:
-        UserError: for the first, with its key, its value and what would be right.
+        UserError: for the first wrong setting, with its key, its value and the allowed values.
     """
     absent = object()
     keys = (*NUMBERS, *PAIRS, *WORDS, "run_group")
@@ -152,7 +152,7 @@ def check_settings(cfg: DictConfig) -> None:
         if key.split(".")[0] in own:
             continue
         value = OmegaConf.select(cfg, key, default=absent)
-        if value is not absent and not (key == "run_group" and value is None):  # lra publish may have none
+        if value is not absent and not (key == "run_group" and value is None):  # null by default in lra publish
             check_value(key, OmegaConf.to_container(value) if isinstance(value, ListConfig) else value)
     data = OmegaConf.select(cfg, "task.data")
     if data is not None:
@@ -165,9 +165,9 @@ def check_settings(cfg: DictConfig) -> None:
 
 
 def _check_data(data: Any) -> None:
-    """Refuse sizes of a task's data that do not go together; numbers alone have been looked at."""
+    """Refuse lengths of a task's data that contradict each other; each number by itself is checked already."""
     longest, shortest, side = (data.get(name) for name in ("max_length", "min_length", "side"))
-    if longest is None:  # a stored configuration may lack what only making data asks for
+    if longest is None:  # a stored configuration may lack settings that only making data needs
         return
     if longest > data.get("seq_len", longest):
         raise UserError(
@@ -188,17 +188,20 @@ def _check_data(data: Any) -> None:
 
 
 def has_rule(cfg: DictConfig, key: str) -> bool:
-    """Whether the tables speak of a setting: they know nothing of the knobs of a class of the user's own."""
+    """Tell whether the tables apply to a setting: not to the knobs of a class of the user's own."""
     return is_ours(OmegaConf.select(cfg, f"{key.split('.')[0]}._target_"))
 
 
 def check_value(key: str, value: object, typed: str | None = None) -> None:
-    """Refuse a value that a setting of the tables may not have; other settings are not looked at.
+    """Refuse a value that the tables do not allow; a setting that is in no table may have any value.
 
-    An error names it as it was `typed`, such as `recipe.optimizer.lr=-1e-4`.
+    Args:
+        key: the setting, as a dotted path.
+        value: its value.
+        typed: the setting as the user typed it, for the error, such as `recipe.optimizer.lr=-1e-4`.
 
     Raises:
-        UserError: with what would be right.
+        UserError: with the allowed values.
     """
     typed = typed or f"{key}={_plain(value)}"
     if key == "run_group":
@@ -216,7 +219,7 @@ def _are_two(values: list[object], number: Number) -> bool:
 
 
 def _plain(value: object) -> str:
-    """A value as it is typed."""
+    """Write a value as a user types it."""
     if isinstance(value, float) and math.isfinite(value) and value == int(value) and abs(value) < 1e15:
         return str(int(value))
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

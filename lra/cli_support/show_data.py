@@ -1,4 +1,4 @@
-"""lra show data: examples drawn readably, and the statistics of a store."""
+"""`lra show data`: show examples in readable form, and the statistics of a store."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from lra.data.datamodule import StoreDataModule
     from lra.data.store import Split
 
-LOOKED_AT = 512  # examples for the histogram and the masked share
+LOOKED_AT = 512  # number of examples that the histogram and the masked share are computed from
 BINS, BAR = 10, 40
 SHEET = 64  # images on a contact sheet
 
 
 def show_data(cfg: DictConfig) -> None:
-    """Print examples of a task and the statistics of its store; of images, write a contact sheet too.
+    """Print examples of a task and the statistics of its store; for images, write a contact sheet too.
 
     Raises:
         UserError: for an unknown split.
@@ -60,7 +60,7 @@ def show_data(cfg: DictConfig) -> None:
 
 
 def _print_lengths(console: Console, split: Split) -> None:
-    """A histogram of the lengths, unless all are the same."""
+    """Print a histogram of the lengths, unless all lengths are equal."""
     numbers = split.sequences[:: max(1, len(split) // LOOKED_AT)].ravel()
     lengths = np.minimum(split.offsets[numbers + 1] - split.offsets[numbers], split.longest or np.inf)
     if lengths.min() == lengths.max():
@@ -72,7 +72,7 @@ def _print_lengths(console: Console, split: Split) -> None:
 
 
 def _print_batch(console: Console, data: StoreDataModule, split: str) -> None:
-    """What a batch holds and weighs."""
+    """Print the share of masked tokens, and shape and memory of a batch."""
     from lra.cli_support.console import size_text
     from lra.data.loader import EvalLoader
 
@@ -88,7 +88,7 @@ def _print_batch(console: Console, data: StoreDataModule, split: str) -> None:
 
 
 def _write_sheet(console: Console, path: Path, sheet: list[np.ndarray], labels: list[int]) -> None:
-    """Images side by side, one row of eight after the other."""
+    """Write images with their labels into one PNG file, eight in a row."""
     from lra.results.plots import contact_sheet
 
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""lra show protocol: each switch with its values, and where we stay with ours; for a terminal, or as Markdown."""
+"""`lra show protocol`: show the protocols' switches, and the departures from the released code that none changes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 FORMATS = ("terminal", "markdown")
-KEPT = "Under every protocol: where the released code is not followed"
+KEPT = "Under every protocol: departures from the released code"
 
 
 def show_protocol(cfg: DictConfig) -> None:
-    """Print every switch with what it does and its value in each protocol, then what no switch changes.
+    """Print every switch with its meaning and its value in each protocol, then the departures that all protocols have.
 
     Raises:
         UserError: for an unknown format.
@@ -38,7 +38,7 @@ def show_protocol(cfg: DictConfig) -> None:
 
 
 def switch_table() -> list[tuple[str, ...]]:
-    """A head, then a row for each switch: name, its value in every protocol, what it does."""
+    """Build a header and a row for each switch: its name, its value in every protocol, its meaning."""
     from omegaconf import OmegaConf
 
     from lra.paths import conf_dir, conf_dirs
@@ -54,12 +54,12 @@ def switch_table() -> list[tuple[str, ...]]:
 
 
 def switch_comments(text: str) -> dict[str, str]:
-    """The comment behind each `switch: value` of a protocol file."""
+    """Read the comment after each `switch: value` in the text of a protocol file."""
     return dict(re.findall(r"^(\w+): [^#\n]+# (.+)$", text, re.MULTILINE))
 
 
 def terminal(title: str, rows: list[tuple[str, ...]]) -> Table:
-    """A table for a terminal, of a head and rows."""
+    """Build a table for a terminal from a header and rows."""
     from rich.table import Table
 
     table = Table(title=title)
@@ -71,6 +71,6 @@ def terminal(title: str, rows: list[tuple[str, ...]]) -> Table:
 
 
 def markdown(rows: list[tuple[str, ...]]) -> str:
-    """GitHub's kind of table, of a head and rows."""
+    """Build a Markdown table from a header and rows."""
     lines = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows]
     return "\n".join(f"| {line} |" for line in (lines[0], " | ".join("---" for _ in rows[0]), *lines[1:]))

@@ -1,4 +1,4 @@
-"""A task's store: made when it is missing, and what is printed of it."""
+"""Make a task's store when it is missing, and print its statistics."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> bool:
-    """Make the task's store if it is missing; returns whether it had to be made."""
+    """Make the task's store if it is missing or `force`; return whether it was made."""
     from lra import build, config
 
     spec, folder = build.build_spec(cfg), config.store_dir(cfg)
     from lra.data.manifest import MANIFEST, check_asked, read_manifest
 
     there, version = (folder / MANIFEST).exists(), build.build_codec(cfg).version
-    if there and not force:  # before any lock: a prepared store may lie where nothing can be written
+    if there and not force:  # without a lock, because the folder of a prepared store may be read-only
         check_asked(read_manifest(folder), folder, config.plain(cfg.task.data), cfg.source, version)
         return False
     if not there:
@@ -32,7 +32,7 @@ def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> b
         spec,
         config.plain(cfg.task.data),
         folder,
-        open_source=lambda request: build.build_source(cfg)(request),  # not before TFDS is known to be there
+        open_source=lambda request: build.build_source(cfg)(request),  # built late: prepare checks first for TFDS
         version=version,
         source=cfg.source,
         verify=cfg.verify,
@@ -44,7 +44,7 @@ def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> b
 
 
 def print_store(console: Console, folder: Path) -> None:
-    """Print counts, lengths, label balance, size and seconds of a store."""
+    """Print counts, lengths, label balance, size and preparation time of a store."""
     from lra.cli_support.console import size_text
     from lra.data.manifest import read_manifest
 

@@ -1,4 +1,4 @@
-"""Reading a run's config.yaml, which may come from anywhere: it chooses numbers and words, never code."""
+"""Read a run's config.yaml safely: the file may come from anywhere, so it must not choose the code that is called."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ from lra.paths import conf_dirs
 from lra.run_files import CONFIG
 from lra.types import UserError
 
-MOST_CONFIG_BYTES = 2**20  # the file of a run has 3 kB
+MOST_CONFIG_BYTES = 2**20  # the usual size is 3 kB
 GROUPS = ("task", "task.spec", "attention", "protocol", "model", "size", "trainer")
 NODES = (*GROUPS, "recipe", "recipe.optimizer", "recipe.schedule")
-NOT_BUILT = ("codec", "open_source")  # of a task: this call's own ones are, where data are made or shown
-FOLDER_NAMES = ("task.name", "size.name")  # the store lies below them
+NOT_BUILT = ("codec", "open_source")  # keys of a task that are taken from today's conf tree instead
+FOLDER_NAMES = ("task.name", "size.name")  # names of the folders of the store
 
 
 def read_stored_config(folder: Path) -> DictConfig:
-    """The configuration that a run was trained with.
+    """Read and check the configuration that a run was trained with.
 
-    What is written there has no interpolations, and names only what this call's own conf tree names: nothing else
-    is looked up or called when a model is built from it.
+    It may have no interpolations, and only those `_target_` that today's conf tree names. So building a model from it
+    imports and calls nothing else.
 
     Raises:
-        UserError: for anything else, with the file, the key and the value.
+        UserError: for an unreadable or unsafe file, and for settings that do not fit this version; with the file, the
+            key and the value.
     """
     path = folder / CONFIG
     cfg = _read(path)
@@ -61,7 +62,7 @@ def read_stored_config(folder: Path) -> DictConfig:
 
 @cache
 def known_targets(folders: tuple[Path, ...]) -> frozenset[str]:
-    """Every `_target_` that some YAML file below the folders names for a model, its data or its training."""
+    """Collect every `_target_` for a model, its data or its training in the YAML files below the folders."""
     trees = [yaml.safe_load(path.read_text("utf-8")) for folder in folders for path in sorted(folder.rglob("*.yaml"))]
     return frozenset(
         value
@@ -72,14 +73,14 @@ def known_targets(folders: tuple[Path, ...]) -> frozenset[str]:
 
 
 def _conf_folders() -> list[Path]:
-    """Ours, the user's own, and those that this call was given by --config-dir or hydra.searchpath."""
+    """List the conf folders: the project's, the user's, and those given by --config-dir or hydra.searchpath."""
     sources = HydraConfig.get().runtime.config_sources if HydraConfig.initialized() else []
     given = [Path(source.path) for source in sources if source.schema == "file"]
     return list(dict.fromkeys([*conf_dirs(), *given]))
 
 
 def _read(path: Path) -> DictConfig:
-    """The file, with nothing resolved; no tags, no aliases (which could grow without bounds, or hold themselves)."""
+    """Read the file without resolving interpolations; refuse aliases, which can be endless, and unsafe YAML tags."""
     if path.stat().st_size > MOST_CONFIG_BYTES:
         raise UserError(f"{path} has {path.stat().st_size:,} bytes, which no run's configuration has; {RETRAIN}")
     try:
@@ -96,7 +97,7 @@ def _read(path: Path) -> DictConfig:
 
 
 def _leaves(node: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """Every key, with dots, and its value; `_target_` also if it is a branch."""
+    """Yield every leaf as dotted key and value; a `_target_` is always yielded, even when its value is a branch."""
     if key.split(".")[-1] == TARGET or not isinstance(node, dict | list):
         yield key, node if isinstance(node, str | None) else str(node)
         return
@@ -105,7 +106,7 @@ def _leaves(node: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _check_shape(cfg: DictConfig) -> None:
-    """Refuse a configuration without the parts that a model and its data are built from."""
+    """Refuse a configuration that lacks a group of settings which a model and its data are built from."""
     for key in (*NODES, *(["mixer"] if "mixer" in cfg else [])):
         if not isinstance(OmegaConf.select(cfg, key), DictConfig):
             raise UserError(f"{key} is not a group of settings; {RETRAIN}")

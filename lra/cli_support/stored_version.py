@@ -1,4 +1,4 @@
-"""A run's config.yaml beside this version's settings: what it lacks, what is of another kind or not known."""
+"""Compare a run's config.yaml with this version's settings: refuse missing, unknown or wrongly typed keys."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from lra.results.record import read_record
 from lra.results.schema import MIXERS
 from lra.types import UserError
 
-PARTS = (*config.SETTINGS, *MIXERS, "trainer", "seed")  # what a model and its data are built from
-# Runs of before do without.
+PARTS = (*config.SETTINGS, *MIXERS, "trainer", "seed")  # a model and its data are built from these keys
+# Settings that older runs do not have; a run without them is built as before.
 LATER = {"recipe.parameter_groups", "mixer.parameter_groups", "task.longest", "mixer", "model.packed"}
 NOT_BUILT_FROM = (
-    *("task.sizes.", "task.data.", "task.codec", "task.open_source"),  # the store has been made from them
-    "mixer.parameter_groups.",  # the optimizer's
+    *("task.sizes.", "task.data.", "task.codec", "task.open_source"),  # used for making the store
+    "mixer.parameter_groups.",  # used by the optimizer
 )
 TARGET = "_target_"
 RETRAIN = "bring the run's own file back, or train again: lra train."
 
 
 def check_version(cfg: DictConfig, folder: Path, conf_folders: Sequence[Path]) -> None:
-    """Refuse a configuration that this version has other settings for; the values are looked at elsewhere.
+    """Refuse a stored configuration whose keys differ from this version's; `check_settings` checks the values.
 
-    No value is filled in: what an older version did without a setting, this one cannot know.
+    No missing value is filled in, because an older version may have behaved otherwise.
 
     Args:
-        cfg: without interpolations; its groups are groups.
-        folder: of the run, whose record may say which version trained it.
-        conf_folders: where settings are looked for.
+        cfg: the stored configuration, without interpolations.
+        folder: the run's folder; its record may name the version that trained the run.
+        conf_folders: folders with config groups.
 
     Raises:
         UserError: with the key, and what to do.
@@ -49,7 +49,7 @@ def check_version(cfg: DictConfig, folder: Path, conf_folders: Sequence[Path]) -
 
 
 def _todays(cfg: DictConfig, conf_folders: Sequence[Path]) -> dict[str, Any]:
-    """What `lra train` would use for a run of these names."""
+    """Compose today's configuration for the same task, protocol, size, attention and mixer."""
     words = []
     for group in (*NAMED, *(mixer for mixer in MIXERS if mixer in cfg)):
         name = cfg[group].get("name")
@@ -67,7 +67,7 @@ def _todays(cfg: DictConfig, conf_folders: Sequence[Path]) -> dict[str, Any]:
 
 
 def _compare(key: str, stored: Mapping[Any, object], today: Mapping[str, object], folder: Path) -> None:
-    """Go down one key, in both."""
+    """Compare the stored and today's value of one key, and of all keys below it."""
     name = key.split(".")[-1]
     default = today[name]
     if name not in stored:
@@ -83,7 +83,7 @@ def _compare(key: str, stored: Mapping[Any, object], today: Mapping[str, object]
     if TARGET in default:
         if TARGET not in value:
             raise UserError(f"{key}.{TARGET} is missing, so nothing can be built from {key}; {RETRAIN}")
-        if value[TARGET] != default[TARGET]:  # the user's own: what it takes is not known here
+        if value[TARGET] != default[TARGET]:  # another class, such as the user's own: its settings are not known here
             return
         for unknown in sorted(map(str, value.keys() - default.keys())):
             raise UserError(
@@ -98,7 +98,7 @@ def _compared(key: str, default: Mapping[str, object]) -> Iterator[str]:
 
 
 def _check_kind(key: str, value: object, default: object) -> None:
-    if key in NUMBERS or key in PAIRS or key in WORDS or default is None:  # checked with their bounds
+    if key in NUMBERS or key in PAIRS or key in WORDS or default is None:  # `check_settings` checks these
         return
     kinds = (int, float) if isinstance(default, float) else (type(default),)
     if type(value) not in kinds:
@@ -106,7 +106,7 @@ def _check_kind(key: str, value: object, default: object) -> None:
 
 
 def _with_which(folder: Path) -> str:
-    """What to do with a run of another version."""
+    """Word the advice for a run of another version."""
     try:
         record = read_record(folder)
     except UserError:

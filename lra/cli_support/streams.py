@@ -1,4 +1,4 @@
-"""Standard output and error as a run needs them: neither a closed pipe nor a letter that a terminal lacks ends it."""
+"""Guard standard output and error: a closed pipe or a character that the terminal lacks does not end a run."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, TextIO
 
 
 class _PipeProof(io.FileIO):
-    """A descriptor of which nothing is heard once its reader has gone, as with `| head -1` or a closed terminal."""
+    """A file descriptor that raises no error after its reader has gone, as with `| head -1` or a closed terminal."""
 
     def write(self, data: Any, /) -> int:
-        """Write; to nowhere, and so for all who share the descriptor, from the time on when nobody reads."""
+        """Write; once the reader has gone, redirect the descriptor to /dev/null, for child processes too."""
         try:
             return super().write(data)
         except OSError as error:
@@ -28,7 +28,7 @@ class _PipeProof(io.FileIO):
 
 
 def guard_streams() -> None:
-    """Put such streams in place of this process's own; those that a caller has put there stay."""
+    """Replace the process's standard output and error by guarded ones, unless a caller has replaced them already."""
     if sys.stdout is sys.__stdout__:
         sys.stdout = _guarded(sys.stdout, errors="replace")
     if sys.stderr is sys.__stderr__:
@@ -36,7 +36,7 @@ def guard_streams() -> None:
 
 
 def _guarded(stream: TextIO | None, *, errors: str) -> TextIO:
-    if stream is None:  # closed by the caller: `>&-`
+    if stream is None:  # the shell has closed it: `>&-`
         return open(os.devnull, "w", encoding="utf-8")
     stream.flush()
     return io.TextIOWrapper(

@@ -1,4 +1,4 @@
-"""What a finished run prints: its accuracy beside the paper's."""
+"""Print the result of a finished run: its accuracy beside the paper's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CURVE_LINES, CURVE_WIDTH, LEAST_PASSES = 10, 30, 3
 
 
 def print_summary(console: Console, folder: Path, record: Record) -> None:
-    """Print the table of one record, and say what it is worth."""
+    """Print the table of one record, its curve and its files, and how far its accuracy can be compared."""
     identity, outcome, cost = record["identity"], record["outcome"], record["cost"]
     paper = beside(record, "paper")
     measured, majority = 100 * outcome["test_accuracy"], 100 * outcome["majority_rate"]
@@ -50,7 +50,7 @@ def print_summary(console: Console, folder: Path, record: Record) -> None:
 
 
 def print_curve(console: Console, folder: Path) -> None:
-    """Draw the accuracy of the run's dev passes, a bar for each, in lines that any terminal has room for."""
+    """Draw the accuracy of each dev pass of the run as a bar, narrow enough for any terminal."""
     passes = [(int(row["step"]), row[DEV_ACCURACY]) for row in read_curves(folder / METRICS) if DEV_ACCURACY in row]
     shown = [passes[round(place)] for place in np.linspace(0, len(passes) - 1, min(CURVE_LINES, len(passes)))]
     if len(shown) < LEAST_PASSES:
@@ -64,7 +64,7 @@ def print_curve(console: Console, folder: Path) -> None:
 
 
 def verdict(record: Record) -> str:
-    """One or two sentences: against the majority class, and against the paper if the run may be compared with it."""
+    """Compare a run with the majority class, and with the paper if its settings allow it, in a few sentences."""
     identity, outcome = record["identity"], record["outcome"]
     measured, majority, tested = outcome["test_accuracy"], outcome["majority_rate"], outcome["test_examples"]
     noise = binomial_error(measured, tested)
@@ -97,7 +97,7 @@ def verdict(record: Record) -> str:
 
 
 def _chosen(record: Record) -> str:
-    """The word that chooses what the run is called after, such as `attention=nystrom`."""
+    """Build the override that chooses the record's method, such as `attention=nystrom`."""
     name, settings = record["identity"]["attention"], record["settings"]
     group = next((group for group in MIXERS if settings.get(group, {}).get("name") == name), "model")
     return f"{group}={name}"

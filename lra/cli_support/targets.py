@@ -1,4 +1,4 @@
-"""Why a `_target_` cannot be used: no such module, one that fails while it is imported, or no such name in it."""
+"""Explain why a `_target_` cannot be used: its module is missing or fails on import, or lacks the name."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 
 def target_line(target: str) -> str:
-    """One line about a dotted name that could not be found.
+    """Word an error line about a dotted name that could not be found.
 
     Args:
-        target: such as `my_package.attention.Mine`.
+        target: the dotted name, such as `my_package.attention.Mine`.
 
     Returns:
-        The first part of it that is wrong, and what to do.
+        The first part of the name that is wrong, and what to do.
     """
     module, *names = target.split(".")
     if not module or importlib.util.find_spec(module) is None:
@@ -34,7 +34,7 @@ def target_line(target: str) -> str:
                 if f"{path}.".startswith(f"{error.name}."):
                     return f"_target_: {target}: there is no {name} in {known}"
                 return _failing(target, path, error)
-            except Exception as error:  # whatever the user's module does when it is imported
+            except Exception as error:  # the user's module may raise anything when it is imported
                 return _failing(target, path, error)
         place = sys.modules[path] if path in sys.modules else getattr(place, name)
         known = path

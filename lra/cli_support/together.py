@@ -1,4 +1,4 @@
-"""One run on several devices: `lra train trainer=ddp`."""
+"""Train one run on several devices: `lra train trainer=ddp`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,17 @@ if TYPE_CHECKING:
 
 
 def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
-    """Train in as many processes as there are devices; this one only starts them and waits.
+    """Start one training process per device and wait for all of them.
 
-    `replaced` is the result that the run has and that `force=true` replaces.
+    Args:
+        cfg: the run's configuration.
+        folder: the run's folder.
+        console: where to print.
+        replaced: the record that `force=true` replaces; None if the run has none.
+
+    Raises:
+        LeasedError: when another process is at work on the run.
+        UserError: when a training process has failed, with its error.
     """
     from hydra.core.hydra_config import HydraConfig
 
@@ -28,8 +36,8 @@ def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced:
     from lra.types import BUSY, UserError
 
     ensure_store(cfg, console)
-    build.build_datamodule(cfg, build.build_spec(cfg))  # says what is wrong once, not once per process
-    with lease(folder):  # says at once if another process has it; the first of the processes holds it then
+    build.build_datamodule(cfg, build.build_spec(cfg))  # reports a mistake once, not once per process
+    with lease(folder):  # fails now if another process has the run; later the process of rank 0 holds the lease
         set_aside(folder, replaced)
     with says_what_is_saved(folder, cfg.recipe.steps):
         code, error = run_together(cfg.trainer.devices, list(HydraConfig.get().overrides.task))

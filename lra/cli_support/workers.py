@@ -1,4 +1,4 @@
-"""Several workers on the cells of a sweep: `workers=N` starts them here, or on other machines by a Hydra launcher."""
+"""Run the cells of a sweep in several worker processes: `workers=N`, on this machine or with a Hydra launcher."""
 
 from __future__ import annotations
 
@@ -17,10 +17,17 @@ if TYPE_CHECKING:
 
 
 def start_workers(sweep: str, words: list[str], workers: int, launcher: list[str], console: Console) -> None:
-    """Start workers and wait for them; leases share the cells out among them.
+    """Start workers and wait for them; leases keep two workers from running the same cell.
+
+    Args:
+        sweep: name of the sweep, as in `sweep=NAME`.
+        words: overrides for every run.
+        workers: number of worker processes.
+        launcher: overrides of the Hydra launcher; with none, the workers are children of this process.
+        console: where to print.
 
     Raises:
-        UserError: when not one of them came through.
+        UserError: when every worker has failed.
     """
     from lra.processes import Child, stop
 
@@ -64,7 +71,7 @@ def _launch(sweep: str, words: list[str], workers: int, launcher: list[str]) -> 
 
 
 def work(cfg: DictConfig) -> None:
-    """One worker: a job of the launcher, on this machine or another that shares the folder of runs."""
+    """Be one worker: a job of the launcher, on this machine or another machine with the same folder of runs."""
     from lra.processes import end_with_pool
 
     end_with_pool()
@@ -72,18 +79,18 @@ def work(cfg: DictConfig) -> None:
 
 
 def run_cells(sweep: str, words: Sequence[str]) -> None:
-    """Run what is missing of a sweep, as one of several."""
+    """Run the missing cells of a sweep, as one of several workers."""
     from lra.cli_support.console import make_console
     from lra.sweeps.grid import make_cells
     from lra.sweeps.runner import run_missing
 
-    os.environ["TTY_COMPATIBLE"] = "0"  # several on one terminal write lines, not bars over each other's
+    os.environ["TTY_COMPATIBLE"] = "0"  # no progress bars: those of several workers would overwrite each other
     run_missing(make_cells(sweep, list(words)), make_console())
 
 
 @hears_signals(lambda _: None)
 def main(argv: Sequence[str] | None = None) -> int:
-    """One worker in a process of its own: `python -m lra.cli_support.workers SWEEP WORDS`."""
+    """Be one worker, in a process of its own: `python -m lra.cli_support.workers SWEEP WORDS`."""
     from lra.cli_support.errors import explain
 
     sweep, *words = sys.argv[1:] if argv is None else argv

@@ -1,4 +1,4 @@
-"""lra bench: where the time of a training step goes: measured on this machine, on batches of the task.
+"""lra bench: measure where the time of a training step goes, on this machine and on batches of the task.
 
 lra bench step task=listops attention=nystrom
 lra bench step task=image attention=full steps=5
@@ -6,10 +6,13 @@ lra bench step mixer=s4d                           a mixer in place of an attent
 lra bench step task=text debug=profile             the table of operators, and a Chrome trace
 lra bench step task=text trace=step.json           the trace alone, for ui.perfetto.dev
 
-Prints the bare step and its fractions in forward, backward and optimizer; the step inside `lra train`, without dev
-passes; a dev pass beside its bare forward passes; FLOPs (of products and Fourier transforms) and bytes, and the time
-that they would take at this machine's best rates. Bare and harness steps are timed in turns. Missing data is prepared
-first.
+Prints the times of
+- a bare step, with the fractions of its forward pass, backward pass and optimizer;
+- a step inside `lra train`, dev passes not counted;
+- a dev pass, and its forward passes alone.
+Then it counts the step's FLOPs (of matrix products and Fourier transforms) and its memory traffic, and compares them
+with this machine's best rates. Bare steps and steps in the harness take turns, so that other load slows both.
+Missing data is prepared first.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ def overrides(words: list[str]) -> list[str]:
     """Turn the leading word into `what=WORD`.
 
     Raises:
-        UserError: when it is missing or unknown.
+        UserError: when that word is missing or unknown.
     """
     if not words or "=" in words[0] or words[0] not in WHAT:
         trouble = f"{words[0]!r} cannot be measured" if words and "=" not in words[0] else "bench what?"
@@ -47,7 +50,7 @@ def overrides(words: list[str]) -> list[str]:
 
 
 def run(cfg: DictConfig) -> None:
-    """Measure a step."""
+    """Prepare data and machine, then measure a training step."""
     import pytorch_lightning as pl
     from rich.text import Text
 
@@ -72,7 +75,7 @@ def run(cfg: DictConfig) -> None:
 
 
 def measure_step(cfg: DictConfig, console: Console) -> None:
-    """Time, count, print."""
+    """Time the step, count its FLOPs and memory traffic, and print both."""
     import torch
 
     from lra import build
@@ -114,7 +117,7 @@ def measure_step(cfg: DictConfig, console: Console) -> None:
 
 
 def print_times(console: Console, bare: Phases, harness: float, dev: list[tuple[float, float]]) -> None:
-    """The table of seconds and ratios."""
+    """Print the table of times and ratios."""
     from rich.table import Table
 
     from lra.cli_support.console import print_table
@@ -135,7 +138,7 @@ def print_times(console: Console, bare: Phases, harness: float, dev: list[tuple[
 
 
 def print_work(console: Console, step: Callable[[], Phases], seconds: float, device: torch.device) -> None:
-    """FLOPs and bytes of a step, and their fraction of the machine's best."""
+    """Print a step's FLOPs and memory traffic, and the time that they need at this machine's best rates."""
     from lra.training.counting import copy_rate, count_work, product_rate
 
     work, flops, copied = count_work(step), product_rate(device), copy_rate(device)

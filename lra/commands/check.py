@@ -4,9 +4,10 @@
   lra check attention=nystrom protocol=clean       with the other protocol's switches
   lra check attention=full attention.kernel=math   with another knob
 
-Padding, holes, rows that are all padding, batch-mates, gradients, packed tokens, bfloat16, lengths of 1 to 250.
-With twin= and the dotted name of a function, outputs and gradients are compared with it too: it gets the inputs, the
-mask, and every knob, parameter and buffer by name. In pytest, `lra.testing` gives the same tests.
+Tested are padding, masks with holes, rows that are all padding, batch-mates (no example may change another's output),
+gradients, packed tokens, bfloat16, and lengths of 1 to 250. twin=DOTTED.NAME names a slow reference function of your
+own: outputs and gradients are then compared with those of this function. It gets the inputs, the mask, and every knob,
+parameter and buffer by name. In pytest, `lra.testing` gives the same tests.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def run(cfg: DictConfig) -> None:
     """Test every promise and print one line for each.
 
     Raises:
-        UserError: when one is broken.
+        UserError: when a promise is broken.
     """
     from rich.text import Text
 

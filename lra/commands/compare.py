@@ -3,14 +3,15 @@
   lra compare run task=listops attention=full,nystrom,linformer     trains what is missing, then shows
   lra compare run attention=nystrom attention.pinv=iterative,exact  variants of one
   lra compare run attention=nystrom mixer=s4d,gated                 other mixers beside an attention
-  lra compare plan task=text attention=full,nystrom seed=range(5)   what that would cost
-  lra compare show task=listops run_group=table                     from the records of the table
+  lra compare plan task=text attention=full,nystrom seed=range(5)   hours and memory that the runs would need
+  lra compare show task=listops run_group=table                     from the records of `lra table`
   lra compare show format=csv out=compare.csv
 
-The first attention is the baseline. Each other has its difference from it with two 95 % intervals: over seeds
-(paired t, from three on) and over test examples (bootstrap); fewer than three seeds say "test noise only". Two
-pictures go into the run group's folder: accuracy against time with the Pareto front, and the dev accuracy of every
-seed against its steps. A note says which seeds left the plateau of the majority class, and when.
+The first attention is the baseline. Every other one is shown with its difference from the baseline and two 95 %
+intervals: over seeds (paired t-test, from three seeds on) and over test examples (bootstrap). With fewer than three
+seeds the verdict is "test noise only". Two figures go into the run group's folder: accuracy against time with the
+Pareto front, and the dev accuracy of every seed against the step. A note says which seeds left the plateau of the
+majority class, and when.
 """
 
 from __future__ import annotations
@@ -59,7 +60,10 @@ def show(campaign: Campaign, console: Console) -> None:
 
 
 def _baseline(campaign: Campaign, records: list[Record]) -> str | None:
-    """The variant whose settings are nearest to the first cell's of which there are records of the attention."""
+    """Name the variant that is the baseline; None when no record has the attention or mixer of any cell.
+
+    It is a variant of the first cell that has records. Of several, it is the one whose settings differ least.
+    """
     from lra import config
     from lra.results.settings import flat
     from lra.results.variants import group_by_variant
@@ -78,7 +82,7 @@ def _baseline(campaign: Campaign, records: list[Record]) -> str | None:
 
 
 def _has_knobs(chosen: dict[str, Any], record: Record) -> bool:
-    """Whether a record is of an attention with these knobs; it may lack some."""
+    """Tell whether a record's attention or mixer has these knobs; the record may lack knobs that came later."""
     settings = record["settings"]
     knobs: dict[str, Any] = {**settings.get("attention", settings.get("mixer", {}))}
     return all(chosen.get(key) == value for key, value in knobs.items())

@@ -1,9 +1,9 @@
-"""lra doctor: say what is installed, where things lie, and what is missing; each line says what to do.
+"""lra doctor: show what is installed, which folders are used, and what is missing and how to mend it.
 
   lra doctor
 
-Folders: LRA_DATA_DIR (prepared data) and LRA_RUNS_DIR (runs) choose others; LRA_SOURCE_DIR adds folders with archives;
-LRA_CONF_PATH adds folders with settings of your own, such as attention/mine.yaml.
+Environment variables choose the folders. LRA_DATA_DIR: prepared data. LRA_RUNS_DIR: runs. LRA_SOURCE_DIR: more folders
+with archives. LRA_CONF_PATH: more folders with settings, such as attention/mine.yaml of your own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OPTIONAL_PACKAGES = {
 
 
 def run(cfg: DictConfig) -> None:
-    """Print one line per fact; a line that is wrong says what to do."""
+    """Print one line per fact; the line of a problem says what to do."""
     console = make_console()
     for good, what, text in _facts(Path(cfg.paths.data), Path(cfg.paths.runs)):
         word = ("ok   ", "green") if good else ("wrong", "red")

@@ -1,9 +1,9 @@
 """lra evaluate: test a run's best checkpoint again, in this process and on one device.
 
   lra evaluate run=runs/default/listops/nystrom/paper-full-5000steps-1a2b3c4d/seed0
-  lra evaluate run=runs/default/listops/nystrom/…/seed0 predictions=3    draws test examples too, and what is guessed
+  lra evaluate run=runs/default/listops/nystrom/…/seed0 predictions=3    shows test examples with their predictions too
 
-Prints the accuracy and whether it is the recorded one. The record is left as it is.
+Prints the accuracy, and whether it equals the recorded accuracy. The record is not changed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def run(cfg: DictConfig) -> None:
-    """Test the run in `cfg.run`."""
+    """Test the run whose folder is `cfg.run`."""
     from omegaconf import OmegaConf
 
     from lra import build
@@ -36,7 +36,7 @@ def run(cfg: DictConfig) -> None:
         if not (folder / file).is_file():
             raise UserError(f"{folder} has no {file}, so it is not the folder of a trained run; lra train makes one")
     trained = read_stored_config(folder)
-    trained.paths = cfg.paths  # the data may lie elsewhere now
+    trained.paths = cfg.paths  # the data may have moved since training
     if trained.trainer.devices > 1:
         console.print(f"trained on {trained.trainer.devices} devices, tested here on one: the batches are the same")
         trained.trainer.devices = 1

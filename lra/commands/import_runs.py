@@ -1,12 +1,12 @@
-"""lra import: bring runs of another machine into this one's folder of runs.
+"""lra import: copy runs of another machine into this machine's folder of runs.
 
   lra import /mnt/cluster/runs              a whole folder of runs
   lra import results.jsonl                  records alone, as lra publish writes them
   lra import /mnt/cluster/runs into=table   all of them into one run group
 
-Every record is checked first; broken ones are named and left where they are. A run that is here already stays as it
-is, and is named if the two differ; so is one that is in progress here, or was begun here and is not finished. Of a
-run's folder its record, configuration, curves, picture and best weights come along; W&B runs and resume points do not.
+Every record is checked first. A broken record is reported and not copied. A run that this machine has already is never
+changed. It is reported if its result differs from the imported one, or if it is not finished here. Copied are a run's
+record, configuration, curves, figure and best checkpoint; W&B runs and checkpoints for resuming are not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lra.results.schema import Record
 
 IMPORTED_FILES = (CONFIG, DATA, METRICS, CURVE, WANDB_ID, BEST)
-BEGUN = (BEST, LAST)  # of a run that has no record yet: it was begun on this machine
+BEGUN = (BEST, LAST)  # where one of these is without a record, the run was begun on this machine
 
 
 def overrides(words: list[str]) -> list[str]:
@@ -38,7 +38,7 @@ def overrides(words: list[str]) -> list[str]:
 
 
 def run(cfg: DictConfig) -> None:
-    """Copy what is new."""
+    """Copy the runs that this machine does not have."""
     from lra.cli_support.console import make_console
     from lra.results.collect import collect, describe
     from lra.results.text import visible
@@ -69,7 +69,7 @@ def run(cfg: DictConfig) -> None:
 
 
 def _folder(runs: Path, record: Record, into: str | None) -> Path:
-    """Where `lra train` would have put the run; a record from elsewhere must not say where on this disk it goes."""
+    """Build the folder that `lra train` would use; a foreign record must not choose a place on this disk."""
 
     identity = record["identity"]
     named: dict[str, Any] = {
@@ -87,7 +87,7 @@ def _folder(runs: Path, record: Record, into: str | None) -> Path:
 
 
 def _bring(source: Path, record: Record, folder: Path) -> bool:
-    """Copy a run into its folder, which no other process may be at work on; False if it is there already.
+    """Copy a run into its folder while no other process works there; False if the same run is there already.
 
     Raises:
         UserError: when the folder holds another run, or one that is not finished.
@@ -113,7 +113,7 @@ def _bring(source: Path, record: Record, folder: Path) -> bool:
 
 
 def _copy(source: Path, record: Record, folder: Path) -> None:
-    """All files beside their places first, then renamed, the record last: a run is there only when it is whole."""
+    """Copy all files under temporary names, then rename them, the record last: a run with a record is complete."""
     from lra.results.record import write_record
 
     if source.name == RESULT:

@@ -1,22 +1,22 @@
-"""lra prepare: make a task's data: download or generate, pack, check.
+"""lra prepare: make a task's data: download or generate it, pack it into a store, check the store.
 
   lra prepare task=listops                        96,000 / 2,000 / 2,000 sequences, generated
-  lra prepare task=text                           IMDb: found in the folders of lra doctor, else downloaded (84 MB)
+  lra prepare task=text                           IMDb, from the folders that lra doctor lists, or downloaded (84 MB)
   lra prepare task=image source=~/cifar-10-python.tar.gz
   lra prepare task=pathfinder source=generate     200,000 images
   lra prepare task=pathfinder source=~/lra_release task.split=seed42
   lra prepare task=retrieval source=~/lra_release.gz
   lra prepare task=text source=my.tar.gz verify=false
-                                                  an archive with another hash than the published one
-  lra prepare task=listops check=true             rehash every array of the store that is there
-  lra prepare task=listops force=true             make it again
-  lra prepare -m task=listops size=demo,tiny      several
+                                                  accept an archive whose hash is not the published one
+  lra prepare task=listops check=true             compare every array of the existing store with its hash
+  lra prepare task=listops force=true             make the store again
+  lra prepare -m task=listops size=demo,tiny      several stores
 
-  source=auto       the folders of lra doctor; then generates or downloads; size=tiny makes a stand-in
+  source=auto       look into the folders that lra doctor lists, else generate or download; a stand-in for size=tiny
   source=download   text, image            source=generate   listops, pathfinder, pathx
   source=PATH       a published archive, or the folder it was unpacked into
 
-The store goes under $LRA_DATA_DIR (lra doctor names the folder). What is there already is not made again.
+The store goes under $LRA_DATA_DIR (lra doctor names the folder). An existing store is kept unless force=true.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def run(cfg: DictConfig) -> None:
-    """Make the store, or check the one that is there."""
+    """Make the store, or check the existing one."""
     from lra import config
     from lra.cli_support.console import make_console
     from lra.cli_support.store import ensure_store, print_store

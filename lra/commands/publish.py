@@ -1,10 +1,10 @@
-"""lra publish: append records of finished runs to a file of published ones, which is kept with the code.
+"""lra publish: append records of finished runs to a file of published records, which is kept with the code.
 
   lra publish run_group=table name=paper_table          every finished run of a group
   lra publish run=runs/default/listops/nystrom/…/seed0 name=listops
 
 The file is runs/published/NAME.jsonl, one record a line. The project's documents quote no other results. A record that
-the file has already is not appended again. Records of a changed checkout (git says -dirty) need dirty=true.
+the file has already is not appended again. Records of runs with uncommitted changes (commit …-dirty) need dirty=true.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def run(cfg: DictConfig) -> None:
-    """Append what is new."""
+    """Append the records that the file does not have."""
     from lra.cli_support.console import make_console
     from lra.names import checked_name
     from lra.results.collect import collect

@@ -1,11 +1,11 @@
-"""lra report: everything about a run group in one HTML file.
+"""lra report: write all results of a run group into one HTML file.
 
   lra report run_group=table
   lra report run_group=landmarks out=landmarks.html
   lra report run_group=published samples=0
 
-Accuracy tables, learning curves, comparison and landmark figures, each run's settings and provenance, examples of each
-task. One file without scripts that needs no network; light and dark, readable on a phone.
+It holds accuracy tables, learning curves, comparison and landmark figures, each run's settings and provenance, and
+examples of each task. The file has no scripts and needs no network. It has a light and a dark style, also for phones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lra.results.report import Sample, Section
     from lra.results.schema import Record
 
-SHEET = 16  # images shown of a task
+SHEET = 16  # images that are shown for a task
 
 
 def run(cfg: DictConfig) -> None:
@@ -64,7 +64,7 @@ def _groups(runs: Path) -> str:
 
 
 def _sections(collection: Collection, reference: str) -> list[Section]:
-    """One for each protocol and size, and in it each task."""
+    """Make one section for each protocol and size, with a part for each task."""
     from lra.results.accuracy_table import accuracy_table
     from lra.results.report import Section
 
@@ -112,7 +112,7 @@ def _task_section(name: str, collection: Collection, numbers: list[int]) -> Sect
 
 
 def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:
-    """Examples of each task whose store, of the same data as the records', is prepared here."""
+    """Draw examples of each task whose store is prepared here and holds the data of the records."""
     from lra import build, config
     from lra.data.codec import images
     from lra.data.manifest import MANIFEST, read_manifest

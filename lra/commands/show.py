@@ -1,11 +1,11 @@
-"""lra show: look at a model, at data, at the protocols.
+"""lra show: look at a model, at a task's data, or at the protocols.
 
 lra show model task=text attention=nystrom     layer by layer: output shape, parameters
 lra show model attention=full protocol=clean
 lra show model mixer=s4d                       a mixer in place of an attention
-lra show protocol                              each switch: what it does, its value in each protocol; what none changes
+lra show protocol                              each switch and its value in each protocol; other departures
 lra show protocol format=markdown              the same, as docs/protocol.md has it
-lra show data task=listops                     examples drawn readably; lengths, labels, masked share, memory
+lra show data task=listops                     examples in readable form; lengths, labels, masked share, memory
 lra show data task=image size=demo split=test examples=5
 """
 
@@ -29,7 +29,7 @@ def overrides(words: list[str]) -> list[str]:
     """Turn the leading word into `what=WORD`.
 
     Raises:
-        UserError: when it is missing or unknown.
+        UserError: when that word is missing or unknown.
     """
     if not words or "=" in words[0]:
         raise UserError(f"show what? type one of: {', '.join(f'lra show {what}' for what in WHAT)}")
@@ -83,7 +83,7 @@ def show_model(cfg: DictConfig) -> None:
 
 
 def with_full_attention(cfg: DictConfig) -> DictConfig:
-    """The same configuration with exact attention."""
+    """Copy the configuration, with exact attention."""
     from omegaconf import OmegaConf
 
     from lra.paths import conf_dir
@@ -95,9 +95,9 @@ def with_full_attention(cfg: DictConfig) -> DictConfig:
 
 
 def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str, str, str, int]]:
-    """Name, kind, output shape and own parameters of each layer, in the order of one forward pass.
+    """List name, class, output shape and number of own parameters of each layer, in the order of a forward pass.
 
-    A layer that is run again, for the second document or as every block of tied ones, is there once.
+    A layer that runs more than once, for the second document or for tied blocks, is listed once.
     """
     import torch
     from torch import Tensor, nn

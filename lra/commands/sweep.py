@@ -1,14 +1,14 @@
-"""lra sweep landmarks: accuracy, time, memory and error of Nyström attention against its number of landmarks.
+"""lra sweep landmarks: measure how accuracy, time, memory and error of Nyström attention depend on its landmarks.
 
   lra sweep landmarks                                    16 to 512 landmarks and exact attention, 3 seeds, ListOps
   lra sweep landmarks attention.num_landmarks=32,64,128 task=text,image seed=0,1
-  lra sweep landmarks plan                               what that would cost
-  lra sweep landmarks show format=csv out=landmarks.csv  from what is there
+  lra sweep landmarks plan                               hours and memory that the runs would need
+  lra sweep landmarks show format=csv out=landmarks.csv  from the runs that are finished
   lra sweep landmarks size=demo                          minutes a cell; not the benchmark
 
-Runs what is missing, then prints a table and draws a figure into the run group's folder: the relative error of the
-pseudo-inverse, and of the approximated against the exact attention matrix, are those of the trained models on real
-test batches. Other knobs stay as in lra train: protocol=clean attention.pinv=exact.
+Runs the missing cells, prints a table, and draws a figure into the run group's folder. Two relative errors are measured
+on the trained models with test batches: that of the pseudo-inverse, and that of the approximated attention matrix
+against the exact one. All settings of lra train can be given: protocol=clean attention.pinv=exact.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lra.results.schema import Record
     from lra.results.tables import TextTable
 
-EXACT = "landmarks_exact"  # the sweep of the line to compare with
+EXACT = "landmarks_exact"  # the sweep over exact attention, which the figure shows as a line
 
 
 def main(words: Sequence[str]) -> None:

@@ -1,20 +1,21 @@
-"""lra table: the paper's table: plan it, run what is missing, show it beside the published numbers.
+"""lra table: the paper's table: plan it, run the missing cells, show it beside the published numbers.
 
-  lra table plan                             75 cells: what is done; seconds a step, hours, memory of the rest, measured
-  lra table run                              runs what is missing and only that; Ctrl-C or kill it, and go on later
-  lra table run task=listops,text seed=0     a part of it
+  lra table plan                             75 cells: which are finished; measured s/step, hours, memory of the others
+  lra table run                              runs the missing cells; after Ctrl-C or a kill, the same command resumes
+  lra table run task=listops,text seed=0     a part of the table
   lra table run workers=2 trainer.threads=1  two cells at a time on this machine
   lra table run workers=8 hydra/launcher=submitit_slurm hydra.launcher.timeout_min=1440
-  lra table show                             value ± spread (seeds), the paper's, the difference, at any moment
+  lra table show                             value ± spread (seeds), the paper's value, the difference; works any time
   lra table show reference=skyformer format=latex out=table.tex
   lra table show run_group=published         from committed records
-  lra table run size=tiny recipe.steps=4     a rehearsal in minutes
+  lra table run size=tiny recipe.steps=4     a trial of all cells, in minutes
 
-  sweep=paper_table    the cells: 5 tasks × 5 attentions × 3 seeds (conf/sweep has the file)
+  sweep=paper_table    the cells: 5 tasks × 5 attentions × 3 seeds (conf/sweep/paper_table.yaml)
   reference=paper|xformers|skyformer|google        format=terminal|markdown|csv|latex|wandb
 
-Several runners on one folder, on one machine or many, share the cells: none is run twice, and one that dies frees
-its cell. A cell that fails is noted with its error, does not stop the others, and is tried again by the next call.
+Several `lra table run` on one folder of runs, on one machine or many, share the cells. No cell is run twice, and the
+cell of a process that was killed is free again. When a cell fails, its error is noted and the other cells go on; the
+next `lra table run` tries it again.
 """
 
 from __future__ import annotations

@@ -1,24 +1,24 @@
-"""lra train: train one attention on one task, test the best dev checkpoint, record the result.
+"""lra train: train one attention on one task, test the checkpoint with the best dev accuracy, record the result.
 
   lra train                                          ListOps, Nyström, the paper's 5,000 steps
   lra train task=listops attention=full seed=1
   lra train protocol=clean attention.num_landmarks=128
   lra train mixer=s4d                                a state-space layer in place of attention
   lra train -m attention=full,nystrom seed=0,1,2     all six, one after the other
-  lra train size=tiny logger=csv                     seconds, to see that it works
+  lra train size=tiny logger=csv                     a trial of a few seconds
   lra train trainer=ddp trainer.devices=2            two processes, each with half of every batch (DDP)
   lra train trainer=gpu trainer.precision=bf16-mixed
   lra train experiment=demo                          the README's demo
 
 The result goes to runs/<group>/<task>/<attention>/<settings>/seed<k>/result.json ($LRA_RUNS_DIR for another place).
-Missing data is prepared first. After Ctrl-C or a kill, the same command goes on where the run was.
+Missing data is prepared first. After Ctrl-C or a kill, the same command resumes the run.
 
   task=listops|text|retrieval|image|pathfinder|pathx    attention=nystrom|full|linformer|performer|reformer
-  mixer=s4d|gated           in place of an attention; its settings are mixer.…
+  mixer=s4d|gated           another sequence mixer in place of attention; its settings are mixer.KEY
   protocol=paper|clean      size=full|demo|tiny
-  recipe.steps=N (run and schedule)      trainer.max_steps=N (stop early, for a look)
+  recipe.steps=N (length of run and schedule)      trainer.max_steps=N (stop early, with no result)
   logger=wandb|csv          logger.wandb.mode=online               force=true (train a finished run again)
-  check=true                rehash the prepared data first (nothing else finds a flipped byte in its tokens)
+  check=true                compare the prepared data with its hashes first (only this finds a damaged byte)
   lra train --cfg job       prints every setting
 """
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def run(cfg: DictConfig) -> None:
-    """Train, test, record; or show what is there."""
+    """Train, test and record a run; show the result of a finished run."""
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
 
@@ -77,7 +77,7 @@ def run(cfg: DictConfig) -> None:
     if cfg.trainer.devices > 1 and not launched:
         train_together(cfg, folder, console, replaced=record)
     else:
-        console.quiet = not first  # of several processes one speaks
+        console.quiet = not first  # only one of several processes prints
         _train(cfg, folder, console, replaced=record)
 
 
@@ -190,7 +190,7 @@ def _fit_and_test(
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        memory_is_out = True  # what fits is tried when the error, which holds the tensors of the failed step, is gone
+        memory_is_out = True  # handled below: here `error` still holds the tensors of the failed step in memory
     finally:
         if first and cfg.logger.wandb is not None:
             finish_wandb()
@@ -199,7 +199,7 @@ def _fit_and_test(
 
 
 def _what_fits(cfg: DictConfig, module: ClassifierModule) -> str:
-    """The line for a run that does not fit into memory."""
+    """Word the error of a run that does not fit into memory, with the number of examples that do fit."""
     from lra import build
     from lra.training.memory import parts_that_fit
 

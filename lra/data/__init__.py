@@ -1,1 +1,1 @@
-"""Prepared data: the packed token store, the datamodule, one small file per task."""
+"""Prepared data: the packed token store, the datamodule, and one small file per task."""

@@ -1,4 +1,4 @@
-"""How a task's stored sequences are looked at."""
+"""The interface of a codec, which shows a task's stored sequences to a person."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import numpy as np
 
 
 class Codec(Protocol):
-    """What `codec:` in a task's file names; how its sequences come to be is the affair of its `open_source:`.
+    """Interface of the class that `codec:` in a task's YAML file names.
 
     Attributes:
-        version: of the dataset; a store of another one is refused.
+        version: version of the dataset; a store of another version is refused.
     """
 
     version: str
 
     def draw(self, sequences: list[np.ndarray], facts: Mapping[str, object]) -> list[str]:
-        """An example as lines for a person.
+        """Write an example as lines of readable text.
 
         Args:
-            sequences: what is stored of its N sequences.
-            facts: what the manifest says of the source.
+            sequences: the stored numbers of the example's N sequences.
+            facts: the facts about the source in the store's manifest.
         """
 
     def square(self, stored: np.ndarray) -> np.ndarray | None:
-        """The image `[side, side]`, levels 0 to 255, that a sequence is; None if it is none."""
+        """Convert a stored sequence to its image `[side, side]` with levels 0 to 255; None if it is no image."""
 
 
 def images(codec: Codec, sequences: list[np.ndarray]) -> list[np.ndarray]:
-    """The images that sequences are; none if the task has no images."""
+    """Convert stored sequences to images; the list is empty if the task has no images."""
     return [image for stored in sequences if (image := codec.square(stored)) is not None]

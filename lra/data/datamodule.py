@@ -1,4 +1,4 @@
-"""A prepared store as a LightningDataModule."""
+"""The LightningDataModule of a prepared store."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ TEXT_LENGTHS = (4000, 1000)
 
 
 class StoreDataModule(pl.LightningDataModule):
-    """Training batches in a seeded order, whole dev and test splits.
+    """Gives training batches in a seeded order, and all batches of the dev and test splits.
 
     Args:
-        spec: the task.
+        spec: facts about the task.
         store_dir: folder of the prepared store.
-        mask_zero: True when token 0 is padding wherever it stands; False when every position is real.
-        dev_split: where the dev split comes from, see `lra.data.dev`.
-        text_length: bytes of a sequence that are used, 4000 or 1000; None: all that the store has.
-        test_last_batch: `kept`, or `dropped` when it is smaller than the others.
+        mask_zero: whether token 0 is padding at all positions; if not, no position is masked.
+        dev_split: origin of the dev split, see `lra.data.dev`.
+        text_length: number of bytes of a sequence that are used, 4000 or 1000; None: all stored bytes.
+        test_last_batch: whether the last test batch is `kept` or `dropped` if it is smaller than the others.
         batch_size: examples per batch, in evaluation too.
         num_train_batches: batches of the whole run.
-        seed: of the training order.
+        seed: seed of the training order.
 
     Raises:
-        UserError: when the store is missing, or not what its manifest or the spec says; for an unknown
-            `dev_split`, `text_length` or `test_last_batch`.
+        UserError: when the store is missing or does not match its manifest or the spec; for an unknown `dev_split`,
+            `text_length` or `test_last_batch`.
     """
 
     def __init__(
@@ -68,35 +68,35 @@ class StoreDataModule(pl.LightningDataModule):
 
     @property
     def origin(self) -> str:
-        """`official`, `unverified`, `generated`, `stand-in` or `own`."""
+        """Origin of the data: `official`, `unverified`, `generated`, `stand-in` or `own`."""
         return str(self.manifest["origin"])
 
     @property
     def source_facts(self) -> dict[str, Any]:
-        """What the manifest says of the source."""
+        """The facts about the source in the manifest."""
         facts: dict[str, Any] = dict(self.manifest).get("source", {})  # type: ignore[assignment]
         return facts
 
     @property
     def data_sha256(self) -> dict[str, str]:
-        """Hex digest of every array."""
+        """Hex SHA-256 digests of the arrays by name."""
         return {name: said["sha256"] for name, said in self.manifest["arrays"].items()}
 
     def collator(self, split: str) -> Collator:
-        """What makes batches of a split."""
+        """Return the collator that makes the batches of a split."""
         return self._collate[split]
 
     def num_examples(self, split: str) -> int:
-        """Examples of a split that are used."""
+        """Count the examples of a split that are used."""
         return self.test_dataloader().num_examples if split == "test" else len(self.splits[split])
 
     def majority_rate(self, split: str) -> float:
-        """Fraction of examples with the most frequent label: the accuracy of always guessing it; in [0, 1]."""
+        """Compute the accuracy of always predicting a split's most frequent label, in [0, 1]."""
         counts = self.manifest["splits"][split]["label_counts"].values()
         return max(counts) / sum(counts)
 
     def train_dataloader(self) -> TrainLoader:
-        """This process's share of the run's batches."""
+        """Make the loader of the training batches, with this process's share of each batch."""
         rank, world_size = self._place()
         return TrainLoader(
             self._collate["train"],
@@ -108,12 +108,12 @@ class StoreDataModule(pl.LightningDataModule):
         )
 
     def val_dataloader(self) -> EvalLoader:
-        """This process's batches of the dev split."""
+        """Make the loader of this process's dev batches."""
         rank, world_size = self._place()
         return EvalLoader(self._collate["dev"], batch_size=self.batch_size, rank=rank, world_size=world_size)
 
     def test_dataloader(self) -> EvalLoader:
-        """This process's batches of the test split."""
+        """Make the loader of this process's test batches."""
         rank, world_size = self._place()
         return EvalLoader(
             self._collate["test"],
@@ -124,5 +124,5 @@ class StoreDataModule(pl.LightningDataModule):
         )
 
     def _place(self) -> tuple[int, int]:
-        """Rank and number of the processes that train together."""
+        """Return the rank of this process, and the number of processes that train together."""
         return (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)

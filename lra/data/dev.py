@@ -1,4 +1,4 @@
-"""Where the dev split comes from, which chooses the checkpoint that is tested."""
+"""Choose the dev split, on which the checkpoint to be tested is selected."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from lra.data.store import Split
 from lra.types import UserError
 
 DEV_SPLITS = ("own", "test", "held_out")
-HELD_OUT = 0.1  # fraction of train
-SEED = 0  # of the held-out examples: the same for every run, so that runs are compared on the same dev split
+HELD_OUT = 0.1  # fraction of the training split
+SEED = 0  # seed that selects the held-out examples; the same for all runs, so that all have the same dev split
 
 
 def with_dev(splits: dict[str, Split], dev_split: str) -> dict[str, Split]:
-    """The splits train, dev and test.
+    """Return the splits train, dev and test.
 
     Args:
-        splits: those of the store.
-        dev_split: `own`: the store's; `test`: the test split (so did the paper where a dataset has no dev split, and
-            the accuracy is then that of the best checkpoint on the test split); `held_out`: a tenth of train, the
-            same fraction of every label, no longer trained on.
+        splits: the splits of the store.
+        dev_split: `own`: the store's dev split. `test`: the test split, as the paper did for a dataset without a dev
+            split; the reported accuracy is then that of the checkpoint that is best on the test split. `held_out`: a
+            tenth of the training split, with the same fraction of every label, which is then not trained on.
 
     Raises:
-        UserError: for another value.
+        UserError: for another value, or for `own` if the store has no dev split.
     """
     if dev_split not in DEV_SPLITS:
         raise UserError(f"dev_split={dev_split} is not known; choose one of {', '.join(DEV_SPLITS)}")
@@ -37,7 +37,7 @@ def with_dev(splits: dict[str, Split], dev_split: str) -> dict[str, Split]:
 
 
 def stratified(labels: np.ndarray, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the examples that stay and of those held out, each in order; `fraction` of every label, rounded."""
+    """Select `fraction` of each label's examples, rounded; return the numbers of the others and of the selected."""
     rng = np.random.default_rng(seed)
     held_out = np.zeros(len(labels), bool)
     for label in np.unique(labels):

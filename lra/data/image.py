@@ -1,4 +1,4 @@
-"""CIFAR-10 in grey: one token per pixel, its level 0 to 255, row by row."""
+"""CIFAR-10 in grey: each pixel's level, 0 to 255, is a token; pixels are read row by row."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import numpy as np
 from lra.data.pixels import FIRST_ID, PixelCodec
 
 __all__ = ["CLASSES", "FIRST_ID", "ImageCodec", "encode"]
-VERSION = "1.0.0"  # of the dataset; a store of another one is refused
+VERSION = "1.0.0"  # version of the dataset; a store of another version is refused
 SIDE = 32
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 RED, GREEN, BLUE = np.float32(0.2989), np.float32(0.587), np.float32(0.114)  # TensorFlow's weights
 
 
 def encode(rgb: np.ndarray, side: int = SIDE) -> np.ndarray:
-    """Levels `[..., side · side]` uint8 of images.
+    """Convert colour images to grey levels `[..., side · side]` uint8.
 
-    ⌊255.5 · (.2989 R + .587 G + .114 B) / 255⌋ in float32, which is what `tf.image.rgb_to_grayscale` makes of uint8.
+    The level is ⌊255.5 · (.2989 R + .587 G + .114 B) / 255⌋ in float32, as in `tf.image.rgb_to_grayscale` for uint8.
 
     Args:
         rgb: `[..., 3, 32, 32]` uint8.
-        side: 32, or a divisor of it: every (32 / side)-th row and column.
+        side: 32 or a divisor of 32; every (32 / side)-th row and column is used.
     """
     step = SIDE // side
     red, green, blue = np.moveaxis(rgb[..., ::step, ::step], -3, 0).astype(np.float32) * (np.float32(1) / 255)
@@ -30,6 +30,6 @@ def encode(rgb: np.ndarray, side: int = SIDE) -> np.ndarray:
 
 
 class ImageCodec(PixelCodec):
-    """32 × 32 pixels as an image."""
+    """Shows a sequence as an image of 32 × 32 pixels."""
 
     version = VERSION

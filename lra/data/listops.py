@@ -1,6 +1,6 @@
-"""ListOps: its frozen vocabulary, and expressions as token ids, as text, as values, as drawn trees.
+"""ListOps: the vocabulary, and functions that encode, decode, evaluate and draw expressions.
 
-Source: Nangia and Bowman 2018; the lengths and the vocabulary are those of Long Range Arena (Tay et al. 2021).
+Source: Nangia and Bowman 2018; lengths and vocabulary are those of Long Range Arena (Tay et al. 2021).
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ import numpy as np
 
 from lra.types import UserError
 
-VERSION = "1.0.0"  # of the dataset; a store of another one is refused
+VERSION = "1.0.0"  # version of the dataset; a store of another version is refused
 
-# Id k is TOKENS[k]; 0 is padding. The order is written down, not derived: an order taken from a set changes from
-# process to process, and a restored model then scores at chance.
+# Id k is TOKENS[k]; 0 is padding. The order is fixed here: the original code takes it from a set, so that ids change
+# from process to process, and a restored model scores at chance.
 TOKENS = ("<pad>", "[MIN", "[MAX", "[MED", "[SM", "]", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
 MIN, MAX, MED, SM, END, ZERO = 1, 2, 3, 4, 5, 6
 
-# One byte per token: an operator becomes its lower-case third letter, and a table maps bytes to ids.
+# Encoding shortens each operator to one lower-case letter; then each token is one byte, and a table maps bytes to ids.
 _SHORT = ((b"[MIN", b"i"), (b"[MAX", b"a"), (b"[MED", b"e"), (b"[SM", b"s"))
 _UNKNOWN = 255
-MOST_LINES = 24  # of a drawn expression
+MOST_LINES = 24  # largest number of lines of a drawn expression
 _TABLE = bytearray([_UNKNOWN] * 256)
 for _id, _byte in enumerate(b"iaes]0123456789", start=1):
     _TABLE[_byte] = _id
 
 
 def encode(source: str | bytes) -> np.ndarray:
-    """Token ids (uint8, 1..15) of an expression whose tokens stand apart; `(` and `)` are dropped.
+    """Convert an expression, with spaces between its tokens, to ids (uint8, 1..15); `(` and `)` are dropped.
 
     Raises:
         UserError: for a token outside the vocabulary.
@@ -39,7 +39,7 @@ def encode(source: str | bytes) -> np.ndarray:
         short = short.replace(word, letter)
     words = len(raw.split()) - raw.count(b"(") - raw.count(b")")
     ids = np.frombuffer(short.translate(_TABLE, b" \t()"), np.uint8)
-    letters = sum(raw.count(letter) for _, letter in _SHORT)  # a lower-case letter of the text's own is no token
+    letters = sum(raw.count(letter) for _, letter in _SHORT)  # the text itself must not contain the short forms
     if len(ids) != words or letters or _UNKNOWN in ids:
         known = set(TOKENS[1:]) | {"(", ")"}
         wrong = next((word for word in raw.decode(errors="replace").split() if word not in known), "tokens not apart")
@@ -48,34 +48,34 @@ def encode(source: str | bytes) -> np.ndarray:
 
 
 def decode(ids: np.ndarray) -> str:
-    """The expression's tokens with spaces between them, without parentheses."""
+    """Convert ids to text: the tokens with spaces between them, without parentheses."""
     return " ".join([TOKENS[i] for i in ids.tolist()])
 
 
 def evaluate(ids: np.ndarray) -> int:
-    """Value (0..9) of an expression: MIN, MAX, MED (the integer part of the median), SM (sum modulo 10)."""
+    """Compute the value (0..9) of an expression; MED is the integer part of the median, SM the sum modulo 10."""
     return _tree(ids)[0]
 
 
 class ListopsCodec:
-    """Expressions as trees."""
+    """Shows an expression as a tree."""
 
     version = VERSION
 
     def draw(self, sequences: list[np.ndarray], facts: Mapping[str, object]) -> list[str]:
-        """The expression as lines, one per operator, indented by depth, each with its value; digits stay in a line."""
+        """Draw the tree: one line per operator, indented by depth, with its value and its digits."""
         lines = _tree(sequences[0])[1]
         if len(lines) > MOST_LINES:
             return [*lines[:MOST_LINES], f"… {len(lines) - MOST_LINES} more lines"]
         return lines
 
     def square(self, stored: np.ndarray) -> None:
-        """No image."""
+        """Return None, because a sequence is no image."""
 
 
 def _tree(ids: np.ndarray) -> tuple[int, list[str]]:
-    """Value and drawn lines of a well-formed expression."""
-    stack: list[tuple[int, int, list[int], list[str]]] = []  # operator, its line, values so far, their words
+    """Compute the value and the drawn lines of a well-formed expression."""
+    stack: list[tuple[int, int, list[int], list[str]]] = []  # operator, its line, values so far, their texts
     lines: list[str] = []
     value = -1
     for token in ids.tolist():

@@ -1,7 +1,7 @@
-"""Batches of a split. In training, batch k depends on the seed and on k alone; in evaluation, examples come in order.
+"""Load the batches of a split. In training, batch k depends on the seed and k alone; in evaluation, order is kept.
 
-Plain iterables in this process: the arrays are memory-mapped, and on small machines a worker process costs more than
-the batch that it fetches.
+The loaders run in the training process: the arrays are memory-mapped, so a worker process would cost more time than it
+saves on a small machine.
 
 Letters: B examples, N sequences per example, L positions.
 """
@@ -18,23 +18,23 @@ from lra.types import Batch, TaskSpec
 
 
 class Collator:
-    """Turns example numbers into a padded batch.
+    """Makes a padded batch of the examples with given numbers.
 
     Args:
-        split: where the examples lie.
-        spec: the task.
-        mask_zero: True when token 0 is padding wherever it stands; False when every position is real.
+        split: the split with the examples.
+        spec: facts about the task.
+        mask_zero: whether token 0 is padding at all positions; if not, no position is masked.
     """
 
     def __init__(self, split: Split, spec: TaskSpec, *, mask_zero: bool):
         self.split, self.spec, self.mask_zero = split, spec, mask_zero
         lengths = np.diff(split.offsets)
-        self.rectangle = None  # sequences that are all full, as pixels are, need no padding
+        self.rectangle = None  # view of the tokens as `[sequences, L]`, if all sequences have length L, as images do
         if split.first_id == 0 and len(lengths) and (lengths == spec.seq_len).all():
             self.rectangle = split.tokens.reshape(-1, spec.seq_len)
 
     def __call__(self, indices: np.ndarray) -> Batch:
-        """The examples `indices` `[B]` as a batch; sequences longer than L are cut."""
+        """Make a batch of the examples `indices` `[B]`; sequences longer than L are cut."""
         split = self.split
         ids = torch.from_numpy(self._padded(split.sequences[indices].ravel()))
         ids = ids.view(len(indices), self.spec.num_sequences, self.spec.seq_len)
@@ -42,7 +42,7 @@ class Collator:
         return Batch(ids.long(), ids != 0 if self.mask_zero else None, labels)
 
     def _padded(self, sequences: np.ndarray) -> np.ndarray:
-        """Ids `[sequences, L]`, in as few bytes as hold them."""
+        """Read the ids of some sequences, padded to `[sequences, L]`."""
         split, length = self.split, self.spec.seq_len
         longest = min(length, split.longest or length)
         if self.rectangle is not None:
@@ -58,18 +58,18 @@ class Collator:
 
 
 class TrainLoader:
-    """A given number of training batches, shuffled; batch k is a function of (seed, k) alone.
+    """Iterates over a given number of shuffled training batches; batch k depends on the seed and k alone.
 
-    The examples of one permutation after the other make one endless stream, of which batch k is the k-th piece. It
-    counts what it has handed out, so that Lightning can store and restore the place (`state_dict`).
+    One random permutation of the examples after the other forms an endless stream, and batch k is its k-th piece. The
+    loader counts its batches, so that Lightning can save and restore the position (`state_dict`).
 
     Args:
         collate: makes a batch from example numbers.
-        batch_size: examples per batch, over all ranks.
-        num_batches: how many batches there are.
-        seed: of the order.
-        rank: this process, which gets its share of every batch.
-        world_size: how many processes share a batch.
+        batch_size: examples per batch, over all processes.
+        num_batches: number of batches.
+        seed: seed of the order.
+        rank: rank of this process, which gets its share of every batch.
+        world_size: number of processes that share a batch.
     """
 
     def __init__(
@@ -86,19 +86,19 @@ class TrainLoader:
         return self.num_batches
 
     def __iter__(self) -> Iterator[Batch]:
-        """The batches from the current position on."""
+        """Yield the batches from the current position on."""
         while self.position < self.num_batches:
             self.position += 1
             yield self.batch(self.position - 1)
 
     def batch(self, k: int) -> Batch:
-        """Batch k, this rank's share."""
+        """Make this process's share of batch k."""
         share = self.batch_size // self.world_size
         first = k * self.batch_size + self.rank * share
         return self.collate(self._examples(first, first + share))
 
     def _examples(self, first: int, end: int) -> np.ndarray:
-        """The examples `first` to `end - 1` of the endless stream."""
+        """Return the examples `first` to `end - 1` of the endless stream."""
         count = len(self.collate.split)
         pieces = []
         while first < end:
@@ -108,30 +108,30 @@ class TrainLoader:
         return np.concatenate(pieces)
 
     def _permutation(self, pass_: int) -> np.ndarray:
-        """The order of a pass; this and the last one are kept."""
+        """Return the order of a pass over the split; it and the order of the previous pass are cached."""
         if pass_ not in self._permutations:
             self._permutations = {p: order for p, order in self._permutations.items() if p == pass_ - 1}
             self._permutations[pass_] = np.random.default_rng([self.seed, pass_]).permutation(len(self.collate.split))
         return self._permutations[pass_]
 
     def state_dict(self) -> dict[str, int]:
-        """How many batches were handed out."""
+        """Return the position: the number of batches that were yielded."""
         return {"position": self.position}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Go on after that many."""
+        """Restore the position."""
         self.position = state["position"]
 
 
 class EvalLoader:
-    """Every example once, in the store's order; the last batch may be smaller.
+    """Iterates over a split once, in the store's order; the last batch may be smaller.
 
     Args:
         collate: makes a batch from example numbers.
         batch_size: examples per batch.
-        drop_last: leave a smaller last batch out, as the paper's code does with the test split.
-        rank: this process, which gets the batches numbered rank, rank + world_size, …
-        world_size: how many processes share the batches.
+        drop_last: whether a smaller last batch is left out, as in the released code's test.
+        rank: rank of this process, which gets the batches rank, rank + world_size, …
+        world_size: number of processes that share the batches.
     """
 
     def __init__(
@@ -147,6 +147,6 @@ class EvalLoader:
         return len(range(self.rank * self.batch_size, self.num_examples, self.world_size * self.batch_size))
 
     def __iter__(self) -> Iterator[Batch]:
-        """From the first example to the last."""
+        """Yield the batches in order."""
         for start in range(self.rank * self.batch_size, self.num_examples, self.world_size * self.batch_size):
             yield self.collate(np.arange(start, min(start + self.batch_size, self.num_examples)))

@@ -1,4 +1,4 @@
-"""A store's manifest: what it says, and its check by one schema whenever it is read."""
+"""The manifest of a store: its schema, which is checked whenever a manifest is read, and comparisons with requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lra.types import UserError
 FORMAT_VERSION = 2
 SPLITS = ("train", "dev", "test")
 MANIFEST = "manifest.json"
-OLD_ORIGIN = "altered"  # how stores that were made before call unverified data
+OLD_ORIGIN = "altered"  # name of unverified data in stores of older versions
 
 Name = Annotated[str, Field(min_length=1)]
 Quantity = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -25,7 +25,7 @@ ArrayName = Annotated[str, Field(pattern=r"^(tokens|offsets|(train|dev|test)\.(s
 
 
 class Spec(TypedDict):
-    """The task's spec, see `lra.types.TaskSpec`."""
+    """The task's specification, see `lra.types.TaskSpec`."""
 
     name: Name
     vocab_size: Annotated[int, Field(ge=2)]
@@ -40,7 +40,7 @@ Quantiles = TypedDict(
 
 
 class SplitFacts(TypedDict):
-    """What a split holds: examples, examples of each label, tokens of a sequence at each quantile."""
+    """Facts about a split: number of examples, examples of each label, quantiles of the length of a sequence."""
 
     count: Positive
     label_counts: Annotated[dict[str, Positive], Field(min_length=1)]
@@ -50,7 +50,7 @@ class SplitFacts(TypedDict):
 
 
 class ArrayFacts(TypedDict):
-    """What a file of the store holds."""
+    """Type, shape and hash of an array in the store."""
 
     dtype: Literal["uint8", "uint16", "int32", "int64"]
     shape: Annotated[list[Count], Field(min_length=1, max_length=2)]
@@ -58,7 +58,7 @@ class ArrayFacts(TypedDict):
 
 
 class Asked(TypedDict):
-    """What the store was asked to be: the task's `data` settings and `source=`."""
+    """The request that the store was made for: the task's `data` settings and `source=`."""
 
     settings: dict[str, Any]
     source: str
@@ -66,7 +66,10 @@ class Asked(TypedDict):
 
 @with_config(ConfigDict(extra="allow"))
 class Manifest(TypedDict):
-    """All of it. `first_id` is what to add to what is stored for ids; `seconds` is how long the store took to make."""
+    """The whole manifest.
+
+    `first_id` is added to a stored number to get the token id; `seconds` is the time that making the store took.
+    """
 
     format_version: Literal[2]
     spec: Spec
@@ -84,10 +87,10 @@ SCHEMA = TypeAdapter(Manifest)
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a store.
+    """Read and check the manifest of a store.
 
     Raises:
-        UserError: when there is none, or none that this version can read.
+        UserError: when the store has no manifest, or one that is wrong or that this version cannot read.
     """
     path = folder / MANIFEST
     if not path.exists():
@@ -105,10 +108,10 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def check_manifest(manifest: object, folder: Path) -> Manifest:
-    """The manifest itself, if each field is what it should be and the fields agree with each other.
+    """Return the manifest if its fields have the right types and agree with each other.
 
     Raises:
-        UserError: else, with the first field that is wrong.
+        UserError: with the first wrong field.
     """
     path = folder / MANIFEST
     known = checked(SCHEMA, manifest, path, again(folder))
@@ -122,7 +125,7 @@ def check_manifest(manifest: object, folder: Path) -> Manifest:
         if said != shape:
             raise UserError(f"{path}: arrays.{array}.shape={said} should be {shape}; {again(folder)}")
     for array in known["arrays"].keys() - _shapes(known):
-        raise UserError(f"{path}: arrays.{array} is of no split; {again(folder)}")
+        raise UserError(f"{path}: arrays.{array} belongs to no split; {again(folder)}")
     for name, facts in known["splits"].items():
         total = sum(facts["label_counts"].values())
         if total != facts["count"]:
@@ -131,7 +134,7 @@ def check_manifest(manifest: object, folder: Path) -> Manifest:
 
 
 def _shapes(known: Manifest) -> dict[str, list[int]]:
-    """What shape each array must have; of tokens and offsets only how many axes is known."""
+    """Compute the shape that each array must have; of tokens and offsets only the number of axes is known."""
     shapes = {name: known["arrays"].get(name, {"shape": [0]})["shape"][:1] for name in ("tokens", "offsets")}
     for name, facts in known["splits"].items():
         shapes[f"{name}.sequences"] = [facts["count"], known["spec"]["num_sequences"]]
@@ -140,10 +143,17 @@ def _shapes(known: Manifest) -> dict[str, list[int]]:
 
 
 def check_asked(manifest: Manifest, folder: Path, settings: dict[str, Any], source: str, version: str) -> None:
-    """Refuse a store of another version or other settings, or, unless `source=auto`, from another source.
+    """Refuse a store of another version, with other settings, or (unless `source=auto`) from another source.
+
+    Args:
+        manifest: the store's manifest.
+        folder: the store's folder, for the error.
+        settings: the task's `data` settings that are asked for.
+        source: the value of `source=` that is asked for.
+        version: the version of the dataset that is asked for.
 
     Raises:
-        UserError: with what differs and what to type.
+        UserError: with what differs, and what to type.
     """
     was, now = dict(manifest["asked"]["settings"]), dict(settings)
     was["version"], now["version"] = manifest["builder"].rsplit("/", 1)[-1], version
@@ -159,7 +169,7 @@ def check_asked(manifest: Manifest, folder: Path, settings: dict[str, Any], sour
 
 
 def again(folder: Path) -> str:
-    """What to type for a store that is of no use."""
+    """Word the advice to make a wrong store again."""
     return f"make it again: lra prepare {_arguments(folder)} force=true"
 
 

@@ -2,10 +2,10 @@
 
 from lra.data.pixels import PixelCodec
 
-VERSION = "2.0.0"  # of the dataset; a store of another one is refused
+VERSION = "2.0.0"  # version of the dataset; a store of another version is refused
 
 
 class PathxCodec(PixelCodec):
-    """128 × 128 pixels as an image."""
+    """Shows a sequence as an image of 128 × 128 pixels."""
 
     version = VERSION

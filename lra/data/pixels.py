@@ -1,4 +1,4 @@
-"""What the tasks on pixels share: a level 0 to 255 is its own token, row by row."""
+"""Functions that the image tasks share: each pixel's level, 0 to 255, is a token; pixels are read row by row."""
 
 from __future__ import annotations
 
@@ -6,40 +6,40 @@ from collections.abc import Mapping
 
 import numpy as np
 
-FIRST_ID = 0  # a black pixel is token 0, which `paper` takes for padding
+FIRST_ID = 0  # a black pixel is token 0, which protocol=paper treats as padding
 
 
 def encode(image: np.ndarray, side: int) -> np.ndarray:
-    """Levels `[side · side]` uint8 of an image, row by row.
+    """Convert an image to levels `[side · side]` uint8, row by row.
 
     Args:
         image: `[S, S]` uint8.
-        side: S, or a divisor of it: every (S / side)-th row and column.
+        side: S or a divisor of S; every (S / side)-th row and column is used.
     """
     step = len(image) // side
     return np.ascontiguousarray(image[::step, ::step]).reshape(side * side)
 
 
 def square(stored: np.ndarray) -> np.ndarray:
-    """The image `[side, side]` that a sequence of levels is."""
+    """Convert a sequence of levels to its image `[side, side]`."""
     side = round(len(stored) ** 0.5)
     return stored.reshape(side, side)
 
 
 class PixelCodec:
-    """Levels as an image.
+    """Shows a sequence of levels as an image.
 
     Attributes:
-        version: of the dataset.
+        version: version of the dataset.
     """
 
     version: str
 
     def draw(self, sequences: list[np.ndarray], facts: Mapping[str, object]) -> list[str]:
-        """The image in ten characters from dark to light, one line per row of pixels."""
+        """Draw the image with ten characters from dark to light, one line per row of pixels."""
         rows = self.square(sequences[0]).tolist()
         return ["".join(" .:-=+*#%@"[level * 10 // 256] * 2 for level in row) for row in rows]
 
     def square(self, stored: np.ndarray) -> np.ndarray:
-        """The image `[side, side]`."""
+        """Convert the sequence to its image `[side, side]`."""
         return square(stored)

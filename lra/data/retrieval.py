@@ -1,11 +1,11 @@
-"""Retrieval: two documents as bytes, each as in Text."""
+"""Retrieval: two documents as bytes; each document is encoded as in Text."""
 
 from lra.data.text import TextCodec
 
-VERSION = "1.0.0"  # of the dataset; a store of another one is refused
+VERSION = "1.0.0"  # version of the dataset; a store of another version is refused
 
 
 class RetrievalCodec(TextCodec):
-    """Bytes of two documents as text."""
+    """Shows the bytes of two documents as text."""
 
     version = VERSION

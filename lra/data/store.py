@@ -1,9 +1,15 @@
-"""The packed token store: flat arrays that open at once, and a manifest that says what they are.
+"""Read the packed token store: flat memory-mapped arrays, described by a manifest.
 
-One folder: `manifest.json`; `tokens.npy`, all sequences one after the other, each stored once; `offsets.npy` (int64;
-sequence i is `tokens[offsets[i]:offsets[i + 1]]`); and for each split `<split>.sequences.npy` (`[examples, N]`, the
-numbers of each example's sequences) and `<split>.labels.npy`. A dataset without a dev split of its own has train and
-test alone. An id is what is stored plus the manifest's `first_id`: bytes are stored as they are, and become 1 to 256.
+A store is a folder with these files:
+
+- `manifest.json`
+- `tokens.npy`: all sequences, concatenated; a sequence of several examples is stored once.
+- `offsets.npy`: int64; sequence i is `tokens[offsets[i]:offsets[i + 1]]`.
+- `<split>.sequences.npy`: `[examples, N]`, the numbers of each example's sequences.
+- `<split>.labels.npy`: `[examples]`.
+
+The splits are train, test and, if the dataset has one, dev. A token id is the stored number plus the manifest's
+`first_id`: bytes are stored unchanged, and become the ids 1 to 256.
 """
 
 from __future__ import annotations
@@ -23,12 +29,12 @@ class Split:
     """One split of a store, or a part of one.
 
     Attributes:
-        tokens: what is stored of all sequences, uint8 or uint16, memory-mapped.
-        offsets: where each sequence begins in it, and the end.
-        sequences: `[examples, N]`, numbers of sequences.
+        tokens: the stored numbers of all sequences, uint8 or uint16, memory-mapped.
+        offsets: where each sequence begins in `tokens`, and the end of the last one.
+        sequences: `[examples, N]`, numbers of the sequences.
         labels: `[examples]`.
-        first_id: what to add to `tokens` for ids.
-        longest: how much of a sequence is used, from its beginning; None: all of it.
+        first_id: number to add to `tokens` to get ids.
+        longest: number of tokens that are used, from the beginning of a sequence; None: all.
     """
 
     tokens: np.ndarray
@@ -43,21 +49,21 @@ class Split:
         return len(self.labels)
 
     def part(self, chosen: np.ndarray) -> Split:
-        """The examples whose numbers are in `chosen`, in that order, over the same tokens."""
+        """Select the examples with the numbers `chosen`, in this order; the tokens are shared."""
         return replace(self, sequences=self.sequences[chosen], labels=self.labels[chosen])
 
     def example(self, index: int) -> tuple[list[np.ndarray], int]:
-        """What is stored of an example's N sequences, and its label."""
+        """Return the stored numbers of an example's N sequences, and its label."""
         bounds = [self.offsets[number : number + 2] for number in self.sequences[index].tolist()]
         return [np.asarray(self.tokens[a:b][: self.longest]) for a, b in bounds], int(self.labels[index])
 
 
 def open_store(folder: Path, spec: TaskSpec) -> dict[str, Split]:
-    """The splits of the store in `folder`, opened without reading the tokens.
+    """Open the splits of the store in `folder` without reading the tokens.
 
     Raises:
-        UserError: when the store was made for another spec, an array is not what the manifest says, or offsets,
-            sequence numbers or labels point outside.
+        UserError: when the store was made for another spec, an array does not match the manifest, or offsets, sequence
+            numbers or labels are out of range.
     """
     manifest = read_manifest(folder)
     was, now = dict(manifest["spec"]), asdict(spec)
@@ -94,7 +100,7 @@ def _open_array(folder: Path, name: str, said: ArrayFacts) -> np.ndarray:
 
 
 def _check_structure(folder: Path, manifest: Manifest, arrays: dict[str, np.ndarray]) -> None:
-    """Every number that points somewhere points inside: a few milliseconds; only `verify_store` reads the tokens."""
+    """Check that offsets, sequence numbers and labels are in range, in a few milliseconds; tokens are not read."""
     offsets, end = arrays["offsets"], len(arrays["tokens"])
     lengths = np.diff(offsets)
     if not len(lengths) or offsets[0] != 0 or offsets[-1] != end or lengths.min() < 0:
@@ -115,17 +121,17 @@ def _check_structure(folder: Path, manifest: Manifest, arrays: dict[str, np.ndar
 
 
 def array_path(folder: Path, name: str) -> Path:
-    """File of an array of a store."""
+    """Return the file of an array in a store."""
     return folder / f"{name}.npy"
 
 
 def verify_store(folder: Path) -> None:
-    """Hash every array again.
+    """Compare the hash of every array with the manifest.
 
     Raises:
-        UserError: at the first that is not what the manifest says.
+        UserError: at the first array that has changed.
     """
     for name, said in read_manifest(folder)["arrays"].items():
         path = array_path(folder, name)
         if not path.exists() or sha256(regular_file(path)) != said["sha256"]:
-            raise UserError(f"{path} is not what it was when it was made; {again(folder)}")
+            raise UserError(f"{path} has changed since it was made; {again(folder)}")

@@ -1,4 +1,4 @@
-"""Text as bytes: the id of a byte is its value + 1, so that 0 is padding; 257 ids in all."""
+"""Text as bytes: a byte's id is its value + 1, because id 0 is padding; there are 257 ids."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Mapping
 
 import numpy as np
 
-VERSION = "1.0.0"  # of the dataset; a store of another one is refused
-FIRST_ID = 1  # bytes are stored as they are; this is added on loading
+VERSION = "1.0.0"  # version of the dataset; a store of another version is refused
+FIRST_ID = 1  # added on loading; bytes are stored unchanged
 
 
 def encode(raw: bytes) -> np.ndarray:
-    """What is stored of a text: its bytes, valid UTF-8 or not, uint8."""
+    """Convert bytes, which need not be valid UTF-8, to the stored array of uint8."""
     return np.frombuffer(raw, np.uint8)
 
 
 def decode(stored: np.ndarray) -> str:
-    """The text; bytes that are no UTF-8 are shown as `�`."""
+    """Convert stored bytes to text; bytes that are not valid UTF-8 become `�`."""
     return stored.tobytes().decode(errors="replace")
 
 
 def is_utf8(text: bytes) -> bool:
-    """Whether bytes are valid UTF-8."""
+    """Tell whether bytes are valid UTF-8."""
     try:
         text.decode()
     except UnicodeDecodeError:
@@ -31,12 +31,12 @@ def is_utf8(text: bytes) -> bool:
 
 
 class TextCodec:
-    """Bytes as text."""
+    """Shows bytes as text."""
 
     version = VERSION
 
     def draw(self, sequences: list[np.ndarray], facts: Mapping[str, object]) -> list[str]:
-        """Each sequence as wrapped lines, the first ones of it, with what was left out."""
+        """Write the first lines of each sequence, and how many more lines there are."""
         lines = []
         for number, stored in enumerate(sequences):
             if len(sequences) > 1:
@@ -45,11 +45,11 @@ class TextCodec:
         return lines
 
     def square(self, stored: np.ndarray) -> None:
-        """No image."""
+        """Return None, because a sequence is no image."""
 
 
 def wrapped(text: str, most_lines: int = 8) -> list[str]:
-    """The first lines of a text, and how many more there are."""
+    """Wrap a text; return its first lines, and a line that says how many more there are."""
     lines = textwrap.wrap(text, 100) or ["(empty)"]
     more = [f"… {len(lines) - most_lines} more lines"] if len(lines) > most_lines else []
     return lines[:most_lines] + more

@@ -1,4 +1,4 @@
-"""Token ids of a file of the user's own: 0 is padding; of words, 1 is a word that the training split has not."""
+"""Token ids from a file of the user's own: id 0 is padding; id 1 is a word that is not in the training split."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from lra.data.text import wrapped
 
-VERSION = "1.0.0"  # of the way such a file is read; a store of another one is refused
+VERSION = "1.0.0"  # version of the way such a file is read; a store of another version is refused
 UNKNOWN = "<unk>"
 
 
 class TokenCodec:
-    """Ids as numbers, or as the words that they stand for."""
+    """Shows ids as numbers, or as words if the source has a vocabulary."""
 
     version = VERSION
 
     def draw(self, sequences: list[np.ndarray], facts: Mapping[str, Any]) -> list[str]:
-        """The tokens in lines; id k is word k - 1 of the source's `vocabulary`."""
+        """Write the tokens in lines; id k is word k - 1 of the source's `vocabulary`."""
         words = ["<pad>", *facts.get("vocabulary", [])]
         return [
             line
@@ -28,4 +28,4 @@ class TokenCodec:
         ]
 
     def square(self, stored: np.ndarray) -> None:
-        """No image."""
+        """Return None, because a sequence is no image."""

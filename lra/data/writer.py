@@ -1,4 +1,4 @@
-"""Writing a packed token store: streamed, and there only when it is whole."""
+"""Write a packed token store from streams of examples; its folder appears only when the store is complete."""
 
 from __future__ import annotations
 
@@ -22,26 +22,30 @@ from lra.data.store import array_path
 from lra.files import replace_text, sha256, to_disk
 from lra.types import TaskSpec, UserError
 
-Sequence = np.ndarray | int  # what to store of a sequence, or the number of one that was written before
-Example = tuple[list[Sequence], int]  # N sequences, and the label
+Sequence = np.ndarray | int  # the numbers to store, or the number of a sequence that was written before
+Example = tuple[list[Sequence], int]  # the N sequences, and the label
 QUANTILES = (0, 0.25, 0.5, 0.75, 0.95, 1)
 
 
 @contextmanager
 def store_lock(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Let one process at a time make the store in `folder`; another one waits, or gets `filelock.Timeout`."""
+    """Hold the lock that one process needs for making the store in `folder`.
+
+    Raises:
+        filelock.Timeout: when another process holds it and `wait` is False.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_name(f".{folder.name}.lock"), blocking=wait):
         yield
 
 
 def unfinished_folder(folder: Path) -> Path:
-    """Where the store in `folder` is made."""
+    """Return the temporary folder in which the store in `folder` is made."""
     return folder.with_name(f".{folder.name}.unfinished")
 
 
 def replaced_folder(folder: Path) -> Path:
-    """Where the store in `folder` is put when a new one takes its place."""
+    """Return the temporary folder of an old store while a new one replaces it."""
     return folder.with_name(f".{folder.name}.replaced")
 
 
@@ -56,26 +60,27 @@ def write_store(
     facts: Mapping[str, object],
     started: float,
 ) -> dict[str, Any]:
-    """Write a store and put it in the place of the one that is there; call it under `store_lock`.
+    """Write a store, which replaces an existing one at the end; the caller holds `store_lock`.
 
     Args:
-        folder: the store's folder; until the end its content is built beside it.
-        spec: the task.
-        splits: train, test and, when the dataset has one, dev; each read once from front to back.
-        dtype: uint8 or uint16, of what is stored.
-        max_length: longer sequences are cut to it, and counted.
-        first_id: what must be added to what is stored for ids.
-        facts: what else the manifest says: origin, source, builder, command, …; read when all is written.
-        started: `time.monotonic()` when the work began, for the manifest's seconds.
+        folder: the store's folder.
+        spec: facts about the task.
+        splits: train, test and, if the dataset has one, dev; each is read once, in order.
+        dtype: type of the stored numbers, uint8 or uint16.
+        max_length: longer sequences are cut to this length, and counted.
+        first_id: number to add to a stored number to get the token id.
+        facts: further entries of the manifest, such as origin, source, builder and command. They are read after the
+            last example.
+        started: `time.monotonic()` when the work began, for the manifest's `seconds`.
 
     Returns:
         The manifest.
 
     Raises:
-        UserError: for a label or a number of sequences that the spec does not know.
+        UserError: for a label or a number of sequences that the spec does not allow, and for an empty split.
     """
     unfinished = unfinished_folder(folder)
-    shutil.rmtree(unfinished, ignore_errors=True)  # left by a killed process
+    shutil.rmtree(unfinished, ignore_errors=True)  # a killed process may have left it
     unfinished.mkdir(parents=True)
     with (unfinished / "tokens.raw").open("wb") as file:
         tokens = _Tokens(file, dtype, max_length)
@@ -104,7 +109,7 @@ def write_store(
 
 
 class _Tokens:
-    """The sequences written so far, one after the other."""
+    """Writes sequences to a file, and counts them."""
 
     def __init__(self, file: BinaryIO, dtype: type, max_length: int):
         self.file, self.dtype, self.max_length = file, dtype, max_length
@@ -112,7 +117,7 @@ class _Tokens:
         self.cut = 0
 
     def add(self, sequence: Sequence) -> int:
-        """Write a sequence unless it is there; returns its number."""
+        """Write a sequence, unless it is the number of one that was written; return its number."""
         if isinstance(sequence, int):
             assert 0 <= sequence < len(self.lengths), f"sequence {sequence} of {len(self.lengths)}"
             return sequence
@@ -126,7 +131,7 @@ class _Tokens:
 def _write_split(
     folder: Path, name: str, spec: TaskSpec, examples: Iterable[Example], tokens: _Tokens
 ) -> dict[str, object]:
-    """Stream one split into its arrays; returns what the manifest says of it."""
+    """Write the arrays of one split, and return its entry in the manifest."""
     numbers, labels = array("i"), array("B")
     cut = tokens.cut
     for sequences, label in examples:
@@ -164,6 +169,6 @@ def _save_tokens(folder: Path, tokens: _Tokens, dtype: type) -> None:
 
 
 def _describe(path: Path) -> dict[str, object]:
-    """What the manifest says of an array."""
+    """Build an array's entry in the manifest."""
     opened = np.load(path, mmap_mode="r", allow_pickle=False)
     return {"dtype": str(opened.dtype), "shape": list(opened.shape), "sha256": sha256(path)}

@@ -1,1 +1,1 @@
-"""Sequence mixers that are no attention, one file each; the contract is `lra.model.mixer.SequenceMixer`."""
+"""Sequence mixers other than attention, one file each; `lra.model.mixer.SequenceMixer` is their contract."""

@@ -1,7 +1,7 @@
 """A gated unit around a moving average: Mega without its attention.
 
 Source: Ma et al. 2022, "Mega: Moving Average Equipped Gated Attention", arXiv 2209.10655: the multi-dimensional damped
-exponential moving average of section 3.1, and of section 3.2 the candidate and the update gate.
+exponential moving average of section 3.1, and the candidate and the update gate of section 3.2.
 
 Letters: B sequences, L positions, D channels (the model width), N averages of a channel, 2 directions.
 """
@@ -20,18 +20,18 @@ class GatedMovingAverage(SequenceMixer):
     """Y = φ ⊙ Ĥ + (1 - φ) ⊙ X with Ĥ = silu(X' W_h + b_h), φ = sigmoid(X' W_φ + b_φ) and X' = EMA(X).
 
     Each channel has N averages in each direction: h_t = α ⊙ β x_t + (1 - α ⊙ δ) ⊙ h_{t-1} and X'_t = Σ_n η h_t / √N,
-    with α and δ in (0, 1). The two directions' averages are summed; they share nothing. Both count the present
-    position, which the authors' code counts in one of them.
+    with α and δ in (0, 1). The averages of the two directions are summed; they share no parameters. Both include the
+    present position, which only one of them does in the authors' code.
 
-    Of the paper are used: the average, the candidate, the update gate; the initial numbers and the scale 1 / √N are its
-    code's. Left out are the attention, with its reset gate, and the average's own skip, which the code has beyond the
-    equations. X is what the block hands over, after its LayerNorm. There is no dropout within.
+    The average, the candidate and the update gate are the paper's; initial values and the factor 1 / √N are from its
+    code. Left out are the attention with its reset gate, and the skip connection of the average, which only the code
+    has. X is the block's input after its LayerNorm. There is no dropout in the mixer.
 
-    Padded positions are zeros to the averages, holes too: positions keep their places, and an average decays on its way
-    through them. The convolution computes in float32 at least, whatever the precision around it.
+    Padded positions count as zeros, also between real tokens: positions keep their places, and an average decays while
+    it passes them. The convolution is computed at least in float32, also in mixed precision.
 
     Args:
-        dims: of the encoder; heads are not looked at.
+        dims: dimensions of the encoder; the number of heads is not used.
         averages: N.
     """
 
@@ -54,14 +54,14 @@ class GatedMovingAverage(SequenceMixer):
         return out_BLD
 
     def average(self, x_BLD: Tensor) -> Tensor:
-        """The damped moving averages of both directions, summed."""
+        """Compute the sum of the damped moving averages of both directions."""
         with torch.autocast(x_BLD.device.type, enabled=False):
             wide_BLD = x_BLD.to(torch.promote_types(x_BLD.dtype, torch.float32))
             averaged_BLD = convolve_both_ways(wide_BLD, *self.filters(x_BLD.shape[1]))
         return averaged_BLD.to(x_BLD.dtype)
 
     def filters(self, length: int) -> Tensor:
-        """The impulse responses of both directions, `[2, D, L]`."""
+        """Compute the impulse responses of both directions, `[2, D, L]`."""
         alpha_2DN, delta_2DN = self.alpha_2DN.sigmoid(), self.delta_2DN.sigmoid()
         weight_2DN = self.eta_2DN * alpha_2DN * self.beta_2DN * alpha_2DN.shape[2] ** -0.5
         return sums_of_powers(weight_2DN, torch.log1p(-alpha_2DN * delta_2DN), length)

@@ -24,9 +24,9 @@ INPUTS = ("fixed", "learned")
 
 
 def initial_frequencies(init: str, states: int) -> Tensor:
-    """Imaginary parts of A, `[states / 2]` float64, one of each conjugate pair.
+    """Compute the initial imaginary parts of A, `[states / 2]` float64, one for each conjugate pair.
 
-    `lin`, S4D-Lin: πn. `inv`, S4D-Inv: (N/π) (N/(2n+1) - 1), with N the number of states.
+    `lin` is S4D-Lin: πn. `inv` is S4D-Inv: (N/π) (N/(2n+1) - 1), with N the number of states.
 
     Raises:
         UserError: for an unknown `init`.
@@ -41,25 +41,25 @@ def initial_frequencies(init: str, states: int) -> Tensor:
 class S4D(SequenceMixer):
     """x' = A x + B u, y = Re(C x) + D u for each channel, A diagonal; then GELU, and a linear layer with a GLU.
 
-    Both directions are summed. They share A, B and the step Δ, as in the authors' code; each has a C of its own. Of
-    each conjugate pair of states one is kept, and its part counts twice. The real part of A is -exp(parameter), so it
-    stays negative. The initial C is a standard complex Gaussian, D a standard Gaussian, log Δ uniform, B one. There is
-    no dropout within.
+    The outputs of both directions are summed. The directions share A, B and the step Δ, as in the authors' code, and
+    each has its own C. Only one state of each conjugate pair is computed, and counts twice. The real part of A is
+    -exp(parameter), so it stays negative. Initially C is standard complex Gaussian, D standard Gaussian, log Δ uniform,
+    and B is 1. There is no dropout in the mixer.
 
-    Padded positions are zeros to the recurrence, holes too: positions keep their places, and a state decays on its way
-    through them. The convolution computes in float32 at least, whatever the precision around it.
+    Padded positions count as zeros, also between real tokens: positions keep their places, and a state decays while it
+    passes them. The convolution is computed at least in float32, also in mixed precision.
 
     Args:
-        dims: of the encoder; heads are not looked at.
-        states: N of the paper, even: half as many complex numbers.
-        init: `lin` or `inv`, see `initial_frequencies`; the real part of A begins at -1/2 in both.
+        dims: dimensions of the encoder; the number of heads is not used.
+        states: N of the paper, even; half as many complex states are computed.
+        init: `lin` or `inv`, see `initial_frequencies`; the initial real part of A is -1/2 in both.
         discretisation: `zoh` (zero-order hold) or `bilinear`.
         step_least: smallest initial Δ.
         step_most: largest initial Δ.
-        input: B is `fixed` at one, as only its product with C matters, or `learned`.
+        input: whether B is `fixed` at 1, because only its product with C matters, or `learned`.
 
     Raises:
-        UserError: for an odd or no number of states, an unknown word, or an empty range of Δ.
+        UserError: for an odd number of states or none, an unknown choice, or an empty range of Δ.
     """
 
     def __init__(
@@ -106,12 +106,12 @@ class S4D(SequenceMixer):
         return glu(self.out(gelu(y_BLD).to(x_BLD.dtype)))
 
     def filters(self, length: int) -> Tensor:
-        """The impulse responses of both directions, `[2, D, L]`."""
+        """Compute the impulse responses of both directions, `[2, D, L]`."""
         log_ratio_DN, input_DN = self.discretised()
         return 2 * sums_of_powers(torch.view_as_complex(self.c_2DNZ) * input_DN, log_ratio_DN, length)
 
     def discretised(self) -> tuple[Tensor, Tensor]:
-        """Of the recurrence x_t = Ā x_{t-1} + B̄ u_t: log Ā and B̄, complex `[D, N]`."""
+        """Compute log Ā and B̄, complex `[D, N]`, of the discrete recurrence x_t = Ā x_{t-1} + B̄ u_t."""
         a_DN = torch.complex(-self.log_decay_DN.exp(), self.frequency_DN)
         step_D1 = self.log_step_D.exp()[:, None]
         if self.discretisation == "zoh":

@@ -1,1 +1,1 @@
-"""The shared encoder: embedding, block, pooling, head, classifier."""
+"""The shared encoder and its parts: embedding, block, pooling, head, classifier."""

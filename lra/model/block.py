@@ -26,7 +26,7 @@ class FeedForward(nn.Sequential):
         )
 
     def residual_packed(self, x_TD: Tensor, norm: nn.LayerNorm, masks: DropoutMasks | None) -> Tensor:
-        """`x + self(norm(x))` for real tokens alone, `[T, D]`."""
+        """Compute `x + self(norm(x))` for packed tokens, `[T, D]`; without masks there is no dropout."""
         up, _, _, down, _ = self
         assert isinstance(up, nn.Linear)
         assert isinstance(down, nn.Linear)
@@ -37,9 +37,9 @@ class EncoderBlock(nn.Module):
     """`x + dropout(mixer(norm(x)))`, then `x + feed_forward(norm(x))`.
 
     Args:
-        mixer: of the layer.
-        feed_forward: hidden width.
-        dropout: in [0, 1).
+        mixer: the sequence mixer of the layer.
+        feed_forward: hidden width of the feed-forward network.
+        dropout: dropout rate, in [0, 1).
     """
 
     def __init__(self, mixer: SequenceMixer, *, feed_forward: int, dropout: float):
@@ -54,13 +54,14 @@ class EncoderBlock(nn.Module):
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Transform `[B, L, D]`; `valid_BL` as in the mixer's contract.
 
-        Who changes this changes `forward_packed` too: on a CPU that one runs. tests/model/test_packed.py compares them.
+        A change here must also be made in `forward_packed`, which runs on a CPU; tests/model/test_packed.py compares
+        both.
         """
         x_BLD = x_BLD + self.dropout(self.mixer(self.mixer_norm(x_BLD), valid_BL))
         x_BLD = x_BLD + self.feed_forward(self.feed_forward_norm(x_BLD))
         return x_BLD
 
     def forward_packed(self, x_TD: Tensor, packing: Packing, masks: DropoutMasks | None) -> Tensor:
-        """The same for the real tokens alone, `[T, D]`, each of the two lines as one operator."""
+        """Transform packed tokens, `[T, D]`, with one fused operator for each of the two steps."""
         x_TD = self.mixer.residual_packed(x_TD, self.mixer_norm, packing, masks)
         return self.feed_forward.residual_packed(x_TD, self.feed_forward_norm, masks)

@@ -1,4 +1,4 @@
-"""The shared encoder with a classifier on top: everything of the model but the sequence mixers.
+"""The shared encoder with a classifier on top: the whole model except the sequence mixers.
 
 Letters: B examples, N sequences per example, L positions, T real tokens, D model width, C classes.
 """
@@ -20,7 +20,7 @@ from lra.types import TaskSpec, UserError
 
 
 class Encoder(nn.Module):
-    """Embedding, pre-LayerNorm blocks, a last LayerNorm."""
+    """Embedding, pre-LayerNorm blocks and a last LayerNorm."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Encoder(nn.Module):
         self.batch_wide = any(block.mixer.batch_wide for block in blocks)
 
     def forward(self, tokens_BL: Tensor, valid_BL: Tensor | None) -> Tensor:
-        """Encode token ids `[B, L]` to `[B, L, D]`; what stands at padded positions is not to be used."""
+        """Encode token ids `[B, L]` to `[B, L, D]`; values at padded positions must not be used."""
         x_BLD = self.embedding(tokens_BL)
         for block in self.blocks:
             x_BLD = block(x_BLD, valid_BL)
@@ -57,7 +57,7 @@ class Encoder(nn.Module):
         return out_BLD
 
     def forward_packed(self, tokens_BL: Tensor, packing: Packing) -> Tensor:
-        """Encode the real tokens of `[B, L]` alone, up to the last LayerNorm; `[T, D]`."""
+        """Encode only the real tokens of `[B, L]`, without the last LayerNorm; `[T, D]`."""
         masks = DropoutMasks(self.dropout) if self.training and self.dropout else None
         x_TD = self.embedding.forward_packed(tokens_BL, packing, masks)
         for block in self.blocks:
@@ -70,7 +70,7 @@ PACKED = {"auto": None, "true": True, "false": False}
 
 
 def works_packed(device: torch.device) -> bool:
-    """True where packed tokens work, and pay: on a CPU, neither compiled nor in mixed precision."""
+    """Tell whether the packed form works and is faster: on a CPU, not compiled, not in mixed precision."""
     return device.type == "cpu" and not torch.compiler.is_compiling() and not torch.is_autocast_enabled("cpu")
 
 
@@ -78,22 +78,23 @@ class SequenceClassifier(nn.Module):
     """One encoder for all sequences of an example, pooling, and a head (Xiong et al. 2021, released code).
 
     Args:
-        spec: the task.
-        make_mixers: builds the layers' mixers from the encoder's dims and their number.
-        num_layers: encoder blocks.
+        spec: facts about the task.
+        make_mixers: makes the mixers of the layers from the encoder's dimensions and the number of layers.
+        num_layers: number of encoder blocks.
         width: D.
-        num_heads: attention heads.
+        num_heads: number of attention heads.
         head_dim: dims per head.
         feed_forward: hidden width of the feed-forward networks.
         head_hidden: hidden width of the classifier head.
-        dropout: in [0, 1), after the embedding, mixer, GELU and feed-forward.
-        tied_layers: one block is run `num_layers` times, as the released code offers.
+        dropout: dropout rate after the embedding, mixer, GELU and feed-forward network, in [0, 1).
+        tied_layers: whether one block is run `num_layers` times, which the released code offers too.
         pooling: `padded_mean` or `valid_mean`, see `MaskedMean`, or `cls`, see `FirstVector`.
-        batch_constant_sides: `separate` or `together`: over which sequences of a batch an attention takes its
-            batch-wide constants, if it has any; see `BatchGroups`.
-        batch_constant_examples: over how many examples at most; None for the whole batch.
-        packed: `auto` computes real tokens alone where that works and pays, see `works_packed`; True wants it, False
-            computes padding too. The logits are the same to rounding; dropout draws other masks.
+        batch_constant_sides: `separate` or `together`: whether the two sequences of an example share an attention's
+            batch-wide constants, see `BatchGroups`.
+        batch_constant_examples: largest number of examples that share these constants; None: the whole batch.
+        packed: whether real tokens are computed in packed form, without padding. `auto`: where this works and is
+            faster, see `works_packed`; True: always; False: never. The logits are the same up to rounding, but dropout
+            draws other masks.
 
     Raises:
         UserError: for an unknown `packed`, `pooling` or `batch_constant_sides`.
@@ -140,12 +141,12 @@ class SequenceClassifier(nn.Module):
         )
 
     def forward(self, tokens_BNL: Tensor, valid_BNL: Tensor | None, *, packed: bool | None = None) -> Tensor:
-        """Classify `[B, N, L]` token ids; returns logits `[B, C]`.
+        """Classify token ids `[B, N, L]`, and return logits `[B, C]`.
 
-        `packed` stands in for the model's own choice in this one call.
+        `packed` overrides the model's setting for this call.
 
         Raises:
-            UserError: when real tokens alone are wanted where that does not work.
+            UserError: when `packed` is True but the packed form does not work here.
         """
         packed = self.packed if packed is None else packed
         if packed and not works_packed(tokens_BNL.device):
@@ -162,13 +163,13 @@ class SequenceClassifier(nn.Module):
         return logits_BC
 
     def _pool(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> Tensor:
-        """One vector per sequence, `[B, N, D]`, padding computed too."""
+        """Compute one vector per sequence, `[B, N, D]`, in the padded form."""
         tokens, valid = tokens_BNL.flatten(0, 1), None if valid_BNL is None else valid_BNL.flatten(0, 1)
         pooled_BND: Tensor = self.pooling(self.encoder(tokens, valid), valid).unflatten(0, tokens_BNL.shape[:2])
         return pooled_BND
 
     def _pool_packed(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> Tensor:
-        """The same from real tokens alone."""
+        """Compute one vector per sequence, `[B, N, D]`, in the packed form."""
         tokens, valid = tokens_BNL.flatten(0, 1), None if valid_BNL is None else valid_BNL.flatten(0, 1)
         packing = Packing(valid, batch=len(tokens), length=tokens.shape[1])
         pooled = self.pooling.forward_packed(self.encoder.forward_packed(tokens, packing), self.encoder.norm, packing)
@@ -177,12 +178,15 @@ class SequenceClassifier(nn.Module):
 
 
 def in_padded_form(model: nn.Module, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> Tensor:
-    """Logits of a pass that calls each layer's `forward`, for who listens there; a model of one's own has no other."""
+    """Compute logits in the padded form, so that hooks on the layers' `forward` are called.
+
+    A model of the user's own has no other form, so it is simply called.
+    """
     ours = {"packed": False} if isinstance(model, SequenceClassifier) else {}
     logits_BC: Tensor = model(tokens_BNL, valid_BNL, **ours)
     return logits_BC
 
 
 def count_parameters(model: nn.Module) -> int:
-    """Trainable numbers of a model; one shared by several layers counts once."""
+    """Count the trainable parameters of a model; a parameter that several layers share counts once."""
     return sum(p.numel() for p in model.parameters() if p.requires_grad)

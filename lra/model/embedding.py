@@ -16,8 +16,8 @@ from lra.packed.packing import Packing
 class TokenPositionEmbedding(nn.Module):
     """Token embedding plus a learned position embedding, then dropout.
 
-    Both tables start as N(0, .02²). Token 0 (padding) has a row like any other: where it may not matter, the mask
-    says so.
+    Both tables are initialised from N(0, .02²). Token 0 (padding) has a row like any other token; the mask decides
+    where padding is ignored.
     """
 
     def __init__(self, *, vocab_size: int, seq_len: int, width: int, dropout: float):
@@ -29,7 +29,7 @@ class TokenPositionEmbedding(nn.Module):
             nn.init.normal_(table, std=0.02)
 
     def forward(self, tokens_BL: Tensor) -> Tensor:
-        """Embed token ids `[B, L]`, L at most `seq_len`; returns `[B, L, D]`."""
+        """Embed token ids `[B, L]`, L at most `seq_len`, to `[B, L, D]`."""
         length = tokens_BL.shape[1]
         assert length <= len(self.position), f"length {length} > {len(self.position)}"
         x_BLD: Tensor = self.token(tokens_BL) + self.position[:length]
@@ -37,6 +37,6 @@ class TokenPositionEmbedding(nn.Module):
         return dropped_BLD
 
     def forward_packed(self, tokens_BL: Tensor, packing: Packing, masks: DropoutMasks | None) -> Tensor:
-        """Embed the real tokens alone; returns `[T, D]`."""
+        """Embed only the real tokens of `[B, L]`, to `[T, D]`; without masks there is no dropout."""
         ids_T = packing.pack(tokens_BL)
         return embed(self.token.weight, self.position, ids_T, packing.position_T, masks)

@@ -1,4 +1,4 @@
-"""Batch-wide constants and draws: which sequences of a batch have them in common.
+"""Groups of examples that share an attention's batch-wide constants and random draws.
 
 Letters: B examples, N sequences per example, L positions, D model width.
 """
@@ -18,15 +18,15 @@ SIDES = ("separate", "together")
 
 @dataclass(frozen=True, kw_only=True)
 class BatchGroups:
-    """Cuts a batch into groups that are encoded one after the other, each with batch-wide constants of its own.
+    """Splits a batch into groups that are encoded one after the other, each with its own batch-wide constants.
 
-    A group is cut from what one process computes at once. Several devices, or accumulated parts, split a batch first;
-    if each of their equal parts is one group or less, the groups are those of the undivided batch.
+    Several devices, or gradient accumulation, split a batch before, and each part is split into groups. If each of
+    these equal parts is one group or several whole groups, the groups are those of the undivided batch.
 
     Attributes:
-        sides: `separate` encodes the first sequences of all pairs, then the second ones, as the released code of
-            Xiong et al. (2021) does; `together` all of them at once.
-        examples: the most that a group may hold; None for any number. The released code's parts of a batch have 128.
+        sides: `separate`: the first sequences of all pairs are one group and the second ones another, as in the
+            released code of Xiong et al. (2021). `together`: both are in the same group.
+        examples: largest number of examples in a group, 128 in the released code; None: no limit.
 
     Raises:
         UserError: for an unknown `sides`, or `examples` below 1.
@@ -36,7 +36,7 @@ class BatchGroups:
     examples: int | None
 
     def __post_init__(self) -> None:
-        """Refuse values that name no groups."""
+        """Refuse unknown values."""
         if self.sides not in SIDES:
             raise UserError(
                 f"protocol.batch_constant_sides={self.sides} is not known;"
@@ -51,7 +51,7 @@ class BatchGroups:
     def encode(
         self, encode_group: Callable[[Tensor, Tensor | None], Tensor], tokens_BNL: Tensor, valid_BNL: Tensor | None
     ) -> Tensor:
-        """Encode each group by itself; from `[B, N, L]` to `[B, N, D]`, as `encode_group` does it for one."""
+        """Encode `[B, N, L]` to `[B, N, D]`, with one call of `encode_group` for each group."""
         batch, sequences, _ = tokens_BNL.shape
         examples, side = self.examples or batch, 1 if self.sides == "separate" else sequences
         parts = []

@@ -1,4 +1,4 @@
-"""From pooled sequences to class scores.
+"""The classifier head, from pooled sequences to logits.
 
 Letters: B examples, N sequences per example, D model width, C classes.
 """
@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 
 class ClassifierHead(nn.Sequential):
-    """Linear, ReLU, Linear on the features of one sequence or of a pair.
+    """Linear, ReLU, Linear on the vector of one sequence or on the features of a pair.
 
-    A pair's features are `[a, b, a·b, a − b]`, as in the released code's retrieval head.
+    The features of a pair are `[a, b, a·b, a − b]`, as in the released code's head for Retrieval.
     """
 
     def __init__(self, *, num_sequences: int, width: int, hidden: int, num_classes: int):
@@ -21,7 +21,7 @@ class ClassifierHead(nn.Sequential):
         super().__init__(nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, num_classes))
 
     def forward(self, pooled_BND: Tensor) -> Tensor:
-        """Score `[B, N, D]`; returns logits `[B, C]`."""
+        """Compute logits `[B, C]` from `[B, N, D]`."""
         features = pooled_BND[:, 0]
         if pooled_BND.shape[1] == 2:
             a, b = pooled_BND.unbind(1)

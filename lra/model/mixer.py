@@ -1,4 +1,4 @@
-"""The contract of a sequence mixer: the layer of a block through which positions learn of each other.
+"""The contract of a sequence mixer: the layer of a block that passes information between positions.
 
 Letters: B sequences, L positions, T real tokens of all sequences, D model width.
 """
@@ -17,14 +17,14 @@ from lra.packed.packing import Packing
 
 @dataclass(frozen=True, kw_only=True)
 class MixerDims:
-    """What the encoder tells a mixer about itself.
+    """The dimensions of the encoder that a mixer is built for.
 
     Attributes:
         width: D.
-        num_heads: attention heads; a mixer without heads does not look at them.
+        num_heads: number of attention heads; a mixer without heads ignores it.
         head_dim: dims per head.
         max_seq_len: the longest L that `forward` will be given.
-        dropout: of the encoder, for dropout within the mixer; its output is dropped by the block.
+        dropout: the encoder's dropout rate, for dropout inside the mixer; the block applies dropout to its output.
     """
 
     width: int
@@ -35,15 +35,20 @@ class MixerDims:
 
 
 class SequenceMixer(nn.Module):
-    """One way to mix along the sequence: self-attention, a state-space layer, a long convolution.
+    """Base class of sequence mixers, such as self-attention, a state-space layer or a long convolution.
 
-    A mixer owns all of its parameters. The block owns the LayerNorm before it, the dropout after it and the residual
-    connection. Its promises are tested for every file in `conf/mixer/`: shape kept; finite and differentiable also for
-    a row that is all padding; the content of a padded position never reaches a real token; batch-mates do not matter,
-    unless `batch_wide` says so; outputs and gradients equal to those of its slow twin; its packed form says the same.
+    A mixer owns all of its parameters. The LayerNorm before it, the dropout after it and the residual connection belong
+    to the block. A mixer makes these promises, which are tested for every file in `conf/mixer/`:
+
+    - The shape is kept.
+    - Outputs and gradients are finite, also for a row that is all padding.
+    - The content of a padded position never changes the output of a real token.
+    - The other sequences of a batch do not change a sequence's output, unless `batch_wide` is True.
+    - Outputs and gradients equal those of its slow reference implementation in `tests/reference`.
+    - The packed form computes the same as the padded form.
 
     Args:
-        dims: of the encoder.
+        dims: dimensions of the encoder.
     """
 
     def __init__(self, dims: MixerDims):
@@ -52,44 +57,44 @@ class SequenceMixer(nn.Module):
 
     @property
     def batch_wide(self) -> bool:
-        """Whether `forward` takes or draws something for all sequences that it gets together."""
+        """Whether `forward` uses a constant or a random draw that all sequences of its input share."""
         return False
 
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Mix along each sequence.
 
         Args:
-            x_BLD: `[B, L, D]`, normalised; padded positions hold anything finite.
+            x_BLD: `[B, L, D]`, normalised; padded positions may hold any finite values.
             valid_BL: `[B, L]` bool, True at real tokens (it may have holes); None when every position is real.
 
         Returns:
-            `[B, L, D]`; what stands at padded positions is undefined but finite.
+            `[B, L, D]`; values at padded positions are undefined but finite.
         """
         raise AssertionError(f"{type(self).__name__} has no forward")
 
     def residual_packed(self, x_TD: Tensor, norm: nn.LayerNorm, packing: Packing, masks: DropoutMasks | None) -> Tensor:
-        """`x + dropout(self(norm(x)))` for the real tokens alone, `[T, D]`.
+        """Compute `x + dropout(self(norm(x)))` for packed tokens, `[T, D]`.
 
-        By default through padding. A mixer that gains by it has a version of its own, which may fuse the LayerNorm
-        before it and the dropout and residual after it.
+        By default the tokens are padded. A mixer may override this with a faster form, which may also fuse the
+        LayerNorm, the dropout and the residual connection.
 
         Args:
             x_TD: the packed tokens.
             norm: the block's LayerNorm before the mixer.
-            packing: where the tokens stand.
-            masks: of the block's dropout; None drops nothing.
+            packing: the tokens' places in the padded batch.
+            masks: masks of the block's dropout; None: no dropout.
         """
         x_BLD = packing.unpack(norm(x_TD)[None])[0]
         mixed_TD = packing.pack(self(x_BLD, packing.valid_BL))
         return x_TD + (mixed_TD if masks is None else dropout(mixed_TD, masks.rate))
 
 
-MakeMixers = Callable[[MixerDims, int], Iterator[SequenceMixer]]  # from the number of layers: each one's mixer
+MakeMixers = Callable[[MixerDims, int], Iterator[SequenceMixer]]  # the int is the number of layers
 
 
 def mixer_layers(
     dims: MixerDims, count: int, *, make_mixer: Callable[[MixerDims], SequenceMixer]
 ) -> Iterator[SequenceMixer]:
-    """The mixers of `count` layers, each made when it is asked for."""
+    """Make the mixers of `count` layers lazily, one after the other."""
     for _ in range(count):
         yield make_mixer(dims)

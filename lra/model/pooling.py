@@ -1,4 +1,4 @@
-"""One vector per sequence.
+"""Pooling: one vector per sequence.
 
 Letters: B sequences, N sequences per example, L positions, D model width, T real tokens of all sequences.
 """
@@ -17,7 +17,7 @@ POOLINGS = (*MEANS, "cls")
 
 
 def make_pooling(name: str, *, vocab_size: int) -> MaskedMean | FirstVector:
-    """The module that `protocol.pooling` names; it may use the last of `vocab_size` ids for a token of its own.
+    """Make the pooling module that `protocol.pooling` names; `cls` uses the last of `vocab_size` ids for its token.
 
     Raises:
         UserError: for an unknown name.
@@ -30,11 +30,11 @@ def make_pooling(name: str, *, vocab_size: int) -> MaskedMean | FirstVector:
 
 
 class MaskedMean(nn.Module):
-    """Mean of the real positions' vectors.
+    """Mean of the vectors at real positions.
 
     Args:
-        over: `padded_mean` divides their sum by L (the released Nyströmformer code, behind its table);
-            `valid_mean` divides by the number of real positions (0 real positions give a zero vector).
+        over: `padded_mean` divides their sum by L, as the released Nyströmformer code does; `valid_mean` divides it by
+            the number of real positions. A sequence without real positions gives a zero vector.
     """
 
     def __init__(self, over: str):
@@ -43,11 +43,11 @@ class MaskedMean(nn.Module):
         self.over = over
 
     def mark(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """Leave the sequences as they are."""
+        """Return the sequences unchanged, because no token has to be added."""
         return tokens_BNL, valid_BNL
 
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
-        """Pool `[B, L, D]` to `[B, D]`; padded positions never count."""
+        """Pool `[B, L, D]` to `[B, D]`; padded positions are not in the sum."""
         if valid_BL is None:
             return x_BLD.mean(1)
         total_BD = (x_BLD * valid_BL[..., None]).sum(1)
@@ -56,7 +56,7 @@ class MaskedMean(nn.Module):
         return total_BD / valid_BL.sum(1, keepdim=True).clamp(min=1)
 
     def forward_packed(self, x_TD: Tensor, norm: nn.LayerNorm, packing: Packing) -> Tensor:
-        """Normalise packed tokens and pool them; `[B, D]` in the batch's order."""
+        """Apply the last LayerNorm to packed tokens and pool them to `[B, D]`, in the batch's order."""
         sums_BD = norm_sum(x_TD, packing.counts) * norm.weight + packing.counts_B[:, None] * norm.bias
         total_BD = packing.unsort(sums_BD)
         if self.over == "padded_mean":
@@ -64,17 +64,17 @@ class MaskedMean(nn.Module):
         return total_BD / packing.unsort(packing.counts_B[:, None]).clamp(min=1)
 
     def extra_repr(self) -> str:
-        """Say the denominator in a printed model."""
+        """Show the kind of mean when a model is printed."""
         return self.over
 
 
 class FirstVector(nn.Module):
-    """The vector of an extra token in front of every sequence (the released code's CLS).
+    """The vector of an extra token that is put before every sequence (CLS in the released code).
 
-    The sequence keeps its length, so its last position gives way.
+    The sequence keeps its length, so its last position is dropped.
 
     Args:
-        token: the id, which no sequence contains.
+        token: id of the extra token, which no sequence contains.
     """
 
     def __init__(self, token: int):
@@ -82,7 +82,7 @@ class FirstVector(nn.Module):
         self.token = token
 
     def mark(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """Put the id in front, as a real token."""
+        """Put the extra token before every sequence, as a real token."""
         tokens = torch.cat([torch.full_like(tokens_BNL[..., :1], self.token), tokens_BNL[..., :-1]], dim=-1)
         if valid_BNL is None:
             return tokens, None
@@ -93,11 +93,11 @@ class FirstVector(nn.Module):
         return x_BLD[:, 0]
 
     def forward_packed(self, x_TD: Tensor, norm: nn.LayerNorm, packing: Packing) -> Tensor:
-        """Normalise and take the first token of each packed sequence; `[B, D]` in the batch's order."""
+        """Apply the last LayerNorm to the first token of each packed sequence; `[B, D]`, in the batch's order."""
         first_B = packing.counts_B.cumsum(0) - packing.counts_B
         vectors_BD: Tensor = norm(x_TD.index_select(0, first_B))
         return packing.unsort(vectors_BD)
 
     def extra_repr(self) -> str:
-        """Say the id in a printed model."""
+        """Show the token's id when a model is printed."""
         return f"token={self.token}"

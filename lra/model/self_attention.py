@@ -1,4 +1,4 @@
-"""Self-attention: the mixer of projections around an attention backend.
+"""Self-attention as a mixer: projections around an attention backend.
 
 Letters: B sequences, L positions, T real tokens of all sequences, D model width, H heads, E dims per head.
 """
@@ -19,14 +19,14 @@ from lra.packed.packing import Packing
 
 
 class QueryKeyValue(nn.Linear):
-    """One product makes queries, keys and values.
+    """One linear layer for queries, keys and values.
 
-    The same numbers as three biased Linear layers, whose initialisation depends on the number of inputs alone.
+    It equals three Linear layers with biases, also in its initialisation, which depends on the number of inputs only.
 
     Args:
         width: D.
-        inner: numbers of a token's query, over all heads; keys and values have as many.
-        biased: False leaves the biases unused, though they are parameters; the released Reformer layer does.
+        inner: H·E, the size of a token's query over all heads; keys and values have the same size.
+        biased: whether the biases are added. If not, they are parameters without effect, as in the released Reformer.
     """
 
     def __init__(self, width: int, inner: int, *, biased: bool):
@@ -34,7 +34,7 @@ class QueryKeyValue(nn.Linear):
         self.biased = biased
 
     def used_bias(self) -> Tensor:
-        """What is added; zeros for unused ones, which still have a gradient, of zeros: a parallel run wants one."""
+        """Return the bias to add; unused biases give zeros with a zero gradient, which DDP needs."""
         return self.bias if self.biased else 0 * self.bias
 
     def forward(self, x_BLD: Tensor) -> Tensor:
@@ -45,11 +45,11 @@ class QueryKeyValue(nn.Linear):
 class SelfAttention(SequenceMixer):
     """Projections around an attention backend (`attention=NAME`).
 
-    The backend computes in float32 at least, whatever the precision around it.
+    The backend computes at least in float32, also in mixed precision.
 
     Args:
-        dims: of the encoder.
-        backend: of the layer.
+        dims: dimensions of the encoder.
+        backend: the attention backend of the layer.
     """
 
     def __init__(self, dims: MixerDims, backend: AttentionBackend):
@@ -61,11 +61,11 @@ class SelfAttention(SequenceMixer):
 
     @property
     def batch_wide(self) -> bool:
-        """Whether the backend is, see there."""
+        """Whether the backend is `batch_wide`, see `AttentionBackend`."""
         return self.backend.batch_wide
 
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
-        """Attend within each sequence; `[B, L, D]` to `[B, L, D]`. `residual_packed` is the same for real tokens."""
+        """Attend within each sequence; `[B, L, D]` to `[B, L, D]`. `residual_packed` does so for packed tokens."""
         heads = (3, self.dims.num_heads, self.dims.head_dim)
         q_BHLE, k_BHLE, v_BHLE = self.qkv(x_BLD).unflatten(2, heads).permute(2, 0, 3, 1, 4).unbind(0)
         with torch.autocast(x_BLD.device.type, enabled=False):
@@ -76,7 +76,7 @@ class SelfAttention(SequenceMixer):
         return out_BLD
 
     def residual_packed(self, x_TD: Tensor, norm: nn.LayerNorm, packing: Packing, masks: DropoutMasks | None) -> Tensor:
-        """The same as `x + dropout(self(norm(x)))`, fused on both sides of the backend's own packed form."""
+        """Compute `x + dropout(self(norm(x)))` for packed tokens, with fused layers before and after the backend."""
         qkv, out = self.qkv, self.out
         qkv_PTD = norm_linear(x_TD, norm.weight, norm.bias, qkv.weight, qkv.used_bias(), planes=3)
         mixed_TD = self.backend.forward_packed(qkv_PTD, packing)
@@ -86,9 +86,9 @@ class SelfAttention(SequenceMixer):
 def attention_layers(
     dims: MixerDims, count: int, *, make_backend: Callable[[AttentionDims], AttentionBackend]
 ) -> Iterator[SelfAttention]:
-    """The mixers of `count` layers: all backends at first, a layer's projections when it is asked for.
+    """Make the mixers of `count` layers: first all backends, then the projections of each layer, lazily.
 
-    So a seed's random numbers are drawn in the order in which the first version of this encoder drew them.
+    This is the order in which the first version of this encoder drew its random numbers, so seeds keep their weights.
     """
     of_backends = AttentionDims(num_heads=dims.num_heads, head_dim=dims.head_dim, max_seq_len=dims.max_seq_len)
     backends = [make_backend(of_backends) for _ in range(count)]

@@ -1,1 +1,1 @@
-"""Pure functions on tensors: each names its paper, and has a slow twin in tests/reference."""
+"""Pure functions on tensors; each names its paper, and has a slow reference implementation in tests/reference."""

@@ -1,4 +1,4 @@
-"""Attention within chunks of positions that a hash has sorted, each chunk with the one before it.
+"""Attention within chunks of positions that a hash has sorted; each chunk also attends to the chunk before it.
 
 Letters: B examples, H heads, L positions, E dims per head, N hashes, K chunks, C positions per chunk.
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-# Scores. A position attends to itself only where it finds no other key, and to padding never; both are finite, so that
-# a row of padding stays finite.
+# Scores that replace those of a position with itself, which it attends to only without any other key, and with padding.
+# Both are finite, so that a row that is all padding stays finite.
 SELF, PADDING = -1e5, -1e9
 
 
 def unit_keys(q_BHLE: Tensor) -> Tensor:
-    """Queries as keys of length 1: divided by their root mean square and by √E; ε = 1e-6, as in transformers 3.x."""
+    """Normalise queries to keys of length 1, with ε = 1e-6 in the root mean square, as in transformers 3.x."""
     k_BHLE: Tensor = q_BHLE * (q_BHLE.square().mean(-1, keepdim=True) + 1e-6).rsqrt() * q_BHLE.shape[-1] ** -0.5
     return k_BHLE
 
@@ -22,18 +22,18 @@ def unit_keys(q_BHLE: Tensor) -> Tensor:
 def attend_chunks(
     q_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor, order_BHNL: Tensor, *, chunk: int, look_back: str, total: int
 ) -> Tensor:
-    """Attend within the chunks of each hash's order, put back in place, weigh the hashes by their normalisers.
+    """Attend within chunks in the order of each hash, restore the order, and combine the hashes by their normalisers.
 
     Args:
         q_BHLE: queries; L is a multiple of `chunk`.
         v_BHLE: values.
         valid_BL: True at real tokens.
-        order_BHNL: positions as each hash sorts them, padding last.
+        order_BHNL: the positions in the order of each hash, padding last.
         chunk: C.
-        look_back: what the first chunk of a hash finds before it: `across_hashes` the last of `total` chunks of the
-            hash before, and the first hash's that of the last hash; `within_hash` the last chunk of the same hash that
+        look_back: the chunk before the first chunk of a hash. `across_hashes`: the last of `total` chunks of the
+            previous hash, and of the last hash for the first one. `within_hash`: the last chunk of the same hash that
             has a real token.
-        total: chunks of the padded sequence, at least K; those past K hold padding alone.
+        total: number of chunks of the padded sequence, at least K; chunks after the K-th are all padding.
 
     Returns:
         `[B, H, L, E]`.
@@ -59,15 +59,15 @@ def attend_chunks(
 
 
 def _take(x_BHLE: Tensor, order_BHNL: Tensor) -> Tensor:
-    """Rows of each hash's order `[B, H, N, L, E]`."""
+    """Gather the vectors in the order of each hash, `[B, H, N, L, E]`."""
     wide = x_BHLE[:, :, None].expand(-1, -1, order_BHNL.shape[2], -1, -1)
     return wide.gather(3, order_BHNL[..., None].expand(*order_BHNL.shape, x_BHLE.shape[3]))
 
 
 def _before_and_own(x_BHNKCE: Tensor, last_B: Tensor | None) -> Tensor:
-    """Each chunk with the one before it, `[B, H, N, K, 2C, E]`.
+    """Join each chunk with the chunk before it, `[B, H, N, K, 2C, E]`.
 
-    Before the first stands chunk `last_B` of the same hash; without one, the last of the hash before.
+    The chunk before the first one is chunk `last_B` of the same hash, or the previous hash's last one if that is None.
     """
     if last_B is None:
         first = x_BHNKCE[:, :, :, -1].roll(1, dims=2)

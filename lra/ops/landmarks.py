@@ -11,10 +11,10 @@ from torch.nn.functional import pad
 
 
 def padded_segment_means(x_BHLE: Tensor, num_landmarks: int) -> Tensor:
-    """Means of M segments of the padded length, as the released code takes them; `[B, H, M, E]`.
+    """Compute means over M segments of the padded length, as the released code does; `[B, H, M, E]`.
 
-    Padded positions must hold zeros; they count in the denominator. A length that M does not divide is padded with
-    zeros at the end.
+    Padded positions must hold zeros, and they count in the denominator. If M does not divide the length, zeros are
+    added at the end.
     """
     batch, heads, length, dims = x_BHLE.shape
     size = -(-length // num_landmarks)
@@ -24,14 +24,15 @@ def padded_segment_means(x_BHLE: Tensor, num_landmarks: int) -> Tensor:
 
 
 def valid_segments(valid_BL: Tensor, num_landmarks: int) -> tuple[Tensor, Tensor]:
-    """Split each example's real tokens, in order, into min(M, number of them) near-equal segments.
+    """Split each example's real tokens, in order, into near-equal segments: M, or one per token if there are fewer.
 
     Args:
         valid_BL: `[B, L]` bool, True at real tokens.
         num_landmarks: M.
 
     Returns:
-        segment `[B, L]` int64, M at padded positions; and the tokens per segment `[B, M]` int64, 0 for an unused one.
+        The segment of each position, `[B, L]` int64, M at padded positions; and the number of tokens in each segment,
+        `[B, M]` int64, 0 for an unused segment.
     """
     rank_BL = valid_BL.cumsum(1) - 1
     count_B1 = valid_BL.sum(1, keepdim=True)
@@ -43,7 +44,7 @@ def valid_segments(valid_BL: Tensor, num_landmarks: int) -> tuple[Tensor, Tensor
 
 
 def valid_segment_means(x_BHLE: Tensor, segment_BL: Tensor, sizes_BM: Tensor) -> Tensor:
-    """Means over the segments of `valid_segments`; zeros for an unused one; `[B, H, M, E]`."""
+    """Compute means over the segments of `valid_segments`, zeros for an unused segment; `[B, H, M, E]`."""
     batch, heads, length, dims = x_BHLE.shape
     landmarks = sizes_BM.shape[1]
     rows = x_BHLE.transpose(1, 2).reshape(batch * length, heads * dims)

@@ -1,10 +1,10 @@
-"""Convolutions as long as the sequence, whose filters are sums of powers: of state-space layers and moving averages.
+"""Convolutions as long as the sequence, with filters of state-space layers and moving averages (sums of powers).
 
 Source: Gu et al. 2022 (arXiv 2206.11893), section 3.2: the filter of a diagonal recurrence is a product with a
-Vandermonde matrix, and the convolution is done by a Fourier transform.
+Vandermonde matrix, and the convolution is computed by Fourier transforms.
 
-Letters: B sequences, L positions, D channels, N states of a channel, R rows and C columns of a filter that is cut into
-lines.
+Letters: B sequences, L positions, D channels, N states of a channel, R rows and C columns of a filter that is arranged
+as a matrix.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from torch import Tensor
 
 
 def sums_of_powers(weight_DN: Tensor, log_ratio_DN: Tensor, length: int) -> Tensor:
-    """Real parts of Σ_n weight · ratio^l for l = 0, 1 … `length` - 1; `[…, D, L]`.
+    """Compute the real parts of Σ_n weight · ratio^l for l = 0, 1 … `length` - 1; `[…, D, L]`.
 
-    With l = C · row + column, ratio^l is a product of two powers. So √L powers of each kind are computed in place of L,
-    and one matrix product does the rest.
+    With l = C · row + column, ratio^l is a product of two powers. So about √L powers for rows and √L for columns are
+    computed instead of L powers, and one matrix product combines them.
 
     Args:
         weight_DN: `[…, D, N]`, real or complex.
@@ -31,19 +31,19 @@ def sums_of_powers(weight_DN: Tensor, log_ratio_DN: Tensor, length: int) -> Tens
     rows = -(-length // columns)
     rows_DRN = weight_DN[..., None, :] * (columns * steps[:rows, None] * log_ratio_DN[..., None, :]).exp()
     columns_DNC = (log_ratio_DN[..., None] * steps).exp()
-    if rows_DRN.is_complex():  # a real product has half of a complex one's work: the imaginary part is not wanted
+    if rows_DRN.is_complex():  # only the real part is needed, and a real product has half the work of a complex one
         rows_DRN = torch.cat([rows_DRN.real, -rows_DRN.imag], dim=-1)
         columns_DNC = torch.cat([columns_DNC.real, columns_DNC.imag], dim=-2)
     return (rows_DRN @ columns_DNC).flatten(-2)[..., :length]
 
 
 def convolve_both_ways(x_BLD: Tensor, ahead_DL: Tensor, back_DL: Tensor) -> Tensor:
-    """y_t = Σ_{s ≤ t} ahead_{t-s} x_s + Σ_{s ≥ t} back_{s-t} x_s for each channel; `[B, L, D]`.
+    """Compute y_t = Σ_{s ≤ t} ahead_{t-s} x_s + Σ_{s ≥ t} back_{s-t} x_s for each channel; `[B, L, D]`.
 
-    The present position counts in both sums. Nothing wraps around.
+    Position t is in both sums. The convolution is not circular.
     """
     length = x_BLD.shape[1]
-    # The transform of a filter that is turned around is the conjugate of its own.
+    # The transform of a reversed filter is the complex conjugate of the filter's transform.
     filters_DF = torch.fft.rfft(ahead_DL, n=2 * length) + torch.fft.rfft(back_DL, n=2 * length).conj()
     x_BDF = torch.fft.rfft(x_BLD.transpose(1, 2), n=2 * length)
     y_BDL = torch.fft.irfft(x_BDF * filters_DF, n=2 * length)[..., :length]

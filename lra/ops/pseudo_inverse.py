@@ -10,23 +10,23 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# Keeps an all-zero matrix (an example without a real token) from dividing by zero; far below any norm that occurs.
+# Avoids a division by zero for an all-zero matrix (an example without real tokens); far below all other norms.
 TINY_NORM = 1e-12
-TOGETHER = 32  # matrices that are iterated at once: of 64 × 64, 512 KiB in float32, so that they stay in cache
+TOGETHER = 32  # matrices that are iterated together: 512 KiB for 64 × 64 in float32, so that they stay in cache
 
 
 def iterative_pinv(a_BHMM: Tensor, *, iterations: int, start: str) -> Tensor:
-    """Iterate towards the pseudo-inverse of each M × M matrix with products alone.
+    """Approximate the pseudo-inverse of each M × M matrix by an iteration that needs only matrix products.
 
     Z ← ¼ Z (13 I − A Z (15 I − A Z (7 I − A Z))), from Z = Aᵀ / (‖A‖₁ ‖A‖∞) (Razavi et al. 2014, as in Xiong et al.
-    2021, equation 11). Six iterations do for a softmax kernel; convergence is of third order.
+    2021, equation 11). Convergence is of third order; six iterations are enough for a softmax kernel.
 
     Args:
         a_BHMM: the matrices.
-        iterations: at least 1.
-        start: `per_matrix` divides each matrix by its own norms, as the paper's equation does; `batch` divides all by
-            the largest norms in the batch, as the released code does, so that an example's result depends on its
-            batch-mates.
+        iterations: number of iterations, at least 1.
+        start: `per_matrix` divides each matrix by its own norms, as in the paper's equation; `batch` divides all
+            matrices by the largest norms in the batch, as the released code does, so that an example's result depends
+            on the other examples of the batch.
     """
     absolute = a_BHMM.abs()
     columns, rows = absolute.sum(-2).amax(-1), absolute.sum(-1).amax(-1)
@@ -39,7 +39,10 @@ def iterative_pinv(a_BHMM: Tensor, *, iterations: int, start: str) -> Tensor:
 
 
 class _Iterations(torch.autograd.Function):
-    """Every operator is one product that adds what it needs: half the passes of the formula as it is written."""
+    """The iteration with fused products: each operator is a matrix product that also adds a matrix.
+
+    This reads and writes memory half as often as the formula written operator by operator.
+    """
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, z: Tensor, iterations: int) -> Tensor:
@@ -52,7 +55,7 @@ class _Iterations(torch.autograd.Function):
 
     @staticmethod
     def inner(a: Tensor, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """A Z, A Z (7 I − A Z) and A Z (15 I − A Z (7 I − A Z)): cheaper made twice than kept."""
+        """Compute A Z, A Z (7 I − A Z) and A Z (15 I − A Z (7 I − A Z)), in the backward pass again, to save memory."""
         az = torch.bmm(a, z)
         seven = torch.baddbmm(az, az, az, beta=7, alpha=-1)
         return az, seven, torch.baddbmm(az, az, seven, beta=15, alpha=-1)
@@ -75,29 +78,29 @@ class _Iterations(torch.autograd.Function):
 
 
 def exact_pinv(a_BHMM: Tensor, *, rtol: float) -> Tensor:
-    """The pseudo-inverse by singular value decomposition: slower, and what the iteration is measured against.
+    """Compute the pseudo-inverse by singular value decomposition, which is slower than the iteration.
 
-    With fewer landmarks than tokens it is not nearer to softmax attention than six iterations, unless the sequence is
-    long. Error of the attention matrix for normal queries and keys of 32 dims, 64 landmarks: 4.5 against .51 over 100
-    tokens, 1.9 against .59 over 256, .68 against .75 over 1,024.
+    With fewer landmarks than tokens, attention with the exact pseudo-inverse is nearer to softmax attention than with
+    six iterations only for long sequences. Errors of the attention matrix for normal queries and keys of 32 dims with
+    64 landmarks, exact and iterative: 4.5 and .51 for 100 tokens, 1.9 and .59 for 256, .68 and .75 for 1,024.
 
-    torch's own cut-off keeps singular values that are rounding noise, and the gradient goes with the square of their
-    inverse. Measured on 32 kinds of softmax kernels (M of 16 to 256, products from nearly uniform to nearly one-hot,
-    with and without near-duplicate landmarks), relative, median and worst:
+    torch's default cut-off keeps singular values that are rounding noise, and the gradient grows with the square of
+    their inverse. Relative errors, median and worst, on 32 kinds of softmax kernels (M from 16 to 256, kernels from
+    nearly uniform to nearly one-hot, with and without near-duplicate landmarks):
 
-    | rtol | gradient in float32, of that in float64 | ‖AZA − A‖ / ‖A‖ | from 15 iterations |
+    | rtol | float32 gradient from float64 gradient | ‖AZA − A‖ / ‖A‖ | from 15 iterations |
     |---|---|---|---|
     | torch's | 1.0, 1.0 | 1e-5, 1e-3 | 3.8, 1600 |
     | 1e-5 | 2e-3, 6e-2 | 8e-6, 1e-4 | 4.1, 30 |
     | 1e-4 | 3e-4, 6e-3 | 1e-5, 5e-4 | .59, 1.8 |
     | 1e-3 | 4e-5, 6e-4 | 3e-4, 5e-3 | .97, 1.0 |
 
-    1e-4 is the nearest to fifteen iterations, after which more gain nothing in float32, with a gradient that float32
-    can give.
+    1e-4 is nearest to fifteen iterations (more iterations gain nothing in float32), and its gradient is accurate in
+    float32.
 
     Args:
         a_BHMM: the matrices.
-        rtol: singular values below this fraction of a matrix's largest count as 0, in [0, 1).
+        rtol: singular values below this fraction of a matrix's largest singular value count as 0; in [0, 1).
     """
     inverse_BHMM: Tensor = torch.linalg.pinv(a_BHMM, rtol=rtol)
     return inverse_BHMM

@@ -10,9 +10,9 @@ from torch import Tensor
 
 
 def orthogonal_gaussian(features: int, dims: int) -> Tensor:
-    """`[R, E]` rows with the lengths of Gaussian vectors, orthogonal within each block of E rows.
+    """Draw rows `[R, E]` with the lengths of Gaussian vectors, orthogonal within each block of E rows.
 
-    Drawn from torch's generator (Choromanski et al. 2021, section 2.4).
+    They are drawn from torch's generator. Source: Choromanski et al. 2021, section 2.4.
     """
     blocks = [torch.linalg.qr(torch.randn(dims, dims))[0].T for _ in range(-(-features // dims))]
     directions = torch.cat(blocks)[:features]
@@ -22,14 +22,14 @@ def orthogonal_gaussian(features: int, dims: int) -> Tensor:
 
 
 def softmax_features(x_BHLE: Tensor, products_BHLR: Tensor, maximum: Tensor, *, epsilon: float) -> Tensor:
-    """Positive features φ(x) = (exp(w·x − ‖x‖²/2 − maximum) + ε) / √R, whose products approximate exp(q·k).
+    """Compute positive features φ(x) = (exp(w·x − ‖x‖²/2 − maximum) + ε) / √R, whose products approximate exp(q·k).
 
     Args:
         x_BHLE: queries or keys, already scaled.
         products_BHLR: w·x for every direction w.
-        maximum: what to subtract, broadcastable to `[B, H, L, R]`; a query may have one of its own because it cancels
-            in its normaliser.
-        epsilon: keeps features away from 0.
+        maximum: number to subtract for numerical stability, broadcastable to `[B, H, L, R]`. Each query may have its
+            own, because the normaliser cancels it.
+        epsilon: ε, which keeps features above 0.
     """
     half_norm = x_BHLE.square().sum(-1, keepdim=True) / 2
     exponentials_BHLR = torch.exp(products_BHLR - half_norm - maximum)
@@ -38,15 +38,15 @@ def softmax_features(x_BHLE: Tensor, products_BHLR: Tensor, maximum: Tensor, *, 
 
 
 def relu_features(x_BHLE: Tensor, projection_RE: Tensor, *, epsilon: float) -> Tensor:
-    """φ(x) = (relu(w·x) + ε) / √R: the generalized attention of Choromanski et al. 2021, section 2.2, with f = ReLU."""
+    """Compute φ(x) = (relu(w·x) + ε) / √R: generalized attention of Choromanski et al. 2021, section 2.2."""
     features_BHLR: Tensor = (torch.relu(x_BHLE @ projection_RE.T) + epsilon) * projection_RE.shape[0] ** -0.5
     return features_BHLR
 
 
 def linear_attention(q_BHLR: Tensor, k_BHLR: Tensor, v_BHLE: Tensor) -> Tensor:
-    """φ(q) (φ(k)ᵀ v) over φ(q) Σ φ(k): softmax attention in O(L · R · E); `[B, H, L, E]`.
+    """Compute φ(q) (φ(k)ᵀ v), divided by φ(q) Σ φ(k): attention in O(L · R · E); `[B, H, L, E]`.
 
-    A row whose normaliser is 0 (no key at all) gives zeros.
+    A row whose normaliser is 0, because there is no key, gives zeros.
     """
     total_BHRE = k_BHLR.mT @ v_BHLE
     normaliser_BHL1 = q_BHLR @ k_BHLR.sum(2)[..., None]

@@ -11,7 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 
 def masked_softmax(scores: Tensor, keep: Tensor | None) -> Tensor:
-    """Softmax over the last dimension where `keep` is True; 0 elsewhere.
+    """Compute the softmax over those entries of the last dimension where `keep` is True; the others are 0.
 
     Args:
         scores: any float tensor.
@@ -23,9 +23,9 @@ def masked_softmax(scores: Tensor, keep: Tensor | None) -> Tensor:
 
 
 def attendable(valid_BL: Tensor | None) -> Tensor | None:
-    """The mask of keys `[B, 1, 1, L]` for a fused kernel, which would make NaN of a row without any key.
+    """Build the mask of keys `[B, 1, 1, L]` for fused attention, which returns NaN for a sequence without any key.
 
-    A row that is all padding may attend everywhere: it has no real token that would see the difference.
+    So a sequence that is all padding may attend to all positions; its output is not used.
     """
     if valid_BL is None:
         return None
@@ -33,7 +33,7 @@ def attendable(valid_BL: Tensor | None) -> Tensor | None:
 
 
 def exact_attention(q_BHQE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
-    """softmax(q kᵀ / √E) v by torch's fused kernel, which never holds the Q × L matrix; returns `[B, H, Q, E]`.
+    """Compute softmax(q kᵀ / √E) v with torch's fused kernel, without storing the Q × L matrix; `[B, H, Q, E]`.
 
     Source: Vaswani et al. 2017, equation 1.
     """

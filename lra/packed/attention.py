@@ -1,8 +1,8 @@
-"""Exact attention on packed tokens: each sequence by itself, so that nothing is masked.
+"""Exact attention on packed tokens: each sequence is computed by itself, so that no mask is needed.
 
-torch's fused CPU kernel holds the whole matrix when it must drop weights. With dropout, a block of queries at a time
-meets all keys of its sequence, and again in the backward pass; a block's weights stay in cache, and its mask comes
-back from its number.
+With dropout, torch's fused CPU kernel would store the whole attention matrix. So attention with dropout is computed for
+one block of queries at a time, whose weights stay in cache. The backward pass computes the weights again, and restores
+the dropout mask of a block from the block's number.
 
 Letters: T tokens, H heads, E dims per head, W tokens of one sequence, S queries of a block.
 """
@@ -20,11 +20,11 @@ from lra.packed.dropout import MOST_ENTRIES, DropoutMasks
 from lra.packed.packing import Packing
 from lra.packed.softmax import softmax_backward, softmax_weights
 
-BLOCK_ENTRIES = MOST_ENTRIES  # weights held at once, of all heads: 2 MiB in float32
+BLOCK_ENTRIES = MOST_ENTRIES  # attention weights of a block, over all heads: 2 MiB in float32
 
 
 def exact_attention_packed(qkv_PTD: Tensor, packing: Packing, *, heads: int) -> Tensor:
-    """softmax(q kᵀ / √E) v within each sequence, of queries, keys and values `[3, T, H·E]`; returns `[T, H·E]`."""
+    """Compute softmax(q kᵀ / √E) v within each sequence, from queries, keys and values `[3, T, H·E]`; `[T, H·E]`."""
     mixed = []
     for sequence in qkv_PTD.split(packing.counts, dim=1):
         q, k, v = sequence.unflatten(2, (heads, -1)).transpose(1, 2).unsqueeze(1)
@@ -33,9 +33,9 @@ def exact_attention_packed(qkv_PTD: Tensor, packing: Packing, *, heads: int) -> 
 
 
 def dropout_attention(qkv_PTD: Tensor, packing: Packing, masks: DropoutMasks, *, heads: int) -> Tensor:
-    """dropout(softmax(q kᵀ / √E)) v within each sequence, of queries, keys and values `[3, T, H·E]`; `[T, H·E]`.
+    """Compute dropout(softmax(q kᵀ / √E)) v within each sequence, from q, k and v `[3, T, H·E]`; `[T, H·E]`.
 
-    The mean of the weights stays: kept ones grow by 1 / (1 − rate).
+    Weights that are kept are multiplied by 1 / (1 − rate), so that their mean stays the same.
     """
     out_TD: Tensor = _DropoutAttention.apply(qkv_PTD, packing, masks, heads)
     return out_TD
@@ -83,7 +83,7 @@ def _scaled(x_HWE: Tensor) -> Tensor:
 
 
 def _blocks(q_HWE: Tensor) -> Iterator[slice]:
-    """Queries of one sequence that are computed at once; every block has a mask, numbered in this order."""
+    """Split the queries of one sequence into blocks; dropout masks are numbered in the order of blocks."""
     heads, length, _ = q_HWE.shape
     size = max(1, BLOCK_ENTRIES // (heads * length))
     for start in range(0, length, size):

@@ -1,8 +1,8 @@
 """Depthwise convolution along packed sequences as products with banded matrices.
 
-A convolution of each head's values with one short filter is what a grouped conv2d does slowly on a CPU. Here some
-sequences stand in one row with gaps of zeros between them, and the row is cut into blocks; a block of
-outputs is one small banded matrix, made of the filter, times its window of inputs.
+It convolves each head's values with one short filter, as a grouped conv2d does, which is slow on a CPU. Several
+sequences are laid in one row with zeros between them, and the row is cut into blocks. A block of outputs is the product
+of a small banded matrix, which holds the filter, and the block's window of inputs.
 
 Letters: T tokens, D = H·E width, H heads, E dims per head, F taps (odd), S outputs per block, N blocks.
 """
@@ -16,14 +16,14 @@ from torch import Tensor
 
 from lra.packed.packing import Packing
 
-BLOCK = 32  # S: smaller ones multiply fewer zeros, larger ones are faster per product
-POSITIONS = 4096  # of the sequences that are convolved at once, so that they stay in cache
+BLOCK = 32  # S: small blocks multiply fewer zeros, large blocks have faster products
+POSITIONS = 4096  # positions of the sequences in one row, so that they stay in cache
 
 
 def add_convolution(x_TD: Tensor, filter_HF: Tensor, packing: Packing, out_TD: Tensor) -> None:
-    """Add each head's correlation with its filter, zeros beyond the ends and in holes, to `out_TD`; all `[T, H·E]`.
+    """Correlate each head's values with its filter, and add the result to `out_TD`; all `[T, H·E]`.
 
-    out[l] += Σ_f filter[f] · x[l + f − (F − 1) / 2].
+    out[l] += Σ_f filter[f] · x[l + f − (F − 1) / 2], where x is 0 beyond the ends and at padding.
     """
     bands_HSW = _bands(filter_HF)
     for rows, layout in _layouts(packing, filter_HF.shape[1]):
@@ -33,7 +33,7 @@ def add_convolution(x_TD: Tensor, filter_HF: Tensor, packing: Packing, out_TD: T
 def add_convolution_backward(
     grad_TD: Tensor, x_TD: Tensor, filter_HF: Tensor, packing: Packing, grad_x_TD: Tensor
 ) -> Tensor:
-    """Gradient of the filter; that of x is added to `grad_x_TD`."""
+    """Return the gradient of the filter, and add the gradient of x to `grad_x_TD`."""
     heads, taps = filter_HF.shape
     bands_HSW, width, halo = _bands(filter_HF.flip(1)), BLOCK + taps - 1, taps // 2
     products_HSW = filter_HF.new_zeros(heads, BLOCK, width)  # entry (i, j) belongs to tap j − i
@@ -48,13 +48,13 @@ def add_convolution_backward(
 
 
 class _Layout:
-    """Some sequences in one row with gaps of at least (F − 1) / 2 zeros before, between and after them.
+    """Places of several sequences in one row, with at least (F − 1) / 2 zeros before, between and after them.
 
     Args:
-        position_T: of each token in its sequence.
-        sequence_T: its sequence's number in the row.
-        count: sequences.
-        length: positions of the longest.
+        position_T: position of each token in its sequence.
+        sequence_T: number of each token's sequence in the row.
+        count: number of sequences.
+        length: positions of the longest sequence.
         taps: F.
     """
 
@@ -68,13 +68,13 @@ class _Layout:
         self.zeros, self.token = (token < 0).nonzero()[:, 0], token.clamp_(min=0)
 
     def windows(self, x_TD: Tensor) -> Tensor:
-        """The overlapping windows `[N, S + F − 1, D]` of the row."""
+        """Build the overlapping windows `[N, S + F − 1, D]` of the row."""
         row = x_TD.index_select(0, self.token).index_fill_(0, self.zeros, 0)
         width = x_TD.shape[1]
         return row.as_strided((self.blocks, BLOCK + self.taps - 1, width), (BLOCK * width, width, 1))
 
     def correlate(self, bands_HSW: Tensor, windows_NWD: Tensor) -> Tensor:
-        """Products `[S, S + F − 1] @ [S + F − 1, E]` for each head and block, at the tokens: `[T, D]`."""
+        """Multiply `[S, S + F − 1] @ [S + F − 1, E]` for each head and block; return the tokens' rows, `[T, D]`."""
         outputs = [
             torch.bmm(band.expand(len(windows_NWD), -1, -1), windows_NWE)
             for band, windows_NWE in zip(bands_HSW, windows_NWD.chunk(len(bands_HSW), 2), strict=True)
@@ -83,7 +83,7 @@ class _Layout:
 
 
 def _layouts(packing: Packing, taps: int) -> Iterator[tuple[slice, _Layout]]:
-    """Rows and layout of some sequences at a time; kept for all layers of a pass."""
+    """Yield token rows and layout of several sequences at a time; layouts are made once for all layers of a pass."""
     if taps not in packing.layouts:
         packing.layouts[taps] = list(_make_layouts(packing, taps))
     yield from packing.layouts[taps]
@@ -101,7 +101,7 @@ def _make_layouts(packing: Packing, taps: int) -> Iterator[tuple[slice, _Layout]
 
 
 def _bands(filter_HF: Tensor) -> Tensor:
-    """Banded matrices `[H, S, S + F − 1]`: row i holds the filter from column i on."""
+    """Build banded matrices `[H, S, S + F − 1]`: row i holds the filter from column i on."""
     heads, taps = filter_HF.shape
     width = BLOCK + taps - 1
     bands = filter_HF.new_zeros(heads, BLOCK, width)

@@ -1,9 +1,9 @@
-"""Dropout masks that cost little on a CPU.
+"""Dropout masks that are cheap to draw on a CPU.
 
-torch draws one Bernoulli number per entry, one core at a time: a quarter of a small model's step. Here one byte
-decides about an entry, and the bytes of a mask are sums of two windows of a table of random words: one pass over data
-that stays in cache. A mask alone is as random as the table is; two masks never add the same pair of words. Masks are
-numbered and come back from their number, so that a backward pass need not keep them.
+torch draws one Bernoulli number per entry on a single core, which takes a quarter of a small model's step. Here one
+random byte decides about one entry. The bytes of a mask are the sums of two windows of a table of random words, which
+is one pass over data that stays in cache. A single mask is as random as the table; no two masks add the same pair of
+words. A mask can be made again from its number, so the backward pass does not store it.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-LEVELS = 1 << 8  # of a byte
-WINDOWS = 1 << 16  # masks of one table
+LEVELS = 1 << 8  # values of a byte
+WINDOWS = 1 << 16  # masks that one table gives
 WINDOW_WORDS = 1 << 17  # 32-bit words of the largest mask
 MOST_ENTRIES = 4 * WINDOW_WORDS
 
 
 class DropoutMasks:
-    """Numbered masks of one seed; the seed comes from torch's generator, so that masks repeat with its state.
+    """Numbered dropout masks of one seed, which is drawn from torch's generator: equal states give equal masks.
 
-    A byte knows 256 rates. A mask has one of the two that are next to the asked one, drawn so that an entry's chance
-    over all masks is the asked one to 1 / 65536.
+    A byte can have only 256 different rates. A mask has one of the two rates next to `rate`, chosen such that the mean
+    rate over all masks differs from `rate` by at most 1 / 65536.
 
     Args:
         rate: fraction of dropped entries, in [0, 1).
@@ -29,22 +29,23 @@ class DropoutMasks:
 
     def __init__(self, rate: float):
         self.rate = rate
-        self.scale = 1 / (1 - rate)  # for kept entries
+        self.scale = 1 / (1 - rate)  # factor for kept entries
         self.seed = int(torch.randint(1 << 62, ()))
         self.next = 0
         self._table = -1
-        # Always the same memory, so that it stays in cache.
+        # All masks use the same memory, so that it stays in cache.
         self._sums, self._kept = torch.empty(WINDOW_WORDS, dtype=torch.int32), torch.empty(MOST_ENTRIES)
 
     def reserve(self, count: int) -> int:
-        """Take `count` numbers; returns the first."""
+        """Reserve `count` mask numbers, and return the first."""
         first, self.next = self.next, self.next + count
         return first
 
     def keep(self, number: int, like: Tensor) -> Tensor:
-        """Mask `number`, 1 where an entry is kept and 0 where it is dropped, in `like`'s shape and type.
+        """Make mask `number` in the shape and type of `like`: 1 where an entry is kept, 0 where it is dropped.
 
-        At most `MOST_ENTRIES` entries; valid until the next call. The mean of what is kept falls by 1 / `scale`.
+        A mask has at most `MOST_ENTRIES` entries, and is overwritten by the next call. It does not scale: multiply kept
+        entries by `scale`.
         """
         table, window = divmod(number, WINDOWS)
         if table != self._table:
@@ -62,10 +63,10 @@ class DropoutMasks:
         return kept.copy_(sums.view(torch.int8)[:count].ge_(dropped - LEVELS // 2)).view(like.shape)
 
     def _draw(self, table: int) -> None:
-        """Two rows of words, and how places and rates follow from a mask's number.
+        """Draw a table: two rows of random words, and steps from which a mask's windows and rate are computed.
 
-        Odd steps give every number of a table another first place, another distance between the two and another
-        fraction to round the rate by.
+        The steps are odd. So all masks of a table differ in the first window's place, in the distance between the two
+        windows, and in the fraction by which the rate is rounded.
         """
         generator = torch.Generator().manual_seed((self.seed + table) % (1 << 63))
         words = torch.empty(2, (WINDOWS + WINDOW_WORDS) // 2, dtype=torch.int64)

@@ -1,4 +1,4 @@
-"""The two ends of the encoder on packed tokens: embedding and dropout, last LayerNorm and sum.
+"""First and last layers of the encoder on packed tokens: embedding with dropout, last LayerNorm with a sum.
 
 Letters: B sequences, T tokens, D model width, V rows of the token embedding, L rows of the position embedding.
 """
@@ -15,16 +15,16 @@ from lra.packed.dropout import DropoutMasks
 
 
 def embed(token_VD: Tensor, position_LD: Tensor, ids_T: Tensor, places_T: Tensor, masks: DropoutMasks | None) -> Tensor:
-    """dropout(token[ids] + position[places]), `[T, D]`; no dropout without masks.
-
-    A table's gradient is added up row by row where the tokens are, and nowhere else.
-    """
+    """Compute dropout(token[ids] + position[places]), `[T, D]`; no dropout without masks."""
     out_TD: Tensor = _Embed.apply(token_VD, position_LD, ids_T, places_T, masks)
     return out_TD
 
 
 def norm_sum(x_TD: Tensor, counts: list[int]) -> Tensor:
-    """Sum of each sequence's normalised rows, without gain and bias: `[B, D]`; `counts` are the sequences' tokens."""
+    """Sum the normalised rows of each sequence, without gain and bias: `[B, D]`.
+
+    `counts` has the number of tokens of each sequence.
+    """
     out_BD: Tensor = _NormSum.apply(x_TD, counts)
     return out_BD
 

@@ -1,4 +1,4 @@
-"""The feed-forward network with its LayerNorm, dropouts and residual, on packed tokens.
+"""The feed-forward network on packed tokens, fused with its LayerNorm, dropout and residual connection.
 
 Letters: T tokens, D model width, F hidden width.
 """
@@ -36,7 +36,10 @@ def feed_forward_residual(
     down_bias: Tensor,
     masks: DropoutMasks | None,
 ) -> Tensor:
-    """x + dropout(Linear(dropout(GELU(Linear(LayerNorm(x)))))), `[T, D]`; `gain` and `shift` are the norm's."""
+    """Compute x + dropout(Linear(dropout(GELU(Linear(LayerNorm(x)))))), `[T, D]`.
+
+    `gain` and `shift` are weight and bias of the LayerNorm; without masks there is no dropout.
+    """
     out_TD: Tensor = _FeedForwardResidual.apply(x_TD, gain, shift, up_FD, up_bias, down_DF, down_bias, masks)
     return out_TD
 

@@ -1,6 +1,6 @@
-"""The two linear layers around attention, with their LayerNorm, dropout and residual, on packed tokens.
+"""The linear layers before and after attention on packed tokens, fused with LayerNorm, dropout and residual.
 
-Letters: T tokens, D model width, O outputs, P planes, E columns of a plane.
+Letters: T tokens, D model width, O outputs, P planes (queries, keys, values), E columns of a plane.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from lra.packed.dropout import DropoutMasks
 
 
 def norm_linear(x_TD: Tensor, gain: Tensor, shift: Tensor, weight_OD: Tensor, bias: Tensor, *, planes: int) -> Tensor:
-    """Linear(LayerNorm(x)), its outputs cut into planes `[P, T, E]`, O = P·E; `gain` and `shift` are the norm's."""
+    """Compute Linear(LayerNorm(x)), with the outputs split into planes `[P, T, E]`, O = P·E.
+
+    `gain` and `shift` are weight and bias of the LayerNorm.
+    """
     out_PTE: Tensor = _NormLinear.apply(x_TD, gain, shift, weight_OD, bias, planes)
     return out_PTE
 
@@ -33,7 +36,7 @@ def norm_linear(x_TD: Tensor, gain: Tensor, shift: Tensor, weight_OD: Tensor, bi
 def project_residual(
     x_TD: Tensor, mixed_TD: Tensor, weight_DD: Tensor, bias: Tensor, masks: DropoutMasks | None
 ) -> Tensor:
-    """x + dropout(Linear(mixed)), `[T, D]`; no dropout without masks."""
+    """Compute x + dropout(Linear(mixed)), `[T, D]`; no dropout without masks."""
     out_TD: Tensor = _ProjectResidual.apply(x_TD, mixed_TD, weight_DD, bias, masks)
     return out_TD
 

@@ -1,4 +1,4 @@
-"""Nyström attention on packed tokens: `NystromAttention.forward`, computed where real tokens are and nowhere else.
+"""Nyström attention on packed tokens: the same as `NystromAttention.forward`, without computing padding.
 
 Letters: T tokens, B sequences, H heads, E dims per head, M landmarks, F taps.
 """
@@ -27,15 +27,15 @@ Mix = Callable[[Tensor, Tensor, Tensor], Tensor]
 def packed_nystrom(
     qkv_PTD: Tensor, taps_HF: Tensor | None, packing: Packing, segments: Segments, mix: Mix, *, heads: int
 ) -> Tensor:
-    """Nyström attention of the packed tokens; returns `[T, H·E]`.
+    """Compute Nyström attention of packed tokens; `[T, H·E]`.
 
     Args:
         qkv_PTD: queries, keys and values, `[3, T, H·E]`.
-        taps_HF: filters of the depthwise convolution skip, or None.
-        packing: of the tokens.
-        segments: of the landmarks.
-        mix: makes the landmarks' values of landmark queries, landmark keys and what kernel 3 collects, all
-            `[H, B, M, E]`: pinv(kernel 2) times the last.
+        taps_HF: filters of the value skip (the depthwise convolution), or None.
+        packing: the tokens' places in the padded batch.
+        segments: the segments whose means are the landmarks.
+        mix: computes pinv(kernel 2) @ summary from landmark queries, landmark keys and the summary, which is kernel 3
+            times the values; all `[H, B, M, E]`.
         heads: H.
     """
     out_TD: Tensor = _PackedNystrom.apply(qkv_PTD, taps_HF, packing, segments, mix, heads)

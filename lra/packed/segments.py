@@ -1,4 +1,4 @@
-"""Landmarks of packed sequences: means over runs of neighbouring tokens.
+"""Landmarks of packed sequences: means over segments of neighbouring tokens.
 
 Letters: B sequences, T real tokens of all sequences, P planes, D = H·E width, M landmarks, S = B·M segments.
 """
@@ -11,17 +11,17 @@ from torch.nn.functional import embedding_bag
 
 from lra.packed.packing import Packing
 
-ADDED_ROWS = 4096  # tokens whose gradients are added at once, so that they stay in cache
+ADDED_ROWS = 4096  # tokens whose gradients are added together, so that they stay in cache
 
 
 class Segments:
-    """The segments of packed sequences, each a run of neighbouring packed tokens.
+    """The segments of packed sequences; the tokens of a segment are neighbours in the packed order.
 
     Args:
-        packing: of T tokens of B sequences.
+        packing: places of T tokens of B sequences.
         num_landmarks: M.
-        kind: `padded` cuts the padded length, `valid` each sequence's own tokens, as the functions of
-            `lra.ops.landmarks` with these names do.
+        kind: `padded` divides the padded length, `valid` each sequence's real tokens, as do the functions in
+            `lra.ops.landmarks` with these words in their names.
     """
 
     def __init__(self, packing: Packing, num_landmarks: int, kind: str):
@@ -41,14 +41,14 @@ class Segments:
         self.divisor_S1 = (torch.full_like(ends, size) if kind == "padded" else ends.clamp(min=1))[:, None]
 
     def means(self, x_PTD: Tensor) -> Tensor:
-        """Means over the segments, `[P, B, M, D]`; zeros for one without a token."""
+        """Compute the means over the segments, `[P, B, M, D]`; zeros for a segment without tokens."""
         tokens = torch.arange(x_PTD.shape[1])
         sums = torch.stack([embedding_bag(tokens, x_TD, self.first_S, mode="sum") for x_TD in x_PTD])
         means_PBMD: Tensor = (sums / self.divisor_S1).unflatten(1, (self.batch, self.num_landmarks))
         return means_PBMD
 
     def add_gradient(self, grad_PBMD: Tensor, grad_PTD: Tensor) -> None:
-        """Add the gradient of `means` to a gradient of tokens."""
+        """Add the gradient that `means` passes to the tokens to `grad_PTD`."""
         for share_SD, grad_TD in zip(grad_PBMD.flatten(1, 2) / self.divisor_S1, grad_PTD, strict=True):
             for rows, segment in zip(grad_TD.split(ADDED_ROWS), self.segment_T.split(ADDED_ROWS), strict=True):
                 rows += share_SD.index_select(0, segment)

@@ -1,10 +1,10 @@
 """Softmax kernels between packed tokens and landmarks, one sequence at a time, all heads at once.
 
-Neither kernel is ever held whole: a sequence's part is computed, used and dropped, and computed again for the backward
-pass, while it stays in cache.
+A kernel is never stored as a whole: the part of one sequence is computed and used while it stays in cache, and the
+backward pass computes it again.
 
-Letters: T tokens, B sequences, H heads, E dims per head, M landmarks, W tokens of one sequence, U landmarks that
-it uses.
+Letters: T tokens, B sequences, H heads, E dims per head, M landmarks, W tokens of one sequence, U landmarks that the
+sequence uses.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from lra.packed.packing import Packing
 
 
 def to_landmarks(q_HBME: Tensor, k_TD: Tensor, v_TD: Tensor, packing: Packing) -> Tensor:
-    """softmax(q kᵀ) v over each sequence's tokens, q scaled already; zeros for a sequence without any."""
+    """Compute softmax(q kᵀ) v over the tokens of each sequence, with q already scaled; `[H, B, M, E]`.
+
+    A sequence without tokens gives zeros.
+    """
     out_HBME, heads = torch.zeros_like(q_HBME), len(q_HBME)
     tokens = (packing.by_head(x, heads) for x in (k_TD, v_TD))
     marks = (x.unbind(1)[: packing.used] for x in (q_HBME, out_HBME))
@@ -34,7 +37,7 @@ def to_landmarks_backward(
     grad_k_TD: Tensor,
     grad_v_TD: Tensor,
 ) -> Tensor:
-    """Gradient of q; those of k and v are written in place."""
+    """Return the gradient of q; write those of k and v into `grad_k_TD` and `grad_v_TD`."""
     grad_q_HBME, heads = torch.zeros_like(q_HBME), len(q_HBME)
     tokens = (packing.by_head(x, heads) for x in (k_TD, v_TD, grad_k_TD, grad_v_TD))
     marks = (x.unbind(1)[: packing.used] for x in (grad_HBME, q_HBME, grad_q_HBME))
@@ -48,14 +51,14 @@ def to_landmarks_backward(
 
 
 def from_landmarks(q_TD: Tensor, k_HBME: Tensor, v_HBME: Tensor, packing: Packing, used: list[int]) -> Tensor:
-    """softmax(q kᵀ) v of every token over its sequence's landmarks, k scaled already; `[T, H·E]`.
+    """Compute softmax(q kᵀ) v of every token over the landmarks of its sequence, with k already scaled; `[T, H·E]`.
 
     Args:
         q_TD: queries.
-        k_HBME: landmarks.
-        v_HBME: their values.
-        packing: of the tokens.
-        used: how many landmarks each sequence has, the first ones.
+        k_HBME: landmark keys.
+        v_HBME: values of the landmarks.
+        packing: the tokens' places in the padded batch.
+        used: number of landmarks of each sequence; only the first ones are used.
     """
     out_TD, heads = torch.empty_like(q_TD), len(k_HBME)
     tokens = (packing.by_head(x, heads) for x in (q_TD, out_TD))
@@ -74,7 +77,7 @@ def from_landmarks_backward(
     used: list[int],
     grad_q_TD: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of k and v; that of q is written in place."""
+    """Return the gradients of k and v; write that of q into `grad_q_TD`."""
     grad_k_HBME, grad_v_HBME, heads = torch.zeros_like(k_HBME), torch.zeros_like(v_HBME), len(k_HBME)
     tokens = (packing.by_head(x, heads) for x in (grad_TD, q_TD, grad_q_TD))
     marks = (landmarks_of(x, packing, used) for x in (k_HBME, v_HBME, grad_k_HBME, grad_v_HBME))
@@ -88,17 +91,17 @@ def from_landmarks_backward(
 
 
 def landmarks_of(x_HBME: Tensor, packing: Packing, used: list[int]) -> list[Tensor]:
-    """Each used sequence's own landmarks, views `[H, U, E]`."""
+    """View the used landmarks of each sequence that has tokens as `[H, U, E]`."""
     return [x[:, :count] for x, count in zip(x_HBME.unbind(1)[: packing.used], used, strict=False)]
 
 
 def softmax_weights(q: Tensor, k: Tensor) -> Tensor:
-    """softmax(q kᵀ) of each head."""
+    """Compute softmax(q kᵀ) for each head."""
     scores = torch.bmm(q, k.mT)
     return torch.softmax(scores, -1, out=scores)
 
 
 def softmax_backward(grad: Tensor, weights: Tensor) -> Tensor:
-    """Gradient of the scores; overwrites `grad`."""
+    """Compute the gradient of the scores; overwrites `grad`."""
     grad_scores: Tensor = torch.ops.aten._softmax_backward_data.out(grad, weights, -1, weights.dtype, grad_input=grad)
     return grad_scores

@@ -1,1 +1,1 @@
-"""Results: one record per run, and what is made from records alone."""
+"""Results: one record per run, and the tables, figures and reports that are made from records alone."""

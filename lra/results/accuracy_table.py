@@ -1,4 +1,4 @@
-"""The paper's table with measured cells beside the published ones."""
+"""Build the paper's table with measured accuracies beside the published ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lra.results.schema import Record
 from lra.results.tables import MISSING, TextTable, number
 from lra.results.titles import holding, method_head
 
-MOST_REASONS = 3  # of a kind in a note; format=csv has all
+MOST_REASONS = 3  # number of departures that a note lists; format=csv has all of them
 MARKS = {"official": "", "unverified": "†", "generated": "‡", "stand-in": "§", "own": ""}
 ORIGINS = {
     "unverified": "† data not the published archive's",
@@ -22,9 +22,14 @@ ORIGINS = {
 
 
 def accuracy_table(records: list[Record], *, reference: str) -> TextTable:
-    """Rows of attentions, columns of tasks: value ± spread (seeds), the published value, the difference.
+    """Build the table: a row for each variant, a column for each task.
 
-    Stand-ins for a task's data at size=full are not in it.
+    Below a variant's accuracies stand the published values and the differences. Runs of size=full on stand-in data
+    are left out.
+
+    Args:
+        records: of any tasks.
+        reference: source of the published values, one of `REFERENCES`.
     """
     shown = [record for record in records if not _is_stand_in(record)]
     tasks = TASKS + tuple(sorted({record["identity"]["task"] for record in shown} - set(TASKS)))
@@ -106,7 +111,7 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
         judged = (
             f" in/OUT: of the band around its cell ({bands})."
             if reference == "paper"
-            else " Of other settings than these runs: beside for information, not judged."
+            else " Its settings differ from those of these runs, so its values are shown for information only."
         )
         notes.append(f"{reference}: {SOURCES[reference]}.{judged}")
     notes += _departures(rows)
@@ -117,7 +122,7 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
         if cell is not None and cell.converged < cell.count
     ]
     if stuck:
-        notes.append(f"Not clear of the majority class (three standard errors): {'; '.join(stuck)}.")
+        notes.append(f"Not more than three standard errors above the majority class: {'; '.join(stuck)}.")
     if {record["identity"]["size"] for record in records} != {"full"}:
         notes += _discrimination(records) + _agreement(records)
     notes += [ORIGINS[origin] + "." for origin in origins]
@@ -136,19 +141,19 @@ def _discrimination(records: list[Record]) -> list[str]:
 
 
 def _agreement(records: list[Record]) -> list[str]:
-    """What a table that is not the benchmark says about the benchmark: one note, if there is anything to compare."""
+    """Word a note on how well a shortened benchmark ranks attentions; no note if too few can be compared."""
     by_task = agreement_with_paper(records)
     if not by_task:
         return []
     said = "; ".join(f"{task} {agreement}" for task, agreement in by_task.items())
     return [
         f"Order of attentions against the paper's, Kendall's rank correlation [95 % over seeds]: {said}."
-        " A p above 0.05 is an order that chance gives too; nothing more is claimed for the benchmark."
+        " A p above 0.05: chance alone may give such an order. No other claim is made about the benchmark."
     ]
 
 
 def _departures(rows: list[Row]) -> list[str]:
-    """One note: beside which cells the paper's number does not stand, and why."""
+    """Word a note that says for which cells the paper's number is left out, and why."""
     cells: dict[tuple[str, ...], list[str]] = {}
     for row in rows:
         for task, cell in row.cells.items():

@@ -1,4 +1,4 @@
-"""How much a shortened benchmark orders attentions as the paper's table does: rank correlation, column by column."""
+"""Measure by rank correlation, for each task, how well a shortened benchmark ranks attentions as the paper does."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class RankAgreement:
     """Kendall's rank correlation of measured and published accuracies, over attentions.
 
     Attributes:
-        tau: in [-1, 1]; 1 for the same order.
-        low, high: 95 % of it when seeds are resampled, which attentions are not.
-        p_value: of an order at least as near to the published one, or to its reverse, by chance.
-        attentions: how many.
+        tau: the correlation, in [-1, 1]; 1 means the same order.
+        low, high: 95 % interval of `tau` by bootstrap over seeds; the attentions are fixed.
+        p_value: two-sided probability that chance gives a correlation at least this strong.
+        attentions: number of attentions.
     """
 
     tau: float
@@ -33,19 +33,19 @@ class RankAgreement:
     attentions: int
 
     def __str__(self) -> str:
-        """`τ +0.40 [+0.20, +0.60], 5 attentions, p = 0.48`."""
+        """One line, such as `τ +0.40 [+0.20, +0.60], 5 attentions, p = 0.48`."""
         interval = f"[{self.low:+.2f}, {self.high:+.2f}]"
         return f"τ {self.tau:+.2f} {interval}, {self.attentions} attentions, p = {self.p_value:.2f}"
 
 
 def rank_agreement(measured: Sequence[Sequence[float]], published: Sequence[float]) -> RankAgreement:
-    """Compare the order of attentions by the mean over their seeds with the published order.
+    """Compare the measured order of attentions, by mean accuracy over seeds, with the published order.
 
     Args:
-        measured: for each attention the accuracies of its seeds.
-        published: for each attention one accuracy.
+        measured: the accuracies of each attention's seeds.
+        published: one accuracy for each attention.
     """
-    from scipy.stats import kendalltau  # a second to import, which most tables need not wait for
+    from scipy.stats import kendalltau  # imported here, because it takes a second and most tables do not need it
 
     assert len(measured) == len(published) >= LEAST_ATTENTIONS
     exact = kendalltau([np.mean(seeds) for seeds in measured], published)
@@ -63,9 +63,9 @@ def rank_agreement(measured: Sequence[Sequence[float]], published: Sequence[floa
 
 
 def agreement_with_paper(records: Sequence[Record]) -> Mapping[str, RankAgreement]:
-    """By task, the agreement over attentions that the paper has; tasks with fewer than three such ones are left out.
+    """Compute the agreement with the paper's order for each task with at least three of the paper's attentions.
 
-    Only attentions at their usual settings count: a row that is called after a knob is not the paper's.
+    Only rows named by an attention alone count: a row with a setting in its name differs from the paper's model.
     """
     accuracies: dict[str, dict[str, list[float]]] = {}
     for name, members in group_by_variant(records).items():

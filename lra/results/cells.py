@@ -1,4 +1,4 @@
-"""Cells of the accuracy table: what the seeds of one variant on one task give."""
+"""Compute the cells of the accuracy table: statistics over the seeds of one variant on one task."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ class TableCell:
     """One variant on one task; accuracies in percent.
 
     Attributes:
-        count: seeds.
-        mean, std: over seeds; no spread for one seed.
+        count: number of seeds.
+        mean, std: mean and standard deviation over seeds; no standard deviation for one seed.
         noise: binomial standard error of one test.
-        reference: the published accuracy, None where there is none or where it may not stand beside.
-        departures: what sets the runs apart from those of the paper, where it has a number that so may not stand here.
-        inside: whether the mean is in the band around the paper's accuracy; None without one, or beside another
-            reference.
-        converged: seeds that are clearly above the majority class.
-        parameters, hours, peak_memory_bytes: of one run; the last two are means.
-        origins: where the data came from.
+        reference: the published accuracy; None if there is none, or if these runs may not be compared with it.
+        departures: how the runs differ from the paper's run, if the paper has one for this cell.
+        inside: whether the mean is in the band around the paper's accuracy; None if no comparison with the paper is
+            made.
+        converged: number of seeds that are more than three standard errors above the majority class.
+        parameters: parameters of the model.
+        hours, steps_per_second, peak_memory_bytes: means over seeds.
+        origins: origins of the data, such as `official`.
     """
 
     count: int
@@ -45,7 +46,7 @@ class TableCell:
     origins: frozenset[str]
 
     def __str__(self) -> str:
-        """Mean, spread and number of seeds: `37.00 ± 1.00 (3)`."""
+        """Mean, standard deviation and number of seeds, such as `37.00 ± 1.00 (3)`."""
         spread = "" if self.std is None else f" ± {self.std:.2f}"
         return f"{self.mean:.2f}{spread} ({self.count})"
 
@@ -64,19 +65,19 @@ class Row:
 
     @property
     def average(self) -> float | None:
-        """Mean of the tasks' accuracies in percent; None unless every task has one."""
+        """Mean of the tasks' accuracies in percent; None unless every task has an accuracy."""
         means = [cell.mean for cell in self.cells.values() if cell is not None]
         return statistics.fmean(means) if len(means) == len(self.cells) else None
 
     @property
     def average_reference(self) -> float | None:
-        """Mean of the references; None unless every cell has one."""
+        """Mean of the published accuracies in percent; None unless every cell has a published accuracy."""
         references = [cell.reference for cell in self.cells.values() if cell is not None and cell.reference is not None]
         return statistics.fmean(references) if len(references) == len(self.cells) else None
 
 
 def make_rows(records: list[Record], *, reference: str, tasks: tuple[str, ...] = TASKS) -> list[Row]:
-    """The accuracy table: a row for every variant, a cell (or None) for every task."""
+    """Make a row for every variant, with a cell (or None) for every task."""
     rows = []
     for name, members in group_by_variant(records).items():
         by_task = {task: [record for record in members if record["identity"]["task"] == task] for task in tasks}
@@ -90,7 +91,7 @@ def make_rows(records: list[Record], *, reference: str, tasks: tuple[str, ...] =
 
 
 def make_cell(records: list[Record], reference: str) -> TableCell:
-    """The cell of records that differ in nothing but the seed; `reference` is one of `REFERENCES`."""
+    """Make the cell of records that differ by the seed alone; `reference` is one of `REFERENCES`."""
     outcomes = [record["outcome"] for record in records]
     costs = [record["cost"] for record in records]
     accuracies = [100 * outcome["test_accuracy"] for outcome in outcomes]

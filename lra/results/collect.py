@@ -1,4 +1,4 @@
-"""Records from folders of runs and from files of published records; broken ones are named, never used."""
+"""Collect records from folders of runs and files of published records; broken records are reported, not used."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["Collection", "Record", "collect", "data_of", "describe", "finished_a
 
 @dataclass
 class Collection:
-    """Records, each of another run, and a line for each that was left out.
+    """One record for each run, and a line for each record that was left out.
 
     Attributes:
-        records: in the order of their identity.
-        sources: the file in which each stands.
-        troubles: what was left out, and why.
+        records: the records, sorted by task, attention, settings and seed.
+        sources: the file of each record.
+        troubles: a line for each record that was left out, with the reason.
     """
 
     records: list[Record] = field(default_factory=list)
@@ -34,10 +34,10 @@ class Collection:
 
 
 def collect(place: Path) -> Collection:
-    """Every record below a folder (`result.json`, `*.jsonl`), or in one such file.
+    """Collect all records below a folder (`result.json`, `*.jsonl`), or in one such file.
 
-    Of two records of one run (same settings, same data, same seed) the later one counts; the other is named and left
-    out, unless they are the very same. A run that was moved aside by `force=true` is an old one and does not count.
+    If two different records belong to the same run (same settings, data and seed), the older one is left out and
+    reported. Runs that `force=true` has replaced are ignored.
     """
     collection = Collection()
     latest: dict[tuple[object, ...], tuple[Record, Path, str]] = {}
@@ -62,7 +62,7 @@ def collect(place: Path) -> Collection:
 
 
 def records_in(place: Path) -> Iterator[tuple[Path, str, Record | UserError]]:
-    """The file of each record, where in it the record stands, and the record, or what is wrong with it."""
+    """Yield for each record its file, its place in words, and the record itself or the error in it."""
     if place.is_dir():
         files = sorted(path for path in place.rglob("*") if path.name == RESULT or path.suffix == ".jsonl")
     else:
@@ -80,31 +80,31 @@ def records_in(place: Path) -> Iterator[tuple[Path, str, Record | UserError]]:
             try:
                 value = parse_json(line, where) if line.strip() or path.suffix != ".jsonl" else {}
                 if path.suffix == ".jsonl" and isinstance(value, dict) and not value.keys() & {"identity", "outcome"}:
-                    continue  # other measurements lie there too: speeds, stores
+                    continue  # files of published records also hold other measurements, such as speeds
                 yield path, where, validated(value, where)
             except UserError as error:
                 yield path, where, error
 
 
 def run_key(record: Record) -> tuple[object, ...]:
-    """What makes two records those of one run: settings, data and seed."""
+    """Build the key that records of the same run share: settings, data and seed."""
     identity, config_hash = record["identity"], record["provenance"]["config_hash"]
     names = (identity["task"], identity["attention"], config_hash, identity["seed"])
     return (*names, hash_of(record["settings"]), data_of(record))
 
 
 def data_of(record: Record) -> str:
-    """Hash of a record's data, eight hex digits: equal for two records exactly if every array is."""
+    """Hash the checksums of a record's data to eight hex digits; equal data has an equal hash."""
     return hash_of(record["provenance"]["data_sha256"])
 
 
 def finished_at(record: Record) -> str:
-    """When the run finished, ISO 8601 in UTC, so that text order is time order."""
+    """Return the time when the run finished, as ISO 8601 in UTC: sorting the texts sorts the times."""
     return record["provenance"]["finished_at"]
 
 
 def describe(record: Record) -> str:
-    """A run in a few words."""
+    """Describe a run in a few words."""
     identity = record["identity"]
     settings = f"{identity['protocol']}, {identity['size']}, {record['provenance']['config_hash']}"
     return visible(f"{identity['task']}/{identity['attention']} seed {identity['seed']} ({settings})")

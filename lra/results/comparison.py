@@ -1,4 +1,4 @@
-"""Attentions side by side on one task: differences with intervals, paired by seed and by test example."""
+"""Compare variants on one task: differences with confidence intervals, paired by seed and by test example."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lra.results.tables import MISSING, TextTable, number
 from lra.results.titles import method_head
 from lra.results.variants import group_by_variant
 
-ONE_STANDARD_NORMAL = 1.96  # half of a 95 % interval, in standard errors
+ONE_STANDARD_NORMAL = 1.96  # half the width of a 95 % interval, in standard errors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,11 +22,13 @@ class Contender:
     """One variant of a comparison.
 
     Attributes:
-        name: as in the tables.
-        cell: its seeds together.
-        over_seeds: difference from the baseline over common seeds, in points; None for fewer than three of them.
-        over_examples: the same over test examples; None where the records do not hold them, or for other test data.
-        pairs: common seeds.
+        name: the variant's name in tables.
+        cell: statistics over its seeds.
+        over_seeds: difference from the baseline in points, with an interval over the seeds that both have; None for
+            fewer than three such seeds.
+        over_examples: the same difference with an interval over test examples; None if the records do not say which
+            examples were predicted right, or have different test data.
+        pairs: number of seeds that both have.
     """
 
     name: str
@@ -37,7 +39,7 @@ class Contender:
 
     @property
     def verdict(self) -> str:
-        """What the difference is worth, in a few words."""
+        """Whether the difference is within or beyond noise, in a few words."""
         if self.over_seeds is not None:
             return "within noise" if self.over_seeds.within_noise else "beyond noise"
         if self.over_examples is None:
@@ -46,10 +48,14 @@ class Contender:
 
 
 def contenders(records: list[Record], baseline: str | None = None) -> list[Contender]:
-    """The variants in records of one task, the baseline (its name; the first by name if None) in front.
+    """Make a contender of each variant in the records of one task; the baseline comes first.
+
+    Args:
+        records: records of one task.
+        baseline: the baseline's name; None: the first variant by name.
 
     Raises:
-        KeyError: when there is no variant of the baseline's name.
+        KeyError: when no variant has the baseline's name.
     """
     groups = group_by_variant(records)
     if not groups:
@@ -78,7 +84,7 @@ def _contender(name: str, mine: list[Record], others: list[Record]) -> Contender
 
 
 def _over_examples(pairs: list[tuple[Record, Record]]) -> Interval | None:
-    """Bootstrap over the test examples, in points, if every record holds them and all were tested on the same ones."""
+    """Bootstrap over test examples, in points; None if a record lacks them or the test examples differ."""
     records = [record for pair in pairs for record in pair]
     if not records or any("test_correct" not in record["outcome"] for record in records):
         return None
@@ -103,7 +109,7 @@ def _test_data(record: Record) -> tuple[object, ...]:
 
 
 def comparison_table(records: list[Record], compared: list[Contender], *, title: str) -> TextTable:
-    """The comparison of one task's records as a table; the first contender is the baseline."""
+    """Build the table of a comparison of one task's records; the first contender is the baseline."""
     head, rows, numbers = method_head(records), [], []
     for contender in compared:
         cell = contender.cell
@@ -142,14 +148,14 @@ def _notes(compared: list[Contender]) -> list[str]:
         "value ± standard deviation over seeds (number of seeds); Δ: difference from the first row in points, with its"
         " 95 % interval, over the seeds that both have:",
         f"  seeds: Student's paired t, from {LEAST_SEEDS_FOR_T} seeds on: what another training would give; examples:"
-        " bootstrap over the test examples, these trainings as they are.",
+        " bootstrap over the test examples for these trained models.",
         "converged: accuracy above the majority class by more than three standard errors. Memory: the process's peak.",
         paper_noise(),
     ]
 
 
 def paper_noise() -> str:
-    """What the noise of its tests alone says about the paper's own lead of Nyström over full attention."""
+    """Word a note that compares the paper's lead of Nyström over full attention with the noise of its tests."""
     averages = {name: sum(PAPER[name][task] for task in TASKS) / len(TASKS) for name in ("nystrom", "full")}
     variances = [
         binomial_error(PAPER[name][task] / 100, TEST_EXAMPLES[task]) ** 2 for name in averages for task in TASKS

@@ -1,4 +1,4 @@
-"""Which test examples a model got right, as text that fits into a record: one bit per example, in the split's order."""
+"""Store which test examples a model predicted right as text in a record: one bit per example, in the split's order."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numpy as np
 
 
 def pack_correct(correct: np.ndarray) -> str:
-    """Booleans `[examples]` as base64 of their bits, eight to a byte."""
+    """Pack booleans `[examples]` into bits, and encode the bytes in base64."""
     return base64.b64encode(np.packbits(correct.astype(bool)).tobytes()).decode("ascii")
 
 
 def unpack_correct(text: str, count: int) -> np.ndarray:
-    """The first `count` booleans of `pack_correct`'s text.
+    """Decode the text of `pack_correct` to `count` booleans.
 
     Raises:
-        ValueError: when the text is not base64, or holds another number of bytes than `count` bits need.
+        ValueError: when the text is not base64, or its length does not fit `count` examples.
     """
     octets = np.frombuffer(base64.b64decode(text, validate=True), np.uint8)
     if len(octets) != -(-count // 8):

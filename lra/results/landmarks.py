@@ -1,4 +1,4 @@
-"""The landmark sweep: accuracy, time, memory and error against the number of landmarks."""
+"""Build the table of a landmark sweep: accuracy, time, memory and error for each number of landmarks."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SWEPT = "attention.num_landmarks"
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One number of landmarks, or exact attention, of one variant.
+    """Results of one variant with one number of landmarks, or with exact attention.
 
     Attributes:
-        num_landmarks: M; None for exact attention.
-        variant: the attention and what, beside the landmarks, sets these runs apart: a row's name.
-        cell: its seeds together.
-        pinv_residual, attention_error: mean over seeds, and standard deviation (None for one seed); None where the
-            records have none.
+        num_landmarks: M; 0 if the records do not hold it, None for exact attention.
+        variant: the variant's name, which does not include the number of landmarks.
+        cell: statistics over its seeds.
+        pinv_residual, attention_error: mean and standard deviation (None for one seed) over seeds; None if no record
+            holds the error.
     """
 
     num_landmarks: int | None
@@ -35,7 +35,10 @@ class Point:
 
 
 def landmark_points(records: list[Record]) -> list[Point]:
-    """Points of one task's records by variant and number of landmarks, exact attention last; others do not count."""
+    """Make the points of one task's records: Nyström by variant and landmarks, then exact attention.
+
+    Records of other attentions are ignored.
+    """
     points = []
     for name, members in group_by_variant(records, but=(SWEPT,)).items():
         counts = {_count(record) for record in members if record["identity"]["attention"] in ("nystrom", "full")}
@@ -54,7 +57,7 @@ def landmark_points(records: list[Record]) -> list[Point]:
 
 
 def _count(record: Record) -> int | None:
-    """Landmarks; 0 where they were not recorded, None for exact attention."""
+    """Read a record's number of landmarks: 0 if it was not recorded, None for exact attention."""
     return (
         None
         if record["identity"]["attention"] == "full"
@@ -71,14 +74,14 @@ def _error(values: list[float]) -> tuple[float, float | None] | None:
 
 
 def point_name(point: Point) -> str:
-    """`64`, `exact`, or `64 (model.num_layers=1)`: what a point's row is called."""
+    """Name a point's row, such as `64`, `exact`, or `64 (model.num_layers=1)`."""
     count = "exact" if point.num_landmarks is None else str(point.num_landmarks or NOT_RECORDED)
     _, bracket, apart = point.variant.partition(" (")
     return f"{count}{bracket}{apart}"
 
 
 def landmark_table(points: list[Point], *, title: str) -> TextTable:
-    """One row for each number of landmarks."""
+    """Build a table with a row for each point."""
     rows, numbers = [], []
     for point in points:
         cell = point.cell

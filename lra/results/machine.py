@@ -1,4 +1,4 @@
-"""What software a run was computed with: versions, and the commit of the source tree."""
+"""Read which software computes a run: versions, and the commit of the source tree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PACKAGES = ("lra", "torch", "pytorch-lightning", "torchmetrics", "hydra-core", "
 
 
 def versions() -> dict[str, str]:
-    """Versions of what moves a number, Python and platform."""
+    """Read the versions of Python, the platform and the packages that can change a result."""
     numbers = {name: importlib.metadata.version(name) for name in PACKAGES if _installed(name)}
     return {"python": platform.python_version(), "platform": platform.platform(), **numbers}
 
@@ -25,7 +25,7 @@ def _installed(name: str) -> bool:
 
 
 def git_commit() -> str | None:
-    """Commit of the source tree, with `-dirty` after it if files differ; None when installed from a wheel."""
+    """Read the commit of the source tree, with `-dirty` if files differ from it; None if installed from a wheel."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return None

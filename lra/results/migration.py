@@ -1,8 +1,8 @@
-"""Records of older versions, each brought to the next one. What a version did not record stays not recorded.
+"""Convert records of older schema versions to the next version; settings that were not recorded stay missing.
 
-Version 1 held the attention's knobs, the protocol and the precision; later records also the recipe, the dev split and
-the data's settings. It never held the model, the rest of the trainer, or what of the task is not in its data settings.
-Version 2 called unverified data altered.
+Version 1 holds the attention's knobs, the protocol and the precision. Its later records also hold the recipe, the dev
+split and the data's settings. It has no settings of the model, the rest of the trainer and the rest of the task.
+Version 2 calls unverified data `altered`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from lra.results.schema import (
 
 @with_config(CHECKED)
 class Provenance2(Provenance):
-    """Data that are not the published archive's had another name."""
+    """Provenance in versions 1 and 2, where unverified data is called `altered`."""
 
-    data_origin: Literal["official", "altered", "generated", "stand-in", "own"]  # type: ignore[misc]  # another word there
+    data_origin: Literal["official", "altered", "generated", "stand-in", "own"]  # type: ignore[misc]  # narrower there
 
 
 @with_config(CHECKED)
 class Record2(TypedDict):
-    """A record of version 2."""
+    """A record of schema version 2."""
 
     schema_version: Literal[2]
     migrated_from: NotRequired[Literal[1]]
@@ -51,9 +51,9 @@ class Record2(TypedDict):
 
 @with_config(CHECKED)
 class Identity1(Identity):
-    """Names and settings together."""
+    """Identity in version 1, which also holds settings."""
 
-    protocol: Named  # type: ignore[misc]  # the settings where version 2 has the name
+    protocol: Named  # type: ignore[misc]  # the protocol's settings; version 2 has its name
     attention_settings: Settings
     dev_split: NotRequired[Word]
     recipe: NotRequired[RecipeSettings]
@@ -61,21 +61,21 @@ class Identity1(Identity):
 
 @with_config(CHECKED)
 class Cost1(Cost):
-    """The precision stood here."""
+    """Cost in version 1, which also holds the precision."""
 
     precision: Word
 
 
 @with_config(CHECKED)
 class Provenance1(Provenance2):
-    """The data's settings stood here."""
+    """Provenance in version 1, which also holds the data's settings."""
 
     data_settings: NotRequired[Settings]
 
 
 @with_config(CHECKED)
 class Record1(TypedDict):
-    """A record of version 1."""
+    """A record of schema version 1."""
 
     identity: Identity1
     outcome: Outcome
@@ -89,7 +89,7 @@ RECORD_2: TypeAdapter[Record2] = TypeAdapter(Record2)
 
 
 def from_version_1(old: Record1) -> Record2:
-    """The same record in version 2's form; `old` is left as it is."""
+    """Convert a record to version 2; `old` is not changed."""
     identity: dict[str, Any] = dict(old["identity"])
     cost: dict[str, Any] = dict(old["cost"])
     provenance: dict[str, Any] = dict(old["provenance"])
@@ -121,7 +121,7 @@ def from_version_1(old: Record1) -> Record2:
 
 
 def from_version_2(old: Record2) -> Record:
-    """The same record in version 3's form; `old` is left as it is."""
+    """Convert a record to version 3; `old` is not changed."""
     provenance = old["provenance"]
     origin = "unverified" if provenance["data_origin"] == "altered" else provenance["data_origin"]
     return cast(

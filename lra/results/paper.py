@@ -1,9 +1,9 @@
-"""The paper's own settings, and how a run differs from them: only runs without a difference are compared with it.
+"""Find out how a run's settings differ from the paper's: only a run without differences is compared with the paper.
 
-`paper_settings.json` holds them as data beside the reference numbers, and not what `conf/` composes at the moment:
-they are facts of the paper, so a change of a default must not make other runs "the paper's". A test composes
-`lra train task=T attention=A protocol=paper size=full` and compares, so that neither can change alone;
-`python -m tests.results.make_paper_settings` writes the file anew.
+The paper's settings are in `paper_settings.json`. They are facts, so they are not read from `conf/`: a changed default
+there must not redefine which runs are the paper's. A test compares the file with the settings of
+`lra train task=T attention=A protocol=paper size=full`, so that neither can change alone.
+`python -m tests.results.make_paper_settings` writes the file.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from lra.results.schema import Record
 from lra.results.settings import NOT_RECORDED, Flat, branches, flat
 
 FILE = Path(__file__).with_name("paper_settings.json")
-PRECISIONS = ("32-true", "16-mixed")  # ours, and the released runs' own
-FREE = ("trainer.accelerator", "trainer.compile")  # a run may differ in these: they move rounding and dropout's draws
-# Switches of a protocol that act by themselves. The others act through the attention, the model and the task, where
-# their values stand and are compared: so a switch of Performer says nothing about a run of Nyström.
+PRECISIONS = ("32-true", "16-mixed")  # our default, and that of the released code
+FREE = ("trainer.accelerator", "trainer.compile")  # a run may differ here: only rounding and random draws change
+# Keys of a protocol that are compared. All other switches are compared through the settings of the attention, model or
+# task that use them, so that a switch of Performer does not matter for a run of Nyström.
 ACTING_ALONE = ("name", "test_last_batch")
 
 
@@ -33,7 +33,7 @@ def _parts() -> dict[str, Any]:
 
 
 def paper_settings(task: str, attention: str) -> dict[str, Any] | None:
-    """Settings of the paper's run, as `lra.config.settings` gives them; None where the paper has no such cell."""
+    """Build the settings of the paper's run in the form of `lra.config.settings`; None if the paper has no such run."""
     parts = _parts()
     if task not in parts["task"] or attention not in parts["attention"]:
         return None
@@ -46,10 +46,10 @@ def paper_settings(task: str, attention: str) -> dict[str, Any] | None:
 
 
 def departures(record: Record) -> list[str]:
-    """What sets a run apart from the paper's, in words; none for a run of the paper's own settings and data.
+    """List in words how a run differs from the paper's; the list is empty for the paper's own settings and data.
 
-    The precision may be ours (float32; the released runs' was fp16), the machine any. What was not recorded is not
-    taken for the paper's; it comes last, whole groups of settings first.
+    The precision may be float32 or the released code's fp16, the machine any. A setting that was not recorded counts
+    as a difference; such settings come last, whole groups first.
     """
     identity, origin = record["identity"], record["provenance"]["data_origin"]
     if identity["size"] != "full":
@@ -76,7 +76,7 @@ def departures(record: Record) -> list[str]:
 
 
 def in_short(reasons: Sequence[str], *, most: int) -> str:
-    """Departures for a reader: the first few of what is different, and of what was not recorded."""
+    """Word departures in short: the first `most` different settings, and the first `most` that were not recorded."""
     suffix = f" {NOT_RECORDED}"
     different = [reason for reason in reasons if not reason.endswith(suffix)]
     missing = [reason.removesuffix(suffix) for reason in reasons if reason.endswith(suffix)]
@@ -90,16 +90,20 @@ def _few(words: Sequence[str], most: int) -> str:
 
 
 def _compared(settings: Mapping[str, Any]) -> Flat:
-    """What of some settings decides whether they are the paper's."""
+    """Flatten those settings that decide whether a run is the paper's."""
     protocol = {key: value for key, value in settings["protocol"].items() if key in ACTING_ALONE}
     return flat({**settings, "protocol": protocol})
 
 
 def beside(record: Record, reference: str) -> float | None:
-    """The published accuracy, in percent, that a run may be compared with; None if there is none.
+    """Return the published accuracy, in percent, to show beside a run; None if there is none.
 
-    The paper's stands beside runs of its own settings alone. Those of other sources are of other settings in any case,
-    and stand for information beside whole runs of the paper's model on the task's data.
+    The paper's accuracy is shown only for runs with the paper's settings. Other sources have other settings anyway, so
+    their accuracies are shown, for information, for all runs of size=full with the paper's model on the task's data.
+
+    Args:
+        record: the run.
+        reference: the source, one of `REFERENCES`.
     """
     identity = record["identity"]
     if reference == "paper":

@@ -1,4 +1,4 @@
-"""The picture of a comparison: accuracy against time, and which attentions no other beats in both."""
+"""Draw the figure of a comparison: accuracy against time, with the Pareto front."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lra.results.text import for_figure
 
 
 def pareto_front(compared: list[Contender]) -> list[Contender]:
-    """Those that no other beats in accuracy without being slower, fastest first."""
+    """Select the contenders than which no other is both faster and more accurate, the fastest first."""
     front: list[Contender] = []
     for contender in sorted(compared, key=lambda contender: (-contender.cell.steps_per_second, -contender.cell.mean)):
         if not front or contender.cell.mean > front[-1].cell.mean:

@@ -1,4 +1,4 @@
-"""The picture of a landmark sweep: four curves against the number of landmarks, exact attention as a line."""
+"""Draw the figure of a landmark sweep: four plots against the number of landmarks, exact attention as a line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Value = tuple[float, float | None] | None
 
 
 def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate: float) -> Path:
-    """Draw accuracy, time, memory and errors with bands of a standard deviation over seeds into a PNG or SVG."""
+    """Draw accuracy, time, memory and errors into a PNG or SVG; bands are standard deviations over seeds."""
     figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained", sharex=True)
     (accuracy, seconds), (memory, errors) = axes
     for name in dict.fromkeys(point.variant for point in points):
@@ -49,7 +49,7 @@ def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate
 
 
 def _draw(axis: Axes, points: list[Point], value: Callable[[Point], Value], label: str) -> None:
-    """One variant's curve with its band; exact attention, which has no landmarks, as a line across."""
+    """Draw one variant's curve with its band; exact attention, which has no landmarks, is a horizontal line."""
     drawn = [(point.num_landmarks, height) for point in points if (height := value(point)) is not None]
     exact = [mean for count, (mean, _) in drawn if count is None]
     swept = [(count, mean, std) for count, (mean, std) in drawn if count]
@@ -58,7 +58,7 @@ def _draw(axis: Axes, points: list[Point], value: Callable[[Point], Value], labe
     if swept:
         counts, means, spreads = zip(*swept, strict=True)
         (line,) = axis.plot(counts, means, marker="o", label=for_figure(label))
-        bands = [std or 0.0 for std in spreads]  # of one seed there is no spread: the band has no width there
+        bands = [std or 0.0 for std in spreads]  # one seed has no standard deviation, so its band has no width
         if any(bands):
             low, high = ([mean + sign * std for mean, std in zip(means, bands, strict=True)] for sign in (-1, 1))
             axis.fill_between(counts, low, high, alpha=0.2, color=line.get_color())

@@ -1,4 +1,4 @@
-"""Pictures made from records and curves."""
+"""Draw figures from learning curves, and contact sheets of images."""
 
 from __future__ import annotations
 
@@ -22,7 +22,15 @@ def learning_curve(
     majority_rate: float,
     paper_accuracy: float | None,
 ) -> Path:
-    """Draw loss and accuracy against the step into a PNG; accuracies and the rate are fractions in [0, 1]."""
+    """Draw loss and accuracy against the step into a PNG.
+
+    Args:
+        curves: rows of `metrics.csv`; accuracies are fractions in [0, 1].
+        path: the PNG file.
+        title: title of the figure.
+        majority_rate: accuracy of the majority class, a fraction in [0, 1].
+        paper_accuracy: the paper's accuracy in percent; None: no line is drawn.
+    """
     figure, (loss, accuracy) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     for axis, metric in ((loss, "loss"), (accuracy, "accuracy")):
         scale = 100 if metric == "accuracy" else 1

@@ -1,4 +1,4 @@
-"""What belongs under every table: where the data came from, on what it was computed, what was not recorded."""
+"""Word the notes below a table: origin of the data, device, precision, settings that were not recorded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ KEYS = {"task": ("data", "dev_split"), "trainer": ("accelerator",)}
 
 
 def provenance_notes(records: list[Record]) -> list[str]:
-    """Lines about the records of one task; none for no records."""
+    """Word the notes for the records of one task; no notes without records."""
     if not records:
         return []
     task = records[0]["identity"]["task"]
@@ -26,13 +26,13 @@ def provenance_notes(records: list[Record]) -> list[str]:
 
 
 def precisions(records: list[Record]) -> list[str]:
-    """The precisions that were computed in."""
+    """List the precisions of the records."""
     trainers = [record["settings"].get("trainer") for record in records]
     return sorted({NOT_RECORDED if trainer is None else trainer["precision"] for trainer in trainers})
 
 
 def unrecorded_notes(records: list[Record]) -> list[str]:
-    """One line about settings that older records do not hold; none if all hold them."""
+    """Word a note about settings that older records do not hold; no note if all records hold them."""
     lacking: dict[tuple[str, ...], int] = {}
     for record in records:
         missing = tuple(_missing(record))

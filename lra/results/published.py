@@ -1,4 +1,4 @@
-"""Files of published records: one record a line, appended to by any number of processes at once."""
+"""Append to a file of published records, one record a line; several processes may do so at the same time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from lra.types import UserError
 
 
 def append_new(target: Path, choose: Callable[[list[Record]], list[Record]]) -> int:
-    """Append records to a file in one step, while no other process appends; returns how many.
+    """Append records to a file atomically, under a lock, and return their number.
 
     Args:
-        target: the file; it and its folder are made if they are not there. Lines in it that are no record stay.
-        choose: gets the records that are there, and gives those to append.
+        target: the file; it is made with its folder if it does not exist. Lines that are no record are kept.
+        choose: gets the records in the file, and returns the records to append.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(target.with_name(f".{target.name}.lock")):

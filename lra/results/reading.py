@@ -1,4 +1,4 @@
-"""From JSON to a record of this version: the one place where what others wrote is read and checked."""
+"""Parse and check JSON that may come from anywhere, and convert it to a record of this schema version."""
 
 from __future__ import annotations
 
@@ -14,34 +14,43 @@ from lra.results.settings import hash_of
 from lra.schema import checked
 from lra.types import UserError
 
-LAST_VERSION = 1000  # that a later lra may write
-DEEPEST = 20  # levels of a record are nested
-ROUNDING = 1e-5  # of an accuracy that was computed in float32
+LAST_VERSION = 1000  # largest schema version that is taken for one of a later lra
+DEEPEST = 20  # largest depth of nesting in a record
+ROUNDING = 1e-5  # tolerance for an accuracy that was computed in float32
 REMEDY = "mend it, or move it away and run again"
 
 
 class NewerRecordError(UserError):
-    """A record of a later version: there is a result, which this version cannot read."""
+    """Raised for a record of a later schema version: the run has a result, but this version cannot read it."""
 
 
 def parse_record(text: str, place: object) -> Record:
-    """The record that `text` is, in this version's form.
+    """Parse and check a record, and convert it to this schema version.
+
+    Args:
+        text: the record as JSON.
+        place: the file, or the place in it, for errors.
 
     Raises:
-        UserError: when it is none; the line names `place`.
+        UserError: when the text is no valid record.
+        NewerRecordError: for a record of a later schema version.
     """
     return validated(parse_json(text, place), place)
 
 
 def parse_json(text: str, place: object) -> Any:
-    """What `text` is as JSON, which has neither NaN nor infinity.
+    """Parse JSON strictly: NaN, infinity, broken Unicode and very deep nesting are refused.
+
+    Args:
+        text: the JSON text.
+        place: the file, or the place in it, for errors.
 
     Raises:
-        UserError: when it is not JSON; the line names `place`.
+        UserError: when the text is no such JSON.
     """
     try:
         value = json.loads(text)
-        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()  # refuses halves of characters too
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()  # refuses NaN, infinity, single surrogates
         _check_depth(value)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{place} is not JSON ({error}); {REMEDY}") from error
@@ -49,11 +58,15 @@ def parse_json(text: str, place: object) -> Any:
 
 
 def validated(value: object, place: object) -> Record:
-    """The record itself, checked; one of an older version is brought to this one's form.
+    """Check a record, and convert one of an older schema version to this version.
+
+    Args:
+        value: the parsed JSON.
+        place: the file, or the place in it, for errors.
 
     Raises:
-        UserError: when it is none; the line names `place`, and what is wrong.
-        NewerRecordError: when it is one of a later version.
+        UserError: when the value is no valid record.
+        NewerRecordError: for a record of a later schema version.
     """
     version = value.get("schema_version") if isinstance(value, dict) else None
     if type(version) is int and SCHEMA_VERSION < version <= LAST_VERSION:
@@ -75,7 +88,7 @@ NAMED: tuple[Literal["task", "protocol", "size"], ...] = ("task", "protocol", "s
 
 
 def _contradictions(record: Record) -> Iterator[str]:
-    """What in a record cannot be true together."""
+    """Word the contradictions between fields of a record."""
     identity, settings, outcome = record["identity"], record["settings"], record["outcome"]
     groups = [group for group in MIXERS if group in settings]
     if len(groups) != 1:
@@ -105,7 +118,7 @@ def _contradictions(record: Record) -> Iterator[str]:
 
 
 def _check_depth(value: object) -> None:
-    """Refuse what is nested deeper than any record, so that nothing that walks one runs out of stack."""
+    """Refuse very deep nesting, so that recursive functions on a record cannot overflow the stack."""
     level = [value]
     for _ in range(DEEPEST):
         level = [

@@ -1,4 +1,4 @@
-"""The record of a run: one `result.json`, from which every table is made."""
+"""Write and read the record of a run: its `result.json`, from which every table is made."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ MOST_RECORD_BYTES = 256 << 20
 
 
 def write_record(folder: Path, record: Mapping[str, object]) -> Record:
-    """Write `folder/result.json` in one step; returns the record with its schema version.
+    """Check a record, write it atomically to `folder/result.json`, and return it with its schema version.
 
     Raises:
-        UserError: when it would not be one that can be read.
+        UserError: when the record is not valid.
     """
     whole = validated({**record, "schema_version": SCHEMA_VERSION}, folder / RESULT)
     replace_text(folder / RESULT, json.dumps(whole, indent=2, allow_nan=False) + "\n")
@@ -30,7 +30,7 @@ def write_record(folder: Path, record: Mapping[str, object]) -> Record:
 
 
 def move_aside(path: Path) -> Path:
-    """Rename what is broken to the first free name of `NAME.broken-1`, `-2` …, which it gives; nothing is deleted."""
+    """Rename a broken file to the first free name of `NAME.broken-1`, `NAME.broken-2` …, and return the new path."""
     places = (path.with_name(f"{path.name}.broken-{number}") for number in itertools.count(1))
     aside = next(place for place in places if not os.path.lexists(place))
     os.rename(path, aside)
@@ -38,11 +38,11 @@ def move_aside(path: Path) -> Path:
 
 
 def read_record(folder: Path) -> Record | None:
-    """The record in a run's folder; None when the run has not finished.
+    """Read the record in a run's folder; None if the run is not finished.
 
     Raises:
-        UserError: when the file is no record.
-        NewerRecordError: when it is one of a later version.
+        UserError: when the file is no valid record.
+        NewerRecordError: for a record of a later schema version.
     """
     path = folder / RESULT
     if not os.path.lexists(path):
@@ -57,10 +57,10 @@ def read_record(folder: Path) -> Record | None:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file of records.
+    """Read the text of a file of records.
 
     Raises:
-        UserError: when it is no regular file, too large, not readable or not UTF-8.
+        UserError: when the file is not regular, too large, not readable or not UTF-8.
     """
     if not path.is_file():
         raise UserError(f"{path} is not a file; {REMEDY}")

@@ -1,4 +1,4 @@
-"""Published accuracies, each with its source, and the rates that a guess reaches. Facts, not measurements of ours."""
+"""Published accuracies with their sources, sizes of the test splits, and bands for a reproduction."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ REFERENCES: dict[str, dict[str, dict[str, float]]] = {
 }
 PAPER = REFERENCES["paper"]
 
-# Test examples of the benchmark's tasks, from which the noise of a published average follows.
+# Test examples of the benchmark's tasks; they determine the noise of a published average.
 TEST_EXAMPLES = {"listops": 2000, "text": 25_000, "retrieval": 17_437, "image": 10_000, "pathfinder": 20_000}
 
-# Largest difference from the paper's cell that still counts as reproduced: the spread between labs, in points.
+# Largest difference from the paper's accuracy that counts as reproduced, in points: the spread between labs.
 PASS_BAND: dict[str, float] = {"listops": 2.0, "text": 2.5, "retrieval": 1.5, "image": 2.0, "pathfinder": 4.0}
 
 
 def paper_accuracy(attention: str, task: str) -> float | None:
-    """The paper's accuracy in percent, or None where it has no such cell."""
+    """Return the paper's accuracy in percent, or None if the paper has no such run."""
     return PAPER.get(attention, {}).get(task)

@@ -1,4 +1,4 @@
-"""One HTML file that holds everything: no script, no network, light and dark."""
+"""Write the report of a run group: one HTML file without scripts or links to other files, in light and dark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lra.results.tables import TextTable
 from lra.results.text import visible_lines
 
 TEMPLATE = Path(__file__).with_name("report.html")
-INK = "#808890"  # of figures: reads on a light and on a dark page
+INK = "#808890"  # colour of text and lines in figures, readable on a light and on a dark page
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +30,9 @@ class Section:
     """A part of the page.
 
     Attributes:
-        name: its heading.
-        tables: in their order.
-        figures: SVG, below the tables.
+        name: the heading.
+        tables: the tables, in order.
+        figures: SVG texts, shown below the tables.
     """
 
     name: str
@@ -41,13 +41,13 @@ class Section:
 
     @property
     def id(self) -> str:
-        """Its anchor."""
+        """The anchor of the section."""
         return re.sub(r"\W+", "-", self.name.lower()).strip("-")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """Examples of a task: drawn as lines of text, or a PNG in base64."""
+    """Examples of a task, as lines of text or as a PNG in base64."""
 
     task: str
     note: str
@@ -65,7 +65,7 @@ def write_report(
     samples: list[Sample],
     troubles: list[str],
 ) -> Path:
-    """Write the page in one step; every word in it is escaped, figures are the only markup from outside."""
+    """Write the page atomically, and return its path; all texts are escaped, only figures are inserted as markup."""
     page = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, finalize=_printable).from_string(
         TEMPLATE.read_text()
     )
@@ -84,18 +84,18 @@ def write_report(
 
 
 def _printable(value: object) -> object:
-    """What the template shows, without control characters; figures and what is escaped already stay as they are."""
+    """Spell out control characters in a template's text; `Markup`, such as a figure, stays as it is."""
     return visible_lines(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _readable(record: Record) -> dict[str, object]:
-    """The record without what only programs read."""
+    """Copy a record without the field that only programs can read."""
     outcome = {key: value for key, value in record["outcome"].items() if key != "test_correct"}
     return {**dict(record), "outcome": outcome}
 
 
 def svg(draw: Callable[[Path], Path]) -> str:
-    """The figure that `draw` writes into a file, as SVG text that is readable on a light and on a dark page."""
+    """Draw a figure with `draw`, and return it as SVG text with colours for a light and a dark page."""
     with TemporaryDirectory() as folder, _page_colours():
         text = draw(Path(folder) / "figure.svg").read_text()
     return text[text.index("<svg") :]

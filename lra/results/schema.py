@@ -1,11 +1,11 @@
-"""What a record is, version 3: the one declaration that reading, writing and the type checker share.
+"""The schema of a record, version 3, which reading, writing and the type checker share.
 
-A record stays the plain dictionaries that JSON has, so it is a `TypedDict`, not a model class: mypy knows its keys,
-nothing has to be turned into objects and back, and ranges stand beside the fields. pydantic checks it at run time.
+A record consists of plain dictionaries, as in JSON, so it is declared as a `TypedDict`: mypy knows its keys, and no
+conversion to objects is needed. pydantic checks types and ranges at run time.
 
-What later versions do: a new optional field does not raise the version, and fields that this one does not know are
-kept and not looked at; a field that is renamed, removed or means something else raises it, and `lra.results.migration`
-learns to read the one before. A setting that a record does not hold was not recorded; nothing fills it in.
+A new optional field does not raise the version; unknown fields are kept and ignored. A field that is renamed, removed
+or gets another meaning raises the version, and `lra.results.migration` then converts older records. A setting that is
+missing in a record was not recorded, and no default replaces it.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ MIXERS: tuple[Literal["attention", "mixer"], ...] = ("attention", "mixer")  # a 
 
 @with_config(CHECKED)
 class Identity(TypedDict):
-    """Which run it is; the names are those of its settings.
+    """The names that identify a run.
 
-    `attention` is what a row is called after: the attention, the mixer that stands in its place, or a whole model.
+    `attention` names the method in tables: the attention, the mixer in its place, or a whole model.
     """
 
     task: Word
@@ -46,14 +46,14 @@ class Identity(TypedDict):
 
 @with_config(CHECKED)
 class Named(TypedDict):
-    """Settings of a group that has a name."""
+    """Settings of a config group that has a name."""
 
     name: Word
 
 
 @with_config(CHECKED)
 class TaskSettings(Named):
-    """`conf/task`, with the data settings of the run's size in `data`."""
+    """Settings of `conf/task`; `data` holds those of the run's size."""
 
     dev_split: NotRequired[Word]
     data: NotRequired[Settings]
@@ -61,30 +61,30 @@ class TaskSettings(Named):
 
 @with_config(CHECKED)
 class AttentionSettings(Named):
-    """`conf/attention`, every knob."""
+    """Settings of `conf/attention`, with every knob."""
 
     num_landmarks: NotRequired[Positive]
 
 
 @with_config(CHECKED)
 class RecipeSettings(TypedDict):
-    """`conf/recipe`, whole, optimizer and schedule nested."""
+    """Settings of `conf/recipe`, with optimizer and schedule."""
 
     steps: Positive
 
 
 @with_config(CHECKED)
 class TrainerSettings(TypedDict):
-    """What of `conf/trainer` moves a number."""
+    """Those settings of `conf/trainer` that can change a result."""
 
     precision: Word
 
 
 @with_config(CHECKED)
 class RunSettings(TypedDict):
-    """Everything that moves a number but the seed: what `lra.config.settings` gives and the configuration's hash is of.
+    """All settings that can change a result, except the seed; `lra.config.settings` builds them, the hash covers them.
 
-    Either `attention` or the `mixer` in its place is there. Other groups that are missing were not recorded.
+    A run has either `attention` or `mixer`. Other missing groups were not recorded.
     """
 
     task: TaskSettings
@@ -107,7 +107,7 @@ class DevCurve(TypedDict):
 
 @with_config(CHECKED)
 class Outcome(TypedDict):
-    """What came out; accuracies are fractions. `test_correct` is of `lra.results.correctness`."""
+    """The outcome of a run; accuracies are fractions in [0, 1], `test_correct` is made by `lra.results.correctness`."""
 
     test_accuracy: Fraction
     test_loss: NotRequired[Error]
@@ -125,7 +125,7 @@ class Outcome(TypedDict):
 
 @with_config(CHECKED)
 class Cost(TypedDict):
-    """What it took; memory is the process's peak."""
+    """The cost of a run; `peak_memory_bytes` is the largest memory of the process or, on a GPU, of its allocator."""
 
     parameters: Positive
     train_seconds: Amount
@@ -147,7 +147,7 @@ class Approximation(TypedDict):
 
 @with_config(CHECKED)
 class Provenance(TypedDict):
-    """Where it comes from; times are UTC, so that their order as text is that of time."""
+    """The origin of a run: commit, versions and data; `finished_at` is ISO 8601 in UTC."""
 
     git_commit: NotRequired[str | None]
     config_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
@@ -161,7 +161,7 @@ class Provenance(TypedDict):
 
 @with_config(CHECKED)
 class Record(TypedDict):
-    """The record of one run. `migrated_from` is the version it was written in, if that was an older one."""
+    """The record of one run; `migrated_from` is the schema version in which it was written, if that was older."""
 
     schema_version: Literal[3]
     migrated_from: NotRequired[Literal[1, 2]]
@@ -174,19 +174,19 @@ class Record(TypedDict):
 
 
 def method_of(settings: RunSettings) -> str | None:
-    """What the settings' row is called after: a model with a name of its own, else the attention or other mixer."""
+    """Name the method of some settings: a model of the user's own, else the attention or mixer."""
     mixers = [settings[group]["name"] for group in MIXERS if group in settings]
     return own_model(settings.get("model", {})) or (mixers[0] if len(mixers) == 1 else None)
 
 
 def own_model(model: Mapping[str, Any]) -> str | None:
-    """What a model that is not the shared encoder is called: by its `name`, else by its class; None for the encoder."""
+    """Name a model that is not the shared encoder by its `name`, else by its class; None for the encoder."""
     target = model.get("_target_")
     return model.get("name") or (None if is_ours(target) else str(target).rsplit(".", 1)[-1])
 
 
 def is_ours(target: object) -> bool:
-    """Whether a `_target_` is of this package, as settings without one are."""
+    """Tell whether a `_target_` is in this package; settings without a `_target_` count as ours."""
     return target is None or str(target).startswith("lra.")
 
 

@@ -1,4 +1,4 @@
-"""The settings of a run as one flat list: what their hash is of, and what two runs differ in."""
+"""Hash the settings of a run, and flatten them so that two runs can be compared."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ import re
 from collections.abc import Iterable, Mapping
 
 PLAIN = re.compile(r"[A-Za-z0-9_./:+-]+")
-NOT_RECORDED = "not recorded"  # no value has these words: text with a space in it stands in quotes
-Flat = dict[str, str]  # dotted key → value in words; different values have different words
+NOT_RECORDED = "not recorded"  # cannot be mistaken for a value: `in_words` puts text with a space in quotes
+Flat = dict[str, str]  # dotted key → value as text; different values have different texts
 
 
 def hash_of(settings: Mapping[str, object]) -> str:
-    """Hash of the settings, eight hex digits: equal for two runs exactly if their settings are."""
+    """Hash settings to eight hex digits; equal settings have equal hashes."""
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def flat(settings: Mapping[str, object], prefix: str = "") -> Flat:
-    """Every leaf of the settings by its dotted key, its value in words.
+    """Flatten nested settings to a mapping from dotted keys to values as text.
 
-    A setting that only repeats another of its name (`attention.pinv_start` the protocol's, `recipe.schedule.steps` the
-    recipe's) says so in place of the value, so that one change is one difference.
+    A setting that repeats another setting of the same name refers to it instead: `attention.pinv_start` is given as
+    `=protocol.pinv_start`. So a change of both is shown as one difference.
     """
     leaves = dict(_leaves(settings, prefix))
     return {key: _echo(key, leaves) or in_words(value) for key, value in leaves.items()}
 
 
 def in_words(value: object) -> str:
-    """A value as one types it; text that could be taken for something else is in quotes, as in JSON."""
+    """Write a value as a user types it; text that looks like another type is put in quotes, as in JSON."""
     return value if isinstance(value, str) and _is_plain(value) else json.dumps(value)
 
 
@@ -43,7 +43,7 @@ def _is_plain(text: str) -> bool:
 
 
 def branches(absent: Iterable[str], present: Iterable[str]) -> list[str]:
-    """The keys that are absent, whole branches as one: `model` for `model.width`, `model.dropout` …"""
+    """Shorten absent keys to whole branches: `model` in place of `model.width`, `model.dropout` and so on."""
     there = {key[:end] for key in present for end in range(len(key) + 1) if end == len(key) or key[end] == "."}
     shortest: dict[str, None] = {}
     for key in absent:
@@ -63,7 +63,7 @@ def _leaves(settings: Mapping[str, object], prefix: str) -> Iterable[tuple[str, 
 
 
 def _echo(key: str, leaves: Mapping[str, object]) -> str | None:
-    """`=protocol.pinv_start` for a leaf that has that one's name and value; None for one that stands for itself."""
+    """Return a reference such as `=protocol.pinv_start` if a leaf repeats another setting, else None."""
     *path, name = key.split(".")
     owners = [".".join([*path[:depth], name]) for depth in range(1, len(path))]
     if path and path[0] != "protocol":

@@ -1,4 +1,4 @@
-"""The statistics of the comparison: spread over seeds, noise of a test, paired differences."""
+"""Statistics for tables and comparisons: standard deviation over seeds, noise of a test, paired differences."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ LEAST_SEEDS_FOR_T = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Interval:
-    """A difference with the interval that holds the true one with the given confidence.
+    """A difference with its confidence interval.
 
     Attributes:
-        difference: in the unit of the values that were compared.
-        low, high: ends of the interval.
+        difference: the estimated difference, in the unit of the compared values.
+        low, high: the ends of the interval.
     """
 
     difference: float
@@ -27,32 +27,32 @@ class Interval:
 
     @property
     def within_noise(self) -> bool:
-        """Whether no difference at all is in the interval."""
+        """Whether the interval contains 0."""
         return self.low <= 0 <= self.high
 
 
 def sample_std(values: Sequence[float]) -> float | None:
-    """Standard deviation with n − 1; None for fewer than two values."""
+    """Compute the sample standard deviation (with n − 1); None for fewer than two values."""
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def binomial_error(accuracy: float, examples: int) -> float:
-    """Binomial standard error of an accuracy in [0, 1] over so many test examples."""
+    """Compute the binomial standard error of an accuracy in [0, 1] over `examples` test examples."""
     return math.sqrt(accuracy * (1 - accuracy) / examples)
 
 
 def converged(accuracy: float, majority_rate: float, examples: int) -> bool:
-    """Whether an accuracy is more than three standard errors above what the most frequent class gives."""
+    """Tell whether an accuracy is more than three standard errors above that of the majority class."""
     return accuracy > majority_rate + 3 * binomial_error(majority_rate, examples)
 
 
 def paired_t(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> Interval:
-    """Mean of `first − second`, paired by position (by seed), with Student's interval.
+    """Compute the mean of `first − second`, paired by position (by seed), with Student's t interval.
 
     Raises:
-        AssertionError: for fewer than three pairs, of which an interval says nothing.
+        AssertionError: for fewer than three pairs, which are too few for a useful interval.
     """
-    from scipy import stats  # a second to import, which most tables need not wait for
+    from scipy import stats  # imported here, because it takes a second and most tables do not need it
 
     assert len(first) == len(second) >= LEAST_SEEDS_FOR_T
     differences = np.subtract(first, second)
@@ -64,12 +64,15 @@ def paired_t(first: Sequence[float], second: Sequence[float], confidence: float 
 def paired_bootstrap(
     first: Sequence[np.ndarray], second: Sequence[np.ndarray], confidence: float = 0.95, seed: int = 0
 ) -> Interval:
-    """Mean accuracy of `first` minus that of `second`, resampling test examples; models are taken as they are.
+    """Compute the difference of two mean accuracies, with a bootstrap interval over test examples.
+
+    The interval is for these trained models: seeds are not resampled.
 
     Args:
-        first, second: for each seed, which of the same test examples were right, `[examples]` bool.
-        confidence: of the interval, percentiles.
-        seed: of the resampling.
+        first, second: for each seed, whether each test example was predicted right, `[examples]` bool. Both have the
+            same test examples.
+        confidence: confidence level of the percentile interval.
+        seed: seed of the resampling.
     """
     from scipy import stats
 
@@ -78,7 +81,7 @@ def paired_bootstrap(
         (differences,),
         np.mean,
         n_resamples=BOOTSTRAP_RESAMPLES,
-        batch=50,  # resamples held at once: 25,000 reviews would need 400 MB else
+        batch=50,  # resamples in memory at a time: all of them would need 400 MB for 25,000 test examples
         confidence_level=confidence,
         method="percentile",
         rng=np.random.default_rng(seed),

@@ -1,4 +1,4 @@
-"""A table of words, and its forms: terminal, Markdown, CSV, LaTeX."""
+"""A table of text, and its output formats: terminal, Markdown, CSV, LaTeX."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ TEX = {"±": r"$\pm$", "−": "$-$", "–": "--", "†": r"$\dagger$", "‡": r"
 
 @dataclass(frozen=True, kw_only=True)
 class TextTable:
-    """Rows of words below a title, with notes under it; every word is one line of printable signs.
+    """A table of text with a title and notes; every text is one line of printable characters.
 
     Attributes:
-        title: what it is.
-        columns: their names.
-        rows: one word for each column; a row that begins with a space belongs to the one above.
-        notes: lines that belong to it always.
-        numbers: the same content as numbers, one flat dictionary per cell, for CSV; the rows themselves if empty.
+        title: the title.
+        columns: names of the columns.
+        rows: one text for each column; a row that begins with a space belongs to the row above.
+        notes: lines that are shown below the table.
+        numbers: the content as plain numbers for CSV, one flat dictionary per cell; if empty, CSV has the rows.
     """
 
     title: str
@@ -35,7 +35,7 @@ class TextTable:
     numbers: list[dict[str, object]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Spell out what is not printable, in every word."""
+        """Spell out characters that are not printable."""
         shown = {
             "title": visible(self.title),
             "columns": tuple(map(visible, self.columns)),
@@ -47,11 +47,11 @@ class TextTable:
             object.__setattr__(self, name, value)
 
     def with_notes(self, *notes: str) -> TextTable:
-        """The same table with more lines below."""
+        """Copy the table, with more notes."""
         return replace(self, notes=[*self.notes, *notes])
 
     def to_rich(self) -> Table:
-        """For a terminal, without the notes; words are text there, not markup."""
+        """Convert to a table for a terminal, without the notes; texts are not parsed as markup."""
         table = Table(title=Text(self.title), title_justify="left")
         for number, name in enumerate(self.columns):
             table.add_column(Text(name), justify="right" if number else "left", overflow="fold")
@@ -61,7 +61,7 @@ class TextTable:
         return table
 
     def to_markdown(self) -> str:
-        """GitHub's kind, notes as lines below."""
+        """Convert to GitHub's Markdown, with the notes as paragraphs below."""
         body = tabulate(
             [list(map(for_markdown, row)) for row in self.rows],
             list(map(for_markdown, self.columns)),
@@ -72,7 +72,7 @@ class TextTable:
         return "\n\n".join([f"**{for_markdown(self.title)}**", body, *map(for_markdown, self.notes)]) + "\n"
 
     def to_latex(self) -> str:
-        """A booktabs tabular, whose words tabulate escapes; title and notes as comments, a line each."""
+        """Convert to a LaTeX tabular with booktabs; the text is escaped, title and notes are comments."""
         body = tabulate(
             self.rows, self.columns, tablefmt="latex_booktabs", colalign=self._alignments(), disable_numparse=True
         )
@@ -81,7 +81,7 @@ class TextTable:
         return "\n".join([*(f"% {line}" for line in (self.title, *self.notes)), body, ""])
 
     def to_csv(self) -> str:
-        """One line per cell with plain numbers where there are any, else the rows."""
+        """Convert to CSV: one line per cell if there are `numbers`, else one per row."""
         cells: list[list[object]] = [list(cell.values()) for cell in self.numbers] or [list(row) for row in self.rows]
         names = list(self.numbers[0]) if self.numbers else self.columns
         text = io.StringIO()
@@ -89,7 +89,7 @@ class TextTable:
         return text.getvalue()
 
     def to_text(self, form: str) -> str:
-        """The table as `markdown`, `csv` or `latex`."""
+        """Convert to the format `form`: `markdown`, `csv` or `latex`."""
         makers = {"markdown": self.to_markdown, "csv": self.to_csv, "latex": self.to_latex}
         return makers[form]()
 
@@ -102,5 +102,5 @@ def _visible(value: object) -> object:
 
 
 def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
-    """A number in a table, with a real minus; a dash for None."""
+    """Write a number for a table, with a minus sign (−); a dash for None."""
     return MISSING if value is None else f"{value:{'+' if sign else ''}.{digits}f}".replace("-", "−")

@@ -1,4 +1,4 @@
-"""Titles and heads of tables and figures: what the records in them have in common."""
+"""Word the titles and column heads of tables and figures: what their records have in common."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from lra.results.schema import Record, own_model
 
-SEVERAL = 3  # different numbers of steps that are all named
+SEVERAL = 3  # with more different numbers of steps, a title has only the smallest and the largest
 
 
 def holding(records: Iterable[Record]) -> str:
-    """Protocol, steps and size of some records, as they say themselves; empty for none."""
+    """Word protocol, steps and size of some records; empty without records."""
     records = list(records)
     if not records:
         return ""
@@ -24,7 +24,7 @@ def holding(records: Iterable[Record]) -> str:
 
 
 def title_of(task: str, records: Iterable[Record]) -> str:
-    """A title for a task's table."""
+    """Word the title of a task's table."""
     return ", ".join(filter(None, [task, holding(records)]))
 
 

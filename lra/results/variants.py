@@ -1,4 +1,4 @@
-"""Variants: records grouped by their settings, so that only equal ones are averaged, and a name for each row."""
+"""Group records into variants with equal settings, so that only equal runs are averaged, and name each variant."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Family = tuple[str, ...]
 
 
 def group_by_variant(records: Iterable[Record], *, but: tuple[str, ...] = ()) -> dict[str, list[Record]]:
-    """Records by attention and by everything that sets their settings and data apart; the keys are names for rows.
+    """Group records by attention, settings and data; the keys of the result are names for table rows.
 
-    A knob of an attention that is not the same in all its records stands in the name: `nystrom (num_landmarks=32)`. Of
-    all else what most records share goes without saying: among those of a task for its data and recipe, else among all.
-    What a record does not hold, others do, is said to be not recorded; it is nobody's usual value. So records of
-    different settings never get into one average.
+    A name lists settings that tell variants apart. A knob of an attention is listed when it differs among the
+    attention's records: `nystrom (num_landmarks=32)`. Any other setting is listed when it differs from the most
+    frequent value, which is counted among the records of a task for data and recipe, and else among all records. A
+    setting that only some records hold is listed as "not recorded" for the others. So no group mixes settings.
 
     Args:
-        records: any.
-        but: settings that set nothing apart, as `attention.num_landmarks` in a sweep of it.
+        records: any records.
+        but: settings that are ignored, such as `attention.num_landmarks` in a sweep over it.
     """
     records = list(records)
     settings = [_settings(record, but) for record in records]
@@ -44,16 +44,16 @@ def group_by_variant(records: Iterable[Record], *, but: tuple[str, ...] = ()) ->
 
 
 def _settings(record: Record, but: tuple[str, ...]) -> Flat:
-    """What sets runs apart beside task, attention and seed."""
+    """Flatten the settings and data of a record, without those that its task and attention name."""
     data = {"origin": record["provenance"]["data_origin"], "content": data_of(record)}
     leaves = flat({**record["settings"], "data": data})
-    row = record["identity"]["attention"]  # which the row is called after
+    row = record["identity"]["attention"]  # the row's name starts with it
     said = {"task.name", *but, *(f"{group}.name" for group in METHODS if leaves.get(f"{group}.name") == in_words(row))}
     return {key: word for key, word in leaves.items() if key not in said}
 
 
 def _usual(records: list[Record], settings: list[Flat]) -> dict[tuple[Family, str], str | None]:
-    """For each family of records and each key that one of them has, the value that goes without saying."""
+    """Find the usual value of each key, which names do not list, within each family of records."""
     seen: dict[tuple[Family, str], Counter[str]] = defaultdict(Counter)
     for record, mine in zip(records, settings, strict=True):
         for key, word in mine.items():
@@ -68,14 +68,14 @@ def _papers(record: Record) -> Flat:
 
 
 def _most(key: str, counts: Counter[str], papers: str | None) -> str | None:
-    """The most frequent value, of equals the paper's; None, which no value is, for a knob that has several."""
+    """Choose the usual value: the most frequent one, or the paper's among equals; None for a knob that varies."""
     if key.startswith(("attention.", "mixer.")) and len(counts) > 1:
         return None
     return max(sorted(counts), key=lambda word: (counts[word], word == papers))
 
 
 def _family(record: Record, key: str) -> Family:
-    """Among which records a key's value has a usual one."""
+    """Name the family of records among which the usual value of a key is found."""
     identity, group = record["identity"], key.split(".")[0]
     if group in MIXERS:
         return (group, identity["attention"], identity["protocol"])
@@ -85,7 +85,7 @@ def _family(record: Record, key: str) -> Family:
 
 
 def _apart(record: Record, mine: Flat, usual: dict[tuple[Family, str], str | None]) -> list[str]:
-    """In words, what a record has that is not usual, and what it does not hold though others do."""
+    """List in words the settings of a record that are not usual, and those that only other records hold."""
     apart, absent = [], []
     for (family, key), word in usual.items():
         if family != _family(record, key):
@@ -101,13 +101,13 @@ def _apart(record: Record, mine: Flat, usual: dict[tuple[Family, str], str | Non
 
 
 def _short(key: str) -> str:
-    """`num_landmarks` for `attention.num_landmarks`, `protocol` for `protocol.name`."""
+    """Shorten a key: `attention.num_landmarks` to `num_landmarks`, `protocol.name` to `protocol`."""
     group, *rest = key.split(".")
     return group if rest == ["name"] else ".".join(rest) if group in MIXERS else key.removesuffix(".name")
 
 
 def _unrecorded(members: list[Record], but: tuple[str, ...]) -> dict[int, list[str]]:
-    """Records whose recorded settings are the same, and whose hash says that others, not recorded, are not."""
+    """Tell apart records whose recorded settings are equal but whose hashes differ, by naming the hash."""
     hashes: dict[tuple[str, ...], set[str]] = defaultdict(set)
     places = {}
     for record in members:

@@ -1,1 +1,1 @@
-"""Many runs as one thing: the grid of their cells, who runs which, what they will cost."""
+"""Sweeps over many runs: the grid of cells, locks that share cells among processes, estimates of time and memory."""

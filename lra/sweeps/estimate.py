@@ -1,4 +1,4 @@
-"""What a cell will cost, from a few of its steps, measured in a process of its own."""
+"""Estimate the time and memory of a cell from a few of its steps, measured in a child process."""
 
 from __future__ import annotations
 
@@ -19,21 +19,23 @@ if TYPE_CHECKING:
     import torch
 
 STEPS = 3
-SECONDS = 12.0  # that a cell's steps may take: all 25 kinds of the paper's table are measured within ten minutes
-CHILD_SECONDS = 120.0  # after which a cell counts as one that cannot be measured
-PROBE = 8  # the batch's part that says how long a whole step would take
+SECONDS = 12.0  # for the steps of a cell, so that all 25 kinds of the paper's table take less than ten minutes
+CHILD_SECONDS = 120.0  # after this time a cell counts as one that cannot be measured
+PROBE = 8  # 1/PROBE of the batch is timed first, to predict the time of a step with the whole batch
 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """Cost of a run on this machine.
+    """Time and memory that a run needs on this machine.
 
     Attributes:
-        step_seconds, eval_seconds: of a training step, and of one evaluation batch.
-        peak_memory_bytes: of a process that does both.
-        dev_examples, test_examples: of a dev pass, and of the test.
-        prepared: whether the task's own data was measured; if not, sequences of full length, which is an upper bound.
-        measured_examples, batch_size: what was measured in place of a whole batch, where that takes too long.
+        step_seconds, eval_seconds: seconds of a training step, and of one evaluation batch.
+        peak_memory_bytes: largest memory of a process that does both.
+        dev_examples, test_examples: examples of a dev pass, and of the test.
+        prepared: whether the task's own data was measured. If not, sequences of full length were measured, which gives
+            an upper bound.
+        measured_examples, batch_size: number of examples that were measured, and of a whole batch; fewer are measured
+            when a whole batch takes too long.
     """
 
     step_seconds: float
@@ -47,14 +49,14 @@ class Estimate:
 
     @property
     def note(self) -> str:
-        """What a reader must know of the figures; empty when whole steps on the task's own data were measured."""
+        """How the numbers differ from a measurement of whole steps on the task's own data; empty if they do not."""
         notes = [] if self.prepared else ["upper bound: data not prepared"]
         if self.measured_examples < self.batch_size:
             notes.append(f"scaled from {self.measured_examples} of {self.batch_size} examples")
         return "; ".join(notes)
 
     def seconds(self, cfg: DictConfig, *, done_steps: int = 0) -> float:
-        """Of what is left of a run: training, dev passes, the test."""
+        """Estimate the seconds that a run still needs after `done_steps`: training, dev passes and the test."""
         recipe = cfg.recipe
         fraction_left = 1 - done_steps / recipe.steps
         passes = fraction_left * max(recipe.steps / recipe.eval_every, 1)
@@ -66,7 +68,7 @@ def measure(cell: Cell) -> Estimate:
     """Run a few steps of a cell in a child process.
 
     Raises:
-        UserError: when it cannot be trained, or not in time; the line is the child's.
+        UserError: when the child fails, with its error line, or takes too long.
     """
     command = (sys.executable, "-m", "lra.cli_support.estimate", *cell.words)
     with Child(command, echo=False, keep_output=True, patience_seconds=0) as child:
@@ -79,7 +81,7 @@ def measure(cell: Cell) -> Estimate:
 
 
 def measure_here(cfg: DictConfig) -> Estimate:
-    """Run a few steps in this process."""
+    """Measure a few training steps and an evaluation batch in this process."""
     import torch
 
     from lra import build
@@ -109,7 +111,7 @@ def measure_here(cfg: DictConfig) -> Estimate:
         return bench.bare_step(module, optimizer, _first(next(batches), examples)).total
 
     probe = max(size // PROBE, 1)
-    step(probe)  # the first of all pays for buffers and code that the others find ready
+    step(probe)  # warm-up: the first step is slower, because it allocates buffers and loads code
     examples = _examples_in_time(size, probe, step(probe))
     if examples > probe:
         step(examples)
@@ -131,7 +133,7 @@ def measure_here(cfg: DictConfig) -> Estimate:
 
 
 def is_prepared(cfg: DictConfig) -> bool:
-    """Whether the task's store is there."""
+    """Tell whether the task's store exists."""
     from lra import config
     from lra.data.manifest import MANIFEST
 
@@ -139,7 +141,7 @@ def is_prepared(cfg: DictConfig) -> bool:
 
 
 def _examples_in_time(size: int, probe: int, probe_seconds: float) -> int:
-    """The whole batch, or the largest half, quarter … of it whose steps end in time; at least the probe's part."""
+    """Halve the batch until its steps fit into `SECONDS`, but not below the examples of the probe."""
     examples = size
     while examples > probe and (STEPS + 1) * probe_seconds * examples / probe > SECONDS:
         examples = max(examples // 2, probe)
@@ -152,7 +154,7 @@ def _first(batch: Batch, examples: int) -> Batch:
 
 
 def _full_batch(spec: TaskSpec, size: int, device: torch.device, *, masked: bool) -> Batch:
-    """Random tokens, every sequence of full length."""
+    """Make a batch of random tokens in which every sequence has the full length."""
     import torch
 
     shape = (size, spec.num_sequences, spec.seq_len)
@@ -162,9 +164,9 @@ def _full_batch(spec: TaskSpec, size: int, device: torch.device, *, masked: bool
 
 
 def _examples(cfg: DictConfig) -> tuple[int, int]:
-    """Dev and test examples of data that is not prepared yet, as the task's settings say; 0 where they do not."""
+    """Read the numbers of dev and test examples from the task's settings, before its data is prepared; 0 if unknown."""
     data = cfg.task.data
-    tenth = data.get("images", 0) // 10  # of images that come without splits
+    tenth = data.get("images", 0) // 10  # size of the dev and test splits of a task whose images are split 80/10/10
     test = data.get("test", tenth)
     dev = {"own": data.get("dev", tenth), "test": test, "held_out": data.get("train", 0) // 10}
     return dev[cfg.task.dev_split], test

@@ -1,7 +1,7 @@
-"""The mark of a cell that failed: `failed.json` in its folder, gone with its first success.
+"""Mark a failed cell with `failed.json` in its folder; the next success of the cell deletes the file.
 
-Whether a failure is an old one, to be tried again, or one of the runners that are at work now, is told by its id and
-not by a time: runners of one folder may be on machines whose clocks differ.
+A call of `lra table run` retries failures that are older than itself, but not newer ones. A random id, not a time,
+tells them apart, because the clocks of machines that share a folder may differ.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from lra.run_files import FAILED
 
 
 class Failure(NamedTuple):
-    """Why a run failed, in one line, and what tells this failure from every other."""
+    """A failed attempt: its error line, and an id that is different for every failure."""
 
     error: str
     id: str
 
 
 def write_failure(folder: Path, error: str) -> None:
-    """Note why a run failed."""
+    """Write the error line of a failed run into its folder."""
     folder.mkdir(parents=True, exist_ok=True)
     forget_failure(folder)
     replace_text(folder / FAILED, json.dumps({"error": error, "id": secrets.token_hex(8)}, indent=2) + "\n")
 
 
 def read_failure(folder: Path) -> Failure | None:
-    """The last failure; None without one. A mark that cannot be read is a failure too, and says so."""
+    """Read the last failure of a run, None if there is none; an unreadable file counts as a failure."""
     path = folder / FAILED
     if not path.exists():
         return None
@@ -43,11 +43,11 @@ def read_failure(folder: Path) -> Failure | None:
         said = None
     if not isinstance(said, dict) or not isinstance(said.get("error"), str):
         return Failure(f"it failed, and why cannot be read in {path}", id=text)
-    return Failure(said["error"], id=str(said.get("id", text)))  # a mark without an id is an older version's
+    return Failure(said["error"], id=str(said.get("id", text)))  # older versions wrote no id
 
 
 def forget_failure(folder: Path) -> None:
-    """The run has succeeded."""
+    """Delete the mark of an earlier failure, because the run has succeeded."""
     path = folder / FAILED
     if path.is_dir():
         move_aside(path)

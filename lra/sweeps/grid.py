@@ -1,4 +1,4 @@
-"""Cells of a sweep: a file in `conf/sweep` and what the user typed, multiplied out."""
+"""Build the cells of a sweep: all combinations of the values in `conf/sweep/NAME.yaml` and in the user's overrides."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lra.results.reading import NewerRecordError
 from lra.results.record import read_record
 from lra.types import UserError
 
-METHOD = ("attention", "mixer", "model")  # words that may name what mixes the sequence
+METHOD = ("attention", "mixer", "model")  # config groups that can name a row's method
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,14 +27,14 @@ class Cell:
     """One run of a sweep.
 
     Attributes:
-        words: what `lra train` is to be called with.
+        words: overrides for `lra train`.
     """
 
     words: tuple[str, ...]
 
     @cached_property
     def cfg(self) -> DictConfig:
-        """The configuration that the words give, composed when it is first asked for; seeds share the work."""
+        """The cell's configuration, composed when it is first needed, and once for all seeds."""
         seeds = [word for word in self.words if word.startswith("seed=")]
         cfg = config.load_config("train", [word for word in self.words if word not in seeds])
         for word in seeds:
@@ -43,11 +43,14 @@ class Cell:
 
     @cached_property
     def folder(self) -> Path:
-        """Where the run lies."""
+        """The run's folder."""
         return config.run_dir(self.cfg)
 
     def choice(self, key: str) -> str:
-        """The name of the `task` or the method (`attention`), or the `seed`; composed where no plain word says it."""
+        """Return the task's name (`task`), the method's name (`attention`) or the `seed`.
+
+        The configuration is composed only if no override names it, because composing is slow.
+        """
         keys = METHOD if key == "attention" else (key,)
         said = [word.split("=", 1)[1] for word in self.words if word.split("=")[0].split(".name")[0] in keys]
         if len(said) == 1 and said[0].isalnum() and said[0] != config.ATTENTION:
@@ -58,18 +61,18 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """Short, for messages: `listops/nystrom seed 0`."""
+        """Short name for messages, such as `listops/nystrom seed 0`."""
         return f"{self.cfg.task.name}/{config.method_name(self.cfg)} seed {self.cfg.seed}{self.apart}"
 
     @property
     def apart(self) -> str:
-        """What else was varied, such as ` num_landmarks=16`."""
+        """The knobs that the sweep varies, such as ` num_landmarks=16`."""
         varied = [word for word in self.words if word.startswith(("attention.", "mixer."))]
         return "".join(f" {word.split('.', 1)[1]}" for word in varied)
 
     @property
     def finished(self) -> bool:
-        """Whether the run has its record; one that cannot be read is none, one of a later version is."""
+        """Whether the run has a record; a record of a later version counts, an unreadable record does not."""
         try:
             return read_record(self.folder) is not None
         except NewerRecordError:
@@ -79,11 +82,15 @@ class Cell:
 
 
 def make_cells(sweep: str, words: Sequence[str]) -> list[Cell]:
-    """The cells of `conf/sweep/SWEEP.yaml`, with the user's settings in place of the file's.
+    """Build the cells of `conf/sweep/SWEEP.yaml`; the user's overrides replace the file's values.
 
-    A word with several values multiplies, as in `lra train -m`; one with a single value holds for every cell.
-    The file's order counts: what it names first changes slowest, so that one seed of everything comes first.
-    Mixers (`mixer=s4d,gated`) stand beside the attentions that were typed, or in place of the file's own.
+    An override with several values multiplies the cells, as in `lra train -m`; one with a single value holds for every
+    cell. The first key of the file changes slowest. A file that starts with `seed` thus runs one seed of everything
+    first. Mixers (`mixer=s4d,gated`) are added to the attentions that the user typed, or replace those of the file.
+
+    Args:
+        sweep: name of the file.
+        words: the user's overrides.
     """
     params = {str(key): str(value) for key, value in _sweep_params(sweep).items()}
     fixed = [f"sweep={sweep}", "hydra.mode=RUN"]
@@ -103,7 +110,10 @@ def make_cells(sweep: str, words: Sequence[str]) -> list[Cell]:
 
 
 def _counting(words: list[str]) -> list[str]:
-    """Beside a mixer that is no attention, words about the attention say nothing; without them its cells are one."""
+    """Drop overrides without effect: `mixer.` ones of self-attention, `attention` ones of any other mixer.
+
+    Otherwise a mixer would be run once for each attention.
+    """
     mixer = next((word.split("=")[1] for word in words if word.startswith("mixer=")), config.ATTENTION)
     if mixer == config.ATTENTION:
         return [word for word in words if not word.startswith("mixer.")]
@@ -111,7 +121,7 @@ def _counting(words: list[str]) -> list[str]:
 
 
 def sweep_names() -> list[str]:
-    """The files in `conf/sweep`, ours and the user's own."""
+    """List the names of all sweeps, from the project's and the user's conf folders."""
     return conf_names("sweep")
 
 
@@ -120,7 +130,7 @@ def _sweep_params(sweep: str) -> Any:
 
 
 def _words_of(key: str, values: str) -> list[str]:
-    """`seed=0`, `seed=1` … from `seed` and `0,1`."""
+    """Split several values into overrides: `seed` and `0,1` into `seed=0` and `seed=1`."""
     override: Override = OverridesParser.create().parse_override(f"{key}={values}")
     choices = list(override.sweep_string_iterator()) if override.is_sweep_override() else [values]
     return [f"{key}={value}" for value in choices]

@@ -1,7 +1,7 @@
-"""Who runs a cell: the lock on its folder.
+"""Lock a run's folder, so that only one process works on the run.
 
-The lock is the operating system's (`flock`; on a shared folder the file server's), so it is gone with the process
-that held it, however that ended, and no other process ever has to guess whether its holder is still alive.
+The lock belongs to the operating system (`flock`), or to the file server of a shared folder. It is released when its
+process ends, for whatever reason. So no process has to guess whether the holder of a lock is still alive.
 """
 
 from __future__ import annotations
@@ -15,19 +15,24 @@ from filelock import FileLock, Timeout
 from lra.types import UserError
 
 TRAINING = "lock"  # held by the process that trains
-RUNNER = "runner.lock"  # held by the runner that has started it, or is about to
+RUNNER = "runner.lock"  # held by the process of a sweep that starts the training process
 
 
 class LeasedError(UserError):
-    """Another process is at work on the run."""
+    """Raised when another process is at work on the run."""
 
 
 @contextmanager
 def lease(folder: Path, file: str = TRAINING, *, patience_seconds: float = 1.0) -> Iterator[None]:
-    """Hold a run's folder, which is made if it is not there; the patience outlasts one that only looks.
+    """Hold a lock on a run's folder, which is made if it does not exist.
+
+    Args:
+        folder: the run's folder.
+        file: the lock file in it.
+        patience_seconds: time to wait for the lock. The default is longer than `is_leased` in another process holds it.
 
     Raises:
-        LeasedError: when another process holds it.
+        LeasedError: when another process holds the lock.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / file)
@@ -44,7 +49,7 @@ def lease(folder: Path, file: str = TRAINING, *, patience_seconds: float = 1.0) 
 
 
 def is_leased(folder: Path) -> bool:
-    """Whether some other process has taken the run, to train it or to have it trained."""
+    """Tell whether another process trains the run, or is about to."""
     try:
         for file in (RUNNER, TRAINING):
             if (folder / file).exists():

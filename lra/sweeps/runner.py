@@ -1,4 +1,4 @@
-"""Runs the cells that are missing, each in a process of its own, and shares them with other runners on the folder."""
+"""Run the missing cells of a sweep, each in a child process; other processes may run cells of the same folder."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ TRAIN = (sys.executable, "-m", "lra", "train")
 
 @dataclass(frozen=True, kw_only=True)
 class SweepState:
-    """How a sweep stands.
+    """The state of a sweep.
 
     Attributes:
-        finished: cells that have a record.
-        failed: folders of cells whose last try failed, with the error.
+        finished: number of cells that have a record.
+        failed: folders of cells whose last attempt failed, with the error line.
     """
 
     finished: int
@@ -41,7 +41,7 @@ class SweepState:
 
 
 def sweep_state(cells: Sequence[Cell]) -> SweepState:
-    """Look at every cell's folder."""
+    """Read the state of a sweep from the folders of its cells."""
     failures = {cell.folder: read_failure(cell.folder) for cell in cells if not cell.finished}
     return SweepState(
         finished=sum(cell.finished for cell in cells),
@@ -50,16 +50,16 @@ def sweep_state(cells: Sequence[Cell]) -> SweepState:
 
 
 def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float = POLL_SECONDS) -> None:
-    """Train every cell that has no record yet, one after the other; returns when none is left.
+    """Train every cell that has no record yet, one after the other; return when none is left.
 
-    A cell that another process is at work on is left to it; should that process die, the cell is taken up here, from
-    its last checkpoint. A cell that fails is noted and tried once per call, by whichever runner comes to it.
+    Cells that another process works on are left to that process. If it dies, this process resumes the cell from its
+    last checkpoint. A cell that fails is marked, and is not tried again by the processes that run now.
 
     Raises:
-        Stopped: when a signal has come, after the child has ended in order.
+        Stopped: after a signal, when the child process has ended.
     """
-    before = {cell.folder: read_failure(cell.folder) for cell in cells}  # these are tried again
-    seconds: dict[Path, float] = {}  # of the cells run here; another seed of one takes as long
+    before = {cell.folder: read_failure(cell.folder) for cell in cells}  # failures of earlier calls, which are retried
+    seconds: dict[Path, float] = {}  # time of cells that ran here, by settings; other seeds take about as long
     waited = False
     while True:
         todo = [cell for cell in cells if not cell.finished and not _failed_since(cell, before)]
@@ -99,7 +99,7 @@ def _failed_since(cell: Cell, before: dict[Path, Failure | None]) -> bool:
 
 
 def _make_room(cell: Cell, console: Console) -> None:
-    """Move a record that cannot be read aside, and say so: the run is done again."""
+    """Rename an unreadable record, and print that the run is repeated."""
     with lease(cell.folder, patience_seconds=0):
         if os.path.lexists(cell.folder / RESULT) and not cell.finished:
             aside = move_aside(cell.folder / RESULT)
@@ -118,8 +118,8 @@ def _take(cell: Cell, console: Console) -> tuple[int, str]:
 
 
 def _train(cell: Cell) -> tuple[int, str]:
-    """Run one cell in a child; returns its exit code and, if that is not 0, the error's line."""
+    """Run one cell in a child process; return its exit code and, if that is not 0, its error line."""
     with Child([*TRAIN, *cell.words]) as child:
         code = child.wait()
-        assert code is not None  # without a limit it waits for the end
+        assert code is not None  # `wait` without a time limit returns when the child has ended
         return code, child.error()

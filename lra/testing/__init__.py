@@ -1,4 +1,4 @@
-"""The contracts of attentions and mixers as tests that run on anybody's: `lra check attention=NAME`, or from pytest.
+"""Tests of the contracts of attentions and mixers, also of your own: `lra check attention=NAME`, or in pytest:
 
 from functools import partial
 from lra.testing.contract import Promise, promises

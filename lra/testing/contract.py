@@ -1,6 +1,6 @@
-"""The promises of attentions and mixers, each a function that raises when it is broken.
+"""The promises of attentions and mixers; each one is a function that raises if the promise is broken.
 
-They are computed in float64, so that what is equal on paper is equal to nine digits.
+The functions compute in float64, so that mathematically equal results agree to nine digits.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ CLOSE, CLOSE_GRADIENTS, NEAR = (1e-9, 1e-9), (1e-7, 1e-8), (0.1, 0.1)
 
 
 class BrokenPromiseError(AssertionError):
-    """What was promised, and what came instead."""
+    """Raised when a promise is broken; says what was computed instead."""
 
 
 @dataclass(frozen=True)
 class Promise:
-    """One promise in all its cases.
+    """One promise with all its test cases.
 
     Attributes:
         name: a word for it, for the id of a test.
-        text: what is promised.
-        cases: each a test of one length, form and so on; raises `BrokenPromiseError`.
+        text: the promise in words.
+        cases: functions that test one case, such as one length and form, and raise `BrokenPromiseError`.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Promise:
         """Test every case.
 
         Raises:
-            BrokenPromiseError: at the first that does not hold.
+            BrokenPromiseError: at the first case in which the promise is broken.
         """
         for case in self.cases:
             case()
@@ -55,12 +55,12 @@ class Promise:
 
 
 def promises(subject: Subject, twin: Callable[..., Tensor] | None = None) -> list[Promise]:
-    """Everything that an attention or a mixer promises.
+    """List all promises of an attention or a mixer.
 
     Args:
-        subject: which one.
-        twin: the same, slow and plain: `twin(*inputs, valid, **values)` gets its knobs, parameters and buffers by
-            name.
+        subject: the attention or mixer.
+        twin: a slow reference implementation to compare with. It is called as `twin(*inputs, valid, **values)`, where
+            `values` are the subject's knobs, parameters and buffers by name. None: no comparison.
     """
     promise = partial(_promise, subject)
     promised = [
@@ -102,7 +102,7 @@ def _promise(
 
 
 def _check_case(check: Callable[..., None], subject: Subject, case: dict[str, Any]) -> None:
-    """Test one case; what is broken, or what its code raises, is said with the case."""
+    """Test one case; an error names the case."""
     try:
         check(subject, **case)
     except Exception as error:
@@ -113,7 +113,10 @@ def _check_case(check: Callable[..., None], subject: Subject, case: dict[str, An
 
 
 def keeps_shape(subject: Subject, *, dtype: torch.dtype, length: int, training: bool, form: str) -> None:
-    """Shape and dtype are kept; outputs and gradients are finite; the encoder may be made for longer sequences."""
+    """Check that shape and dtype are kept, and that outputs and gradients are finite.
+
+    The encoder is made for the longest length, so most sequences are shorter than it allows.
+    """
     instance = subject.instance(LENGTHS[-1], dtype=dtype).train(training)
     tensors, valid_BL = subject.inputs(length, dtype=dtype)
     out = subject.mix(instance, form, tensors, valid_BL)
@@ -126,7 +129,7 @@ def keeps_shape(subject: Subject, *, dtype: torch.dtype, length: int, training: 
 
 
 def hides_padding(subject: Subject, *, length: int) -> None:
-    """Other content of padding changes no bit of a real token's output, which has no gradient there either."""
+    """Check that padding changes no bit of a real token's output, and gets no gradient from it."""
     instance = subject.instance(length)
     tensors, valid_BL = subject.inputs(length)
     real = subject.over_output(valid_BL)
@@ -140,14 +143,14 @@ def hides_padding(subject: Subject, *, length: int) -> None:
 
 
 def batch_mates_do_not_matter(subject: Subject, *, form: str) -> None:
-    """Unless it says that it is `batch_wide`."""
+    """Check that a sequence has the same output alone as in a batch, unless the subject is `batch_wide`."""
     if not subject.instance(LENGTHS[-1]).batch_wide:
         change = batch_mates_change(subject, form=form)
         _require(change == 0, f"alone, a sequence's output is another one, by {change:.2g}; is it batch_wide?")
 
 
 def batch_mates_change(subject: Subject, *, form: str) -> float:
-    """By how much outputs differ from those of each sequence by itself; 0 up to rounding."""
+    """Compute how much outputs in a batch differ from those of each sequence alone; rounding errors count as 0."""
     instance = subject.instance(LENGTHS[-1])
     tensors, valid_BL = subject.inputs(LENGTHS[-1])
     alone = [
@@ -159,7 +162,7 @@ def batch_mates_change(subject: Subject, *, form: str) -> float:
 
 
 def packed_equals_padded(subject: Subject, *, length: int, masked: bool) -> None:
-    """Both forms give the same outputs at real tokens, and the same gradients of them."""
+    """Check that the packed and the padded form have the same outputs at real tokens, and the same gradients."""
     instance = subject.instance(length)
     tensors, valid_BL = subject.inputs(length)
     outs = {form: subject.mix(instance, form, tensors, valid_BL if masked else None) for form in FORMS}
@@ -167,7 +170,7 @@ def packed_equals_padded(subject: Subject, *, length: int, masked: bool) -> None
 
 
 def repeats(subject: Subject) -> None:
-    """A pass of evaluation gives the same again, whatever another instance has computed meanwhile."""
+    """Check that an evaluation pass can be repeated, also after another instance has computed something."""
     first, second = subject.instance(17), subject.instance(17, seed=1)
     tensors, valid_BL = subject.inputs(17)
     before = subject.mix(first, "padded", tensors, valid_BL)
@@ -181,7 +184,7 @@ def repeats(subject: Subject) -> None:
 
 
 def state_travels(subject: Subject) -> None:
-    """An instance that was given another one's `state_dict` gives what that one gives."""
+    """Check that an instance with another instance's `state_dict` has the same outputs."""
     first, second = subject.instance(17), subject.instance(17, seed=1)
     second.load_state_dict(first.state_dict())
     tensors, valid_BL = subject.inputs(17)
@@ -228,7 +231,7 @@ def padded_length_change(subject: Subject) -> float:
 
 
 def equals_twin(subject: Subject, *, twin: Callable[..., Tensor], length: int, masked: bool) -> None:
-    """Outputs and gradients are those of the slow twin."""
+    """Check that outputs and gradients equal those of the slow reference implementation."""
     instance = subject.instance(length)
     tensors, valid_BL = subject.inputs(length)
     valid = valid_BL if masked else None
@@ -240,7 +243,7 @@ def equals_twin(subject: Subject, *, twin: Callable[..., Tensor], length: int, m
 def _compare(
     subject: Subject, instance: Any, tensors: list[Tensor], valid_BL: Tensor | None, out: Tensor, expected: Tensor
 ) -> None:
-    """Outputs at real tokens, and their gradients, are close."""
+    """Check that outputs at real tokens, and their gradients, are close to the expected ones."""
     real = 1 if valid_BL is None else subject.over_output(valid_BL)
     _close("output", out * real, expected * real, CLOSE)
     weights = torch.randn_like(out) * real

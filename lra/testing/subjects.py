@@ -1,4 +1,4 @@
-"""What a contract is tested on: how an attention or a mixer is made, what it is given, and how it is called.
+"""Subjects of the contract tests: how to make an attention or a mixer, its inputs, and how to call it.
 
 Letters: B sequences, H heads, L positions, E dims per head, D model width.
 """
@@ -21,14 +21,14 @@ WIDTH = HEADS * HEAD_DIM
 
 
 class Subject(ABC):
-    """One attention or mixer with its settings.
+    """One attention or mixer with its settings, as the tests use it.
 
     Args:
-        make: from the encoder's dims to a new instance.
-        knobs: what its slow twin is told besides tensors.
+        make: makes a new instance from the encoder's dimensions.
+        knobs: settings that the slow reference implementation gets by name.
 
     Attributes:
-        base: the class that it must be of.
+        base: the base class that instances must have.
         under_autocast: whether mixed precision reaches it.
     """
 
@@ -39,7 +39,7 @@ class Subject(ABC):
         self.make, self.knobs = make, dict(knobs or {})
 
     def instance(self, length: int, *, dtype: torch.dtype = torch.float64, seed: int = 0) -> Any:
-        """A new one for at most `length` positions, its parameters drawn from `seed`, in evaluation.
+        """Make an instance for at most `length` positions, in evaluation mode, with parameters drawn from `seed`.
 
         They are shifted, as by an optimizer: what begins as zero or as ones would hide which of them is used where.
         """
@@ -53,9 +53,10 @@ class Subject(ABC):
         return dict(instance.named_parameters())
 
     def inputs(self, length: int, *, dtype: torch.dtype = torch.float64) -> tuple[list[Tensor], Tensor]:
-        """Random inputs of four sequences, and which positions are real `[B, L]`.
+        """Draw random inputs of four sequences, and their mask of real positions `[B, L]`.
 
-        The first sequence is all real, the second is padded at its end, the third has holes, the last is all padding.
+        The first sequence has no padding, the second is padded at its end, the third has padding between real tokens,
+        and the last is all padding.
         """
         torch.manual_seed(length)
         tensors = [torch.randn(*shape, dtype=dtype, requires_grad=True) for shape in self.shapes(length)]
@@ -64,7 +65,7 @@ class Subject(ABC):
         return tensors, valid_BL
 
     def mix(self, instance: Any, form: str, tensors: list[Tensor], valid_BL: Tensor | None) -> Tensor:
-        """The first call of a pass: on the padded batch, or (form `packed`) on its real tokens alone."""
+        """Call the instance as the first call of a pass, on the padded batch or (form `packed`) on packed tokens."""
         instance.train(instance.training)
         if form == "padded":
             return self.mix_padded(instance, tensors, valid_BL)
@@ -73,19 +74,19 @@ class Subject(ABC):
 
     @abstractmethod
     def dims(self, length: int) -> Any:
-        """What the encoder would tell it."""
+        """Return the encoder's dimensions."""
 
     @abstractmethod
     def shapes(self, length: int) -> list[tuple[int, ...]]:
-        """Shapes of its inputs; the first of them is that of its output."""
+        """Return the shapes of the inputs; the output has the first one."""
 
     @abstractmethod
     def size(self, tensors: list[Tensor]) -> tuple[int, int]:
-        """B and L of inputs."""
+        """Return B and L of inputs."""
 
     @abstractmethod
     def over_output(self, valid_BL: Tensor) -> Tensor:
-        """The mask in a shape that multiplies an input or the output."""
+        """Reshape the mask so that it can be multiplied with an input or the output."""
 
     def cut(self, x: Tensor, length: int) -> Tensor:
         """The first positions of an input or the output; L is the last axis but one."""
@@ -93,7 +94,7 @@ class Subject(ABC):
 
     @abstractmethod
     def mix_padded(self, instance: Any, tensors: list[Tensor], valid_BL: Tensor | None) -> Tensor:
-        """Call it as the encoder does on a padded batch."""
+        """Call the instance as the encoder does on a padded batch."""
 
     @abstractmethod
     def mix_by_twin(self, twin: Callable[..., Tensor], tensors: list[Tensor], valid_BL: Tensor | None) -> Tensor:
@@ -101,7 +102,7 @@ class Subject(ABC):
 
     @abstractmethod
     def mix_packed(self, instance: Any, tensors: list[Tensor], packing: Packing) -> Tensor:
-        """Call it as the encoder does on packed tokens; padded again, with zeros."""
+        """Call the instance as the encoder does on packed tokens; return the output padded with zeros."""
 
 
 class AttentionSubject(Subject):
@@ -111,19 +112,19 @@ class AttentionSubject(Subject):
     under_autocast = False
 
     def dims(self, length: int) -> AttentionDims:
-        """Two heads."""
+        """Return dimensions with two heads."""
         return AttentionDims(num_heads=HEADS, head_dim=HEAD_DIM, max_seq_len=length)
 
     def shapes(self, length: int) -> list[tuple[int, ...]]:
-        """Queries, keys, values."""
+        """Return the shapes of queries, keys and values."""
         return [(BATCH, HEADS, length, HEAD_DIM)] * 3
 
     def size(self, tensors: list[Tensor]) -> tuple[int, int]:
-        """B and L."""
+        """Return B and L."""
         return tensors[0].shape[0], tensors[0].shape[2]
 
     def over_output(self, valid_BL: Tensor) -> Tensor:
-        """`[B, 1, L, 1]`."""
+        """Reshape the mask to `[B, 1, L, 1]`."""
         return valid_BL[:, None, :, None]
 
     def mix_padded(self, instance: AttentionBackend, tensors: list[Tensor], valid_BL: Tensor | None) -> Tensor:
@@ -162,23 +163,23 @@ class MixerSubject(Subject):
         return {**super().parameters(instance), **dict(self.norms[torch.float64].named_parameters(prefix="norm"))}
 
     def dims(self, length: int) -> MixerDims:
-        """A width of two heads; dropout is off in evaluation."""
+        """Return dimensions with the width of two heads; dropout has no effect in evaluation mode."""
         return MixerDims(width=WIDTH, num_heads=HEADS, head_dim=HEAD_DIM, max_seq_len=length, dropout=0.1)
 
     def shapes(self, length: int) -> list[tuple[int, ...]]:
-        """One input."""
+        """Return the shape of the one input."""
         return [(BATCH, length, WIDTH)]
 
     def size(self, tensors: list[Tensor]) -> tuple[int, int]:
-        """B and L."""
+        """Return B and L."""
         return tensors[0].shape[0], tensors[0].shape[1]
 
     def over_output(self, valid_BL: Tensor) -> Tensor:
-        """`[B, L, 1]`."""
+        """Reshape the mask to `[B, L, 1]`."""
         return valid_BL[:, :, None]
 
     def mix_padded(self, instance: SequenceMixer, tensors: list[Tensor], valid_BL: Tensor | None) -> Tensor:
-        """`x + mixer(norm(x))`."""
+        """Compute `x + mixer(norm(x))`."""
         (x_BLD,) = tensors
         mixed_BLD: Tensor = instance(self.norms[x_BLD.dtype](x_BLD), valid_BL)
         return x_BLD + mixed_BLD

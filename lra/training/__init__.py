@@ -1,1 +1,1 @@
-"""Training: the LightningModule, its loop, callbacks and loggers."""
+"""Training: the LightningModule, the training run, callbacks, checkpoints and loggers."""

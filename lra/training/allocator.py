@@ -1,9 +1,9 @@
-"""Keep freed memory for the next step, and give it back before there is too much of it.
+"""Keep freed memory in the process for the next step, and return it to the system before it becomes too much.
 
-A tensor above 32 MB is a mapping of its own to glibc, given back when freed and zeroed page by page when asked for
-again: at Image's shape more than half of a training step on the CPU. Without such mappings the same memory is used
-again. But packed batches have other sizes each time, and what is freed in pieces does not fit the next one: a process
-grows, to 17 GB in 90 steps of Reformer whose step needs 4.6. So it is given back now and then.
+By default, glibc returns a tensor above 32 MB to the system when it is freed. The system then zeroes every page of the
+next such tensor, which took more than half of a training step on the CPU at Image's shape. With that turned off, freed
+memory is used again. But packed batches differ in size, so freed pieces often do not fit the next tensor and the
+process grows: to 17 GB in 90 steps of Reformer, of which one step needs 4.6 GB. So memory is returned now and then.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from pathlib import Path
 from pytorch_lightning.callbacks import Callback
 
 TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4  # names of glibc's malloc.h
-KEPT_BYTES = 2**31 - 1  # freed memory at the end of the heap that is not given back; the most that glibc takes
+KEPT_BYTES = 2**31 - 1  # freed memory at the end of the heap that is kept; the largest value that glibc takes
 GROWN_BYTES = 1 << 28
-STATM = Path("/proc/self/statm")  # sizes in pages; the second is what is resident
+STATM = Path("/proc/self/statm")  # sizes in pages; the second number is resident memory
 PAGE_BYTES = 4096
 
 
 @functools.cache
 def is_glibc() -> bool:
-    """Whether this process uses glibc's allocator, which can be tuned; read from Python's own executable."""
+    """Tell whether Python's executable is linked to glibc, whose allocator can be tuned."""
     return platform.libc_ver()[0] == "glibc"
 
 
 def keep_freed_memory() -> bool:
-    """Tell glibc's allocator to keep freed memory for reuse; False if this process uses another allocator."""
+    """Tell glibc's allocator to keep freed memory for reuse; return False if this process uses another allocator."""
     if not is_glibc():
         return False
     mallopt = ctypes.CDLL(None).mallopt
@@ -38,18 +38,19 @@ def keep_freed_memory() -> bool:
 
 
 def resident_bytes() -> int:
-    """Memory that this process holds now."""
+    """Resident memory of this process, in bytes."""
     return int(STATM.read_text().split()[1]) * PAGE_BYTES
 
 
 class FreedMemory(Callback):
-    """Returns freed memory to the system when the process holds 1.5 times what a step needs, plus a margin.
+    """Returns freed memory to the system when the process holds much more than a step needs.
 
-    The step after that takes its pages anew; Reformer, which grows most, has that every twenty steps or so.
+    The next step then has to get its pages from the system again. With Reformer, whose memory grows fastest, this
+    happens about every twenty steps.
 
     Args:
-        growth: how many times of what a step needs may be held.
-        margin_bytes: what may be held beside.
+        growth: memory that the process may hold, as a multiple of a step's need.
+        margin_bytes: memory that it may hold in addition.
     """
 
     def __init__(self, *, growth: float = 1.5, margin_bytes: int = 1 << 28):
@@ -58,7 +59,7 @@ class FreedMemory(Callback):
         self.times = 0
 
     def step(self) -> None:
-        """Look, after a step; the first after giving back says what a step needs."""
+        """Check the memory after a step; the first step after a return sets what a step needs."""
         held = resident_bytes()
         if self.needed_bytes is None:
             self.needed_bytes = held
@@ -68,13 +69,13 @@ class FreedMemory(Callback):
             self.times += 1
 
     def on_train_batch_end(self, *_: object) -> None:
-        """After a training batch."""
+        """Check after each training batch."""
         self.step()
 
     def on_validation_batch_end(self, *_: object) -> None:
-        """After a dev batch."""
+        """Check after each dev batch."""
         self.step()
 
     def on_test_batch_end(self, *_: object) -> None:
-        """After a test batch."""
+        """Check after each test batch."""
         self.step()

@@ -1,4 +1,4 @@
-"""How well a trained model's layers approximate exact attention, on real batches."""
+"""Measure how well a trained model's Nyström layers approximate exact attention, on batches of the task."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ EXAMPLES = 16
 def measure_approximation(
     model: nn.Module, batches: Iterable[Batch], device: torch.device
 ) -> dict[str, float | list[float]] | None:
-    """Errors of each Nyström layer of a model, on the first of some batches; None without such layers.
+    """Measure the errors of each Nyström layer on the first batch; return None for a model without such layers.
 
-    What a batch-wide constant covers is measured together: the batch's first group, see `lra.model.groups`.
+    If a protocol has batch-wide constants, only the batch's first group is measured, see `lra.model.groups`.
 
     Returns:
-        `sequences` whose matrices were compared; `pinv_residual` and `attention_error`, each a mean over layers, and
-        with `_layers` after the name one value for each; see `ApproximationError`.
+        `sequences`: the number of sequences whose attention matrices were compared. `pinv_residual` and
+        `attention_error`: means over the layers, see `ApproximationError`. `pinv_residual_layers` and
+        `attention_error_layers`: one value for each layer.
     """
     layers = [module for module in model.modules() if isinstance(module, NystromAttention)]
     if not layers:
@@ -42,7 +43,7 @@ def measure_approximation(
 
     hooks = [layer.register_forward_pre_hook(note) for layer in layers]
     try:
-        # The measurement branches on its data, which no compiled graph holds.
+        # The measurement has branches that depend on data, so it cannot be compiled.
         with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
             valid = None if batch.valid is None else batch.valid.to(device)
             in_padded_form(model.eval(), batch.tokens.to(device), valid)

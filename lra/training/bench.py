@@ -1,4 +1,4 @@
-"""A training step taken apart: bare, in the harness, its phases; and the evaluation beside its forward passes."""
+"""Time a training step, bare and in the harness, and a dev pass beside its forward passes alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lra.types import Batch
 
 @dataclass(frozen=True)
 class Phases:
-    """Seconds of one bare step."""
+    """Seconds of the phases of one bare step."""
 
     forward: float
     backward: float
@@ -33,12 +33,12 @@ class Phases:
 
     @property
     def total(self) -> float:
-        """Of the whole step."""
+        """Seconds of the whole step."""
         return self.forward + self.backward + self.optimizer
 
 
 def bare_step(module: ClassifierModule, optimizer: torch.optim.Optimizer, batch: Batch) -> Phases:
-    """One step without the harness, timed."""
+    """Run and time one training step without the harness: forward pass, backward pass, optimizer."""
     times = [synchronized_seconds(module.device)]
     loss = cross_entropy(module.model(batch.tokens, batch.valid), batch.label)
     times.append(synchronized_seconds(module.device))
@@ -53,9 +53,18 @@ def bare_step(module: ClassifierModule, optimizer: torch.optim.Optimizer, batch:
 def harness_steps(
     module: ClassifierModule, datamodule: LightningDataModule, machine: Machine, folder: Path, *, steps: int, of: int
 ) -> list[float]:
-    """Seconds of each step inside `lra train`: data, logging, progress, checkpoints; no dev pass, the first left out.
+    """Time steps inside `lra train`, with data loading, logging, progress and checkpoints, without dev passes.
 
-    `of` is the length of the run whose first `steps` + 1 are trained.
+    Args:
+        module: the module to train.
+        datamodule: the data.
+        machine: hardware and precision.
+        folder: for the run's files.
+        steps: number of steps to time, after a first step that is not counted.
+        of: length of the run, in steps.
+
+    Returns:
+        Seconds of each step.
     """
     folder.mkdir(parents=True, exist_ok=True)
     curves = folder / METRICS
@@ -73,14 +82,14 @@ def harness_steps(
         console=Console(quiet=True),
         profiler=None,
     )
-    rates = [row["steps_per_second"] for row in read_curves(curves) if "steps_per_second" in row]  # dev, test: none
+    rates = [row["steps_per_second"] for row in read_curves(curves) if "steps_per_second" in row]  # not in dev rows
     return [1 / rate for rate in rates[1:]]
 
 
 def dev_pass(
     module: ClassifierModule, datamodule: LightningDataModule, machine: Machine, *, batches: int
 ) -> tuple[float, float]:
-    """Seconds of an evaluation of some dev batches, and of their bare forward passes."""
+    """Time the evaluation of some dev batches; return its seconds, and those of the same forward passes alone."""
     timer = _Timer()
     trainer = make_trainer(machine, limit_val_batches=batches, callbacks=[timer], logger=False)
     trainer.validate(module, datamodule=datamodule, verbose=False)
@@ -97,7 +106,7 @@ def dev_pass(
 
 
 class _Timer(Callback):
-    """Seconds from the first to the last batch of an evaluation."""
+    """Measures the seconds from start to end of an evaluation."""
 
     seconds = 0.0
 
@@ -111,18 +120,18 @@ class _Timer(Callback):
 
 
 def to_device(batch: Batch, device: torch.device) -> Batch:
-    """The batch on a device."""
+    """Move a batch to a device."""
     valid = None if batch.valid is None else batch.valid.to(device)
     return Batch(batch.tokens.to(device), valid, batch.label.to(device))
 
 
 def medians(phases: list[Phases]) -> Phases:
-    """Median of each phase."""
+    """Compute the median of each phase."""
     return Phases(*(statistics.median(getattr(p, name) for p in phases) for name in Phases.__dataclass_fields__))
 
 
 def batches_of(datamodule: StoreDataModule, device: torch.device) -> Iterator[Batch]:
-    """Training batches in the run's order, without end."""
+    """Yield training batches in the run's order, endlessly."""
     loader, k = datamodule.train_dataloader(), 0
     while True:
         yield to_device(loader.batch(k), device)
@@ -130,9 +139,15 @@ def batches_of(datamodule: StoreDataModule, device: torch.device) -> Iterator[Ba
 
 
 def profile_step(step: Callable[[], object], trace: Path, *, rows: int = 20) -> tuple[str, float]:
-    """Profile two runs of `step`: the table of its operators, and the fraction of its time in products, in [0, 1].
+    """Profile two runs of `step`, and write a Chrome trace of them (for chrome://tracing or ui.perfetto.dev).
 
-    Writes a Chrome trace (chrome://tracing, ui.perfetto.dev) to `trace`.
+    Args:
+        step: runs one training step.
+        trace: the file for the trace.
+        rows: length of the table.
+
+    Returns:
+        A table of the operators, and the fraction of the time in matrix products, in [0, 1].
     """
     from torch.profiler import ProfilerActivity, profile
 

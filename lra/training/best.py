@@ -1,8 +1,8 @@
-"""The checkpoint that will be tested: the one with the best dev accuracy, the earliest of equals.
+"""The checkpoint that will be tested: the one with the best dev accuracy, and the earliest one of equals.
 
-`last.ckpt` says which it is, and by its hash which file. So `best.ckpt` changes in three steps: the new weights are
-written beside it, `last.ckpt` is replaced, the weights take their place. A kill between any two is mended on resuming.
-Nothing of this knows a path: a run goes on wherever its folder was moved to.
+`last.ckpt` holds the step, the accuracy and the hash of `best.ckpt`. A new best checkpoint is stored in three steps:
+its weights are written to a file beside `best.ckpt`, `last.ckpt` is replaced, and the file is renamed to `best.ckpt`.
+If a kill comes between two steps, resuming finishes or drops them. No path is stored, so the folder may be moved.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Best:
     """The best dev pass of a run so far.
 
     Attributes:
-        accuracy: on the dev split, a fraction in [0, 1].
-        step: optimizer steps before it.
-        sha256: hex digest of the checkpoint with its weights.
+        accuracy: dev accuracy, a fraction in [0, 1].
+        step: optimizer steps before the dev pass.
+        sha256: hex digest of the checkpoint file with the weights.
     """
 
     accuracy: float
@@ -37,10 +37,10 @@ class Best:
 
 
 def best_so_far(folder: Path) -> Best | None:
-    """The best dev pass of the run in `folder`, with its weights in `best.ckpt`; None before the first pass.
+    """Find the best dev pass of the run in `folder`, whose weights are in `best.ckpt`; None before the first pass.
 
     Raises:
-        UserError: when the weights are missing or not those.
+        UserError: when `best.ckpt` is missing or has another hash, or `last.ckpt` cannot be resumed from.
     """
     if not (folder / LAST).exists():
         return None
@@ -53,7 +53,7 @@ def best_so_far(folder: Path) -> Best | None:
         return None
     best = Best(**callbacks["ResumePoint"]["best"])
     if _holds(folder / NEXT, best):
-        with suppress(FileNotFoundError):  # another process of this run was faster
+        with suppress(FileNotFoundError):  # another process of this run has renamed it already
             os.replace(folder / NEXT, folder / BEST)
     if not _holds(folder / BEST, best):
         raise UserError(
@@ -71,7 +71,7 @@ def _holds(path: Path, best: Best) -> bool:
 
 
 def _of_lightnings_callback(folder: Path, callbacks: dict[str, Any]) -> Best | None:
-    """The best dev pass of a run of an earlier version, whose weights Lightning's ModelCheckpoint kept."""
+    """Find the best dev pass of a run that an older version trained with Lightning's ModelCheckpoint."""
     scores = [state["best_model_score"] for key, state in callbacks.items() if key.startswith("ModelCheckpoint")]
     if not scores or scores[0] is None:
         return None

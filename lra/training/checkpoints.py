@@ -1,4 +1,4 @@
-"""Checkpoint files: written whole, checked byte for byte when they are read, tensors and plain values only."""
+"""Write checkpoint files atomically; check them for damage when they are read; load tensors and plain values only."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from lra.types import UserError
 
 
 class WholeCheckpointIO(CheckpointIO):
-    """How Lightning writes and reads checkpoints here: after a kill there is the old file or the new one, whole."""
+    """Makes Lightning write checkpoints atomically: a kill leaves the old or the new file, never a part of one."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: object = None) -> None:
-        """Save to `path` in one step."""
+        """Write the checkpoint to `path` atomically."""
         content = io.BytesIO()
         torch.save(checkpoint, content)
         replace_bytes(Path(path), content.getbuffer())
 
     def load_checkpoint(self, path: str | Path, *_: object, **__: object) -> dict[str, Any]:
-        """The content of `path`, on the CPU."""
+        """Read the checkpoint at `path` onto the CPU."""
         return read_checkpoint(Path(path))
 
     def remove_checkpoint(self, path: Path | str) -> None:
-        """Nothing here ever removes one."""
+        """Fail: no part of this project removes a checkpoint."""
         raise AssertionError(f"asked to remove {path}")
 
 
 def saved_step(path: Path) -> int:
-    """Optimizer steps done in the checkpoint at `path`; 0 when there is none."""
+    """Number of optimizer steps before the checkpoint at `path`; 0 if there is no file."""
     return int(read_checkpoint(path)["global_step"]) if path.exists() else 0
 
 
 @contextmanager
 def says_what_is_saved(folder: Path, steps: int) -> Iterator[None]:
-    """Inside this block, the message of a stop also says which of `steps` steps is saved and how to go on."""
+    """Within this context, the message of `Stopped` also says which step of `steps` is saved and how to resume."""
     try:
         yield
     except Stopped as stopped:
@@ -56,17 +56,17 @@ def says_what_is_saved(folder: Path, steps: int) -> Iterator[None]:
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    """The content of a checkpoint, on the CPU.
+    """Read and check a checkpoint; its tensors are on the CPU.
 
     Raises:
-        UserError: when a byte of the file is not what was written, or it is no checkpoint.
+        UserError: when the file is damaged, holds objects of other types, or is no checkpoint of lra.
     """
     try:
         trouble = _damage(path)
         checkpoint = None if trouble else torch.load(path, map_location="cpu", weights_only=True)
     except (RuntimeError, EOFError, LookupError, ValueError, TypeError, AttributeError) as error:
         trouble = (str(error).splitlines() or [type(error).__name__])[0]
-    except UnpicklingError:  # torch's own text advises to load it without this protection
+    except UnpicklingError:  # torch's own message advises to turn this protection off
         trouble = "it holds more than tensors and plain values, which is never loaded"
     if trouble:
         raise UserError(f"{path} cannot be read as a checkpoint ({trouble}); move it away and train again")
@@ -77,12 +77,12 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 
 def _current_name(name: str) -> str:
-    """Of a weight: until there were other mixers than self-attention, a block called its mixer `attention`."""
+    """Rename a weight of an older version, in which a block's mixer was called `attention`."""
     return re.sub(r"(\bblocks\.\d+\.)attention(_norm)?\.", r"\1mixer\2.", name)
 
 
 def _damage(path: Path) -> str:
-    """What is wrong with the archive, by the checksums in it, which `torch.load` does not look at; "" if nothing."""
+    """Check the checksums in the archive, which `torch.load` ignores; return what is wrong, or an empty text."""
     if not path.is_file():
         return "there is no such file"
     try:

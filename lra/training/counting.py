@@ -1,4 +1,4 @@
-"""What a step computes and moves, operator by operator, and what the machine can compute and move."""
+"""Count the FLOPs and the memory traffic of a step, and measure how much of both the machine can do per second."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 ATEN = torch.ops.aten
-# What torch's counter leaves out: products that add in place, the fused attention of a CPU, Fourier transforms.
+# FLOPs that torch's counter leaves out: in-place matrix products, fused attention on a CPU, Fourier transforms.
 UNCOUNTED = {
     ATEN.addmm_: lambda out, a, b, **_: 2 * a[0] * a[1] * b[1],
     ATEN.baddbmm_: lambda out, a, b, **_: 2 * a[0] * a[1] * a[2] * b[2],
@@ -33,12 +33,12 @@ UNCOUNTED = {
 
 @dataclass(frozen=True)
 class Work:
-    """What one step does.
+    """The work of one step.
 
     Attributes:
-        flops: floating-point operations of its products, and of its Fourier transforms.
-        bytes: read and written by its operators, each operator's tensors counted once; a cache saves some of them.
-        operators: how many ran, without views.
+        flops: floating-point operations of matrix products and Fourier transforms.
+        bytes: sum of the sizes of all inputs and outputs of all operators. Caches make the true traffic smaller.
+        operators: number of operators that ran, views not counted.
     """
 
     flops: int
@@ -47,7 +47,7 @@ class Work:
 
 
 def count_work(step: Callable[[], object]) -> Work:
-    """Run `step` once and count."""
+    """Run `step` once and count its work."""
     with FlopCounterMode(display=False, custom_mapping=UNCOUNTED) as flops, _Bytes() as moved:
         step()
     return Work(flops.get_total_flops(), moved.bytes, moved.operators)
@@ -72,9 +72,9 @@ def _attention_flops(q: Sequence[int], k: Sequence[int], *, products: int) -> in
 
 
 def _fft_flops(shape: Sequence[int], dims: Sequence[int], *, last: int | None = None) -> int:
-    """5/2 n log₂ n for each transform of n real numbers, half of what Cooley and Tukey need for complex ones.
+    """FLOPs of real Fourier transforms: 5/2 n log₂ n for n numbers, half of Cooley and Tukey's count for complex ones.
 
-    `last` is the size of the last transformed dimension, where it is another than the input's.
+    `last` is the size of the last transformed dimension, if it differs from the input's.
     """
     sizes = list(shape)
     sizes[dims[-1]] = last or sizes[dims[-1]]
@@ -82,21 +82,21 @@ def _fft_flops(shape: Sequence[int], dims: Sequence[int], *, last: int | None = 
 
 
 def product_rate(device: torch.device) -> float:
-    """FLOP/s of the products that the encoder is made of, at their best: matrices that stay in cache."""
+    """Measure the best FLOP/s of matrix products of the encoder's size, with matrices that stay in cache."""
     x, w = torch.randn(2048, 64, device=device), torch.randn(64, 192, device=device)
     out = torch.empty(2048, 192, device=device)
     return 2 * x.numel() * 192 / _seconds(lambda: torch.mm(x, w, out=out), device)
 
 
 def copy_rate(device: torch.device) -> float:
-    """Bytes per second read and written by a copy that no cache holds."""
+    """Measure the bytes per second that a copy reads and writes, with tensors that are too large for caches."""
     x = torch.randn(1 << 25, device=device)
     out = torch.empty_like(x)
     return 2 * x.nbytes / _seconds(lambda: out.copy_(x), device)
 
 
 def _seconds(function: Callable[[], object], device: torch.device, *, least: float = 0.05) -> float:
-    """Median of five turns that each take at least `least` seconds."""
+    """Time `function`: the median over five repetitions, each of so many calls that it takes `least` seconds."""
     function()
     turns: list[float] = []
     repeats = 1
@@ -113,7 +113,7 @@ def _seconds(function: Callable[[], object], device: torch.device, *, least: flo
 
 
 def synchronized_seconds(device: torch.device) -> float:
-    """Seconds, read when the device has done what it was told."""
+    """Read the clock, in seconds, after the device has finished all its work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()

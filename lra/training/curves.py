@@ -1,4 +1,4 @@
-"""The curves of a run in one CSV file that stays right across kills and resumes."""
+"""Write and read a run's curves: one CSV file that stays correct when the run is killed and resumed."""
 
 from __future__ import annotations
 
@@ -30,12 +30,15 @@ COLUMNS = (
 class CurveLogger(Logger):
     """Appends one row per logged point to `metrics.csv`.
 
-    Lightning's CSVLogger deletes what an earlier process of the same run has written; this one keeps it up to the
-    step from which the run goes on, and drops what came after. A test, which follows the last step, is done anew.
+    Lightning's CSVLogger deletes the rows of an earlier process of the same run. This logger keeps them up to the step
+    from which the run resumes, and drops later rows. It also drops the row of a test, because the test is repeated.
 
     Args:
         path: the CSV file.
-        resume_step: optimizer steps that the run has behind it.
+        resume_step: optimizer steps before the checkpoint that the run resumes from.
+
+    Raises:
+        UserError: when the existing file is not a table of curves.
     """
 
     def __init__(self, path: Path, *, resume_step: int):
@@ -50,17 +53,17 @@ class CurveLogger(Logger):
 
     @property
     def name(self) -> str:
-        """Lightning's name for it."""
+        """The logger's name for Lightning."""
         return "curves"
 
     @property
     def version(self) -> str:
-        """One file per run, so no versions."""
+        """Empty: a run has one file, without versions."""
         return ""
 
     @rank_zero_only
     def log_hyperparams(self, *args: object, **kwargs: object) -> None:
-        """Nothing: the configuration lies beside the file."""
+        """Do nothing: the run's folder has the configuration."""
 
     @rank_zero_only
     def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
@@ -72,12 +75,12 @@ class CurveLogger(Logger):
 
 
 def read_curves(path: Path) -> list[dict[str, float]]:
-    """Rows of a `metrics.csv`, without the empty cells; `[]` when there is no file.
+    """Read the rows of a `metrics.csv`, without empty cells; `[]` if there is no file.
 
-    A last line cut short by a kill is left out.
+    The last line is left out if a kill has cut it short.
 
     Raises:
-        UserError: when the file holds anything else.
+        UserError: when the file is not a table of curves.
     """
     if not path.exists():
         return []

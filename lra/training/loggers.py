@@ -1,4 +1,4 @@
-"""What goes to W&B: a run's curves and result, the tables and figures of a sweep."""
+"""Log to W&B: a run's curves and result, the tables and figures of a sweep."""
 
 from __future__ import annotations
 
@@ -37,17 +37,18 @@ def start_wandb(
     tags: list[str],
     config: dict[str, object],
 ) -> wandb.Run:
-    """A W&B run that writes below `folder`; a resumed one keeps its W&B id.
+    """Begin a W&B run that writes below `folder`, or continue it with the W&B id in `folder`.
 
     Args:
-        folder: of the run.
-        project, entity, name, group, job_type, tags, config: W&B's own.
-        mode: whether it is sent while the run goes on.
-        when_unreachable: what to do when it should be sent and W&B's server does not answer, or refuses.
-        init_timeout_seconds: that a server which answers gets to begin the run.
+        folder: the run's folder.
+        project, entity, name, group, job_type, tags, config: arguments of `wandb.init`.
+        mode: whether data is sent during the run, kept for later, or not logged at all.
+        when_unreachable: with `mode="online"`, whether to fail or to go offline when W&B's server cannot be used.
+        init_timeout_seconds: time that the server has to begin the run, above 0.
 
     Raises:
-        UserError: for an unknown word or timeout, when wandb is not installed, when its server cannot be used.
+        UserError: for an unknown mode, a wrong timeout or a damaged W&B id, when wandb is not installed, and when its
+            server cannot be used.
     """
     for key, value, known in (("mode", mode, WANDB_MODES), ("when_unreachable", when_unreachable, WHEN_UNREACHABLE)):
         if value not in known:
@@ -83,12 +84,12 @@ def start_wandb(
 
 
 def wandb_logger(run: wandb.Run) -> WandbLogger:
-    """Lightning's logger on a W&B run."""
+    """Make Lightning's logger for a W&B run."""
     return WandbLogger(experiment=run)
 
 
 def log_result(record: Mapping[str, Any], curve: Path) -> None:
-    """Add to the open W&B run what its record says, the confusion matrix of its test, and the learning curve."""
+    """Add a record's numbers, its confusion matrix and the learning curve to the open W&B run."""
     import wandb
 
     assert wandb.run is not None
@@ -113,7 +114,7 @@ def log_result(record: Mapping[str, Any], curve: Path) -> None:
 
 
 def log_table(name: str, columns: tuple[str, ...], rows: list[list[str]], figures: list[Path]) -> None:
-    """Add a table and pictures to the open W&B run."""
+    """Add a table and figures to the open W&B run."""
     import wandb
 
     assert wandb.run is not None
@@ -122,14 +123,14 @@ def log_table(name: str, columns: tuple[str, ...], rows: list[list[str]], figure
 
 
 def wandb_id(folder: Path) -> str:
-    """The run's W&B id, eight hex digits, drawn once and kept in the folder.
+    """Return the run's W&B id, eight hex digits, which is drawn once and kept in the run's folder.
 
     Raises:
-        UserError: when the file holds something else.
+        UserError: when the file holds no such id.
     """
     path = folder / WANDB_ID
     kept = path.read_text(errors="replace") if path.exists() else ""
-    if re.fullmatch(r"[0-9a-f]{0,7}", kept):  # none, or cut short before anything was logged under it
+    if re.fullmatch(r"[0-9a-f]{0,7}", kept):  # no id, or a part of one: a kill came before anything was logged
         kept = secrets.token_hex(4)
         replace_text(path, kept)
     if not re.fullmatch(r"[0-9a-f]{8}", kept):
@@ -138,7 +139,7 @@ def wandb_id(folder: Path) -> str:
 
 
 def finish_wandb() -> None:
-    """Close the W&B run, so that the next one of this process begins a new one."""
+    """Close the open W&B run, so that this process can begin another one."""
     import wandb
 
     wandb.finish()

@@ -1,4 +1,4 @@
-"""What to do when memory is out: try how small a part of the batch fits."""
+"""After running out of memory, find out how large a part of the batch fits."""
 
 from __future__ import annotations
 
@@ -6,21 +6,30 @@ from typing import TYPE_CHECKING
 
 from lra.types import Batch, TaskSpec
 
-if TYPE_CHECKING:  # an error is explained without torch
+if TYPE_CHECKING:  # importing torch is slow, and `is_out_of_memory` does not need it
     from lra.training.module import ClassifierModule
 
 OUT_OF_MEMORY = ("CUDA out of memory", "not enough memory", "can't allocate memory")  # torch: CUDA, CPU
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory is out."""
+    """Tell whether an error is about too little memory."""
     return isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)
 
 
 def parts_that_fit(module: ClassifierModule, spec: TaskSpec, *, batch_size: int, parts: int) -> int | None:
-    """The fewest parts of the batch, at least twice `parts`, of which one goes forward and backward.
+    """Find the smallest number of parts of a batch such that a forward and a backward pass of one part fit in memory.
 
-    Each is tried with sequences of full length, in the weights' own precision; None when not even one example fits.
+    Each number is tried with sequences of full length, in the precision of the weights.
+
+    Args:
+        module: the classifier.
+        spec: the task's specification, for the shape of the tokens.
+        batch_size: examples of the whole batch.
+        parts: the number of parts that did not fit; at least twice as many are tried.
+
+    Returns:
+        The number of parts, a divisor of `batch_size`; None if not even one example fits.
     """
     import torch
     from torch.nn.functional import cross_entropy

@@ -1,4 +1,4 @@
-"""Training and evaluation of one classifier: loss, accuracy, optimizer.
+"""Train and evaluate one classifier: loss, accuracy, optimizer.
 
 Letters: B examples, C classes.
 """
@@ -22,25 +22,25 @@ from lra.types import Batch, UserError
 
 
 class NonFiniteLossError(UserError):
-    """The loss became NaN or infinite; going on would only waste time."""
+    """Raised when the loss becomes NaN or infinite, because more training would be useless."""
 
 
 class ClassifierModule(pl.LightningModule):
-    """Cross-entropy, micro-averaged accuracy, one optimizer with a schedule per step.
+    """LightningModule with cross-entropy loss, micro-averaged accuracy, and a schedule that is stepped every step.
 
-    Metrics of training stay on the device until `pop_train_metrics`: a `self.log` at every step would cost more than
-    a small model's step on a GPU.
+    Training metrics stay on the device until `pop_train_metrics`: on a GPU, a `self.log` at every step would take
+    longer than the step of a small model.
 
     Args:
         model: maps tokens `[B, N, L]` and their mask to logits `[B, C]`.
         num_classes: C.
-        make_optimizer: from the model, whose parameters have names.
-        make_schedule: from the optimizer.
-        label: what an error calls this run, such as `listops/nystrom`.
+        make_optimizer: makes the optimizer from the model.
+        make_schedule: makes the learning-rate schedule from the optimizer.
+        label: name of the run in errors, such as `listops/nystrom`.
 
     Attributes:
-        correct: which examples the last test got right, `[B]` bool for each batch.
-        confusion: how often, in the last test, the label of the row was taken for that of the column, C × C.
+        correct: whether the last test's predictions were right, `[B]` bool for each batch.
+        confusion: the last test's confusion matrix, C × C: examples by true label (row) and predicted label (column).
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class ClassifierModule(pl.LightningModule):
         self.eval_confusion = MulticlassConfusionMatrix(num_classes)
         self.correct: list[Tensor] = []
         self.confusion: list[list[int]] = []
-        self.train_loss.persistent(True)  # so that a resumed run logs the very same points
+        self.train_loss.persistent(True)  # kept in checkpoints, so that a resumed run logs the same points
         self.train_accuracy.persistent(True)
 
     def make_optimizer(self) -> Optimizer:
-        """The recipe's optimizer of this model, without its schedule."""
+        """Make the recipe's optimizer for this model, without the schedule."""
         return self._make_optimizer(self.model)
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
@@ -76,22 +76,30 @@ class ClassifierModule(pl.LightningModule):
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def forward(self, batch: Batch) -> Tensor:
-        """Logits `[B, C]` in float32, or in float64 where the model computes in it."""
+        """Compute the logits `[B, C]` in float32, or in float64 if the model computes in float64."""
         logits_BC: Tensor = self.model(batch.tokens, batch.valid)
         return logits_BC.to(torch.promote_types(logits_BC.dtype, torch.float32))
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """Loss of one batch."""
+        """Compute the loss of one batch.
+
+        Raises:
+            NonFiniteLossError: on a CPU, when the loss is NaN or infinite.
+        """
         logits = self(batch)
         loss = cross_entropy(logits, batch.label)
-        if loss.device.type == "cpu":  # elsewhere reading it would stop the queue: the logged mean is checked
+        if loss.device.type == "cpu":  # on a GPU reading the loss would wait for it; there the logged mean is checked
             self._check_finite(loss)
         self.train_loss.update(loss.detach())
         self.train_accuracy.update(logits.detach(), batch.label)
         return loss
 
     def pop_train_metrics(self) -> dict[str, float]:
-        """Mean loss and accuracy since the last call; stops the run if the loss is no number."""
+        """Return mean loss and accuracy since the last call.
+
+        Raises:
+            NonFiniteLossError: when the mean loss is NaN or infinite.
+        """
         loss = self.train_loss.compute()
         self._check_finite(loss)
         metrics = {"train/loss": loss.item(), "train/accuracy": self.train_accuracy.compute().item()}
@@ -117,14 +125,14 @@ class ClassifierModule(pl.LightningModule):
             f"{split}/loss": self.eval_loss.compute(),
             f"{split}/accuracy": self.eval_accuracy.compute(),
         }
-        self.log_dict(metrics, logger=False)  # Lightning's own step for a logger is one behind here
+        self.log_dict(metrics, logger=False)  # Lightning would give the loggers a step that is one too small
         for logger in self.loggers:
             logger.log_metrics({key: value.item() for key, value in metrics.items()}, step=self.global_step)
         self.eval_loss.reset()
         self.eval_accuracy.reset()
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        """Add one dev batch."""
+        """Add one dev batch to the metrics."""
         self._eval_step(batch)
 
     def on_validation_epoch_end(self) -> None:
@@ -132,18 +140,18 @@ class ClassifierModule(pl.LightningModule):
         self._log_eval("dev")
 
     def on_test_epoch_start(self) -> None:
-        """Clear the counts of an earlier test."""
+        """Clear the results of an earlier test."""
         self.correct = []
         self.eval_confusion.reset()
 
     def test_step(self, batch: Batch, batch_idx: int) -> None:
-        """Add one test batch."""
+        """Add one test batch to the metrics."""
         guesses = self._eval_step(batch).argmax(-1)
         self.eval_confusion.update(guesses, batch.label)
         self.correct.append(guesses == batch.label)
 
     def on_test_epoch_end(self) -> None:
-        """Log the test split's loss and accuracy, over every example."""
+        """Log the test split's loss and accuracy over every example; keep `correct` and `confusion`."""
         self.correct = interleave(gather([flags.cpu() for flags in self.correct]))
         self.confusion = self.eval_confusion.compute().tolist()
         self._log_eval("test")

@@ -1,4 +1,4 @@
-"""An optimizer from a model: one group of parameters, or groups that a mixer or a recipe names."""
+"""Make an optimizer for a model, with the parameter groups that a mixer or a recipe configures."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ FRACTION = "lr_fraction"
 def group_parameters(
     model: nn.Module, make_optimizer: Callable[[Any], Optimizer], groups: Mapping[str, Mapping[str, object]]
 ) -> Optimizer:
-    """Make the optimizer of a model's parameters.
+    """Make the optimizer for a model's parameters.
 
     Args:
-        model: whose parameters are found by name, such as `encoder.blocks.0.mixer.out.bias`.
-        make_optimizer: from parameters, or from dictionaries of them; torch's own classes do.
-        groups: by the setting that holds each, such as `recipe.parameter_groups.biases`. Each has `match`, a regular
-            expression that is searched in the parameters' names, and what the optimizer should know for them, such as
-            `weight_decay` or `lr`. In place of `lr`, `lr_fraction` is the rate as a fraction of the optimizer's own. A
-            parameter belongs to the first group that matches. Those that none does keep the optimizer's own settings;
-            without groups, all do.
+        model: the model, whose parameters have names such as `encoder.blocks.0.mixer.out.bias`.
+        make_optimizer: makes the optimizer from parameters, or from dictionaries of parameter groups, as torch's
+            optimizers do.
+        groups: parameter groups by their keys, such as `recipe.parameter_groups.biases`. A group has `match`, a regular
+            expression that is searched for in the parameters' names, and settings of the optimizer for these
+            parameters, such as `weight_decay` or `lr`. In place of `lr` it may have `lr_fraction`, a fraction of the
+            optimizer's own learning rate. A parameter belongs to the first group that matches; a parameter in no group
+            has the optimizer's own settings.
 
     Raises:
-        UserError: when a group has no `match` or matches nothing, sets what the optimizer does not have, or has an
-            `lr_fraction` that is no fraction of a rate.
+        UserError: when a group has no valid `match` or matches no parameter, has a setting that the optimizer does not
+            know, or has an `lr_fraction` that is not above 0 or stands beside `lr`.
     """
     if not groups:
         return make_optimizer(model.parameters())
@@ -60,7 +61,7 @@ def group_parameters(
 
 
 def _pattern(name: str, group: Mapping[str, object]) -> str:
-    pattern = group.get("match") if isinstance(group, Mapping) else None  # a stored configuration may hold anything
+    pattern = group.get("match") if isinstance(group, Mapping) else None  # a stored configuration may have other types
     if not isinstance(pattern, str):
         raise UserError(f'{name} needs a match of names, such as match: "bias$"')
     try:

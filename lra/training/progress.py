@@ -1,4 +1,4 @@
-"""The progress of a run: a bar on a terminal, plain lines when piped."""
+"""Show the progress of a run: as a bar on a terminal, as plain lines in a pipe or a file."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from lra.training.telemetry import Telemetry
 
 
 class RunProgress(Callback):
-    """Shows loss, accuracy, speed and the time left, dev passes counted in.
+    """Shows loss, accuracy, speed and the time left, which includes dev passes.
 
     Args:
-        telemetry: whose latest point is shown.
-        console: where to; a terminal gets a bar, anything else a line every `line_seconds`.
+        telemetry: provides the latest logged point.
+        console: where to print; a terminal gets a bar, any other output a line every `line_seconds`.
         steps: optimizer steps of the whole run.
         line_seconds: seconds between two plain lines.
     """
@@ -32,7 +32,7 @@ class RunProgress(Callback):
         self._first_step, self._begun, self._last_line = 0, 0.0, 0.0
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Open the bar at the step from which the run goes on."""
+        """Open the bar at the step from which the run starts or resumes."""
         self._first_step, self._begun = trainer.global_step, time.monotonic()
         if self.console.is_terminal:
             self._bar = Progress(
@@ -47,7 +47,7 @@ class RunProgress(Callback):
             self._bar.start()
 
     def on_train_batch_end(self, trainer: pl.Trainer, *_: object) -> None:
-        """Move on, or write a line."""
+        """Advance the bar, or print a line if it is time."""
         if trainer.fit_loop._should_accumulate():
             return
         step = trainer.global_step
@@ -71,17 +71,17 @@ class RunProgress(Callback):
         )
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Show the dev pass below the run."""
+        """Show a bar for the dev pass below the bar of the run."""
         if self._bar is not None:
             self._dev = self._bar.add_task("dev", total=sum(trainer.num_val_batches), note="")
 
     def on_validation_batch_end(self, *_: object) -> None:
-        """Move on in the dev pass."""
+        """Advance the bar of the dev pass."""
         if self._bar is not None and self._dev is not None:
             self._bar.advance(self._dev)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Note the dev accuracy."""
+        """Close the bar of the dev pass, and show the dev accuracy."""
         self._dev_accuracy = float(trainer.callback_metrics["dev/accuracy"])
         if self._bar is not None and self._dev is not None:
             self._bar.remove_task(self._dev)
@@ -95,7 +95,7 @@ class RunProgress(Callback):
         self._close()
 
     def on_exception(self, *_: object) -> None:
-        """Close the bar, so that the error stands below it."""
+        """Close the bar, so that the error is printed below it."""
         self._close()
 
     def _close(self) -> None:

@@ -1,4 +1,4 @@
-"""Which of several processes this one is, when they train one model together (DDP)."""
+"""Find the rank of this process among those that train one model together (DDP), and collect their results."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from lra.types import UserError
 
 T = TypeVar("T")
 LAUNCHED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # torchrun sets all of them, as we do
-SRUN = ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS")  # of a step of several tasks; a batch script itself has no second
+SRUN = ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS")  # srun sets both; a batch script has only the first
 
 
 def is_launched(devices: int) -> bool:
-    """Whether something has started this process as one of `devices`: `lra train` itself, torchrun, or SLURM's srun.
+    """Tell whether `lra train`, torchrun or SLURM's srun has started this process as one of `devices` processes.
 
-    Variables that something else has left behind count for nothing: one process trains, or starts the others.
+    False: this process trains alone, or has to start the others. Variables of other launchers are ignored.
 
     Raises:
         UserError: when torchrun has started another number of processes.
@@ -27,7 +27,7 @@ def is_launched(devices: int) -> bool:
 
 
 def rank(devices: int) -> int:
-    """Number of this process among the `devices` that train together; 0 when it is alone.
+    """Return the rank of this process among the `devices` processes that train together; 0 if it is alone.
 
     Raises:
         UserError: when torchrun has started another number of processes.
@@ -36,7 +36,7 @@ def rank(devices: int) -> int:
 
 
 def by_srun(devices: int) -> bool:
-    """Whether it was SLURM's srun that has started this process as one of `devices`."""
+    """Tell whether SLURM's srun has started this process as one of `devices` processes."""
     return devices > 1 and not _numbers(LAUNCHED[:3]) and _numbers(SRUN)[1:] == [devices]
 
 
@@ -57,26 +57,26 @@ def _launched_rank(devices: int) -> int | None:
 
 
 def _numbers(names: tuple[str, ...]) -> list[int]:
-    """The whole numbers in these variables; none at all if one is missing or is no number."""
+    """Read environment variables as whole numbers; return an empty list if one is missing or is no number."""
     texts = [os.environ.get(name, "") for name in names]
     return [int(text) for text in texts] if all(text.isdecimal() for text in texts) else []
 
 
 def gather(mine: T) -> list[T]:
-    """Every process's object, by rank; just this one's when it is alone."""
+    """Collect one object from every process, in the order of ranks."""
     if not distributed.is_initialized():
         return [mine]
     gathered: list[T | None] = [None] * distributed.get_world_size()
     distributed.all_gather_object(gathered, mine)
-    return gathered  # type: ignore[return-value]  # every place is filled
+    return gathered  # type: ignore[return-value]  # no element is None any more
 
 
 def place() -> int:
-    """This process's place in what `gather` gives."""
+    """Return the index of this process's object in the result of `gather`."""
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 
 def interleave(parts: list[list[torch.Tensor]]) -> list[torch.Tensor]:
-    """Batches in their order, of which process r of W had those numbered r, r + W, r + 2 W …"""
+    """Restore the order of batches when process r of W had the batches r, r + W, r + 2 W …"""
     count = sum(len(part) for part in parts)
     return [parts[number % len(parts)][number // len(parts)] for number in range(count)]

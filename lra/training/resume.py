@@ -1,7 +1,7 @@
-"""A resume that changes no number.
+"""Write checkpoints from which a run resumes exactly: it ends with the same weights as without the interruption.
 
-It is exact because `last.ckpt` is only written where nothing is half done, because batch k is a function of the seed
-and k, and because the random states of the moment are restored before the next batch.
+Three things make this possible. `last.ckpt` is written only after a whole step or a whole dev pass. Batch k depends on
+the seed and k alone. The states of the random generators are saved, and restored before the next batch.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ class RandomStates(TypedDict):
 
 
 class ResumePoint(Checkpoint):
-    """Writes `last.ckpt` after each dev pass, and between them every `every_seconds`; and `best.ckpt`.
+    """Writes `last.ckpt` after each dev pass and every `every_seconds` between them, and writes `best.ckpt`.
 
-    A step that a dev pass follows is never saved before that pass: Lightning would skip the pass on resuming.
+    When a dev pass follows a step, the checkpoint is written after the pass. Otherwise Lightning would skip the pass on
+    resuming.
 
     Args:
-        folder: where the checkpoints go.
+        folder: the run's folder.
         best: the best dev pass so far; None before the first.
-        every_seconds: most seconds of training that a kill may cost.
+        every_seconds: longest time between checkpoints, which is the training time that a kill can cost.
         eval_every: optimizer steps between dev passes.
         steps: optimizer steps of the whole run.
     """
@@ -61,25 +62,25 @@ class ResumePoint(Checkpoint):
         self._clock = self._saved = time.monotonic()
 
     def on_train_batch_start(self, *_: object) -> None:
-        """Before the first batch after a resume, bring the random states back."""
+        """Restore the random states before the first batch after a resume."""
         if self._random is not None:
             _restore_random_states(self._random)
             self._random = None
 
     def on_train_batch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: object) -> None:
-        """Save if it is time, or if the run stops early here; ask for a dev pass after the very last step."""
+        """Save if it is time or if `max_steps` ends the run here; make Lightning run a dev pass after the last step."""
         step = trainer.global_step
         if trainer.fit_loop._should_accumulate():
             return
         if step == self.steps:
-            trainer.should_stop = True  # makes Lightning run the dev pass, whether or not eval_every divides steps
+            trainer.should_stop = True  # makes Lightning run a dev pass, even if eval_every does not divide steps
         elif step % self.eval_every != 0:
             due = step == trainer.max_steps or time.monotonic() - self._saved >= self.every_seconds
-            if trainer.strategy.reduce_boolean_decision(due, all=False):  # every process saves, or none
+            if trainer.strategy.reduce_boolean_decision(due, all=False):  # all processes must save together
                 self._save(trainer)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Save, the weights too if none were better on dev; of equals the earliest are kept."""
+        """Save; keep the weights as the best ones if their dev accuracy is above all earlier ones."""
         accuracy = trainer.callback_metrics["dev/accuracy"].item()
         better = self.best is None or accuracy > self.best.accuracy
         if better:
@@ -90,7 +91,7 @@ class ResumePoint(Checkpoint):
         if better and trainer.is_global_zero:
             os.replace(self.folder / NEXT, self.folder / BEST)
         if better:
-            trainer.strategy.barrier("best")  # else another process could test the weights that were there before
+            trainer.strategy.barrier("best")  # else another process could test the old `best.ckpt`
 
     def _save(self, trainer: pl.Trainer) -> None:
         now = time.monotonic()
@@ -100,7 +101,7 @@ class ResumePoint(Checkpoint):
         trainer.save_checkpoint(self.folder / LAST)
 
     def state_dict(self) -> dict[str, Any]:
-        """Seconds trained so far, the best dev pass, and each process's random states when it was saved."""
+        """Return the training time in seconds, the best dev pass, and each process's random states."""
         best = None if self.best is None else asdict(self.best)
         return {"train_seconds": self.train_seconds, "best": best, "random": self._random_of_ranks}
 
@@ -111,7 +112,7 @@ class ResumePoint(Checkpoint):
 
 
 def _random_states() -> RandomStates:
-    """Random states of torch, numpy and Python as tensors and plain containers (so `weights_only` can load them)."""
+    """Read the random states of torch, numpy and Python, as plain types that `weights_only=True` can load."""
     numpy_state: Any = np.random.get_state(legacy=False)
     return {
         "torch": torch.get_rng_state(),

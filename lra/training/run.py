@@ -1,4 +1,4 @@
-"""One run from first step to test: fit, go on after a kill, test the best checkpoint."""
+"""Train one run from its first step or from a checkpoint, and test its best checkpoint."""
 
 from __future__ import annotations
 
@@ -31,20 +31,21 @@ from lra.training.resume import ResumePoint
 from lra.training.telemetry import Telemetry, peak_memory_bytes
 from lra.types import UserError
 
-THREADS_PER_CORE = 4  # at most; with a million, torch ends in a segmentation fault
-RANK_STRIDE = 1_000_003  # between the seeds of processes that train together: none is another run's seed
+THREADS_PER_CORE = 4  # upper bound; with a million threads, torch crashes
+RANK_STRIDE = 1_000_003  # distance of the seeds of processes that train together; large, to avoid seeds of other runs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """Where and how a run computes: on this machine.
+    """Hardware and precision that a run uses on this machine.
 
     Args:
         accelerator, devices, precision, accumulate_grad_batches: Lightning's Trainer arguments of the same names.
-        threads: CPU threads; None: as many as torch takes by itself.
+        threads: CPU threads; None: torch's default.
 
     Raises:
-        UserError: when a GPU is asked for and none is there, or far more threads than cores.
+        UserError: when `accelerator` is `gpu` and torch sees no CUDA device, or `threads` is far above the number of
+            cores.
     """
 
     accelerator: str
@@ -66,11 +67,15 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class TestedRun:
-    """What came out of a run that trained to its end.
+    """The outcome of a run that was trained to its last step and tested.
 
     Attributes:
-        test_correct: which test examples it got right, `[examples]` bool in the split's order.
+        test_accuracy, test_loss: accuracy as a fraction in [0, 1], and mean cross-entropy, over all test examples.
+        test_correct: whether each test example was predicted right, `[examples]` bool in the split's order.
         confusion: the confusion matrix: test examples by true label (row) and predicted label (column).
+        best_dev_accuracy, best_step: accuracy in [0, 1] and step of the dev pass whose checkpoint was tested.
+        train_seconds: training time, dev passes included, summed over all resumes of the run.
+        peak_memory_bytes: largest memory of the process that tested the run.
     """
 
     test_accuracy: float
@@ -84,7 +89,7 @@ class TestedRun:
 
 
 def quiet_lightning() -> None:
-    """Keep Lightning's banners and hints out of the user's screen; errors still come through."""
+    """Suppress Lightning's messages and hints; errors are still shown."""
     logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
     for text in (
         "does not have many workers",
@@ -92,13 +97,13 @@ def quiet_lightning() -> None:
         "Checkpoint directory",
         "logging interval",
         "is deprecated, use `isinstance",
-        "callbacks used to create the checkpoint",  # of a run that an older version has begun
+        "callbacks used to create the checkpoint",  # when a run that an older version began is resumed
     ):
         warnings.filterwarnings("ignore", message=f".*{text}.*")
 
 
 def prepare_machine(machine: Machine) -> None:
-    """Set this process's threads and allocator."""
+    """Set the number of threads and the memory allocation of this process."""
     quiet_lightning()
     if machine.accelerator == "cpu":
         keep_freed_memory()
@@ -107,48 +112,48 @@ def prepare_machine(machine: Machine) -> None:
 
 
 def make_trainer(machine: Machine, *, callbacks: Sequence[Callback] = (), **settings: Any) -> pl.Trainer:
-    """A Lightning Trainer on `machine`, without Lightning's progress bar, model summary and sanity check."""
+    """Make a Lightning Trainer for `machine`, without Lightning's progress bar, model summary and sanity check."""
     prepare_machine(machine)
     keeps = machine.accelerator == "cpu" and is_glibc()
     if machine.devices == 1:
-        rank_zero_only.rank = 0  # type: ignore[attr-defined]  # whatever RANK another launcher has left behind
+        rank_zero_only.rank = 0  # type: ignore[attr-defined]  # another launcher may have set RANK
     trainer = pl.Trainer(
         callbacks=[StopsAtSignals(), *callbacks, *([FreedMemory()] if keeps else [])],
         accelerator=machine.accelerator,
         devices=machine.devices,
         strategy="ddp" if machine.devices > 1 else "auto",
-        precision=machine.precision,  # type: ignore[arg-type]  # a Literal there, words of a YAML file here
+        precision=machine.precision,  # type: ignore[arg-type]  # Lightning wants a Literal; a YAML file gives a str
         enable_progress_bar=False,
         enable_model_summary=False,
         num_sanity_val_steps=0,
-        use_distributed_sampler=False,  # the loaders share batches out themselves
+        use_distributed_sampler=False,  # the loaders give each process its share of a batch
         plugins=[WholeCheckpointIO(), _environment(machine)],
         **settings,
     )
-    # Lightning's own handlers would answer SIGTERM with a collective call, which waits for processes that are gone, and
-    # SLURM's signals with a checkpoint of a half done step; ours end the run in order.
+    # `lra.signals` handles signals. Lightning's handlers would answer SIGTERM with a collective call, which waits for
+    # processes that have ended, and SLURM's signals with a checkpoint in the middle of a step.
     trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
     return trainer
 
 
 def _environment(machine: Machine) -> ClusterEnvironment:
-    """How the processes of a run find each other; Lightning would guess it from any variable that is set."""
+    """Choose how the processes of a run find each other: Lightning would guess from any environment variable."""
     return SLURMEnvironment(auto_requeue=False) if by_srun(machine.devices) else LightningEnvironment()
 
 
 class StopsAtSignals(Callback):
-    """Ends a run whose signal's exception was lost in a library."""
+    """Ends a run after a signal whose exception a library has caught."""
 
     def on_train_batch_start(self, *_: object) -> None:
-        """Look before each batch."""
+        """Check before each training batch."""
         check_stopped()
 
     def on_validation_batch_start(self, *_: object) -> None:
-        """Look before each batch."""
+        """Check before each dev batch."""
         check_stopped()
 
     def on_test_batch_start(self, *_: object) -> None:
-        """Look before each batch."""
+        """Check before each test batch."""
         check_stopped()
 
 
@@ -167,16 +172,30 @@ def fit(
     console: Console,
     profiler: str | None,
 ) -> bool:
-    """Train to `steps`, or to `max_steps` if that is less, from wherever `folder` says the run is.
+    """Train to `steps`, or to `max_steps` if that is less, from the last checkpoint in `folder` if there is one.
+
+    Args:
+        module: the classifier with its optimizer.
+        datamodule: the task's data.
+        folder: the run's folder, for checkpoints.
+        machine: hardware and precision.
+        steps: optimizer steps of the whole run and its schedule.
+        eval_every: optimizer steps between dev passes.
+        max_steps: step after which training stops early; None: none.
+        log_every_steps: optimizer steps between logged points.
+        checkpoint_every_seconds: longest time between checkpoints.
+        loggers: Lightning loggers.
+        console: where to show progress.
+        profiler: name of a Lightning profiler; None: none.
 
     Returns:
-        True when the run has reached `steps`.
+        Whether the run has reached `steps`.
 
     Raises:
-        UserError: when a checkpoint is damaged, or the best one is not this run's.
-        KeyboardInterrupt: on Ctrl-C; the last resume point is kept.
-        Stopped: when a signal has come; the last resume point is kept.
-        NonFiniteLossError: when the loss is no number.
+        UserError: when a checkpoint is damaged, or `best.ckpt` is not this run's.
+        KeyboardInterrupt: on Ctrl-C; the last checkpoint is kept.
+        Stopped: after a signal; the last checkpoint is kept.
+        NonFiniteLossError: when the loss is NaN or infinite.
     """
     done, best = saved_step(folder / LAST), best_so_far(folder)
     stop = steps if max_steps is None else min(steps, max_steps)
@@ -198,7 +217,7 @@ def fit(
         ],
     )
     number = rank(machine.devices)
-    if number:  # one seed for all gave the same weights; dropout must not be the same everywhere
+    if number:  # the weights come from the same seed in all processes, but dropout must differ
         torch.manual_seed(torch.initial_seed() + RANK_STRIDE * number)
     trainer.fit(module, datamodule=datamodule, ckpt_path=folder / LAST if done else None, weights_only=True)
     return trainer.global_step >= steps
@@ -212,10 +231,10 @@ def test(
     machine: Machine,
     loggers: list[Logger],
 ) -> dict[str, float]:
-    """Test the weights in `checkpoint`: `test/accuracy` and `test/loss` over every example.
+    """Test the weights in `checkpoint`, and return `test/accuracy` and `test/loss` over every example.
 
     Raises:
-        UserError: when the checkpoint is damaged, or its weights are of another model.
+        UserError: when the checkpoint is damaged, or its weights do not fit the model.
     """
     stored, own = read_checkpoint(checkpoint)["state_dict"], module.state_dict()
     shapes = [{name: tensor.shape for name, tensor in state.items()} for state in (stored, own)]
@@ -231,7 +250,7 @@ def test(
 
 
 def finish(folder: Path, metrics: dict[str, float], module: ClassifierModule) -> TestedRun:
-    """Gather a run's outcome from its test, of which `module` knows the examples, and from its checkpoints."""
+    """Collect a run's outcome from the metrics of its test, from `module` and from its checkpoints."""
     last, best = read_checkpoint(folder / LAST), best_so_far(folder)
     assert best is not None, "a finished run has had a dev pass"
     return TestedRun(

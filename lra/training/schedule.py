@@ -11,16 +11,16 @@ from lra.types import UserError
 
 
 def one_cycle(optimizer: Optimizer, *, steps: int, warmup_fraction: float) -> OneCycleLR:
-    """OneCycleLR as the released Nyströmformer code uses it: linear, torch's defaults otherwise.
+    """Make OneCycleLR as the released Nyströmformer code uses it: linear, with torch's defaults otherwise.
 
-    The rate rises from a twenty-fifth of the optimizer's `lr` to `lr` over the warm-up and falls to nearly 0 at
-    the last step; Adam's beta1 goes .95 → .85 → .95 against it.
+    During the warm-up, the learning rate rises from 1/25 of the optimizer's `lr` to `lr`. Then it falls to nearly 0 at
+    the last step. Adam's beta1 goes from .95 to .85 and back to .95.
 
-    A warm-up of one step is none: the first step has the peak's rate.
+    A warm-up of one step means no warm-up: the first step has the peak rate.
 
     Args:
-        optimizer: whose groups' `lr` are the peaks.
-        steps: optimizer steps of the whole run, at least 2: the last one's rate is 0.
+        optimizer: the `lr` of each of its parameter groups is that group's peak rate.
+        steps: optimizer steps of the whole run, at least 2, because the last step has nearly no rate.
         warmup_fraction: fraction of `steps` before the peak, in (0, 1).
 
     Raises:
@@ -30,7 +30,7 @@ def one_cycle(optimizer: Optimizer, *, steps: int, warmup_fraction: float) -> On
         raise UserError(
             f"recipe.warmup_fraction={warmup_fraction} is not between 0 and 1; for ListOps: recipe.warmup_fraction=0.2"
         )
-    if math.isclose(warmup_fraction * steps, 1):  # torch would divide by the 0 steps between the first and the peak
+    if math.isclose(warmup_fraction * steps, 1):  # torch would divide by the number of warm-up steps, which is 0
         warmup_fraction = (1 - 1e-6) / steps
     peak = [group["lr"] for group in optimizer.param_groups]
     return OneCycleLR(optimizer, max_lr=peak, total_steps=steps, pct_start=warmup_fraction, anneal_strategy="linear")

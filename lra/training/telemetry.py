@@ -1,4 +1,4 @@
-"""What a run says of itself: points for the loggers every few steps, and the progress bar."""
+"""Collect a run's loss, accuracy, learning rate, speed and memory for the loggers and the progress bar."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from lra.types import Batch
 
 
 def peak_memory_bytes(device: torch.device) -> int:
-    """Most memory held so far: of the GPU's allocator on CUDA, else of this whole process."""
+    """Largest memory so far, in bytes: of torch's allocator on a GPU, else of the whole process."""
     return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else peak_resident_bytes()
 
 
 class Telemetry(Callback):
-    """Logs loss, accuracy, rate, speed and memory every `every_steps` optimizer steps; dev passes are not timed.
+    """Logs the metrics every `every_steps` optimizer steps; the speed does not include dev passes.
 
     Attributes:
-        latest: the last logged point, for a progress display.
+        latest: the last logged point, for the progress bar.
     """
 
     def __init__(self, *, every_steps: int):
@@ -38,23 +38,23 @@ class Telemetry(Callback):
         self._restart()
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Stop the clock for a dev pass."""
+        """Stop the clock during a dev pass."""
         self._seconds += time.monotonic() - self._started
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Start it again."""
+        """Start the clock again after a dev pass."""
         self._started = time.monotonic()
 
     def on_before_optimizer_step(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: Optimizer
     ) -> None:
-        """Note the rate of this step: at its end the schedule has set the next one's."""
+        """Note the learning rate of this step, before the schedule sets that of the next step."""
         self._learning_rate = optimizer.param_groups[0]["lr"]
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: Any, outputs: object, batch: Batch, batch_idx: int
     ) -> None:
-        """Count, and log if it is time."""
+        """Count tokens and steps, and log if it is time."""
         self._tokens += batch.tokens.numel() * trainer.world_size
         if trainer.fit_loop._should_accumulate():
             return
@@ -62,7 +62,7 @@ class Telemetry(Callback):
         step = trainer.global_step
         if step % self.every_steps and step != trainer.max_steps:
             return
-        metrics = pl_module.pop_train_metrics()  # reads from the device, so the clock is read after it
+        metrics = pl_module.pop_train_metrics()  # waits for the device, so the clock must be read after it
         seconds = self._seconds + time.monotonic() - self._started
         self.latest = {
             **metrics,

@@ -1,4 +1,4 @@
-"""Several processes that train one model: started here, and ended together."""
+"""Start several processes that train one model together, and end them together."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from torch.distributed import TCPStore
 from lra.processes import Child, stop, wait_any
 
 HERE = "127.0.0.1"
-PATIENCE_SECONDS = 3.0  # one that waits for another one hears nothing; a resume needs no orderly end
+PATIENCE_SECONDS = 3.0  # short: a process in a collective call handles no signal, and a killed run resumes exactly
 
 
 def run_together(devices: int, words: Sequence[str]) -> tuple[int, str]:
-    """Run `lra train WORDS` in as many processes; when one fails, the others are ended.
+    """Run `lra train WORDS` in `devices` processes; when one fails, end the others.
 
     Returns:
-        The exit code of the first that failed and its error's line; 0 and an empty line when none did.
+        Exit code and error line of the first process that failed; 0 and an empty text if none did.
     """
     store = TCPStore(HERE, 0, is_master=True, wait_for_workers=False, timeout=timedelta(minutes=5))
     threads = os.environ.get("OMP_NUM_THREADS") or str(max((os.cpu_count() or devices) // devices, 1))
@@ -27,7 +27,7 @@ def run_together(devices: int, words: Sequence[str]) -> tuple[int, str]:
         "WORLD_SIZE": str(devices),
         "MASTER_ADDR": HERE,
         "MASTER_PORT": str(store.port),
-        "TORCHELASTIC_USE_AGENT_STORE": "True",  # they meet at this process's store: its port is taken already
+        "TORCHELASTIC_USE_AGENT_STORE": "True",  # the processes use `store` of this process, which has the port
         "OMP_NUM_THREADS": threads,
     }
     running: list[Child] = []

@@ -1,4 +1,4 @@
-"""W&B online: its server is asked whether it answers before a run waits for it."""
+"""Begin an online W&B run, after a check that W&B's server answers: W&B itself would wait long for it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def begin_online(
     *,
     when_unreachable: Literal["fail", "offline"],
 ) -> wandb.Run:
-    """Begin an online W&B run by `init`; an offline one if the server fails and `when_unreachable=offline`.
+    """Begin an online W&B run with `init`, or an offline one if the server fails and `when_unreachable` allows it.
 
     Raises:
-        UserError: when there is no key that the server takes, or no server that begins the run.
+        UserError: when there is no valid API key, or when the server fails and `when_unreachable` is `fail`.
     """
     import wandb
 
@@ -48,14 +48,14 @@ def begin_online(
 
 
 def server_trouble(seconds: float = PROBE_SECONDS) -> str | None:
-    """Why the server that W&B is set to use does not answer within `seconds`; None when it does, whatever it says.
+    """Find out why W&B's server does not answer within `seconds`; None if it answers, even with an error.
 
-    The way goes through a proxy if one is set, as W&B's own does.
+    The request uses the proxy that W&B is configured with.
     """
     import requests
     import wandb
 
-    # WANDB_BASE_URL, or what `wandb login --host` has written down; silent: it would say where it has found a key.
+    # The address is from WANDB_BASE_URL or `wandb login --host`. Without `silent`, W&B prints where it found a key.
     settings = wandb.setup(settings=wandb.Settings(silent=True)).settings
     proxies = {"http": settings.http_proxy, "https": settings.https_proxy}
     trouble = [f"{settings.base_url} has not answered for {seconds:.0f} seconds"]
@@ -73,7 +73,7 @@ def server_trouble(seconds: float = PROBE_SECONDS) -> str | None:
         except requests.RequestException as error:
             trouble[:] = [f"{settings.base_url} cannot be reached ({type(error).__name__})"]
 
-    asking = threading.Thread(target=ask, daemon=True)  # looking up a name has no timeout of its own
+    asking = threading.Thread(target=ask, daemon=True)  # in a thread, because looking up a host name has no timeout
     asking.start()
     asking.join(seconds)
     return trouble[0] if trouble else None
@@ -81,7 +81,7 @@ def server_trouble(seconds: float = PROBE_SECONDS) -> str | None:
 
 @contextmanager
 def _nobody_to_ask() -> Iterator[None]:
-    """Keep W&B from asking for a key, and waiting for one, on the terminal."""
+    """Keep W&B from asking for an API key on the terminal and waiting for it."""
     before = sys.stdin
     with open(os.devnull) as nothing:
         sys.stdin = nothing

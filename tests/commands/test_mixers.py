@@ -80,7 +80,7 @@ def test_a_run_says_how_to_type_the_full_one(home, capsys):
 )
 def test_an_attention_beside_a_mixer_says_nothing_and_is_refused(words, home, capsys):
     assert main(words) == 2
-    assert "says nothing beside mixer=" in said(capsys)
+    assert "has no effect beside mixer=" in said(capsys)
 
 
 @pytest.mark.parametrize("words", [["mixer=attention", "attention=full"], ["mixer=s4d"], ["attention=full"]])

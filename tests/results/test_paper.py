@@ -137,7 +137,7 @@ def test_what_was_not_recorded_is_not_taken_for_the_papers():
 def test_another_source_stands_beside_for_information():
     table = accuracy_table([make_record(num_landmarks=128, steps=300)], reference="skyformer")
     assert table.rows[1][:2] == ["  skyformer", "38.51"]
-    assert any("beside for information, not judged" in note for note in table.notes)
+    assert any("shown for information only" in note for note in table.notes)
 
 
 def test_a_shortened_run_says_so_once():

@@ -16,6 +16,6 @@ def test_a_flipped_token_stops_a_checked_run_before_it_trains(home, data_dir, tm
     path.write_bytes(content)
     assert main(["train", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv", "check=true"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "tokens.npy is not what it was when it was made" in line
+    assert "tokens.npy has changed since it was made" in line
     assert "force=true" in line
     assert not list(home.rglob("config.yaml"))

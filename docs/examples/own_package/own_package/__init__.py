@@ -1,1 +1,1 @@
-"""An attention, a mixer and a task of one's own, beside lra."""
+"""An attention, a mixer and a task outside of lra."""

@@ -1,4 +1,4 @@
-"""A mixer without attention: a gated mean of a position's neighbours.
+"""A mixer without attention: a gated mean over a position's neighbours.
 
 Letters: B sequences, L positions, D model width.
 """
@@ -12,11 +12,11 @@ from lra.model.mixer import MixerDims, SequenceMixer
 
 
 class AveragingMixer(SequenceMixer):
-    """`W(σ(V x) · mean of x over the window)`, the mean taken over real neighbours alone.
+    """`W(σ(V x) · mean of x over the window)`, where the mean is over real tokens.
 
     Args:
-        dims: of the encoder.
-        radius: neighbours on each side, at least 0.
+        dims: dimensions of the encoder.
+        radius: number of neighbours on each side, at least 0.
     """
 
     def __init__(self, dims: MixerDims, *, radius: int):
@@ -32,5 +32,5 @@ class AveragingMixer(SequenceMixer):
         return mixed_BLD
 
     def _around(self, x_BLD: Tensor) -> Tensor:
-        """The sum over each position's window, but for a factor."""
+        """Compute the mean over each position's window, with zeros beyond the ends."""
         return avg_pool1d(x_BLD.mT, 2 * self.radius + 1, stride=1, padding=self.radius).mT

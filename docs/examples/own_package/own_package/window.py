@@ -1,4 +1,4 @@
-"""Attention within a window: each position looks at neighbours on both sides.
+"""Attention within a window: each position attends to neighbours on both sides.
 
 Letters: B examples, H heads, L positions, E dims per head.
 """
@@ -17,11 +17,11 @@ class WindowAttention(AttentionBackend):
     """Exact attention between positions that are at most `radius` apart.
 
     Args:
-        dims: of the encoder.
-        radius: at least 0.
+        dims: dimensions of the encoder.
+        radius: number of neighbours on each side, at least 0.
 
     Raises:
-        UserError: for a smaller one.
+        UserError: for a negative radius.
     """
 
     def __init__(self, dims: AttentionDims, *, radius: int):
@@ -37,13 +37,13 @@ class WindowAttention(AttentionBackend):
         if valid_BL is not None:
             real_B1L1 = valid_BL[:, None, :, None]
             k_BHLE, v_BHLE = k_BHLE * real_B1L1, v_BHLE * real_B1L1
-            itself = torch.eye(len(place), dtype=torch.bool, device=q_BHLE.device)  # nobody looks at nothing
+            itself = torch.eye(len(place), dtype=torch.bool, device=q_BHLE.device)  # else a row without keys gives NaN
             seen = seen & valid_BL[:, None, None, :] | itself
         return scaled_dot_product_attention(q_BHLE, k_BHLE, v_BHLE, attn_mask=seen)
 
 
 def window_twin(q: Tensor, k: Tensor, v: Tensor, valid: Tensor | None, *, radius: int, **_: object) -> Tensor:
-    """The same, one position after the other."""
+    """Compute the same attention slowly, one position after the other."""
     out = torch.zeros_like(v)
     for b in range(len(q)):
         real = range(q.shape[2]) if valid is None else valid[b].nonzero()[:, 0].tolist()
