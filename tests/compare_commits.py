@@ -6,7 +6,7 @@ by the first commit. Exit code 1 if a number differs. It is for moves that must 
 
 `--speed`: is the second slower? Bare training steps of both in turns, at the paper's shapes and real lengths, on this
 machine's CPU; no data are needed. Median and quartiles of the ratio after / before over the turns (`turns=20`). Exit
-code 1 if a lower quartile is above 1.
+code 1 if a lower quartile is above 1.01.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SERVER = Path(__file__).with_name("step_server.py")
+NOISE = 0.01
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class Ratio:
 
     @property
     def is_slower(self) -> bool:
-        """Whether three of four turns took longer after."""
-        return self.lower > 1
+        """Whether three of four turns took longer after, by more than equal commits differ."""
+        return self.lower > 1 + NOISE
 
     def __str__(self) -> str:
         """`1.032 [1.011, 1.050]`."""
