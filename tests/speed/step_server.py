@@ -12,8 +12,13 @@ import torch
 from inputs import batch_of
 from torch.nn.functional import cross_entropy
 
-from lra import build, config
+from lra import build
 from lra.training.run import prepare_machine
+
+try:
+    from lra import config
+except ImportError:  # a commit from before there was lra/config.py
+    config = build
 
 
 def main(words: list[str]) -> None:
