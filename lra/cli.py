@@ -36,6 +36,7 @@ VERBS = {
 }
 MODULES = {"import": "import_runs"}  # a module cannot be named like a Python keyword
 HELP = ("-h", "--help", "help")
+ONE_RUN_FLAGS = ("--cfg", "-c", "--info", "-i")  # Hydra's flags that print something in place of running
 
 
 def usage() -> str:
@@ -95,7 +96,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     from lra.cli_support.overrides import check, check_mixer
     from lra.cli_support.settings import check_settings
     from lra.sweeps.lease import LeasedError
-    from lra.types import BUSY
+    from lra.types import BUSY, UserError
 
     def run(cfg: DictConfig) -> None:
         try:
@@ -115,6 +116,9 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
             return 0
         flags = [word for word in words if word in ("-m", "--multirun")]  # Hydra takes them only in front of settings
         settings = [word for word in words if word not in flags]
+        shown = next((word for word in settings if word in ONE_RUN_FLAGS), None)
+        if flags and shown:
+            raise UserError(f"{shown} is about one run and {flags[0]} about several: leave {flags[0]} out")
         if hasattr(command, "overrides"):  # a verb whose first word is no setting, as in `lra show model`
             settings = command.overrides(settings)
         if not any(word.startswith("-") for word in settings):  # the word after a Hydra flag may be the flag's value

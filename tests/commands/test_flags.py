@@ -22,6 +22,11 @@ def test_a_conf_folder_is_named_anywhere(words, home, tmp_path, capsys):
     assert "listops / small" in capsys.readouterr().out
 
 
+def test_printing_a_configuration_is_for_one_run(home, capsys):
+    assert main(["train", "-m", "attention=full,nystrom", "--cfg", "job"]) == 2
+    assert capsys.readouterr().err == "lra: --cfg is about one run and -m about several: leave -m out\n"
+
+
 def test_the_order_of_settings_stays_and_a_folder_may_have_any_name():
     words = ["a=1", "--config-dir", "lr=0.1", "~b", "a=2", "--cfg", "job"]
     assert _flags_first(words) == ["--config-dir", "lr=0.1", "--cfg", "job", "a=1", "~b", "a=2"]
