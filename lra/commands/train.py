@@ -15,7 +15,7 @@ Missing data is prepared first. After Ctrl-C or a kill, the same command resumes
 
   task=listops|text|retrieval|image|pathfinder|pathx    attention=nystrom|full|linformer|performer|reformer
   mixer=s4d|gated           another sequence mixer in place of attention; its settings are mixer.KEY
-  protocol=paper|clean      size=full|demo|tiny
+  protocol=paper|clean      size=full|short|demo|tiny
   recipe.steps=N (length of run and schedule)      trainer.max_steps=N (stop early, with no result)
   logger=wandb|csv          logger.wandb.mode=online               force=true (train a finished run again)
   check=true                compare the prepared data with its hashes first (only this finds a damaged byte)
