@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup  ## Make data, train a small Nyströmformer on short ListOps, test it (under 5 minutes on 2 cores)
 	$(BIN)/lra train experiment=demo
 
-test: setup  ## Run the tests (about 4 minutes on 2 cores); the house rules are a part of check
+test: setup  ## Run the tests (under 4 minutes on 2 cores); the house rules are a part of check
 	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/house
 
 test-slow: setup  ## Run the tests that take minutes: speed ratios, planted bugs, large files
