@@ -9,7 +9,7 @@ import numpy as np
 
 from lra.results.reference import PAPER
 from lra.results.schema import Record
-from lra.results.variants import group_by_variant
+from lra.results.variants import accuracies_by_task
 
 LEAST_ATTENTIONS = 3
 RESAMPLES = 1000
@@ -67,14 +67,12 @@ def agreement_with_paper(records: Sequence[Record]) -> Mapping[str, RankAgreemen
 
     Only rows named by an attention alone count: a row with a setting in its name differs from the paper's model.
     """
-    accuracies: dict[str, dict[str, list[float]]] = {}
-    for name, members in group_by_variant(records).items():
-        for record in members:
-            task = record["identity"]["task"]
-            if task in PAPER.get(name, {}):
-                accuracies.setdefault(task, {}).setdefault(name, []).append(record["outcome"]["test_accuracy"])
+    known = {
+        task: {name: seeds for name, seeds in by_name.items() if task in PAPER.get(name, {})}
+        for task, by_name in accuracies_by_task(records).items()
+    }
     return {
         task: rank_agreement(list(by_name.values()), [PAPER[name][task] for name in by_name])
-        for task, by_name in accuracies.items()
+        for task, by_name in known.items()
         if len(by_name) >= LEAST_ATTENTIONS and len({np.mean(seeds) for seeds in by_name.values()}) > 1
     }

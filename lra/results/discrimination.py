@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lra.results.schema import Record
-from lra.results.variants import group_by_variant
+from lra.results.variants import accuracies_by_task
 
 LEAST_SEEDS = 2
 
@@ -61,13 +61,8 @@ def discrimination(accuracies: Mapping[str, Sequence[float]]) -> Discrimination:
 
 def discrimination_by_task(records: Sequence[Record]) -> Mapping[str, Discrimination]:
     """By task; variants with one seed are left out, and tasks with fewer than two variants."""
-    by_task: dict[str, dict[str, list[float]]] = {}
-    for name, members in group_by_variant(records).items():
-        for record in members:
-            seeds = by_task.setdefault(record["identity"]["task"], {}).setdefault(name, [])
-            seeds.append(record["outcome"]["test_accuracy"])
     several = {
         task: {name: seeds for name, seeds in by_name.items() if len(seeds) >= LEAST_SEEDS}
-        for task, by_name in by_task.items()
+        for task, by_name in accuracies_by_task(records).items()
     }
     return {task: discrimination(by_name) for task, by_name in several.items() if len(by_name) > 1}

@@ -17,11 +17,16 @@ def dev_curve(rows: Iterable[dict[str, float]]) -> DevCurve:
 
 def dev_curves(records: list[Record]) -> dict[str, list[DevCurve]]:
     """The curves of each variant's seeds; records of older versions have none."""
+    return {name: [outcome["dev_curve"] for outcome in seeds] for name, seeds in _with_curve(records).items()}
+
+
+def _with_curve(records: list[Record]) -> dict[str, list[Outcome]]:
+    """The outcomes that have a dev curve, by variant."""
     by_variant = {
-        name: [record["outcome"]["dev_curve"] for record in members if "dev_curve" in record["outcome"]]
+        name: [record["outcome"] for record in members if "dev_curve" in record["outcome"]]
         for name, members in group_by_variant(records).items()
     }
-    return {name: curves for name, curves in by_variant.items() if curves}
+    return {name: outcomes for name, outcomes in by_variant.items() if outcomes}
 
 
 def leaving_step(outcome: Outcome) -> int | None:
@@ -47,12 +52,10 @@ def leaving_step(outcome: Outcome) -> int | None:
 def plateau_notes(records: list[Record]) -> list[str]:
     """One note: how many seeds of each variant left the plateau, and after how many steps; none without a dev curve."""
     lines = []
-    for name, members in group_by_variant(records).items():
-        with_curve = [record for record in members if "dev_curve" in record["outcome"]]
-        steps = sorted(step for record in with_curve if (step := leaving_step(record["outcome"])) is not None)
-        if with_curve:
-            at = f" (step {', '.join(f'{step:,}' for step in steps)})" if steps else ""
-            lines.append(f"{name} {len(steps)} of {len(with_curve)}{at}")
+    for name, outcomes in _with_curve(records).items():
+        steps = sorted(step for outcome in outcomes if (step := leaving_step(outcome)) is not None)
+        at = f" (step {', '.join(f'{step:,}' for step in steps)})" if steps else ""
+        lines.append(f"{name} {len(steps)} of {len(outcomes)}{at}")
     if not lines:
         return []
     return [

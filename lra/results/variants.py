@@ -43,6 +43,16 @@ def group_by_variant(records: Iterable[Record], *, but: tuple[str, ...] = ()) ->
     return dict(sorted(named.items()))
 
 
+def accuracies_by_task(records: Iterable[Record]) -> dict[str, dict[str, list[float]]]:
+    """Test accuracies of the seeds, as fractions, by task and variant."""
+    accuracies: dict[str, dict[str, list[float]]] = {}
+    for name, members in group_by_variant(records).items():
+        for record in members:
+            seeds = accuracies.setdefault(record["identity"]["task"], {}).setdefault(name, [])
+            seeds.append(record["outcome"]["test_accuracy"])
+    return accuracies
+
+
 def _settings(record: Record, but: tuple[str, ...]) -> Flat:
     """Flatten the settings and data of a record, without those that its task and attention name."""
     data = {"origin": record["provenance"]["data_origin"], "content": data_of(record)}
