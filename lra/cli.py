@@ -116,7 +116,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
             return 0
         flags = [word for word in words if word in ("-m", "--multirun")]  # Hydra takes them only in front of settings
         settings = [word for word in words if word not in flags]
-        shown = next((word for word in settings if word in ONE_RUN_FLAGS), None)
+        shown = next((flag for flag in (word.split("=")[0] for word in settings) if flag in ONE_RUN_FLAGS), None)
         if flags and shown:
             raise UserError(f"{shown} is about one run and {flags[0]} about several: leave {flags[0]} out")
         if hasattr(command, "overrides"):  # a verb whose first word is no setting, as in `lra show model`

@@ -22,8 +22,9 @@ def test_a_conf_folder_is_named_anywhere(words, home, tmp_path, capsys):
     assert "listops / small" in capsys.readouterr().out
 
 
-def test_printing_a_configuration_is_for_one_run(home, capsys):
-    assert main(["train", "-m", "attention=full,nystrom", "--cfg", "job"]) == 2
+@pytest.mark.parametrize("flag", [["--cfg", "job"], ["--cfg=job"]])
+def test_printing_a_configuration_is_for_one_run(home, capsys, flag):
+    assert main(["train", "-m", "attention=full,nystrom", *flag]) == 2
     assert capsys.readouterr().err == "lra: --cfg is about one run and -m about several: leave -m out\n"
 
 
