@@ -10,6 +10,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from lra.results.comparison import Contender
+from lra.results.plots import majority_line
 from lra.results.text import for_figure
 
 
@@ -44,7 +45,7 @@ def plot_pareto(compared: list[Contender], path: Path, *, title: str, majority_r
         zorder=0,
         label="Pareto front",
     )
-    axis.axhline(100 * majority_rate, ls=":", color="tab:red", label=f"majority class {100 * majority_rate:.1f}")
+    majority_line(axis, majority_rate)
     axis.set_xscale("log")
     for ticks in (axis.xaxis.set_major_formatter, axis.xaxis.set_minor_formatter):
         ticks("{x:g}")

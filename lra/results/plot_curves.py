@@ -10,6 +10,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
+from lra.results.plots import majority_line
 from lra.results.schema import DevCurve
 from lra.results.text import for_figure
 
@@ -28,7 +29,7 @@ def plot_curves(curves: Mapping[str, Sequence[DevCurve]], path: Path, *, title: 
         for label, curve in zip([for_figure(name), *[None] * len(seeds)], seeds, strict=False):
             heights = [100 * accuracy for accuracy in curve["accuracy"]]
             axis.plot(curve["step"], heights, color=f"C{number % 10}", alpha=0.8, lw=1.2, marker=".", ms=3, label=label)
-    axis.axhline(100 * majority_rate, ls=":", color="tab:red", label=f"majority class {100 * majority_rate:.1f}")
+    majority_line(axis, majority_rate)
     axis.set_xlabel("step")
     axis.set_ylabel("dev accuracy (%)")
     axis.set_title(for_figure(title), fontsize=9)

@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 from lra.results.landmarks import Point
+from lra.results.plots import majority_line
 from lra.results.text import for_figure
 
 Value = tuple[float, float | None] | None
@@ -29,7 +30,7 @@ def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate
         apart = name.removeprefix("nystrom")
         _draw(errors, mine, lambda point: point.pinv_residual, f"inverse{apart}  ‖AZA − A‖ / ‖A‖")
         _draw(errors, mine, lambda point: point.attention_error, f"attention{apart}  ‖Ŝ − S‖ / ‖S‖")
-    accuracy.axhline(100 * majority_rate, ls=":", color="tab:red", label=f"majority class {100 * majority_rate:.1f}")
+    majority_line(accuracy, majority_rate)
     accuracy.set_ylabel("test accuracy (%)")
     seconds.set_ylabel("seconds per training step")
     memory.set_ylabel("peak memory (MiB)")

@@ -9,9 +9,15 @@ import numpy as np
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
 
 from lra.files import replacing
 from lra.results.text import for_figure
+
+
+def majority_line(axis: Axes, majority_rate: float) -> None:
+    """Draw what the most frequent class alone gives, a fraction in [0, 1], as a line across an axis in percent."""
+    axis.axhline(100 * majority_rate, ls=":", color="tab:red", label=f"majority class {100 * majority_rate:.1f}")
 
 
 def learning_curve(
@@ -44,7 +50,7 @@ def learning_curve(
         axis.set_xlabel("step")
     loss.set_ylabel("cross-entropy")
     accuracy.set_ylabel("accuracy (%)")
-    accuracy.axhline(100 * majority_rate, ls=":", color="tab:red", label=f"majority class {100 * majority_rate:.1f}")
+    majority_line(accuracy, majority_rate)
     if paper_accuracy is not None:
         accuracy.axhline(paper_accuracy, ls="--", color="tab:green", label=f"paper, full run {paper_accuracy:.2f}")
     for axis in (loss, accuracy):
