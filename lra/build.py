@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +14,16 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from lra.config import method_name, mixer_group, mixer_settings, mixes_by_attention, plain, store_dir
+from lra.pass_through import targets_of
 from lra.results.schema import own_model
 from lra.types import TaskSpec, UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used: `lra prepare` and `lra doctor` start fast
+    from pytorch_lightning.callbacks import Callback
     from pytorch_lightning.loggers.logger import Logger
     from torch import nn
+    from torch.optim import Optimizer
+    from torch.optim.lr_scheduler import LRScheduler
 
     from lra.data.codec import Codec
     from lra.data.datamodule import StoreDataModule
@@ -90,7 +97,14 @@ def build_model(cfg: DictConfig) -> nn.Module:
 
 def _instantiate_named(settings: dict[str, Any]) -> Any:
     """Instantiate a config group without `name`, which is for people, and the optimizer's `parameter_groups`."""
-    return instantiate({key: value for key, value in settings.items() if key not in ("name", "parameter_groups")})
+    make = instantiate({key: value for key, value in settings.items() if key not in ("name", "parameter_groups")})
+    if isinstance(make, partial):
+        known = inspect.signature(make.func).parameters
+        unknown = [key for key in make.keywords if key not in known]
+        if unknown and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
+            has = ", ".join(key for key in known if key in make.keywords)
+            raise UserError(f"{settings['_target_']} takes no {unknown[0]}; it takes {has or 'nothing'}")
+    return make
 
 
 def _parameter_groups(cfg: DictConfig) -> dict[str, dict[str, Any]]:
@@ -116,14 +130,38 @@ def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
     if cfg.get("compile"):  # the stored configuration of an older run does not have this key
         model.compile(fullgraph=True)
     groups = _parameter_groups(cfg)
-    make_optimizer = instantiate(cfg.recipe.optimizer)
+    make_optimizer, make_schedule = instantiate(cfg.recipe.optimizer), instantiate(cfg.recipe.schedule)
+
+    def optimizer_of(model: nn.Module) -> Optimizer:
+        with _arguments_of("recipe.optimizer", cfg.recipe.optimizer):
+            return group_parameters(model, make_optimizer, groups)
+
+    def schedule_of(optimizer: Optimizer) -> LRScheduler:
+        with _arguments_of("recipe.schedule", cfg.recipe.schedule):
+            schedule: LRScheduler = make_schedule(optimizer)
+            return schedule
+
     return ClassifierModule(
         model,
         num_classes=spec.num_classes,
-        make_optimizer=lambda model: group_parameters(model, make_optimizer, groups),
-        make_schedule=instantiate(cfg.recipe.schedule),
+        make_optimizer=optimizer_of,
+        make_schedule=schedule_of,
         label=f"{cfg.task.name}/{method_name(cfg)}",
     )
+
+
+@contextmanager
+def _arguments_of(key: str, settings: DictConfig) -> Iterator[None]:
+    """Word the error of a class that does not take the arguments in its settings."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if isinstance(error, UserError):
+            raise
+        raise UserError(
+            f"{key}._target_={settings._target_} does not take its settings: {error}; ~{key}.KEY takes one away,"
+            f" +{key}.KEY=VALUE adds one"
+        ) from error
 
 
 def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
@@ -187,10 +225,20 @@ def device_name(cfg: DictConfig) -> str:
     return name if cfg.trainer.devices == 1 else f"{cfg.trainer.devices} x {name}"
 
 
+def build_callbacks(cfg: DictConfig) -> list[Callback]:
+    """Build the callbacks that the configuration adds, such as `callbacks.early_stopping`."""
+    from pytorch_lightning.callbacks import Callback
+
+    return [_entry("callbacks", name, node, Callback) for name, node in targets_of(cfg.callbacks).items()]
+
+
 def build_loggers(cfg: DictConfig, folder: Path, curves: Logger) -> list[Logger]:
-    """List the run's loggers: the curve file, and W&B unless `logger=csv`."""
-    if cfg.logger.wandb is None:
-        return [curves]
+    """List the run's loggers: the curve file, W&B if `logger.wandb` is not null, and those that are added."""
+    from pytorch_lightning.loggers.logger import Logger
+
+    added = [_entry("logger", name, node, Logger) for name, node in targets_of(cfg.logger).items()]
+    if cfg.logger.get("wandb") is None:
+        return [curves, *added]
     from lra.training.loggers import start_wandb, wandb_logger
 
     task, method = cfg.task.name, method_name(cfg)
@@ -203,4 +251,16 @@ def build_loggers(cfg: DictConfig, folder: Path, curves: Logger) -> list[Logger]
         tags=[task, method, cfg.protocol.name, cfg.size.name],
         config=plain(cfg),
     )
-    return [curves, wandb_logger(run)]
+    return [curves, wandb_logger(run), *added]
+
+
+def _entry(group: str, name: str, settings: DictConfig, kind: type) -> Any:
+    """Make one added callback or logger.
+
+    Raises:
+        UserError: when its class refuses the arguments, or is of another kind.
+    """
+    made = instantiate(settings)
+    if not isinstance(made, kind):
+        raise UserError(f"{group}.{name}._target_={settings._target_} is no {kind.__name__} of Lightning's")
+    return made

@@ -12,9 +12,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from lra import __version__
+from lra.cli_support.conf_folders import conf_folders, take_folders
 from lra.cli_support.streams import guard_streams
 from lra.paths import conf_dir
 from lra.signals import check_stopped, ends_in_order, hears_signals
+from lra.types import BUSY, UserError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -36,6 +38,7 @@ VERBS = {
 }
 MODULES = {"import": "import_runs"}  # a module cannot be named like a Python keyword
 HELP = ("-h", "--help", "help")
+COMPLETION = ("-sc", "--shell-completion")
 ONE_RUN_FLAGS = ("--cfg", "-c", "--info", "-i")  # Hydra's flags that print something in place of running
 
 
@@ -74,16 +77,48 @@ def _command(words: list[str]) -> int:
     if verb == "--version":
         print(f"lra {__version__}")
         return 0
+    if verb in COMPLETION:
+        return _complete(rest)
     if verb not in VERBS:
         near = difflib.get_close_matches(verb, VERBS, n=1, cutoff=0.5)
         meant = f"did you mean: lra {near[0]}?" if near else f"choose one of {', '.join(VERBS)}"
         return _fail(f"{verb!r} is not a verb of lra; {meant}")
-    rest = [_with_home(word) for word in rest]
-    command = importlib.import_module(f"lra.commands.{MODULES.get(verb, verb)}")
+    try:
+        rest, folders = take_folders([_with_home(word) for word in rest])
+    except UserError as error:
+        return _fail(str(error))
+    with conf_folders(folders):
+        return _dispatch(verb, rest)
+
+
+def _objects(verb: str) -> Sequence[str]:
+    """The words that may follow a verb before its settings, such as `plan` after `table`."""
+    from lra.cli_support.campaign import ACTIONS
+
+    own = {"sweep": ("landmarks",), "table": ACTIONS, "compare": ACTIONS}
+    return own[verb] if verb in own else getattr(_module(verb), "WHAT", ()) if verb in VERBS else ()
+
+
+def _module(verb: str) -> ModuleType:
+    return importlib.import_module(f"lra.commands.{MODULES.get(verb, verb)}")
+
+
+def _dispatch(verb: str, rest: list[str]) -> int:
+    command = _module(verb)
     if any(word in HELP for word in rest):
         print((command.__doc__ or "").strip())
         return 0
     return _run(command, verb, rest)
+
+
+def _complete(words: list[str]) -> int:
+    from lra.cli_support.completion import complete
+
+    try:
+        complete(words, VERBS, _objects)
+    except UserError as error:
+        return _fail(str(error))
+    return 0
 
 
 def _run(command: ModuleType, verb: str, words: list[str]) -> int:
@@ -96,13 +131,12 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     from lra.cli_support.overrides import check, check_mixer
     from lra.cli_support.settings import check_settings
     from lra.sweeps.lease import LeasedError
-    from lra.types import BUSY, UserError
 
-    def run(cfg: DictConfig) -> None:
+    def run(cfg: DictConfig) -> object:
         try:
             with ends_in_order():
                 check_settings(cfg)
-                command.run(cfg)
+                return command.run(cfg)
         except Exception as error:
             if HydraConfig.get().mode is not RunMode.MULTIRUN:
                 raise _FailedError(error) from error
@@ -138,12 +172,8 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
 
 def _flags_first(words: list[str]) -> list[str]:
     """Put Hydra's flags and their values before the settings: Hydra accepts settings only side by side."""
-    flags: list[str] = []
-    settings: list[str] = []
-    for word, before in zip(words, ["", *words], strict=False):
-        is_setting = word.startswith("~") or ("=" in word and not word.startswith("-"))
-        (settings if is_setting and before not in ("--config-dir", "-cd") else flags).append(word)
-    return [*flags, *settings]
+    settings = [word for word in words if word.startswith("~") or ("=" in word and not word.startswith("-"))]
+    return [*(word for word in words if word not in settings), *settings]
 
 
 def _with_home(word: str) -> str:

@@ -15,6 +15,7 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 
 from lra.names import checked_name
+from lra.pass_through import added_settings
 from lra.paths import conf_dir, conf_dirs, conf_names, data_dir, runs_dir
 from lra.results.reading import NAMED
 from lra.results.schema import own_model
@@ -38,6 +39,7 @@ def recipe_name(task: str, size: str) -> str:
 
 
 OmegaConf.register_new_resolver("lra.recipe", recipe_name, replace=True)
+OmegaConf.register_new_resolver("lra.run_dir", lambda *, _root_: str(run_dir(_root_)), replace=True)
 
 
 class OwnFolders(SearchPathPlugin):
@@ -125,7 +127,9 @@ def settings(cfg: DictConfig) -> dict[str, Any]:
         trainer["devices"] = cfg.trainer.devices
     if cfg.get("compile"):  # changes rounding and the random draws of dropout
         trainer["compile"] = True
-    return {**chosen, "trainer": trainer}
+    callbacks = plain(cfg.callbacks) if "callbacks" in cfg else {}  # the stored configuration of a run has none
+    added = added_settings(plain(cfg.trainer), callbacks)
+    return {**chosen, **added, "trainer": {**trainer, **added.get("trainer", {})}}
 
 
 def config_hash(cfg: DictConfig) -> str:

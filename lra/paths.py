@@ -41,7 +41,7 @@ def _conf_dirs(variable: str, _here: str) -> tuple[Path, ...]:
     """Find and check the folders, once for each value of the variable and each current folder."""
     ours = conf_dir()
     said = {
-        Path(folder).expanduser().resolve(): f"{CONF_VARIABLE}={folder}"
+        Path(folder).expanduser().resolve(): f"--config-dir or {CONF_VARIABLE}"
         for folder in variable.split(os.pathsep)
         if folder
     }

@@ -10,6 +10,7 @@ from hydra.core.override_parser.types import Override, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
+from lra.cli_support.additions import check_change, gives_value
 from lra.cli_support.known_settings import check_every_choice, keys_of, nearest, unknown_setting
 from lra.cli_support.settings import KINDS, NUMBERS, check_value, has_rule
 from lra.config import ATTENTION, load_config
@@ -34,22 +35,26 @@ def check(verb: str, words: list[str], *, sweep: bool) -> list[str]:
         UserError: for the first wrong word, with the most similar correct one.
     """
     for word in words:
-        if not word.startswith("-") and "=" not in word:
+        if not word.startswith(("-", "~")) and "=" not in word:
             raise UserError(f"{word!r} is no setting; settings are key=value, as in: lra {verb} task=listops")
     parsed = [_parse(word) for word in words if not word.startswith("-")]
     several = next((override.input_line for override in parsed if override.is_sweep_override()), None)
     if several and not sweep:
         raise UserError(f"{several} names several values; to run each type: lra {verb} -m {several}")
-    choices = [override for override in parsed if _is_group(override.key_or_group)]
+    choices = [override for override in parsed if _is_group(override.key_or_group) and not override.is_delete()]
     _check_choices(verb, choices)
-    settings = [override for override in parsed if override not in choices and _is_ours(override)]
+    changes = [override for override in parsed if override not in choices and not override.is_hydra_override()]
     groups_of_sweep, varied = _of_sweep(verb, parsed)
     known = [_defaults(verb, tuple(_words(override)[0] for override in choices))]
+    settings = [override for override in changes if gives_value(override, known[0])]
     for alternatives in _alternatives(verb, [*choices, *groups_of_sweep], [*settings, *varied]):
         check_every_choice([*settings, *varied], alternatives)
         known += alternatives.values()
     for override in varied:
         _checked(known, override)
+    for override in changes:
+        if override not in settings:
+            check_change(override, known)
     checked = [word for word in words if word.startswith("-")]
     for override in parsed:
         checked.append(_checked(known, override) if override in settings else str(override.input_line))
@@ -59,7 +64,8 @@ def check(verb: str, words: list[str], *, sweep: bool) -> list[str]:
 def _check_choices(verb: str, choices: list[Override]) -> None:
     for override in choices:
         known = conf_names(override.key_or_group)
-        for value in _values(override):
+        values = [name for value in _values(override) for name in (value if isinstance(value, list) else [value])]
+        for value in values:
             if str(value) not in known and not (value is None and _is_optional(verb, override.key_or_group)):
                 raise UserError(f"{_word(override, value)} is not known; {nearest(str(value), known)}")
 
@@ -84,11 +90,6 @@ def _alternatives(verb: str, groups: list[Override], settings: list[Override]) -
         beside = [other[0] for name, other in axes.items() if name != group]
         if group in asked and len(choices) > 1:
             yield {choice: _defaults(verb, (*beside, choice)) for choice in choices}
-
-
-def _is_ours(override: Override) -> bool:
-    """Whether it gives a setting of ours another value."""
-    return not (override.is_add() or override.is_delete() or override.is_hydra_override())
 
 
 def _words(override: Override) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from lra.names import checked_name
+from lra.pass_through import ENTRIES, check_additions
 from lra.results.schema import is_ours
 from lra.types import UserError
 
@@ -154,6 +155,7 @@ def check_settings(cfg: DictConfig) -> None:
         value = OmegaConf.select(cfg, key, default=absent)
         if value is not absent and not (key == "run_group" and value is None):  # null by default in lra publish
             check_value(key, OmegaConf.to_container(value) if isinstance(value, ListConfig) else value)
+    check_additions({group: OmegaConf.to_container(cfg[group]) for group in ("trainer", *ENTRIES) if group in cfg})
     data = OmegaConf.select(cfg, "task.data")
     if data is not None:
         _check_data(data)

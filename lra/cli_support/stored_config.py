@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from lra.cli_support.settings import check_settings
-from lra.cli_support.stored_version import RETRAIN, TARGET, check_version
+from lra.cli_support.stored_version import RETRAIN, check_version
 from lra.names import checked_name
+from lra.pass_through import ENTRIES, TARGET
 from lra.paths import conf_dirs
 from lra.run_files import CONFIG
 from lra.types import UserError
@@ -23,6 +24,7 @@ MOST_CONFIG_BYTES = 2**20  # the usual size is 3 kB
 GROUPS = ("task", "task.spec", "attention", "protocol", "model", "size", "trainer")
 NODES = (*GROUPS, "recipe", "recipe.optimizer", "recipe.schedule")
 NOT_BUILT = ("codec", "open_source")  # keys of a task that are taken from today's conf tree instead
+TORCHS = re.compile(r"torch\.optim\.(lr_scheduler\.)?[A-Z]\w*")  # an optimizer or schedule that the user has typed
 FOLDER_NAMES = ("task.name", "size.name")  # names of the folders of the store
 
 
@@ -38,22 +40,23 @@ def read_stored_config(folder: Path) -> DictConfig:
     """
     path = folder / CONFIG
     cfg = _read(path)
+    for group in ENTRIES:  # not needed to build the model and its data
+        cfg.pop(group, None)
     if isinstance(cfg.get("task"), DictConfig):
         for key in NOT_BUILT:
             cfg.task.pop(key, None)
-    conf_folders = _conf_folders()
-    allowed = known_targets(tuple(conf_folders))
+    allowed = known_targets(tuple(conf_dirs()))
     for key, value in _leaves(OmegaConf.to_container(cfg)):
         if isinstance(value, str) and "${" in value:
             raise UserError(f"{path}: {key}={value} is an interpolation, which no finished run has; {RETRAIN}")
-        if key.split(".")[-1] == TARGET and value not in allowed:
+        if key.split(".")[-1] == TARGET and value not in allowed and not TORCHS.fullmatch(str(value)):
             raise UserError(
                 f"{path}: {key}={value} is not named in this conf tree, so it is not called; {RETRAIN}"
                 " Is it code of yours? lra evaluate --config-dir FOLDER with a YAML file that names it"
             )
     try:
         _check_shape(cfg)
-        check_version(cfg, folder, conf_folders)
+        check_version(cfg, folder)
         check_settings(cfg)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
@@ -63,20 +66,14 @@ def read_stored_config(folder: Path) -> DictConfig:
 @cache
 def known_targets(folders: tuple[Path, ...]) -> frozenset[str]:
     """Collect every `_target_` for a model, its data or its training in the YAML files below the folders."""
-    trees = [yaml.safe_load(path.read_text("utf-8")) for folder in folders for path in sorted(folder.rglob("*.yaml"))]
+    files = [path for folder in folders for path in sorted(folder.rglob("*.yaml")) if path.parent.name not in ENTRIES]
+    trees = [yaml.safe_load(path.read_text("utf-8")) for path in files]
     return frozenset(
         value
         for tree in trees
         for key, value in _leaves(tree)
         if key.split(".")[-1] == TARGET and isinstance(value, str) and not set(NOT_BUILT) & set(key.split("."))
     )
-
-
-def _conf_folders() -> list[Path]:
-    """List the conf folders: the project's, the user's, and those given by --config-dir or hydra.searchpath."""
-    sources = HydraConfig.get().runtime.config_sources if HydraConfig.initialized() else []
-    given = [Path(source.path) for source in sources if source.schema == "file"]
-    return list(dict.fromkeys([*conf_dirs(), *given]))
 
 
 def _read(path: Path) -> DictConfig:

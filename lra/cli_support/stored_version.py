@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from lra import config
 from lra.cli_support.settings import KINDS, NUMBERS, PAIRS, WORDS
 from lra.names import checked_name
+from lra.pass_through import TARGET
 from lra.paths import conf_dirs
 from lra.results.reading import NAMED
 from lra.results.record import read_record
@@ -25,11 +26,11 @@ NOT_BUILT_FROM = (
     *("task.sizes.", "task.data.", "task.codec", "task.open_source"),  # used for making the store
     "mixer.parameter_groups.",  # used by the optimizer
 )
-TARGET = "_target_"
+OPEN_CLASSES = ("recipe.optimizer", "recipe.schedule")  # a user may have added any argument of the class
 RETRAIN = "bring the run's own file back, or train again: lra train."
 
 
-def check_version(cfg: DictConfig, folder: Path, conf_folders: Sequence[Path]) -> None:
+def check_version(cfg: DictConfig, folder: Path) -> None:
     """Refuse a stored configuration whose keys differ from this version's; `check_settings` checks the values.
 
     No missing value is filled in, because an older version may have behaved otherwise.
@@ -37,18 +38,17 @@ def check_version(cfg: DictConfig, folder: Path, conf_folders: Sequence[Path]) -
     Args:
         cfg: the stored configuration, without interpolations.
         folder: the run's folder; its record may name the version that trained the run.
-        conf_folders: folders with config groups.
 
     Raises:
         UserError: with the key, and what to do.
     """
-    stored, today = OmegaConf.to_container(cfg), _todays(cfg, conf_folders)
+    stored, today = OmegaConf.to_container(cfg), _todays(cfg)
     assert isinstance(stored, dict)
     for part in PARTS:
         _compare(part, stored, today, folder)
 
 
-def _todays(cfg: DictConfig, conf_folders: Sequence[Path]) -> dict[str, Any]:
+def _todays(cfg: DictConfig) -> dict[str, Any]:
     """Compose today's configuration for the same task, protocol, size, attention and mixer."""
     words = []
     for group in (*NAMED, *(mixer for mixer in MIXERS if mixer in cfg)):
@@ -56,14 +56,13 @@ def _todays(cfg: DictConfig, conf_folders: Sequence[Path]) -> dict[str, Any]:
         if not isinstance(name, str):
             raise UserError(f"{group}.name={name} is not a word; {RETRAIN}")
         checked_name(name, f"{group}.name=", example="mine")
-        if not any((place / group / f"{name}.yaml").is_file() for place in conf_folders):
+        if not any((place / group / f"{name}.yaml").is_file() for place in conf_dirs()):
             raise UserError(
                 f"{group}.name={name} is not in this conf tree; {RETRAIN}"
                 f" Is it yours? lra evaluate --config-dir FOLDER with {group}/{name}.yaml"
             )
         words.append(f"{group}='{name}'")
-    own = [f"file://{place}" for place in conf_folders if place not in conf_dirs()]
-    return config.plain(config.load_config("train", [*words, *([f"hydra.searchpath={own}"] if own else [])]))
+    return config.plain(config.load_config("train", words))
 
 
 def _compare(key: str, stored: Mapping[Any, object], today: Mapping[str, object], folder: Path) -> None:
@@ -85,7 +84,7 @@ def _compare(key: str, stored: Mapping[Any, object], today: Mapping[str, object]
             raise UserError(f"{key}.{TARGET} is missing, so nothing can be built from {key}; {RETRAIN}")
         if value[TARGET] != default[TARGET]:  # another class, such as the user's own: its settings are not known here
             return
-        for unknown in sorted(map(str, value.keys() - default.keys())):
+        for unknown in sorted(map(str, value.keys() - default.keys() if key not in OPEN_CLASSES else ())):
             raise UserError(
                 f"{key}.{unknown} is not known, so another version of lra has trained this run; {_with_which(folder)}"
             )

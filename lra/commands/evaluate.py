@@ -19,10 +19,11 @@ def run(cfg: DictConfig) -> None:
     """Test the run whose folder is `cfg.run`."""
     from omegaconf import OmegaConf
 
-    from lra import build
+    from lra import build, config
     from lra.cli_support.console import make_console
     from lra.cli_support.predictions import print_predictions
     from lra.cli_support.stored_config import read_stored_config
+    from lra.pass_through import trainer_arguments
     from lra.results.record import read_record
     from lra.run_files import BEST, CONFIG
     from lra.training import run as training
@@ -44,7 +45,12 @@ def run(cfg: DictConfig) -> None:
     datamodule = build.build_datamodule(trained, spec)
     module = build.build_module(trained, spec)
     metrics = training.test(
-        module, datamodule, checkpoint=folder / BEST, machine=build.build_machine(trained), loggers=[]
+        module,
+        datamodule,
+        checkpoint=folder / BEST,
+        machine=build.build_machine(trained),
+        loggers=[],
+        trainer_arguments=trainer_arguments(config.plain(trained.trainer)),
     )
     accuracy = metrics["test/accuracy"]
     console.print(f"test accuracy {accuracy:.4%} over {datamodule.num_examples('test'):,} examples")

@@ -41,8 +41,12 @@ if TYPE_CHECKING:
     from lra.training.run import Machine
 
 
-def run(cfg: DictConfig) -> None:
-    """Train, test and record a run; show the result of a finished run."""
+def run(cfg: DictConfig) -> float | None:
+    """Train, test and record a run; show the result of a finished run.
+
+    Returns:
+        The best dev accuracy, a fraction in [0, 1], for Hydra's sweepers; None if the run was stopped before its end.
+    """
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
 
@@ -73,12 +77,14 @@ def run(cfg: DictConfig) -> None:
         console.print(f"Finished before, nothing to train: {folder}")
         print_summary(console, folder, record)
         print_predictions(console, cfg, folder, cfg.predictions)
-        return
+        return record["outcome"]["best_dev_accuracy"]
     if cfg.trainer.devices > 1 and not launched:
         train_together(cfg, folder, console, replaced=record)
     else:
         console.quiet = not first  # only one of several processes prints
         _train(cfg, folder, console, replaced=record)
+    record = read_record(folder)
+    return None if record is None else record["outcome"]["best_dev_accuracy"]
 
 
 def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
@@ -139,8 +145,9 @@ def _fit_and_test(
     machine: Machine,
     parameters: int,
 ) -> Record | None:
-    from lra import build
+    from lra import build, config
     from lra.cli_support.outcome import write_result
+    from lra.pass_through import trainer_arguments
     from lra.training import run as training
     from lra.training.approximation import measure_approximation
     from lra.training.checkpoints import saved_step
@@ -150,6 +157,7 @@ def _fit_and_test(
     from lra.training.ranks import rank
     from lra.types import UserError
 
+    arguments = trainer_arguments(config.plain(cfg.trainer))
     behind = saved_step(folder / LAST)
     if behind:
         console.print(f"Going on from step {behind:,}.")
@@ -171,20 +179,29 @@ def _fit_and_test(
             loggers=loggers,
             console=console,
             profiler=cfg.debug.profiler,
+            callbacks=build.build_callbacks(cfg),
+            trainer_arguments=arguments,
         )
         if not complete:
             console.print(
-                f"Stopped at step {saved_step(folder / LAST):,} of {cfg.recipe.steps:,}, as trainer.max_steps says;"
+                f"Stopped at step {saved_step(folder / LAST):,} of {cfg.recipe.steps:,}, as {_limit(cfg)} says;"
                 " no result is written. The same command without it goes on."
             )
             return None
-        metrics = training.test(module, datamodule, checkpoint=folder / BEST, machine=machine, loggers=loggers)
+        metrics = training.test(
+            module,
+            datamodule,
+            checkpoint=folder / BEST,
+            machine=machine,
+            loggers=loggers,
+            trainer_arguments=arguments,
+        )
         if not first:
             return None
         approximation = measure_approximation(module.model, datamodule.test_dataloader(), module.device)
         outcome = training.finish(folder, metrics, module)
         record = write_result(cfg, folder, outcome, datamodule, parameters, approximation, read_curves(curves))
-        if cfg.logger.wandb is not None:
+        if cfg.logger.get("wandb") is not None:
             log_result(record, folder / CURVE)
         return record
     except (RuntimeError, MemoryError) as error:
@@ -192,10 +209,15 @@ def _fit_and_test(
             raise
         memory_is_out = True  # handled below: here `error` still holds the tensors of the failed step in memory
     finally:
-        if first and cfg.logger.wandb is not None:
+        if first and cfg.logger.get("wandb") is not None:
             finish_wandb()
     assert memory_is_out
     raise UserError(_what_fits(cfg, module))
+
+
+def _limit(cfg: DictConfig) -> str:
+    """Name the setting that stopped the training."""
+    return "trainer.max_steps" if cfg.trainer.max_steps is not None else "trainer.max_time"
 
 
 def _what_fits(cfg: DictConfig, module: ClassifierModule) -> str:

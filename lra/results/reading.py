@@ -99,7 +99,7 @@ def _contradictions(record: Record) -> Iterator[str]:
         if said != name:
             yield f"identity.{key}={said!r}, but settings name it {name!r}"
     steps = settings["recipe"]["steps"] if "recipe" in settings else outcome["steps"]
-    if outcome["steps"] != steps or outcome["best_step"] > steps:
+    if outcome["steps"] != steps or not outcome["best_step"] <= outcome.get("stopped_step", steps) <= steps:
         yield f"outcome.steps={outcome['steps']}, best_step={outcome['best_step']}, but settings.recipe.steps={steps}"
     if "dev_curve" in outcome:
         passes, accuracies = outcome["dev_curve"]["step"], outcome["dev_curve"]["accuracy"]

@@ -95,6 +95,7 @@ class RunSettings(TypedDict):
     model: NotRequired[Settings]
     recipe: NotRequired[RecipeSettings]
     trainer: NotRequired[TrainerSettings]
+    callbacks: NotRequired[Settings]
 
 
 @with_config(CHECKED)
@@ -118,6 +119,7 @@ class Outcome(TypedDict):
     dev_examples: NotRequired[Positive]
     best_dev_accuracy: Fraction
     best_step: Count
+    stopped_step: NotRequired[Positive]
     dev_curve: NotRequired[DevCurve]
     steps: Positive
     majority_rate: Fraction

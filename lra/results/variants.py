@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
+from lra.pass_through import TARGET, TRAINER_ARGUMENTS
 from lra.results.collect import data_of
 from lra.results.paper import paper_settings
 from lra.results.schema import MIXERS, Record
 from lra.results.settings import NOT_RECORDED, Flat, branches, flat, in_words
 
-ORDER = ("attention", "mixer", "model", "protocol", "size", "task", "data", "recipe", "trainer")
+ORDER = ("attention", "mixer", "model", "protocol", "size", "task", "data", "recipe", "trainer", "callbacks")
+ONLY_IF_SET = tuple(f"trainer.{name}" for name in (*TRAINER_ARGUMENTS, "devices", "compile"))  # and all callbacks
+UNSET = "unset"  # the word of a setting that is recorded only if it is set
 METHODS = (*MIXERS, "model")
 OF_THE_TASK = ("task", "data", "recipe")
 Family = tuple[str, ...]
@@ -30,6 +33,8 @@ def group_by_variant(records: Iterable[Record], *, but: tuple[str, ...] = ()) ->
     """
     records = list(records)
     settings = [_settings(record, but) for record in records]
+    set_by_some = {key for mine in settings for key in mine if _only_if_set(key)}
+    settings = [dict.fromkeys(set_by_some, UNSET) | mine for mine in settings]
     usual = _usual(records, settings)
     groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
     for record, mine in zip(records, settings, strict=True):
@@ -56,10 +61,23 @@ def accuracies_by_task(records: Iterable[Record]) -> dict[str, dict[str, list[fl
 def _settings(record: Record, but: tuple[str, ...]) -> Flat:
     """Flatten the settings and data of a record, without those that its task and attention name."""
     data = {"origin": record["provenance"]["data_origin"], "content": data_of(record)}
-    leaves = flat({**record["settings"], "data": data})
+    callbacks = {f"callbacks.{name}": _call(made) for name, made in record["settings"].get("callbacks", {}).items()}
+    settings = {group: values for group, values in record["settings"].items() if group != "callbacks"}
+    leaves = flat({**settings, "data": data}) | callbacks
     row = record["identity"]["attention"]  # the row's name starts with it
     said = {"task.name", *but, *(f"{group}.name" for group in METHODS if leaves.get(f"{group}.name") == in_words(row))}
     return {key: word for key, word in leaves.items() if key not in said}
+
+
+def _call(made: dict[str, object]) -> str:
+    """Write what a class is made from as a call, such as `EarlyStopping(monitor=dev/accuracy, patience=5)`."""
+    arguments = flat({key: value for key, value in made.items() if key != TARGET})
+    called = str(made.get(TARGET)).rpartition(".")[2]
+    return f"{called}({', '.join(f'{key}={word}' for key, word in sorted(arguments.items()))})"
+
+
+def _only_if_set(key: str) -> bool:
+    return key in ONLY_IF_SET or key.startswith("callbacks.")
 
 
 def _usual(records: list[Record], settings: list[Flat]) -> dict[tuple[Family, str], str | None]:
@@ -81,6 +99,8 @@ def _most(key: str, counts: Counter[str], papers: str | None) -> str | None:
     """Choose the usual value: the most frequent one, or the paper's among equals; None for a knob that varies."""
     if key.startswith(("attention.", "mixer.")) and len(counts) > 1:
         return None
+    if _only_if_set(key):
+        return UNSET
     return max(sorted(counts), key=lambda word: (counts[word], word == papers))
 
 
@@ -113,7 +133,9 @@ def _apart(record: Record, mine: Flat, usual: dict[tuple[Family, str], str | Non
 def _short(key: str) -> str:
     """Shorten a key: `attention.num_landmarks` to `num_landmarks`, `protocol.name` to `protocol`."""
     group, *rest = key.split(".")
-    return group if rest == ["name"] else ".".join(rest) if group in MIXERS else key.removesuffix(".name")
+    if rest == ["name"]:
+        return group
+    return ".".join(rest) if group in (*MIXERS, "callbacks") else key.removesuffix(".name")
 
 
 def _unrecorded(members: list[Record], but: tuple[str, ...]) -> dict[int, list[str]]:

@@ -96,7 +96,8 @@ def make_cells(sweep: str, words: Sequence[str]) -> list[Cell]:
     fixed = [f"sweep={sweep}", "hydra.mode=RUN"]
     for override in OverridesParser.create().parse_overrides(list(words)):
         if override.is_sweep_override() or override.key_or_group in (*params, "mixer"):
-            params[override.key_or_group] = str(override.input_line).split("=", 1)[1]
+            key, values = str(override.input_line).split("=", 1)  # the key with its `+`
+            params[key] = values
         else:
             fixed.append(str(override.input_line))
     if "mixer" in params and any(word.startswith(("attention=", "attention.")) for word in words):

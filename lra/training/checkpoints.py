@@ -34,8 +34,8 @@ class WholeCheckpointIO(CheckpointIO):
         return read_checkpoint(Path(path))
 
     def remove_checkpoint(self, path: Path | str) -> None:
-        """Fail: no part of this project removes a checkpoint."""
-        raise AssertionError(f"asked to remove {path}")
+        """Delete the checkpoint at `path`, as Lightning's ModelCheckpoint asks for; lra itself never does."""
+        Path(path).unlink(missing_ok=True)
 
 
 def saved_step(path: Path) -> int:

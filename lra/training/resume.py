@@ -16,11 +16,12 @@ from typing import Any, TypedDict
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import Checkpoint
+from pytorch_lightning.callbacks import Checkpoint, Timer
 
 from lra.files import sha256
 from lra.run_files import BEST, LAST
 from lra.training.best import NEXT, Best
+from lra.training.checkpoints import read_checkpoint
 from lra.training.ranks import gather, place
 
 
@@ -47,12 +48,16 @@ class ResumePoint(Checkpoint):
         every_seconds: longest time between checkpoints, which is the training time that a kill can cost.
         eval_every: optimizer steps between dev passes.
         steps: optimizer steps of the whole run.
+
+    Attributes:
+        ended: whether a callback of the user's own, such as early stopping, has ended the run before its last step.
     """
 
     def __init__(self, folder: Path, *, best: Best | None, every_seconds: float, eval_every: int, steps: int):
         self.folder, self.best = folder, best
         self.every_seconds, self.eval_every, self.steps = every_seconds, eval_every, steps
         self.train_seconds = 0.0
+        self.ended = False
         self._clock = self._saved = 0.0
         self._random: RandomStates | None = None
         self._random_of_ranks: list[RandomStates] = []
@@ -69,9 +74,13 @@ class ResumePoint(Checkpoint):
 
     def on_train_batch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: object) -> None:
         """Save if it is time or if `max_steps` ends the run here; make Lightning run a dev pass after the last step."""
-        step = trainer.global_step
+        step, time_is_up = trainer.global_step, _time_is_up(trainer)
+        if time_is_up:
+            trainer.should_stop = False  # else Lightning would run a dev pass that the run without a limit has not
         if trainer.fit_loop._should_accumulate():
             return
+        if time_is_up:
+            trainer.fit_loop.epoch_loop.max_steps = step
         if step == self.steps:
             trainer.should_stop = True  # makes Lightning run a dev pass, even if eval_every does not divide steps
         elif step % self.eval_every != 0:
@@ -81,10 +90,11 @@ class ResumePoint(Checkpoint):
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Save; keep the weights as the best ones if their dev accuracy is above all earlier ones."""
+        self.ended = trainer.should_stop and trainer.global_step < self.steps and not _time_is_up(trainer)
         accuracy = trainer.callback_metrics["dev/accuracy"].item()
         better = self.best is None or accuracy > self.best.accuracy
         if better:
-            trainer.save_checkpoint(self.folder / NEXT, weights_only=True)
+            _save_weights(trainer, self.folder / NEXT)
             digest = sha256(self.folder / NEXT)
             self.best = Best(accuracy=accuracy, step=trainer.global_step, sha256=digest)
         self._save(trainer)
@@ -103,12 +113,40 @@ class ResumePoint(Checkpoint):
     def state_dict(self) -> dict[str, Any]:
         """Return the training time in seconds, the best dev pass, and each process's random states."""
         best = None if self.best is None else asdict(self.best)
-        return {"train_seconds": self.train_seconds, "best": best, "random": self._random_of_ranks}
+        ended = {"ended": True} if self.ended else {}
+        return {"train_seconds": self.train_seconds, "best": best, "random": self._random_of_ranks, **ended}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore the training time and the random states; the constructor has the best dev pass already."""
         self.train_seconds = state_dict["train_seconds"]
         self._random = state_dict["random"][place()]
+
+
+def _save_weights(trainer: pl.Trainer, path: Path) -> None:
+    """Write the weights that the dev pass used: a callback may average them, and puts them into a checkpoint.
+
+    Lightning's `save_checkpoint(weights_only=True)` does not ask the callbacks.
+    """
+    checkpoint = trainer._checkpoint_connector.dump_checkpoint(weights_only=True)
+    own = list(checkpoint)
+    for callback in trainer.callbacks:  # type: ignore[attr-defined]
+        callback.on_save_checkpoint(trainer, trainer.lightning_module, checkpoint)
+    trainer.strategy.save_checkpoint({key: checkpoint[key] for key in own}, path)
+    trainer.strategy.barrier("weights")
+
+
+def was_ended(folder: Path) -> bool:
+    """Tell whether a callback has ended the run in `folder` early: then it is not trained further."""
+    if not (folder / LAST).exists():
+        return False
+    return bool(read_checkpoint(folder / LAST)["callbacks"]["ResumePoint"].get("ended"))
+
+
+def _time_is_up(trainer: pl.Trainer) -> bool:
+    """Tell whether Lightning's Timer, which `trainer.max_time` adds, has stopped the training."""
+    timers = [callback for callback in trainer.callbacks if isinstance(callback, Timer)]  # type: ignore[attr-defined]
+    left = [timer.time_remaining() for timer in timers]
+    return any(seconds is not None and seconds <= 0 for seconds in left)
 
 
 def _random_states() -> RandomStates:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.plugins.environments import ClusterEnvironment, LightningEnvironment, SLURMEnvironment
 from pytorch_lightning.utilities import rank_zero_only
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from rich.console import Console
 
 from lra.run_files import LAST
@@ -27,7 +28,7 @@ from lra.training.checkpoints import WholeCheckpointIO, read_checkpoint, saved_s
 from lra.training.module import ClassifierModule
 from lra.training.progress import RunProgress
 from lra.training.ranks import by_srun, rank
-from lra.training.resume import ResumePoint
+from lra.training.resume import ResumePoint, was_ended
 from lra.training.telemetry import Telemetry, peak_memory_bytes
 from lra.types import UserError
 
@@ -73,6 +74,7 @@ class TestedRun:
         test_accuracy, test_loss: accuracy as a fraction in [0, 1], and mean cross-entropy, over all test examples.
         test_correct: whether each test example was predicted right, `[examples]` bool in the split's order.
         confusion: the confusion matrix: test examples by true label (row) and predicted label (column).
+        trained_steps: optimizer steps that were trained: fewer than planned if a callback ended the run early.
         best_dev_accuracy, best_step: accuracy in [0, 1] and step of the dev pass whose checkpoint was tested.
         train_seconds: training time, dev passes included, summed over all resumes of the run.
         peak_memory_bytes: largest memory of the process that tested the run.
@@ -82,6 +84,7 @@ class TestedRun:
     test_loss: float
     test_correct: np.ndarray
     confusion: list[list[int]]
+    trained_steps: int
     best_dev_accuracy: float
     best_step: int
     train_seconds: float
@@ -111,25 +114,42 @@ def prepare_machine(machine: Machine) -> None:
         torch.set_num_threads(machine.threads)
 
 
-def make_trainer(machine: Machine, *, callbacks: Sequence[Callback] = (), **settings: Any) -> pl.Trainer:
-    """Make a Lightning Trainer for `machine`, without Lightning's progress bar, model summary and sanity check."""
+def make_trainer(
+    machine: Machine,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    callbacks: Sequence[Callback] = (),
+    **settings: Any,
+) -> pl.Trainer:
+    """Make a Lightning Trainer for `machine`, without Lightning's progress bar, model summary and sanity check.
+
+    Raises:
+        UserError: when Lightning refuses the user's `arguments`.
+    """
     prepare_machine(machine)
     keeps = machine.accelerator == "cpu" and is_glibc()
     if machine.devices == 1:
         rank_zero_only.rank = 0  # type: ignore[attr-defined]  # another launcher may have set RANK
-    trainer = pl.Trainer(
-        callbacks=[StopsAtSignals(), *callbacks, *([FreedMemory()] if keeps else [])],
-        accelerator=machine.accelerator,
-        devices=machine.devices,
-        strategy="ddp" if machine.devices > 1 else "auto",
-        precision=machine.precision,  # type: ignore[arg-type]  # Lightning wants a Literal; a YAML file gives a str
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        num_sanity_val_steps=0,
-        use_distributed_sampler=False,  # the loaders give each process its share of a batch
-        plugins=[WholeCheckpointIO(), _environment(machine)],
+    own: dict[str, Any] = {
+        "callbacks": [StopsAtSignals(), *callbacks, *([FreedMemory()] if keeps else [])],
+        "accelerator": machine.accelerator,
+        "devices": machine.devices,
+        "strategy": "ddp" if machine.devices > 1 else "auto",
+        "precision": machine.precision,
+        "enable_progress_bar": False,
+        "enable_model_summary": False,
+        "num_sanity_val_steps": 0,
+        "use_distributed_sampler": False,  # the loaders give each process its share of a batch
+        "plugins": [WholeCheckpointIO(), _environment(machine)],
         **settings,
-    )
+    }
+    try:
+        trainer = pl.Trainer(**own, **(arguments or {}))
+    except (MisconfigurationException, TypeError, ValueError) as error:
+        if not arguments:
+            raise
+        typed = ", ".join(f"+trainer.{name}={value}" for name, value in arguments.items())
+        raise UserError(f"Lightning's Trainer does not take {typed}: {' '.join(str(error).split())}") from error
     # `lra.signals` handles signals. Lightning's handlers would answer SIGTERM with a collective call, which waits for
     # processes that have ended, and SLURM's signals with a checkpoint in the middle of a step.
     trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
@@ -171,6 +191,8 @@ def fit(
     loggers: list[Logger],
     console: Console,
     profiler: str | None,
+    callbacks: Sequence[Callback] = (),
+    trainer_arguments: Mapping[str, Any] | None = None,
 ) -> bool:
     """Train to `steps`, or to `max_steps` if that is less, from the last checkpoint in `folder` if there is one.
 
@@ -187,9 +209,11 @@ def fit(
         loggers: Lightning loggers.
         console: where to show progress.
         profiler: name of a Lightning profiler; None: none.
+        callbacks: callbacks of the user's own; one may end the run early.
+        trainer_arguments: arguments of Lightning's Trainer beside lra's own, see `lra.pass_through`.
 
     Returns:
-        Whether the run has reached `steps`.
+        Whether the run has reached `steps`, or a callback has ended it early.
 
     Raises:
         UserError: when a checkpoint is damaged, or `best.ckpt` is not this run's.
@@ -199,28 +223,27 @@ def fit(
     """
     done, best = saved_step(folder / LAST), best_so_far(folder)
     stop = steps if max_steps is None else min(steps, max_steps)
-    if done >= stop:
-        return done >= steps
+    ended = was_ended(folder)
+    if ended or done >= stop:
+        return ended or done >= steps
     every = min(eval_every, steps)
     telemetry = Telemetry(every_steps=log_every_steps)
+    resume = ResumePoint(folder, best=best, every_seconds=checkpoint_every_seconds, eval_every=every, steps=steps)
     trainer = make_trainer(
         machine,
+        trainer_arguments,
         max_steps=stop,
         accumulate_grad_batches=machine.accumulate_grad_batches,
         val_check_interval=every * machine.accumulate_grad_batches,
         logger=loggers,
         profiler=profiler,
-        callbacks=[
-            telemetry,
-            RunProgress(telemetry, console=console, steps=steps),
-            ResumePoint(folder, best=best, every_seconds=checkpoint_every_seconds, eval_every=every, steps=steps),
-        ],
+        callbacks=[telemetry, RunProgress(telemetry, console=console, steps=steps), *callbacks, resume],
     )
     number = rank(machine.devices)
     if number:  # the weights come from the same seed in all processes, but dropout must differ
         torch.manual_seed(torch.initial_seed() + RANK_STRIDE * number)
     trainer.fit(module, datamodule=datamodule, ckpt_path=folder / LAST if done else None, weights_only=True)
-    return trainer.global_step >= steps
+    return resume.ended or trainer.global_step >= steps
 
 
 def test(
@@ -230,6 +253,7 @@ def test(
     checkpoint: Path,
     machine: Machine,
     loggers: list[Logger],
+    trainer_arguments: Mapping[str, Any],
 ) -> dict[str, float]:
     """Test the weights in `checkpoint`, and return `test/accuracy` and `test/loss` over every example.
 
@@ -244,7 +268,7 @@ def test(
             f"{checkpoint} holds another model than its config.yaml describes: {sorted(wrong)[0]} does not fit;"
             " train again, or bring the run's own files back"
         )
-    trainer = make_trainer(machine, logger=loggers)
+    trainer = make_trainer(machine, trainer_arguments, logger=loggers)
     trainer.test(module, datamodule=datamodule, ckpt_path=checkpoint, weights_only=True, verbose=False)
     return {name: value.item() for name, value in trainer.callback_metrics.items()}
 
@@ -258,6 +282,7 @@ def finish(folder: Path, metrics: dict[str, float], module: ClassifierModule) ->
         test_loss=metrics["test/loss"],
         test_correct=torch.cat(module.correct).numpy(),
         confusion=module.confusion,
+        trained_steps=int(last["global_step"]),
         best_dev_accuracy=best.accuracy,
         best_step=best.step,
         train_seconds=float(last["callbacks"]["ResumePoint"]["train_seconds"]),

@@ -23,7 +23,8 @@ STAND_INS = (
     (r"workers=N", "workers=2"),
     (r"\bPATH\b|(?<= )/mnt/\w+/runs|(?<==)/mnt/other/runs", "ELSEWHERE"),
     (r"run=runs/default/listops/nystrom/(…|[\w-]+)/seed0", "run=RUN"),
-    (r"--config-dir FOLDER", "--config-dir . run=RUN"),
+    (r"^lra evaluate --config-dir FOLDER", "lra evaluate --config-dir FOLDER run=RUN"),
+    (r"hparams_search=optuna size=short", "hparams_search=optuna hydra.sweeper.n_trials=2"),
     (r"source=/data/", "source=~/"),  # a folder below the root
     (
         r"hydra/launcher=submitit_slurm hydra.launcher.timeout_min",
@@ -70,6 +71,7 @@ SLOW = (
     r"^lra prepare task=(listops|text source=my.tar.gz) (check|force)=true",  # made twice
     r"^lra check (attention|mixer)=",  # tests/attention and tests/mixers hold them to their contract
     r"^lra train .*(protocol|seed|mixer|experiment)=",  # in the fast tests they compose
+    r"^lra train .*( \+| ~|callbacks=|tensorboard)",  # test_pass_through.py types the like
 )
 DEFAULTS = {
     "task=listops",

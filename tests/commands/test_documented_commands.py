@@ -52,10 +52,12 @@ def scratch(trained, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "runs"))
     monkeypatch.setenv("LRA_DATA_DIR", str(data))
-    for group in ("default", "table", "compare", "landmarks"):
+    for group in ("default", "table", "compare", "landmarks", "search"):
         shutil.copytree(trained / "default", tmp_path / "runs" / group)
     (run,) = (path.parent for path in (tmp_path / "runs/default").rglob("result.json"))
     shutil.copytree(trained, tmp_path / "elsewhere")
+    (tmp_path / "FOLDER/attention").mkdir(parents=True)
+    (tmp_path / "FOLDER/attention/own.yaml").write_text("defaults: [full]\nname: own\n")
     (tmp_path / "runs/published").mkdir()
     for place in ("runs/published/demo.jsonl", "results.jsonl"):
         (tmp_path / place).write_text(json.dumps(json.loads((run / "result.json").read_text())) + "\n")

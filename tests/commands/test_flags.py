@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from lra.cli import _flags_first, main
+from lra.cli_support.conf_folders import take_folders
 
 
 @pytest.mark.parametrize(
@@ -29,5 +32,60 @@ def test_printing_a_configuration_is_for_one_run(home, capsys, flag):
 
 
 def test_the_order_of_settings_stays_and_a_folder_may_have_any_name():
-    words = ["a=1", "--config-dir", "lr=0.1", "~b", "a=2", "--cfg", "job"]
-    assert _flags_first(words) == ["--config-dir", "lr=0.1", "--cfg", "job", "a=1", "~b", "a=2"]
+    words, folders = take_folders(["a=1", "--config-dir", "lr=0.1", "~b", "a=2", "--cfg", "job"])
+    assert folders == ["lr=0.1"]
+    assert _flags_first(words) == ["--cfg", "job", "a=1", "~b", "a=2"]
+
+
+@pytest.fixture
+def conf(home, tmp_path, monkeypatch):
+    """A folder with one more attention, which is also a Python package."""
+    folder = tmp_path / "mine"
+    (folder / "attention").mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    (folder / "attention/own.yaml").write_text("defaults: [full]\nname: own\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        ["--config-dir", "mine"],
+        ["-cd", "mine"],
+        ["--config-dir=mine"],
+        ["hydra.searchpath=[file://{}]"],
+        ["hydra.searchpath=[pkg://mine]"],
+        ["'hydra.searchpath=[\"{}\"]'"],
+    ],
+)
+@pytest.mark.parametrize("verb", [["table", "plan", "task=listops"], ["compare", "show"], ["show", "model"]])
+def test_every_verb_looks_through_the_folder(verb, named, conf, monkeypatch, capsys):
+    monkeypatch.delenv("LRA_CONF_PATH", raising=False)
+    words = [word.format(conf).strip("'") for word in named]
+    code = main([*verb, *words, "attention=own", "size=tiny"])
+    err = capsys.readouterr().err
+    assert "is not known" not in err
+    assert code == 0 or "no record" in err
+    assert "LRA_CONF_PATH" not in os.environ
+    assert main([*verb, "attention=own"]) == 2
+    assert "attention=own is not known" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words, line",
+    [
+        (["--config-dir"], "--config-dir needs a folder"),
+        (["--config-dir", "nowhere"], "nowhere is not there; name a folder that holds GROUP/NAME.yaml"),
+        (["hydra.searchpath=[pkg://no_such_package]"], "pkg://no_such_package is no package that is installed here"),
+    ],
+)
+def test_a_wrong_folder_is_one_line(words, line, home, capsys):
+    assert main(["train", *words]) == 2
+    assert line in capsys.readouterr().err
+
+
+def test_quoted_values_mean_what_they_mean_to_hydra(home, capsys):
+    for verb in (["table", "plan"], ["compare", "plan"], ["train", "--cfg", "job"]):
+        assert main([*verb, "task='listops'", 'attention="full"', "size=tiny", "run_group='a/b'"]) == 0
+    assert "run_group: a/b" in capsys.readouterr().out

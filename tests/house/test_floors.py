@@ -16,6 +16,7 @@ FLOOR = {
     "lra.durations": 0,
     "lra.paths": 1,
     "lra.names": 1,
+    "lra.pass_through": 1,
     "lra.run_files": 0,
     "lra.files": 1,
     "lra.schema": 1,

@@ -143,3 +143,18 @@ def test_points_of_a_landmark_sweep_with_other_layers_are_points_of_their_own():
     assert [point.cell.count for point in points] == [2, 2, 1, 1]
     old = [validated(as_version_1(record), "x") for record in records[:4]]
     assert [point.cell.count for point in landmark_points(old)] == [2, 2], "other landmarks are no unrecorded setting"
+
+
+def test_what_was_added_names_the_row_and_not_its_neighbours():
+    clipped = with_setting(make_record(seed=7), "trainer.gradient_clip_val", 1)
+    stopped = make_record(seed=8)
+    stopped["settings"]["callbacks"] = {
+        "early": {"_target_": "a.EarlyStopping", "monitor": "dev/accuracy", "patience": 5}
+    }
+    for plain in (BASE, BASE[:1]):
+        assert {name: len(group) for name, group in group_by_variant([*plain, clipped, stopped]).items()} == {
+            "nystrom": len(plain),
+            "nystrom (trainer.gradient_clip_val=1)": 1,
+            "nystrom (early=EarlyStopping(monitor=dev/accuracy, patience=5))": 1,
+        }
+    assert len(group_by_variant([clipped, stopped])) == 2

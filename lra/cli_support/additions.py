@@ -1,0 +1,61 @@
+"""Check the words that add a setting (`+key=value`, `++key=value`) or take one away (`~key`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hydra.core.override_parser.types import Override, OverrideType
+from omegaconf import DictConfig, OmegaConf
+
+from lra.cli_support.known_settings import PRINT, keys_of, unknown_setting
+from lra.pass_through import ENTRIES, TARGET
+from lra.types import UserError
+
+OPEN = (
+    "recipe.parameter_groups",
+    "mixer.parameter_groups",
+    *ENTRIES,
+    "trainer",
+)  # `check_additions` looks at these too
+REMOVABLE = ("recipe.optimizer", "recipe.schedule")  # arguments of a class that the user may have replaced
+
+
+def gives_value(override: Override, defaults: DictConfig) -> bool:
+    """Tell whether a word gives a setting another value, as `key=value` does, and `++key=value` if the key is there."""
+    if override.type is OverrideType.FORCE_ADD:
+        return override.key_or_group in keys_of(defaults)
+    return override.type is OverrideType.CHANGE
+
+
+def check_change(override: Override, known: Sequence[DictConfig]) -> None:
+    """Refuse an added setting that nothing would read, and the removal of one that every run needs.
+
+    What a class is made from may be changed freely: the class itself refuses what it does not take.
+
+    Args:
+        override: a word with `+`, `++` or `~`.
+        known: the default settings; several in a sweep.
+
+    Raises:
+        UserError: with the word, and what is right.
+    """
+    key, word = override.key_or_group, override.input_line
+    there = any(key in keys_of(cfg) for cfg in known)
+    if override.is_delete():
+        if not there:
+            raise unknown_setting(key, known[0])
+        if not key.startswith(tuple(f"{group}." for group in (*OPEN, *REMOVABLE))):
+            raise UserError(f"{word} takes away a setting that every run needs; to change it type {key}=VALUE")
+    elif there:
+        raise UserError(f"{word} adds a setting that is there already; to change it type {str(word).lstrip('+')}")
+    elif not _is_argument(key, known) and not key.startswith(tuple(f"{group}." for group in OPEN)):
+        raise UserError(f"{word} adds a setting that nothing reads; {PRINT}")
+
+
+def _is_argument(key: str, known: Sequence[DictConfig]) -> bool:
+    """Tell whether a key lies below one that names a class: it is, or is a part of, an argument of that class."""
+    parts = key.split(".")
+    if parts[-1] == TARGET:
+        return False
+    above = [".".join(parts[:count]) for count in range(1, len(parts))]
+    return any(OmegaConf.select(cfg, f"{group}.{TARGET}") is not None for cfg in known for group in above)

@@ -1,0 +1,64 @@
+"""Shell completion of `lra VERB key=value …`: Hydra's own, with the configuration of the verb that was typed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from lra.types import UserError
+
+SHELLS = {"bash": " ", "fish": "\n"}  # what separates two answers; zsh uses bash's completion
+INSTALL = 'type eval "$(lra -sc install=bash)" in bash or zsh, lra -sc install=fish | source in fish'
+OVER_RUNS = ("table", "compare", "sweep")  # these verbs take the settings of `lra train`
+
+
+def complete(words: Sequence[str], verbs: Mapping[str, str], objects_of: Callable[[str], Sequence[str]]) -> None:
+    """Do what `lra -sc install=SHELL`, `uninstall=SHELL` or `query=SHELL` asks for.
+
+    In a query the shell gives the typed line in $COMP_LINE, and the possible words are printed.
+
+    Args:
+        words: the words after `-sc`.
+        verbs: all verbs.
+        objects_of: gives the words that may follow a verb before its settings, such as `plan` after `table`.
+
+    Raises:
+        UserError: for another shell or another request.
+    """
+    request, _, shell = (words[0] if words else "").partition("=")
+    if request not in ("install", "uninstall", "query") or shell not in SHELLS:
+        raise UserError(f"-sc {' '.join(words)} is not known; {INSTALL}")
+    if request != "query":
+        _ask_hydra("train", f"{request}={shell}")
+        return
+    _, *typed = os.environ.get("COMP_LINE", "lra").split(" ")
+    if len(typed) < 2:
+        print(SHELLS[shell].join(_beginning(typed, verbs)))
+        return
+    verb, *rest = typed
+    objects = _beginning(rest, objects_of(verb)) if len(rest) == 1 else []
+    if objects:
+        print(SHELLS[shell].join(objects))
+    elif verb in verbs:
+        os.environ["COMP_LINE"] = " ".join(["lra", *(word for word in rest if not word.isalpha() or word == rest[-1])])
+        _ask_hydra("train" if verb in OVER_RUNS else verb, f"query={shell}")
+
+
+def _beginning(typed: Sequence[str], known: Sequence[str] | Mapping[str, str]) -> list[str]:
+    return [word for word in known if word.startswith(typed[-1] if typed else "")]
+
+
+def _ask_hydra(verb: str, request: str) -> None:
+    import hydra
+
+    from lra.config import look_through_own_folders  # this import also registers the resolvers that conf/ uses
+    from lra.paths import conf_dir
+
+    def never(cfg: Any) -> None:
+        raise AssertionError("Hydra answers by itself")
+
+    look_through_own_folders()
+    sys.argv = ["lra", "-sc", request]
+    hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(never)()

@@ -1,0 +1,72 @@
+"""Folders of the user's own settings on the command line: `--config-dir FOLDER` and `hydra.searchpath=[…]`.
+
+Hydra knows both for one run. Here they are added to $LRA_CONF_PATH, so that every verb and every worker finds them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from lra.paths import CONF_VARIABLE
+from lra.types import UserError
+
+FLAGS = ("--config-dir", "-cd")
+SEARCH_PATH = re.compile(r"\+{0,2}hydra\.searchpath=\[(.*)\]")
+
+
+def take_folders(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Split typed words into the other words and the folders that they name.
+
+    Raises:
+        UserError: for a flag without a folder, and for a package that is not installed.
+    """
+    others, folders = [], []
+    rest = iter(words)
+    for word in rest:
+        flag, has_value, value = word.partition("=")
+        search = SEARCH_PATH.fullmatch(word)
+        if flag in FLAGS:
+            folder = value if has_value else next(rest, "")
+            if not folder:
+                raise UserError(f"{word} needs a folder that holds GROUP/NAME.yaml; type {flag} FOLDER")
+            folders.append(folder)
+        elif search:
+            folders += [_place(part.strip().strip("'\"")) for part in search[1].split(",") if part.strip()]
+        else:
+            others.append(word)
+    return others, folders
+
+
+@contextmanager
+def conf_folders(folders: Sequence[str]) -> Iterator[None]:
+    """Let this process and its children look through some folders of settings too."""
+    before = os.environ.get(CONF_VARIABLE)
+    if folders:
+        absolute = [str(Path(folder).expanduser().resolve()) for folder in folders]
+        os.environ[CONF_VARIABLE] = os.pathsep.join([*absolute, *([before] if before else [])])
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ[CONF_VARIABLE] = before
+        elif folders:
+            del os.environ[CONF_VARIABLE]
+
+
+def _place(part: str) -> str:
+    """Turn `file://FOLDER` or `pkg://package.folder` into a folder."""
+    if not part.startswith("pkg://"):
+        return part.removeprefix("file://")
+    package = part.removeprefix("pkg://")
+    try:
+        spec = importlib.util.find_spec(package)
+    except ImportError:
+        spec = None
+    if spec is None or not spec.submodule_search_locations:
+        raise UserError(f"hydra.searchpath: {part} is no package that is installed here; or type file://FOLDER")
+    return str(spec.submodule_search_locations[0])

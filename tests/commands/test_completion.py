@@ -1,0 +1,53 @@
+"""Shell completion: verbs, the words after them, config groups, choices and settings."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lra.cli import VERBS, main
+
+
+@pytest.mark.parametrize(
+    "line, words",
+    [
+        ("lra ", set(VERBS)),
+        ("lra tr", {"train"}),
+        ("lra train attention=n", {"attention=none", "attention=nystrom"}),
+        ("lra train size=tiny recipe.opt", {"recipe.optimizer."}),
+        ("lra train ~recipe.sch", set()),
+        ("lra table p", {"plan"}),
+        ("lra table run recipe.st", {"recipe.steps="}),
+        ("lra sweep ", {"landmarks"}),
+        ("lra show model mixer=s", {"mixer=s4d"}),
+        ("lra nonsense a", set()),
+    ],
+)
+def test_what_a_shell_is_answered(line, words, monkeypatch, capsys):
+    monkeypatch.setenv("COMP_LINE", line)
+    assert main(["-sc", "query=bash"]) == 0
+    assert set(capsys.readouterr().out.split()) == words
+
+
+def test_another_shell_is_one_line(capsys):
+    assert main(["-sc", "install=tcsh"]) == 2
+    assert 'type eval "$(lra -sc install=bash)"' in capsys.readouterr().err
+
+
+def test_bash_completes(tmp_path):
+    """The very line of the documents, in a bash of its own."""
+    script = 'eval "$(lra -sc install=bash)"; COMP_LINE="lra train mixer=g"; COMP_CWORD=2; hydra_bash_completion; '
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", f'{script} echo "${{COMPREPLY[@]}}"'],
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert done.stdout.strip() == "mixer=gated"
