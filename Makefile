@@ -11,7 +11,9 @@ help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP)  ## Make the virtual environment .venv with the `lra` command; TORCH=cpu or TORCH=cuda chooses the build
-	@[ -z "$(TORCH)" ] || grep -qx -- "$(TORCH)" $(STAMP) || { echo "$(VENV) has another build of torch; type: make clean setup TORCH=$(TORCH)"; exit 1; }
+ifneq ($(TORCH),)
+	@grep -qx -- "$(TORCH)" $(STAMP) || { echo "$(VENV) has another build of torch; type: make clean setup TORCH=$(TORCH)"; exit 1; }
+endif
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] <= (3, 13) else "Python %d.%d found; 3.11 to 3.13 is needed: make PYTHON=python3.12 ..." % sys.version_info[:2])'
