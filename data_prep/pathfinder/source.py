@@ -64,7 +64,7 @@ def open_source(request: Request) -> Source:
     return Source(
         origin=lambda: origin,
         facts=facts,
-        make_builder=lambda folder: Pathfinder(side=drawn_side, rows=rows_of, config=config, data_dir=folder),
+        make_builder=lambda folder: Pathfinder(rows=rows_of, settings=request.settings, config=config, data_dir=folder),
         encode=partial(_encode, side=settings["side"]),
         dtype=np.uint8,
         first_id=FIRST_ID,
