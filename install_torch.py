@@ -21,6 +21,7 @@ from pathlib import Path
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 DRIVER = Path(os.environ.get("NVIDIA_DRIVER", "/proc/driver/nvidia"))  # is there when the driver is loaded
 BUILDS = ("cpu", "cuda")
+PATIENCE = ("--retries", "1", "--timeout", "15")  # the index may be out of reach, and others may have the build
 
 
 def main(words: list[str]) -> str:
@@ -31,19 +32,7 @@ def main(words: list[str]) -> str:
     if words[1:] or (words and words[0] not in BUILDS):
         sys.exit(f"TORCH={' '.join(words)} is not known; choose one of {', '.join(BUILDS)}, or leave it out")
     build = words[0] if words else "cuda" if has_gpu() else "cpu"
-    if build == "cuda":
-        if not brings_cuda(torch):
-            sys.exit(f"pip's index has no CUDA build of {torch}; see pip config list, or type: make setup TORCH=cpu")
-        done = pip("install", "--quiet", torch)
-    else:
-        # A local version such as +cpu is never on PyPI, so this cannot become another build. Dependencies come later.
-        found = pip("install", "--quiet", "--no-deps", *PATIENCE, "--extra-index-url", CPU_INDEX, f"{torch}+cpu")
-        if found.returncode and brings_cuda(torch):
-            sys.exit(
-                f"no CPU build of {torch} was found, neither at {CPU_INDEX} nor in pip's index ({last_line(found)});"
-                " for the CUDA build (5 GB) type: make setup TORCH=cuda"
-            )
-        done = pip("install", "--quiet", "--no-deps", torch) if found.returncode else found
+    done = install_cpu(torch) if build == "cpu" else install_cuda(torch)
     if done.returncode:
         sys.exit(f"pip could not install {torch}: {done.stderr.strip()}")
     why = "as asked" if words else "an NVIDIA GPU is seen" if build == "cuda" else "no NVIDIA GPU is seen"
@@ -52,7 +41,31 @@ def main(words: list[str]) -> str:
     return build
 
 
-PATIENCE = ("--retries", "1", "--timeout", "15")  # the index may be out of reach, and others may have the build
+def install_cpu(torch: str) -> subprocess.CompletedProcess[str]:
+    """Install the CPU build from PyTorch's index, else from pip's own if that has it."""
+    # A local version such as +cpu is never on PyPI, so this cannot become another build.
+    done = pip_install(*PATIENCE, "--extra-index-url", CPU_INDEX, f"{torch}+cpu")
+    if done.returncode == 0:
+        return done
+    if brings_cuda(torch):
+        said = (done.stderr.strip().splitlines() or ["pip said nothing"])[-1]
+        sys.exit(
+            f"no CPU build of {torch} was found, neither at {CPU_INDEX} nor in pip's index ({said}); for the CUDA build"
+            " (5 GB) type: make setup TORCH=cuda"
+        )
+    return pip_install(torch)
+
+
+def install_cuda(torch: str) -> subprocess.CompletedProcess[str]:
+    """Install the build of pip's own index, which on PyPI is the CUDA build."""
+    if not brings_cuda(torch):
+        sys.exit(f"pip's index has no CUDA build of {torch}; see pip config list, or type: make setup TORCH=cpu")
+    return pip_install(torch)
+
+
+def pip_install(*words: str) -> subprocess.CompletedProcess[str]:
+    """Install torch alone; what it depends on comes with the project, in the versions of constraints.txt."""
+    return pip("install", "--quiet", "--no-deps", *words)
 
 
 def has_gpu() -> bool:
@@ -80,11 +93,6 @@ def pip(*words: str) -> subprocess.CompletedProcess[str]:
     """Run pip of this environment."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def last_line(done: subprocess.CompletedProcess[str]) -> str:
-    """Return the last line that pip wrote on stderr."""
-    return (done.stderr.strip().splitlines() or ["pip said nothing"])[-1]
 
 
 if __name__ == "__main__":
