@@ -1,5 +1,6 @@
 PYTHON ?= python3
 VENV   ?= .venv
+TORCH  ?=
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
@@ -9,13 +10,17 @@ STAMP  := $(VENV)/.installed
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(STAMP)  ## Make the virtual environment .venv with the `lra` command
+setup: $(STAMP)  ## Make the virtual environment .venv with the `lra` command; TORCH=cpu or TORCH=cuda chooses the build
+ifneq ($(TORCH),)
+	@grep -qx -- "$(TORCH)" $(STAMP) || { echo "$(VENV) has another build of torch; type: make clean setup TORCH=$(TORCH)"; exit 1; }
+endif
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] <= (3, 13) else "Python %d.%d found; 3.11 to 3.13 is needed: make PYTHON=python3.12 ..." % sys.version_info[:2])'
 	@$(PYTHON) -m venv $(VENV) || { echo "No virtual environment could be made; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	@$(BIN)/python install_torch.py $(TORCH) > $(VENV)/.torch
 	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m pip install --disable-pip-version-check --quiet -e '.[dev]'
-	@touch $(STAMP)
+	@mv $(VENV)/.torch $(STAMP)
 
 demo: setup  ## Make data, train a small Nyströmformer on short ListOps, test it (under 5 minutes on 2 cores)
 	$(BIN)/lra train experiment=demo

@@ -1,11 +1,14 @@
-"""The base class of this project's TFDS datasets: it writes rows to array_record files, without TensorFlow."""
+"""The base classes of this project's TFDS datasets: they write rows to array_record files, without TensorFlow."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import tensorflow_datasets as tfds
 
+from data_prep.in_order import rows_in_order
 from data_prep.source import TFDS_SPLITS
 
 Rows = Callable[[], Iterator[Mapping[str, object]]]
@@ -16,16 +19,40 @@ Sebastian Ruder and Donald Metzler}, booktitle={ICLR}, year={2021}}
 """
 
 
-class RowsBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type: ignore[call-arg]  # TFDS is untyped
-    """A dataset whose rows come from one function per split; they keep their order unless `IN_ORDER` is False.
-
-    Args:
-        rows: for each of the dataset's splits (train, dev, test) a function that yields its rows as feature values.
-        config: name of the TFDS configuration.
-        data_dir: folder for TFDS datasets.
+class RowWriter(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type: ignore[call-arg]  # TFDS is untyped
+    """Writes the rows of each split; they keep their order unless the dataset's description says that TFDS shuffles.
 
     Attributes:
+        rows: for each of the dataset's splits (train, dev, test) a function that yields its rows as feature values.
         tick: called for every row, to show progress.
+    """
+
+    rows: Mapping[str, Rows]
+    tick: Callable[[], object] = staticmethod(lambda: None)
+
+    def _download_and_prepare(self, *arguments: Any, **named: Any) -> None:
+        with rows_in_order() if self.info.disable_shuffling else contextlib.nullcontext():
+            super()._download_and_prepare(*arguments, **named)
+
+    def _split_generators(self, dl_manager: object) -> dict[str, object]:
+        return {TFDS_SPLITS[name]: self._generate_examples(rows) for name, rows in self.rows.items()}
+
+    def _generate_examples(self, rows: Rows) -> Iterator[tuple[int, Mapping[str, object]]]:
+        for number, row in enumerate(rows()):
+            self.tick()
+            yield number, row
+
+
+class RowsBuilder(RowWriter, skip_registration=True):  # type: ignore[call-arg]
+    """The dataset of a task, which `lra prepare` writes; subclasses describe it.
+
+    TFDS knows the benchmark's tasks as configurations of `lra.datasets.Lra`, and no subclass by its own name.
+
+    Args:
+        rows: see `RowWriter`.
+        settings: the task's `data` settings.
+        config: name of the TFDS configuration.
+        data_dir: folder for TFDS datasets.
     """
 
     RELEASE_NOTES = {"1.0.0": "First version."}  # noqa: RUF012  TFDS reads it from the class
@@ -34,34 +61,34 @@ class RowsBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # t
     CITATION: str
     IN_ORDER = True
 
-    def __init__(self, *, rows: Mapping[str, Rows], config: str, data_dir: str):
-        self._rows = rows
-        self.tick: Callable[[], object] = lambda: None
+    def __init__(self, *, rows: Mapping[str, Rows], settings: Mapping[str, Any], config: str, data_dir: str):
+        self.rows, self.settings = rows, settings
         super().__init__(
             config=tfds.core.BuilderConfig(name=config, version=self.VERSION, description=self.DESCRIPTION),
             data_dir=data_dir,
             file_format="array_record",
         )
 
-    def features(self) -> dict[str, tfds.features.FeatureConnector]:
-        """Return the TFDS features of a row by name."""
-        raise AssertionError(f"{type(self).__name__} has no features")
+    def __init_subclass__(cls, **named: Any):
+        super().__init_subclass__(**{**named, "skip_registration": True})
 
-    def _info(self) -> tfds.core.DatasetInfo:
-        info = self.dataset_info_from_configs(
-            description=self.DESCRIPTION,
-            features=tfds.features.FeaturesDict(self.features()),
-            homepage=self.HOMEPAGE,
-            citation=self.CITATION + LRA,
-            disable_shuffling=self.IN_ORDER,
+    @staticmethod
+    def features(settings: Mapping[str, Any]) -> dict[str, tfds.features.FeatureConnector]:
+        """Return the TFDS features of a row by name; `settings` are the task's `data` settings."""
+        raise AssertionError("this dataset has no features")
+
+    @classmethod
+    def describe(cls, builder: tfds.core.DatasetBuilder, settings: Mapping[str, Any]) -> tfds.core.DatasetInfo:
+        """Describe this dataset for a builder that reads or writes it."""
+        info = builder.dataset_info_from_configs(
+            description=cls.DESCRIPTION,
+            features=tfds.features.FeaturesDict(cls.features(settings)),
+            homepage=cls.HOMEPAGE,
+            citation=cls.CITATION + LRA,
+            disable_shuffling=cls.IN_ORDER,
         )
         info.initialize_from_bucket = lambda: None  # only for TFDS's own datasets; each call leaves a temporary folder
         return info
 
-    def _split_generators(self, dl_manager: object) -> dict[str, object]:
-        return {TFDS_SPLITS[name]: self._generate_examples(rows) for name, rows in self._rows.items()}
-
-    def _generate_examples(self, rows: Rows) -> Iterator[tuple[int, Mapping[str, object]]]:
-        for number, row in enumerate(rows()):
-            self.tick()
-            yield number, row
+    def _info(self) -> tfds.core.DatasetInfo:
+        return self.describe(self, self.settings)

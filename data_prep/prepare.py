@@ -1,4 +1,4 @@
-"""Make a task's data: read its source, write a TFDS dataset, pack it into a store."""
+"""Make a task's data: read its source, write a TFDS dataset, pack it into a store, and remove the dataset."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from data_prep.in_order import rows_in_order
 from data_prep.source import TFDS_SPLITS, Request, Source
-from data_prep.unfinished import put_in_place, tfds_folder, unfinished_dataset
+from data_prep.unfinished import unfinished_dataset
 from lra.data.manifest import MANIFEST, check_asked, read_manifest
 from lra.data.writer import Example, store_lock, write_store
 from lra.paths import source_dirs
@@ -110,7 +109,7 @@ def _make(
         builder.tick = lambda: bar.advance(task)
         rows = sum(opened.counts.values())
         bar.update(task, description=f"{name}: write the TFDS dataset", completed=0, total=rows)
-        with quiet_tfds(), rows_in_order() if builder.IN_ORDER else contextlib.nullcontext():
+        with quiet_tfds():
             builder.download_and_prepare()
         total = sum(builder.info.splits[TFDS_SPLITS[split]].num_examples for split in opened.counts)
         bar.update(task, description=f"{name}: pack", completed=0, total=total)
@@ -131,8 +130,6 @@ def _make(
             },
             started=started,
         )
-        config_folder = Path(builder.data_path).parent
-        put_in_place(config_folder, tfds_folder(folder) / config_folder.relative_to(unfinished))
         bar.remove_task(task)
     return manifest
 

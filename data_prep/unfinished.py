@@ -13,14 +13,9 @@ from filelock import Timeout
 from lra.data.writer import replaced_folder, store_lock, unfinished_folder
 
 
-def tfds_folder(store: Path) -> Path:
-    """Return the folder of TFDS datasets, which is beside the stores."""
-    return store.parents[2] / "tfds"
-
-
 @contextlib.contextmanager
 def unfinished_dataset(store: Path) -> Iterator[Path]:
-    """Make a temporary folder for the TFDS dataset of a store; the caller holds the store's lock."""
+    """Make a temporary folder for the TFDS dataset that a store is packed from; the caller holds the store's lock."""
     folder = _dataset_folder(store)
     shutil.rmtree(folder, ignore_errors=True)  # a killed process may have left it
     folder.mkdir(parents=True)
@@ -28,13 +23,6 @@ def unfinished_dataset(store: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def put_in_place(ready: Path, place: Path) -> None:
-    """Move a finished folder to its place, and replace an existing folder."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(place, ignore_errors=True)
-    os.replace(ready, place)
 
 
 def remove_leftovers(store: Path) -> None:
@@ -48,4 +36,4 @@ def remove_leftovers(store: Path) -> None:
 
 
 def _dataset_folder(store: Path) -> Path:
-    return tfds_folder(store) / f".{store.parent.name}-{store.name}.unfinished"
+    return store.with_name(f".{store.name}.tfds.unfinished")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import tensorflow_datasets as tfds
 
@@ -20,7 +23,8 @@ class Image(RowsBuilder):
 Krizhevsky}, institution={University of Toronto}, year={2009}}
 """
 
-    def features(self) -> dict[str, tfds.features.FeatureConnector]:
+    @staticmethod
+    def features(settings: Mapping[str, Any]) -> dict[str, tfds.features.FeatureConnector]:
         """Return the features: colour planes `[3, 32, 32]`, and the class."""
         return {
             "planes": tfds.features.Tensor(shape=(3, 32, 32), dtype=np.uint8, encoding="bytes"),

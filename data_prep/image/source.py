@@ -52,7 +52,7 @@ def open_source(request: Request) -> Source:
     return Source(
         origin=lambda: origin,
         facts=facts,
-        make_builder=lambda folder: Image(rows=rows, config=request.size, data_dir=folder),
+        make_builder=lambda folder: Image(rows=rows, settings=request.settings, config=request.size, data_dir=folder),
         encode=lambda record: _encode(record, side),
         dtype=np.uint8,
         first_id=FIRST_ID,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import tensorflow_datasets as tfds
 
 from data_prep.builder import RowsBuilder
@@ -19,6 +22,7 @@ Nangia and Samuel Bowman}, booktitle={NAACL Student Research Workshop}, year={20
 """
     IN_ORDER = False  # TFDS has shuffled the rows since the first version
 
-    def features(self) -> dict[str, tfds.features.FeatureConnector]:
+    @staticmethod
+    def features(settings: Mapping[str, Any]) -> dict[str, tfds.features.FeatureConnector]:
         """Return the features: expression and value."""
         return {"source": tfds.features.Text(), "target": tfds.features.ClassLabel(num_classes=10)}

@@ -48,7 +48,7 @@ def open_source(request: Request) -> Source:
     return Source(
         origin=lambda: origin,
         facts=facts,
-        make_builder=lambda folder: Listops(rows=named, config=config, data_dir=folder),
+        make_builder=lambda folder: Listops(rows=named, settings=request.settings, config=config, data_dir=folder),
         encode=_encode,
         dtype=np.uint8,
         first_id=0,

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import tensorflow_datasets as tfds
 
-from data_prep.builder import Rows, RowsBuilder
+from data_prep.builder import RowsBuilder
 from lra.data.pathfinder import VERSION
 
 
 class Pathfinder(RowsBuilder):
-    """Dashed contours with two marked ends; each image size is a TFDS configuration.
-
-    Args:
-        side: side of the images, in pixels.
-        rows, config, data_dir: see `RowsBuilder`.
-    """
+    """Dashed contours with two marked ends; each image size is a TFDS configuration."""
 
     VERSION = tfds.core.Version(VERSION)
     RELEASE_NOTES = {  # noqa: RUF012  TFDS reads it from the class
@@ -31,13 +27,11 @@ units}, author={Drew Linsley and Junkyung Kim and Vijay Veerabadran and Charles 
 booktitle={NeurIPS}, year={2018}}
 """
 
-    def __init__(self, *, side: int, rows: Mapping[str, Rows], config: str, data_dir: str):
-        self._side = side
-        super().__init__(rows=rows, config=config, data_dir=data_dir)
-
-    def features(self) -> dict[str, tfds.features.FeatureConnector]:
+    @staticmethod
+    def features(settings: Mapping[str, Any]) -> dict[str, tfds.features.FeatureConnector]:
         """Return the features: grey levels `[side, side]`, and 1 if both discs are on the same contour."""
+        side = settings["drawn_side"]
         return {
-            "image": tfds.features.Tensor(shape=(self._side, self._side), dtype=np.uint8, encoding="bytes"),
+            "image": tfds.features.Tensor(shape=(side, side), dtype=np.uint8, encoding="bytes"),
             "label": tfds.features.ClassLabel(num_classes=2),
         }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +23,29 @@ LARGEST_BYTES = 1 << 22
 ReleasedImage = tuple[str, bytes, int]  # name, PNG, label
 
 
-def read(path: Path, *, side: int, difficulty: str, tick: Tick) -> tuple[list[ReleasedImage], int]:
-    """Read every image with its label, in the metadata's order, and the number of empty files, which are left out.
+@dataclass(frozen=True)
+class Release:
+    """The images of one folder of the release.
+
+    Attributes:
+        rows: every image with its label, in the metadata's order; empty files are left out.
+        empty: number of the empty files.
+        folder: the folder that was read, such as `lra_release/lra_release/pathfinder128/curv_contour_length_14`.
+        folders_left_out: folders of the same name around it, which were not read.
+    """
+
+    rows: list[ReleasedImage]
+    empty: int
+    folder: str
+    folders_left_out: list[str]
+
+
+def read(path: Path, *, side: int, difficulty: str, tick: Tick) -> Release:
+    """Read every image with its label.
+
+    `lra_release.gz` has two folders `pathfinder128`: one beside the inner `lra_release`, and one in it. One of them has
+    labels that nothing can learn (google-research/long-range-arena, issue 38). S4 and later work read the inner one,
+    and so does this function.
 
     Args:
         path: an archive, the folder `pathfinder<side>`, or a folder that contains it.
@@ -32,22 +54,48 @@ def read(path: Path, *, side: int, difficulty: str, tick: Tick) -> tuple[list[Re
         tick: see `read_files`.
 
     Raises:
-        UserError: for a broken archive, or a line of metadata without an image or with another label than 0 or 1.
+        UserError: for a broken archive, a line of metadata without an image or with another label than 0 or 1, or two
+            folders of which none is inside the other's parent.
     """
     folder = f"pathfinder{side}/{FOLDERS[difficulty]}"
-    pattern = re.compile(rf"(?:.*/)?{folder}/(?:(imgs/\d+/sample_\d+\.png)|metadata/(\d+)\.npy)")
+    pattern = re.compile(rf"((?:.*/)?){folder}/(?:(imgs/\d+/sample_\d+\.png)|metadata/(\d+)\.npy)")
     images: dict[str, bytes] = {}
     metadata: dict[int, bytes] = {}
+    parents: set[str] = set()
+    inner = ""
     for match, content in read_files(path, pattern, largest_bytes=LARGEST_BYTES, tick=tick):
-        if match.group(1):
-            images[match.group(1)] = content
+        parent = match.group(1)
+        if parent not in parents:
+            parents.add(parent)
+            inner = _inner(path, folder, parents)
+            if inner == parent:  # what was read is of a folder around this one
+                images.clear()
+                metadata.clear()
+        if parent != inner:
+            continue
+        if match.group(2):
+            images[match.group(2)] = content
         else:
-            metadata[int(match.group(2))] = content
+            metadata[int(match.group(3))] = content
     if not metadata:
         raise UserError(f"{path} has no {folder}/metadata/0.npy; source= wants lra_release.gz or lra_release")
-    rows = [row for number in sorted(metadata) for row in _rows(metadata[number], f"{path}: {folder}", number, images)]
+    where = f"{path}: {inner}{folder}"
+    rows = [row for number in sorted(metadata) for row in _rows(metadata[number], where, number, images)]
     filled = [row for row in rows if row[1]]
-    return filled, len(rows) - len(filled)
+    left_out = [f"{parent}{folder}" for parent in sorted(parents - {inner})]
+    return Release(filled, len(rows) - len(filled), f"{inner}{folder}", left_out)
+
+
+def _inner(path: Path, folder: str, parents: set[str]) -> str:
+    """Return the parent that is inside all others."""
+    *outer, inner = sorted(parents, key=len)
+    for parent in outer:
+        if not inner.startswith(parent):
+            raise UserError(
+                f"{path} has both {parent}{folder} and {inner}{folder}, and none is inside the other's parent; unpack"
+                f" it, and name the folder to read: source=/path/to/{inner}{folder.split('/')[0]}"
+            )
+    return inner
 
 
 def _rows(text: bytes, where: str, number: int, images: dict[str, bytes]) -> Iterator[ReleasedImage]:

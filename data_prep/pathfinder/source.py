@@ -46,9 +46,11 @@ def open_source(request: Request) -> Source:
         count = settings["images"]
         images: MakeImages = partial(generate_many, design, settings["data_seed"])
     else:
-        rows, empty = release.read(path, side=drawn_side, difficulty=difficulty, tick=request.tick)
-        origin, facts = judge(request, path, (), {"all": len(rows) + empty}, BENCHMARK)
-        facts["empty_files_skipped"] = empty
+        released = release.read(path, side=drawn_side, difficulty=difficulty, tick=request.tick)
+        rows = released.rows
+        origin, facts = judge(request, path, (), {"all": len(rows) + released.empty}, BENCHMARK)
+        facts |= {"folder": released.folder, "folders_left_out": released.folders_left_out}
+        facts["empty_files_skipped"] = released.empty
         if request.size != "full":
             rows = [rows[i] for i in spread(len(rows), settings["images"])]
         count, images = len(rows), partial(_decoded, rows, drawn_side)
@@ -62,7 +64,7 @@ def open_source(request: Request) -> Source:
     return Source(
         origin=lambda: origin,
         facts=facts,
-        make_builder=lambda folder: Pathfinder(side=drawn_side, rows=rows_of, config=config, data_dir=folder),
+        make_builder=lambda folder: Pathfinder(rows=rows_of, settings=request.settings, config=config, data_dir=folder),
         encode=partial(_encode, side=settings["side"]),
         dtype=np.uint8,
         first_id=FIRST_ID,

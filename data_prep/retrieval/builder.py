@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import tensorflow_datasets as tfds
 
@@ -20,7 +23,8 @@ class Retrieval(RowsBuilder):
 and Vahed Qazvinian and Amjad Abu-Jbara}, journal={Language Resources and Evaluation}, year={2013}}
 """
 
-    def features(self) -> dict[str, tfds.features.FeatureConnector]:
+    @staticmethod
+    def features(settings: Mapping[str, Any]) -> dict[str, tfds.features.FeatureConnector]:
         """Return the features: the two documents, and the label.
 
         `documents` has a row for each of the two: the document's number, in the order of first mention, and its bytes

@@ -28,7 +28,10 @@ def open_source(request: Request) -> Source:
         origin=pairs.origin,
         facts=pairs.facts,
         make_builder=lambda folder: Retrieval(
-            rows={split: partial(pairs.rows, split) for split in tsv.FILES}, config=request.size, data_dir=folder
+            rows={split: partial(pairs.rows, split) for split in tsv.FILES},
+            settings=request.settings,
+            config=request.size,
+            data_dir=folder,
         ),
         encode=PairEncoder(),
         dtype=np.uint8,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import tensorflow_datasets as tfds
 
@@ -20,7 +23,8 @@ class Text(RowsBuilder):
 Raymond E. Daly and Peter T. Pham and Dan Huang and Andrew Y. Ng and Christopher Potts}, booktitle={ACL}, year={2011}}
 """
 
-    def features(self) -> dict[str, tfds.features.FeatureConnector]:
+    @staticmethod
+    def features(settings: Mapping[str, Any]) -> dict[str, tfds.features.FeatureConnector]:
         """Return the features: the bytes, and the label, 0 for negative and 1 for positive."""
         return {
             "text": tfds.features.Tensor(shape=(None,), dtype=np.uint8, encoding="bytes"),

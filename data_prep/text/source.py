@@ -42,7 +42,7 @@ def open_source(request: Request) -> Source:
     return Source(
         origin=lambda: origin,
         facts=facts,
-        make_builder=lambda folder: Text(rows=rows, config=request.size, data_dir=folder),
+        make_builder=lambda folder: Text(rows=rows, settings=request.settings, config=request.size, data_dir=folder),
         encode=_encode,
         dtype=np.uint8,
         first_id=FIRST_ID,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import tensorflow_datasets as tfds
 
@@ -16,7 +19,8 @@ class Tokens(RowsBuilder):
     DESCRIPTION = "Token sequences and labels from a file of the user's own."
     CITATION = ""
 
-    def features(self) -> dict[str, tfds.features.FeatureConnector]:
+    @staticmethod
+    def features(settings: Mapping[str, Any]) -> dict[str, tfds.features.FeatureConnector]:
         """Return the features: ids, and the label."""
         return {
             "tokens": tfds.features.Tensor(shape=(None,), dtype=np.uint16, encoding="bytes"),

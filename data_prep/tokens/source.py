@@ -57,7 +57,9 @@ def open_source(request: Request, *, file: str | None) -> Source:
     return Source(
         origin=lambda: "own",
         facts=facts,
-        make_builder=lambda folder: Tokens(rows=rows, config=f"{request.task}_{request.size}", data_dir=folder),
+        make_builder=lambda folder: Tokens(
+            rows=rows, settings=request.settings, config=f"{request.task}_{request.size}", data_dir=folder
+        ),
         encode=_encode,
         dtype=np.uint16,
         first_id=0,

@@ -26,7 +26,9 @@ def test_nothing_is_left_in_the_temporary_folder(prepare, tmp_path, monkeypatch,
     prepare(task)
     assert not list((tmp_path / "temporary").iterdir())
     assert not leftovers(tmp_path / "data")
-    assert len(list((tmp_path / "data/tfds").glob(f"{task}/tiny/1.*/dataset_info.json"))) == 1
+    files = {str(path.relative_to(tmp_path / "data")) for path in (tmp_path / "data").rglob("*") if path.is_file()}
+    outside = {path for path in files if not path.startswith(f"stores/{task}/tiny/")}
+    assert outside == {f"stores/{task}/.tiny.lock"}, "the TFDS dataset goes when the store is made"
 
 
 @pytest.mark.slow
@@ -47,7 +49,7 @@ def test_what_a_killed_process_has_left_is_removed_by_the_next(prepare, tmp_path
 
 def test_what_another_process_is_making_is_left_alone(prepare, tmp_path):
     prepare("text")
-    work = tmp_path / "data/tfds/.text-tiny.unfinished"
+    work = tmp_path / "data/stores/text/.tiny.tfds.unfinished"
     work.mkdir()
     with store_lock(tmp_path / "data/stores/text/tiny"):
         prepare("text")
