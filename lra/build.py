@@ -13,9 +13,19 @@ from typing import TYPE_CHECKING, Any
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
-from lra.config import method_name, mixer_group, mixer_settings, mixes_by_attention, plain, store_dir
+from lra.config import (
+    identity,
+    logs_to_wandb,
+    method_name,
+    mixer_group,
+    mixer_settings,
+    mixes_by_attention,
+    plain,
+    store_dir,
+)
 from lra.pass_through import targets_of
 from lra.results.schema import own_model
+from lra.run_files import METRICS
 from lra.types import TaskSpec, UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used: `lra prepare` and `lra doctor` start fast
@@ -237,21 +247,24 @@ def build_loggers(cfg: DictConfig, folder: Path, curves: Logger) -> list[Logger]
     from pytorch_lightning.loggers.logger import Logger
 
     added = [_entry("logger", name, node, Logger) for name, node in targets_of(cfg.logger).items()]
-    if cfg.logger.get("wandb") is None:
+    if not logs_to_wandb(cfg):
         return [curves, *added]
-    from lra.training.loggers import start_wandb, wandb_logger
+    from lra.training.curves import read_curves
+    from lra.training.loggers import start_wandb
 
     task, method = cfg.task.name, method_name(cfg)
-    run = start_wandb(
+    to_wandb = start_wandb(
         folder,
         **plain(cfg.logger.wandb),
         name=f"{task}/{method}/{cfg.seed}",
         group=cfg.run_group,
         job_type=task,
         tags=[task, method, cfg.protocol.name, cfg.size.name],
-        config=plain(cfg),
+        # A W&B sweep locks keys such as `task` to its words, so the settings of the task need another key.
+        config={**identity(cfg), "config": plain(cfg)},
     )
-    return [curves, wandb_logger(run), *added]
+    to_wandb.catch_up(read_curves(folder / METRICS))
+    return [curves, to_wandb, *added]
 
 
 def _entry(group: str, name: str, settings: DictConfig, kind: type) -> Any:

@@ -100,6 +100,24 @@ def mixer_group(cfg: DictConfig) -> str:
     return ATTENTION if mixes_by_attention(cfg) else "mixer"
 
 
+def identity(cfg: DictConfig) -> dict[str, Any]:
+    """Collect the words that name a run: those of its record, of its folder and of its row in a table."""
+    return {
+        "task": cfg.task.name,
+        "attention": method_name(cfg),
+        "protocol": cfg.protocol.name,
+        "size": cfg.size.name,
+        "seed": cfg.seed,
+        "run_group": str(cfg.run_group),
+    }
+
+
+def logs_to_wandb(cfg: DictConfig) -> bool:
+    """Tell whether a W&B run is written: not with `logger=csv`, nor with `logger.wandb.mode=disabled`."""
+    chosen = cfg.logger.get("wandb")  # `~logger.wandb` takes it away
+    return chosen is not None and chosen.mode != "disabled"
+
+
 def mixer_settings(cfg: DictConfig) -> dict[str, Any]:
     """Return name and knobs of the attention, or of the mixer in its place; interpolations are resolved."""
     return plain(cfg[mixer_group(cfg)])

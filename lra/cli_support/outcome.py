@@ -64,14 +64,7 @@ def write_result(
     record = validated(
         {
             "schema_version": SCHEMA_VERSION,
-            "identity": {
-                "task": cfg.task.name,
-                "attention": config.method_name(cfg),
-                "protocol": cfg.protocol.name,
-                "size": cfg.size.name,
-                "seed": cfg.seed,
-                "run_group": str(cfg.run_group),
-            },
+            "identity": config.identity(cfg),
             "settings": config.settings(cfg),
             "outcome": {
                 "test_accuracy": outcome.test_accuracy,

@@ -73,14 +73,15 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
 def _log(campaign: Campaign, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
     """Log the table and the figures to W&B, in a W&B run of their own in the run group."""
     from lra import config
-    from lra.training.loggers import finish_wandb, log_table, start_wandb
+    from lra.training.loggers import finish_wandb, start_wandb
+    from lra.training.wandb_results import log_table
 
     cfg = campaign.cells[0].cfg
-    if cfg.logger.wandb is None:
-        raise UserError("format=wandb needs a W&B logger; leave logger=csv out")
+    if not config.logs_to_wandb(cfg):
+        raise UserError("format=wandb needs a W&B run; leave logger=csv out, or type logger.wandb.mode=offline")
     folder = campaign.group / "tables" / name
     folder.mkdir(parents=True, exist_ok=True)
-    run = start_wandb(
+    logger = start_wandb(
         folder,
         **config.plain(cfg.logger.wandb),
         name=name,
@@ -90,8 +91,8 @@ def _log(campaign: Campaign, console: Console, name: str, table: TextTable, figu
         config={"title": table.title, "notes": table.notes},
     )
     try:
-        log_table(name, table.columns, table.rows, figures)
+        log_table(logger.experiment, name, table.columns, table.rows, figures)
     finally:
-        finish_wandb()
+        finish_wandb([logger])
     sent = "logged" if cfg.logger.wandb.mode == "online" else f"later: wandb sync {folder}/wandb/offline-run-*"
-    console.print(f"W&B run {run.id} ({name}) in {folder}; {sent}")
+    console.print(f"W&B run {logger.version} ({name}) in {folder}; {sent}")

@@ -114,7 +114,7 @@ def _steps_behind(cell: Cell) -> int:
     from lra.training.curves import read_curves
 
     curves = read_curves(cell.folder / METRICS)
-    return int(curves[-1]["step"]) if curves else 0
+    return int(max((row["step"] for row in curves), default=0))  # the last row may be a test's, of the best step
 
 
 def _states(cells: list[Cell]) -> list[str]:

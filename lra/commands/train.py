@@ -29,7 +29,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lra.run_files import BEST, CONFIG, CURVE, LAST, METRICS
+from lra.run_files import BEST, CONFIG, LAST, METRICS
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -152,9 +152,10 @@ def _fit_and_test(
     from lra.training.approximation import measure_approximation
     from lra.training.checkpoints import saved_step
     from lra.training.curves import CurveLogger, read_curves
-    from lra.training.loggers import finish_wandb, log_result
+    from lra.training.loggers import finish_wandb
     from lra.training.memory import is_out_of_memory
     from lra.training.ranks import rank
+    from lra.training.wandb_results import log_result
     from lra.types import UserError
 
     arguments = trainer_arguments(config.plain(cfg.trainer))
@@ -201,16 +202,14 @@ def _fit_and_test(
         approximation = measure_approximation(module.model, datamodule.test_dataloader(), module.device)
         outcome = training.finish(folder, metrics, module)
         record = write_result(cfg, folder, outcome, datamodule, parameters, approximation, read_curves(curves))
-        if cfg.logger.get("wandb") is not None:
-            log_result(record, folder / CURVE)
+        log_result(loggers, record, folder)
         return record
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
         memory_is_out = True  # handled below: here `error` still holds the tensors of the failed step in memory
     finally:
-        if first and cfg.logger.get("wandb") is not None:
-            finish_wandb()
+        finish_wandb(loggers)
     assert memory_is_out
     raise UserError(_what_fits(cfg, module))
 

@@ -1,26 +1,61 @@
-"""Log to W&B: a run's curves and result, the tables and figures of a sweep."""
+"""Begin and end a W&B run with Lightning's logger, and send it each point of the curves once."""
 
 from __future__ import annotations
 
 import importlib.util
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 from pytorch_lightning.loggers import WandbLogger
+from pytorch_lightning.loggers.logger import Logger
+from pytorch_lightning.utilities import rank_zero_only
 
 from lra.files import replace_text
 from lra.run_files import WANDB_ID
+from lra.training.ranks import come_first
+from lra.training.wandb_history import points_in_wandb
 from lra.training.wandb_server import begin_online
 from lra.types import UserError
 
-if TYPE_CHECKING:
-    import wandb
-
 WANDB_MODES = ("offline", "online", "disabled")
 WHEN_UNREACHABLE = ("fail", "offline")
+
+
+class CurvesInWandb(WandbLogger):
+    """Lightning's W&B logger, which sends each point of a run's curves once over all resumes of the run.
+
+    W&B's history can only be appended to, while a resumed run computes the points after its checkpoint again.
+    """
+
+    @cached_property
+    def _earlier(self) -> set[tuple[int, str]]:
+        assert self.save_dir is not None
+        return points_in_wandb(Path(self.save_dir), str(self.version))
+
+    @property
+    def log_model(self) -> bool:
+        """Whether the best checkpoint of the run is logged as an artifact."""
+        return bool(self._log_model)
+
+    @rank_zero_only
+    def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
+        """Send the metrics that W&B does not have at this step; metrics without a step are always sent."""
+        points = {name: value for name, value in metrics.items() if (step, name) not in self._earlier}
+        if points:
+            super().log_metrics(points, step)
+
+    def catch_up(self, curves: list[dict[str, float]]) -> None:
+        """Send the points that W&B lacks: of a killed process, of `logger=csv`, or of another W&B run.
+
+        Args:
+            curves: the rows of `metrics.csv`.
+        """
+        for row in curves:
+            self.log_metrics({name: value for name, value in row.items() if name != "step"}, int(row["step"]))
 
 
 def start_wandb(
@@ -28,23 +63,27 @@ def start_wandb(
     *,
     project: str,
     entity: str | None,
-    mode: Literal["offline", "online", "disabled"],
+    mode: Literal["offline", "online"],
     when_unreachable: Literal["fail", "offline"],
     init_timeout_seconds: int,
+    log_model: bool,
     name: str,
     group: str,
     job_type: str,
     tags: list[str],
     config: dict[str, object],
-) -> wandb.Run:
+) -> CurvesInWandb:
     """Begin a W&B run that writes below `folder`, or continue it with the W&B id in `folder`.
+
+    An agent of a W&B sweep gives the run its own id, project and entity.
 
     Args:
         folder: the run's folder.
         project, entity, name, group, job_type, tags, config: arguments of `wandb.init`.
-        mode: whether data is sent during the run, kept for later, or not logged at all.
+        mode: whether data is sent during the run, or kept for later.
         when_unreachable: with `mode="online"`, whether to fail or to go offline when W&B's server cannot be used.
         init_timeout_seconds: time that the server has to begin the run, above 0.
+        log_model: whether the best checkpoint of the run will be logged as an artifact.
 
     Raises:
         UserError: for an unknown mode, a wrong timeout or a damaged W&B id, when wandb is not installed, and when its
@@ -62,84 +101,51 @@ def start_wandb(
         raise UserError("wandb is not installed; type logger=csv to do without, or: pip install wandb")
     import wandb
 
-    def init(mode: Literal["offline", "online", "disabled"]) -> wandb.Run:
-        return wandb.init(
+    def begin(mode: Literal["offline", "online"]) -> CurvesInWandb:
+        logger = CurvesInWandb(
             name=name,
-            dir=folder,
+            save_dir=folder,
             project=project,
             entity=entity,
             mode=mode,
             id=wandb_id(folder),
-            resume="allow",
+            log_model=log_model,
             group=group,
             job_type=job_type,
             tags=tags,
             config=config,
-            settings=wandb.Settings(
-                console="off", silent=True, x_disable_stats=True, init_timeout=init_timeout_seconds
-            ),
+            settings=wandb.Settings(console="off", silent=True, init_timeout=init_timeout_seconds),
         )
+        assert logger.experiment is not None  # Lightning begins the W&B run when it is asked for
+        return logger
 
-    return begin_online(init, folder, when_unreachable=when_unreachable) if mode == "online" else init(mode)
-
-
-def wandb_logger(run: wandb.Run) -> WandbLogger:
-    """Make Lightning's logger for a W&B run."""
-    return WandbLogger(experiment=run)
-
-
-def log_result(record: Mapping[str, Any], curve: Path) -> None:
-    """Add a record's numbers, its confusion matrix and the learning curve to the open W&B run."""
-    import wandb
-
-    assert wandb.run is not None
-    counts = record["outcome"]["confusion"]
-    names = [str(label) for label in range(len(counts))]
-    matrix = wandb.Table(
-        columns=["Actual", "Predicted", "nPredictions"],
-        data=[[names[i], names[j], count] for i, row in enumerate(counts) for j, count in enumerate(row)],
-    )
-    fields = {str(name): name for name in matrix.columns}
-    wandb.run.log(
-        {
-            "test/confusion": wandb.plot_table("wandb/confusion_matrix/v1", matrix, fields, {"title": "test"}),
-            "learning_curve": wandb.Image(str(curve)),
-        }
-    )
-    sections = {key: record[key] for key in ("outcome", "cost", "approximation") if key in record}
-    for section, values in sections.items():
-        for key, value in values.items():
-            if isinstance(value, int | float | str) and key != "test_correct":
-                wandb.run.summary[f"{section}/{key}"] = value
+    wandb.setup(settings=wandb.Settings(silent=True))  # W&B warns of an argument that Lightning passes in vain
+    come_first()  # else Lightning begins no run
+    logger = begin_online(begin, folder, when_unreachable=when_unreachable) if mode == "online" else begin(mode)
+    replace_text(folder / WANDB_ID, str(logger.version))
+    return logger
 
 
-def log_table(name: str, columns: tuple[str, ...], rows: list[list[str]], figures: list[Path]) -> None:
-    """Add a table and figures to the open W&B run."""
-    import wandb
-
-    assert wandb.run is not None
-    table = wandb.Table(columns=list(columns), data=rows)
-    wandb.run.log({name: table, **{f"figures/{figure.stem}": wandb.Image(str(figure)) for figure in figures}})
+def finish_wandb(loggers: Sequence[Logger]) -> None:
+    """Close the W&B run of `loggers`, so that this process can begin another one."""
+    for logger in loggers:
+        if isinstance(logger, CurvesInWandb):
+            logger.experiment.finish()
 
 
 def wandb_id(folder: Path) -> str:
-    """Return the run's W&B id, eight hex digits, which is drawn once and kept in the run's folder.
+    """Return the run's W&B id, eight letters and digits, which is drawn once and kept in the run's folder.
 
     Raises:
         UserError: when the file holds no such id.
     """
     path = folder / WANDB_ID
     kept = path.read_text(errors="replace") if path.exists() else ""
-    if re.fullmatch(r"[0-9a-f]{0,7}", kept):  # no id, or a part of one: a kill came before anything was logged
+    if re.fullmatch(r"[0-9a-z]{0,7}", kept):  # no id, or a part of one: a kill came before anything was logged
         kept = secrets.token_hex(4)
         replace_text(path, kept)
-    if not re.fullmatch(r"[0-9a-f]{8}", kept):
-        raise UserError(f"{path} holds {kept[:40]!r}, not the eight hex digits of a W&B id; delete it for a new one")
+    if not re.fullmatch(r"[0-9a-z]{8}", kept):
+        raise UserError(
+            f"{path} holds {kept[:40]!r}, not a W&B id of eight letters and digits; delete it for a new one"
+        )
     return kept
-
-
-def finish_wandb() -> None:
-    """Close the open W&B run, so that this process can begin another one."""
-    import wandb
-
-    wandb.finish()

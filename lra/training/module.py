@@ -6,6 +6,7 @@ Letters: B examples, C classes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytorch_lightning as pl
 import torch
@@ -62,6 +63,7 @@ class ClassifierModule(pl.LightningModule):
         self.eval_confusion = MulticlassConfusionMatrix(num_classes)
         self.correct: list[Tensor] = []
         self.confusion: list[list[int]] = []
+        self._loaded_step = 0
         self.train_loss.persistent(True)  # kept in checkpoints, so that a resumed run logs the same points
         self.train_accuracy.persistent(True)
 
@@ -120,14 +122,14 @@ class ClassifierModule(pl.LightningModule):
         self.eval_accuracy.update(logits, batch.label)
         return logits
 
-    def _log_eval(self, split: str) -> None:
+    def _log_eval(self, split: str, *, step: int) -> None:
         metrics = {
             f"{split}/loss": self.eval_loss.compute(),
             f"{split}/accuracy": self.eval_accuracy.compute(),
         }
         self.log_dict(metrics, logger=False)  # Lightning would give the loggers a step that is one too small
         for logger in self.loggers:
-            logger.log_metrics({key: value.item() for key, value in metrics.items()}, step=self.global_step)
+            logger.log_metrics({key: value.item() for key, value in metrics.items()}, step=step)
         self.eval_loss.reset()
         self.eval_accuracy.reset()
 
@@ -137,7 +139,11 @@ class ClassifierModule(pl.LightningModule):
 
     def on_validation_epoch_end(self) -> None:
         """Log the dev split's loss and accuracy, over every example."""
-        self._log_eval("dev")
+        self._log_eval("dev", step=self.global_step)
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Note the step of the weights: the Trainer of a test is at step 0."""
+        self._loaded_step = checkpoint["global_step"]
 
     def on_test_epoch_start(self) -> None:
         """Clear the results of an earlier test."""
@@ -151,7 +157,7 @@ class ClassifierModule(pl.LightningModule):
         self.correct.append(guesses == batch.label)
 
     def on_test_epoch_end(self) -> None:
-        """Log the test split's loss and accuracy over every example; keep `correct` and `confusion`."""
+        """Log loss and accuracy over all test examples at the step that was tested; keep `correct` and `confusion`."""
         self.correct = interleave(gather([flags.cpu() for flags in self.correct]))
         self.confusion = self.eval_confusion.compute().tolist()
-        self._log_eval("test")
+        self._log_eval("test", step=self._loaded_step)

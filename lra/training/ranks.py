@@ -35,6 +35,13 @@ def rank(devices: int) -> int:
     return _launched_rank(devices) or 0
 
 
+def come_first() -> None:
+    """Tell Lightning that this process is the first one: another launcher may have left its RANK behind."""
+    from pytorch_lightning.utilities import rank_zero_only  # slow, and `is_launched` is asked at once
+
+    rank_zero_only.rank = 0  # type: ignore[attr-defined]
+
+
 def by_srun(devices: int) -> bool:
     """Tell whether SLURM's srun has started this process as one of `devices` processes."""
     return devices > 1 and not _numbers(LAUNCHED[:3]) and _numbers(SRUN)[1:] == [devices]

@@ -16,7 +16,6 @@ import torch
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.plugins.environments import ClusterEnvironment, LightningEnvironment, SLURMEnvironment
-from pytorch_lightning.utilities import rank_zero_only
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from rich.console import Console
 
@@ -27,7 +26,7 @@ from lra.training.best import best_so_far
 from lra.training.checkpoints import WholeCheckpointIO, read_checkpoint, saved_step
 from lra.training.module import ClassifierModule
 from lra.training.progress import RunProgress
-from lra.training.ranks import by_srun, rank
+from lra.training.ranks import by_srun, come_first, rank
 from lra.training.resume import ResumePoint, was_ended
 from lra.training.telemetry import Telemetry, peak_memory_bytes
 from lra.types import UserError
@@ -129,7 +128,7 @@ def make_trainer(
     prepare_machine(machine)
     keeps = machine.accelerator == "cpu" and is_glibc()
     if machine.devices == 1:
-        rank_zero_only.rank = 0  # type: ignore[attr-defined]  # another launcher may have set RANK
+        come_first()
     own: dict[str, Any] = {
         "callbacks": [StopsAtSignals(), *callbacks, *([FreedMemory()] if keeps else [])],
         "accelerator": machine.accelerator,

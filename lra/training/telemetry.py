@@ -49,7 +49,9 @@ class Telemetry(Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: Optimizer
     ) -> None:
         """Note the learning rate of this step, before the schedule sets that of the next step."""
-        self._learning_rate = optimizer.param_groups[0]["lr"]
+        # OneCycle's linear end is computed with rounding and may come out as -1e-24. That step is taken as it is (no
+        # weight can tell), but a logged rate below 0 would be an error on a logarithmic axis.
+        self._learning_rate = max(0.0, optimizer.param_groups[0]["lr"])
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: Any, outputs: object, batch: Batch, batch_idx: int

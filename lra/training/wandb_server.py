@@ -8,24 +8,22 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, TypeVar
 
 from lra.types import UserError
 
-if TYPE_CHECKING:
-    import wandb
-
+T = TypeVar("T")
 PROBE_SECONDS = 4.0
 OFFLINE = "type logger.wandb.mode=offline (wandb sync sends it later) or logger.wandb.when_unreachable=offline"
 
 
 def begin_online(
-    init: Callable[[Literal["online", "offline"]], wandb.Run],
+    begin: Callable[[Literal["online", "offline"]], T],
     folder: Path,
     *,
     when_unreachable: Literal["fail", "offline"],
-) -> wandb.Run:
-    """Begin an online W&B run with `init`, or an offline one if the server fails and `when_unreachable` allows it.
+) -> T:
+    """Begin an online W&B run with `begin`, or an offline one if the server fails and `when_unreachable` allows it.
 
     Raises:
         UserError: when there is no valid API key, or when the server fails and `when_unreachable` is `fail`.
@@ -36,7 +34,7 @@ def begin_online(
     if trouble is None:
         try:
             with _nobody_to_ask():
-                return init("online")
+                return begin("online")
         except (wandb.errors.UsageError, wandb.errors.AuthenticationError) as error:
             raise UserError(f"W&B has no valid API key; type wandb login, or without one {OFFLINE}") from error
         except wandb.errors.Error as error:
@@ -44,7 +42,7 @@ def begin_online(
     if when_unreachable == "fail":
         raise UserError(f"logger.wandb.mode=online, but {trouble}; {OFFLINE}")
     print(f"W&B: {trouble}; the run is kept offline, later: wandb sync {folder}/wandb/offline-run-*", file=sys.stderr)
-    return init("offline")
+    return begin("offline")
 
 
 def server_trouble(seconds: float = PROBE_SECONDS) -> str | None:

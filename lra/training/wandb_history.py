@@ -1,0 +1,65 @@
+"""Read which points of a run's curves W&B has from the `.wandb` files that W&B writes, online and offline."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+STEP = "trainer/global_step"  # the step of a row, by Lightning's logger
+HEADER_BYTES = 7  # of a file, and of each piece of a record
+BLOCK_BYTES = 32768
+ONLY_PIECE, LAST_PIECE = 1, 4  # kinds of pieces of a record; 2 is the first of several, 3 one between
+
+
+def points_in_wandb(folder: Path, run_id: str) -> set[tuple[int, str]]:
+    """Collect step and metric of each point that the processes of a W&B run have written below `folder`.
+
+    A process that was killed has not written its last seconds, so what it logged is no measure. Files that the user
+    has removed are not counted.
+    """
+    return {
+        (step, name)
+        for path in folder.glob(f"wandb/*run-*-{run_id}/run-{run_id}.wandb")
+        for row in read_history(path)
+        if isinstance(step := row.get(STEP), int)
+        for name in row
+    }
+
+
+def read_history(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the history rows of a `.wandb` file, by metric."""
+    for record in read_records(path):
+        if record.WhichOneof("record_type") == "history":
+            yield {item.key or ".".join(item.nested_key): json.loads(item.value_json) for item in record.history.item}
+
+
+def read_records(path: Path) -> Iterator[Any]:
+    """Yield the whole records of a `.wandb` file, which a kill may have cut short.
+
+    The file is a header and LevelDB's log format (github.com/google/leveldb, doc/log_format.md): pieces of records,
+    each with checksum, size and kind, which do not cross the end of a block. A record is a protobuf message.
+    """
+    from google.protobuf.message import DecodeError
+    from wandb.proto.wandb_internal_pb2 import Record  # type: ignore[attr-defined]  # a generated module
+
+    raw, at, message = path.read_bytes(), HEADER_BYTES, b""
+    while at + HEADER_BYTES <= len(raw):
+        left = BLOCK_BYTES - at % BLOCK_BYTES
+        if left < HEADER_BYTES:  # the end of a block is filled up
+            at += left
+            continue
+        _, size, kind = struct.unpack("<IHB", raw[at : at + HEADER_BYTES])
+        at += HEADER_BYTES + size
+        if not ONLY_PIECE <= kind <= LAST_PIECE or at > len(raw):
+            return
+        message += raw[at - size : at]
+        if kind in (ONLY_PIECE, LAST_PIECE):
+            try:
+                record = Record.FromString(message)
+            except DecodeError:  # the rest of a file after a crash of the machine
+                return
+            yield record
+            message = b""
