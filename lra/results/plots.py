@@ -1,7 +1,10 @@
-"""Draw figures from learning curves, and contact sheets of images."""
+"""Parts that several figures share, the figure of a run's learning curves, and contact sheets of images."""
 
 from __future__ import annotations
 
+import math
+import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
 import matplotlib
@@ -10,9 +13,52 @@ import numpy as np
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from lra.files import replacing
-from lra.results.text import for_figure
+from lra.results.text import for_figure, visible
+
+LEGEND_LETTERS = 32  # width of a name in a legend
+MOST_TICKS = 9  # numbers below an axis of four inches
+
+
+def legend_name(name: str) -> str:
+    """Break a long name into lines, so that a legend stays narrow."""
+    return (
+        for_figure(visible(name))
+        if len(name) <= LEGEND_LETTERS
+        else "\n".join(
+            map(
+                for_figure, textwrap.wrap(visible(name), LEGEND_LETTERS, subsequent_indent="  ", break_on_hyphens=False)
+            )
+        )
+    )
+
+
+def legend_beside(figure: Figure, axis: Axes) -> None:
+    """Put the legend of an axis to its right, where it covers nothing, however many names it has."""
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside right upper", fontsize=8)
+
+
+def ticks_that_fit(values: Iterable[float]) -> list[float]:
+    """Choose those of some positive values whose numbers do not collide on a logarithmic axis, the least first."""
+    ordered = sorted(set(values))
+    if not ordered:
+        return []
+    least_ratio = (ordered[-1] / ordered[0]) ** (1 / MOST_TICKS)
+    chosen = ordered[:1]
+    for value in ordered[1:]:
+        if value >= chosen[-1] * least_ratio:
+            chosen.append(value)
+    return chosen
+
+
+def round_ticks(low: float, high: float) -> list[float]:
+    """Choose a few round numbers from `low` to `high`, for a logarithmic axis; both are above 0."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    rounds = [digit * 10.0**decade for decade in decades for digit in (1, 2, 5)]
+    inside = [value for value in rounds if low <= value <= high]
+    return inside if len(inside) > 2 else [value for value in plt.MaxNLocator(5).tick_values(low, high) if value > 0]
 
 
 def majority_line(axis: Axes, majority_rate: float) -> None:
