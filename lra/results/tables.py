@@ -13,6 +13,7 @@ from tabulate import tabulate
 from lra.results.text import for_csv, for_markdown, visible
 
 MISSING = "–"
+EMPTY = ("", MISSING)
 TEX = {"±": r"$\pm$", "−": "$-$", "–": "--", "†": r"$\dagger$", "‡": r"$\ddagger$"}
 
 
@@ -49,6 +50,19 @@ class TextTable:
     def with_notes(self, *notes: str) -> TextTable:
         """Copy the table, with more notes."""
         return replace(self, notes=[*self.notes, *notes])
+
+    def without_empty_columns(self) -> TextTable:
+        """Copy the table, without columns in which no row has a value."""
+        columns = [
+            place
+            for place in range(len(self.columns))
+            if not place or any(row[place] not in EMPTY for row in self.rows)
+        ]
+        return replace(
+            self,
+            columns=tuple(self.columns[place] for place in columns),
+            rows=[[row[place] for place in columns] for row in self.rows],
+        )
 
     def to_rich(self) -> Table:
         """Convert to a table for a terminal, without the notes; texts are not parsed as markup."""

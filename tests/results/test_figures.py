@@ -52,7 +52,7 @@ def texts(figure: Figure) -> list[Text]:
 
 def assert_readable(figure: Figure) -> None:
     for one, other in combinations(texts(figure), 2):
-        apart = not one.get_window_extent().padded(-1).overlaps(other.get_window_extent().padded(-1))
+        apart = not one.get_window_extent().padded(-2).overlaps(other.get_window_extent().padded(-2))
         assert apart, f"{one.get_text()!r} lies on {other.get_text()!r}"
     for text in texts(figure):
         box, page = text.get_window_extent(), figure.bbox
@@ -73,7 +73,7 @@ def compared(seeds: int, gap: float = 0.0, *, slowest: float = 2.0):
 
 @pytest.mark.parametrize("slowest", [1.02, 2.0, 40.0])
 def test_a_comparison_of_neighbours_can_be_read(tmp_path, drawn, slowest):
-    plot_pareto(compared(1, slowest=slowest), tmp_path / "a.png", title="listops", majority_rate=0.17)
+    plot_pareto(compared(1, slowest=slowest), tmp_path / "a.svg", title="listops", majority_rate=0.17)
     assert_readable(drawn[-1])
     axis = drawn[-1].axes[0]
     assert len([text for text in texts(drawn[-1]) if text in axis.get_xticklabels(which="both")]) > 1
@@ -82,7 +82,7 @@ def test_a_comparison_of_neighbours_can_be_read(tmp_path, drawn, slowest):
 def test_curves_of_many_variants_with_long_names_can_be_read(tmp_path, drawn):
     curve = {"step": [5000, 10_000, 62_400], "accuracy": [0.2, 0.3, 0.4]}
     plot_curves(
-        {f"{name} {n}": [curve] for name in NAMES for n in range(2)}, tmp_path / "a.png", title="x", majority_rate=0.1
+        {f"{name} {n}": [curve] for name in NAMES for n in range(2)}, tmp_path / "a.svg", title="x", majority_rate=0.1
     )
     assert_readable(drawn[-1])
 
@@ -90,14 +90,14 @@ def test_curves_of_many_variants_with_long_names_can_be_read(tmp_path, drawn):
 def test_a_front_is_drawn_of_what_noise_tells_apart(tmp_path, drawn):
     said = []
     for seeds, gap in ((1, 0.05), (3, 0.05), (3, 0.0)):
-        plot_pareto(compared(seeds, gap), tmp_path / "a.png", title="listops", majority_rate=0.17)
+        plot_pareto(compared(seeds, gap), tmp_path / "a.svg", title="listops", majority_rate=0.17)
         said.append(" ".join(text.get_text() for text in texts(drawn[-1])))
     assert ["Pareto" in words for words in said] == [False, True, True]
 
 
 def test_one_seed_has_no_bar_of_a_spread(tmp_path, drawn):
     for seeds, bars in ((1, 0), (2, 5)):
-        plot_pareto(compared(seeds), tmp_path / "a.png", title="listops", majority_rate=0.17)
+        plot_pareto(compared(seeds), tmp_path / "a.svg", title="listops", majority_rate=0.17)
         assert len(drawn[-1].axes[0].collections) == 5 + bars
 
 
@@ -113,7 +113,7 @@ def swept(counts, seeds):
 
 @pytest.mark.parametrize("counts", [(16, 32, 64, 128, 256, 512), (60, 64, 68), (8, 100, 101, 4096)])
 def test_landmarks_grow_from_left_to_right_and_their_numbers_do_not_collide(tmp_path, drawn, counts):
-    plot_landmarks(swept(counts, [1] * len(counts)), tmp_path / "a.png", title="listops", majority_rate=0.17)
+    plot_landmarks(swept(counts, [1] * len(counts)), tmp_path / "a.svg", title="listops", majority_rate=0.17)
     assert_readable(drawn[-1])
     for axis in drawn[-1].axes[2:]:
         ticks = [float(text.get_text()) for text in axis.get_xticklabels() if text.get_text()]
@@ -123,6 +123,6 @@ def test_landmarks_grow_from_left_to_right_and_their_numbers_do_not_collide(tmp_
 
 
 def test_a_landmark_with_one_seed_has_no_spread(tmp_path, drawn):
-    plot_landmarks(swept((16, 32, 64), (3, 1, 2)), tmp_path / "a.png", title="listops", majority_rate=0.17)
+    plot_landmarks(swept((16, 32, 64), (3, 1, 2)), tmp_path / "a.svg", title="listops", majority_rate=0.17)
     (bars,) = drawn[-1].axes[0].collections
     assert sum(segment.size > 0 and bool((segment == segment).all()) for segment in bars.get_segments()) == 2
