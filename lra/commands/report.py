@@ -70,9 +70,10 @@ def _groups(runs: Path) -> str:
 def _section(kind: Kind, records: list[Record], reference: str) -> Section:
     """Make the section of a protocol and size: its table, then a part for each task that has more to show."""
     from lra.results.accuracy_table import accuracy_table
+    from lra.results.reference import in_order
     from lra.results.report import Part, Section
 
-    tasks = dict.fromkeys(record["identity"]["task"] for record in records)
+    tasks = in_order(record["identity"]["task"] for record in records)
     parts = [_part(task, [record for record in records if record["identity"]["task"] == task]) for task in tasks]
     whole = Part(tables=[accuracy_table(records, reference=reference).without_empty_columns()])
     return Section(name=str(kind), parts=[whole, *(part for part in parts if not part.is_empty)])

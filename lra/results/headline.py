@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lra.results.cells import Row, TableCell, make_rows
 from lra.results.kinds import Kind
-from lra.results.reference import TASKS
+from lra.results.reference import in_order
 from lra.results.schema import Record
 from lra.results.tables import MISSING, number
 
@@ -46,8 +46,7 @@ def headline(kinds: dict[Kind, list[Record]], *, reference: str) -> Headline:
         kinds: the records by kind, in the order of the groups.
         reference: source of the published values, one of `REFERENCES`.
     """
-    there = {record["identity"]["task"] for records in kinds.values() for record in records}
-    tasks = tuple(task for task in TASKS if task in there) + tuple(sorted(there - set(TASKS)))
+    tasks = in_order(record["identity"]["task"] for records in kinds.values() for record in records)
     groups = {kind: make_rows(records, reference=reference, tasks=tasks) for kind, records in kinds.items()}
     return Headline(tasks=tasks, groups={kind: [_row(row, reference) for row in rows] for kind, rows in groups.items()})
 

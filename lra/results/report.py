@@ -85,9 +85,9 @@ def write_report(
     troubles: list[str],
 ) -> Path:
     """Write the page atomically, and return its path; texts are escaped, only figures and our script are markup."""
-    page = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, finalize=_printable).from_string(
-        TEMPLATE.read_text()
-    )
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, finalize=_printable)
+    environment.filters["breakable"] = _breakable
+    page = environment.from_string(TEMPLATE.read_text())
     script = f"\n{SCRIPT.read_text()}"
     text = page.render(
         title=title,
@@ -109,6 +109,12 @@ def write_report(
 def _printable(value: object) -> object:
     """Spell out control characters in a template's text; `Markup`, such as a figure, stays as it is."""
     return visible_lines(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _breakable(name: str) -> Markup:
+    """Allow a line to end after the signs that join words, so that a narrow column does not split a word."""
+    parts = re.split(r"(?<=[_=.,/])", visible_lines(name))
+    return Markup("<wbr>").join(parts)
 
 
 def svg(draw: Callable[[Path], Path]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lra.results.collect import describe, finished_at
 from lra.results.kinds import Kind
+from lra.results.reference import in_order
 from lra.results.schema import Record
 from lra.results.variants import group_by_variant
 
@@ -33,8 +34,8 @@ def run_lines(kinds: dict[Kind, list[Record]]) -> list[RunLine]:
     lines = []
     for kind, records in kinds.items():
         members = [(name, record) for name, seeds in group_by_variant(records).items() for record in seeds]
-        members.sort(key=lambda member: member[1]["identity"]["task"])  # methods and seeds keep their order
-        lines += [_line(name, kind, record) for name, record in members]
+        for task in in_order(record["identity"]["task"] for record in records):
+            lines += [_line(name, kind, record) for name, record in members if record["identity"]["task"] == task]
     return lines
 
 

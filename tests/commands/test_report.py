@@ -84,9 +84,18 @@ def test_it_needs_nothing_from_outside_and_runs_nothing_but_the_sorting(page):
 def test_it_begins_with_one_table_of_all_kinds_the_benchmark_first(page):
     (table,) = re.findall(r'<table id="headline">(.*?)</table>', page, re.DOTALL)
     assert page.index(table) < page.index("<h2")
-    assert re.findall(r'class="group"><th>([^<]*)', table) == ["Protocol paper", "Protocol paper, size tiny"]
+    assert re.findall(r'class="group"><th colspan="2"><span>([^<]*)', table) == [
+        "Protocol paper",
+        "Protocol paper, size tiny",
+    ]
     assert re.search(r'36.50 ± 0.50 \(3\)<small>paper 37.10, −0.60 <span class="in">in</span>', table)
     assert "<th>text</th>" not in page, "a task without a record has no column"
+
+
+def test_a_name_breaks_between_words_and_stays_text():
+    from lra.results.report import _breakable
+
+    assert _breakable("nystrom (num_landmarks=<b>)") == "nystrom (num_<wbr>landmarks=<wbr>&lt;b&gt;)"
 
 
 def test_sections_are_in_the_order_of_sizes_and_none_is_empty(page):
