@@ -42,6 +42,7 @@ def accuracy_table(records: list[Record], *, reference: str) -> TextTable:
         title=", ".join(filter(None, ["Test accuracy (%)", holding(shown)])),
         columns=(head, *tasks, "average", "parameters", "hours"),
         rows=lines,
+        optional=("hours", "parameters", "average", *tasks[:2:-1]),  # three tasks always stay
         notes=_notes(shown, rows, reference, left_out=len(records) - len(shown)),
         numbers=[
             {head: row.name, **_numbers(task, cell, reference)} for row in rows for task, cell in row.cells.items()

@@ -134,7 +134,9 @@ def comparison_table(records: list[Record], compared: list[Contender], *, title:
         head, "accuracy (%)", "converged", "Δ over seeds", "Δ over examples", "verdict",
         "parameters", "s/step", "MiB",
     )  # fmt: skip
-    return TextTable(title=title, columns=columns, rows=rows, notes=_notes(compared), numbers=numbers)
+    optional = ("parameters", "MiB", "converged", "s/step", "Δ over examples")
+    notes = _notes(compared)
+    return TextTable(title=title, columns=columns, rows=rows, notes=notes, optional=optional, numbers=numbers)
 
 
 def _interval(interval: Interval | None) -> str:

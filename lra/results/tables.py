@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from dataclasses import dataclass, field, replace
 
 from rich.table import Table
 from rich.text import Text
 from tabulate import tabulate
 
-from lra.results.text import for_csv, for_markdown, visible
+from lra.results.text import for_csv, for_latex, for_markdown, visible
 
 MISSING = "–"
 EMPTY = ("", MISSING)
-TEX = {"±": r"$\pm$", "−": "$-$", "–": "--", "†": r"$\dagger$", "‡": r"$\ddagger$"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +26,7 @@ class TextTable:
         columns: names of the columns.
         rows: one text for each column; a row that begins with a space belongs to the row above.
         notes: lines that are shown below the table.
+        optional: columns that a narrow terminal may leave out, the least important first.
         numbers: the content as plain numbers for CSV, one flat dictionary per cell; if empty, CSV has the rows.
     """
 
@@ -33,6 +34,7 @@ class TextTable:
     columns: tuple[str, ...]
     rows: list[list[str]]
     notes: list[str] = field(default_factory=list)
+    optional: tuple[str, ...] = ()
     numbers: list[dict[str, object]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -86,13 +88,28 @@ class TextTable:
         return "\n\n".join([f"**{for_markdown(self.title)}**", body, *map(for_markdown, self.notes)]) + "\n"
 
     def to_latex(self) -> str:
-        """Convert to a LaTeX tabular with booktabs; the text is escaped, title and notes are comments."""
-        body = tabulate(
-            self.rows, self.columns, tablefmt="latex_booktabs", colalign=self._alignments(), disable_numparse=True
+        """Convert to a LaTeX table with caption and label, which needs booktabs; the notes are comments."""
+        label = re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
+        lines = [" & ".join(map(for_latex, row)) + r" \\" for row in (list(self.columns), *self.rows)]
+        return "\n".join(
+            [
+                *(f"% {note}" for note in self.notes),
+                r"% in the preamble: \usepackage{booktabs}",
+                r"\begin{table}",
+                r"\centering",
+                rf"\caption{{{for_latex(self.title)}}}",
+                rf"\label{{tab:{label}}}",
+                rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}",
+                r"\toprule",
+                lines[0],
+                r"\midrule",
+                *lines[1:],
+                r"\bottomrule",
+                r"\end{tabular}",
+                r"\end{table}",
+                "",
+            ]
         )
-        for sign, command in TEX.items():
-            body = body.replace(sign, command)
-        return "\n".join([*(f"% {line}" for line in (self.title, *self.notes)), body, ""])
 
     def to_csv(self) -> str:
         """Convert to CSV: one line per cell if there are `numbers`, else one per row."""

@@ -33,7 +33,9 @@ def test_latex_holds_no_command_of_a_records(table):
     code = [line for line in table.to_latex().splitlines() if not line.startswith("%")]
     assert "\\input" not in "\n".join(code)
     assert "\\textbackslash{}input" in "\n".join(code)
-    assert sum(line.startswith("% ") for line in table.to_latex().splitlines()) == 3, "title and notes, a line each"
+    assert sum(line.startswith("% ") for line in table.to_latex().splitlines()) == 3, (
+        "two notes, and what it needs, a line each"
+    )
 
 
 def test_markdown_holds_no_markup_of_a_records(table):
