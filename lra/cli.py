@@ -29,7 +29,7 @@ VERBS = {
     "report": "write all results of a run group into one HTML file",
     "publish": "append records to a file that is kept with the code",
     "import": "copy runs of another machine into this machine's folder of runs",
-    "show": "look at a model, data or the protocols: lra show model, lra show data, lra show protocol",
+    "show": "look at a model, data, the protocols, runs, or what can be chosen: lra show runs, lra show tasks",
     "check": "test the contract of an attention or a mixer, such as one of your own",
     "bench": "measure where the time of a training step goes: lra bench step",
     "doctor": "show what is installed, which folders are used, and what is missing",
