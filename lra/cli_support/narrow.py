@@ -7,7 +7,7 @@ cells.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal
 
 from rich import box
 from rich.console import Console
@@ -65,25 +65,46 @@ def _lines(table: TextTable, place: int, *, folded: bool) -> list[str]:
     return [line for cell in cells for line in (BREAKS.split(cell) if folded else [cell])] or [""]
 
 
+def _is_prose(table: TextTable, place: int) -> bool:
+    return place == 0 or table.columns[place] in table.prose
+
+
 def _widths(table: TextTable, columns: list[int], *, folded: bool) -> list[int]:
-    """The least width of each column: of its longest line; names and heads may be broken between words."""
+    """The least width of each column: of its longest line; prose and heads may be broken between words."""
     widths = []
     for place in columns:
-        lines = [word for cell in _lines(table, place, folded=False) for word in cell.split()]
-        lines = _lines(table, place, folded=folded) if place else lines
+        lines = _lines(table, place, folded=folded)
+        if _is_prose(table, place):
+            lines = [word for row in table.rows for word in row[place].split()]
         widths.append(max(map(len, [*lines, *table.columns[place].split(), ""])))
     return widths
 
 
+def _spread(table: TextTable, columns: list[int], widths: list[int], spare: int) -> list[int]:
+    """Give what is left of the terminal's width to the columns of prose that lack most."""
+    lacking = [
+        max(map(len, _lines(table, place, folded=False))) - width if _is_prose(table, place) else 0
+        for place, width in zip(columns, widths, strict=True)
+    ]
+    for _ in range(spare):
+        most = max(range(len(columns)), key=lambda number: lacking[number])
+        if lacking[most] > 0:
+            lacking[most] -= 1
+            widths[most] += 1
+    return widths
+
+
 def _rich(table: TextTable, columns: list[int], spare: int, *, tight: bool, folded: bool) -> Table:
-    widths = _widths(table, columns, folded=folded)
-    widths[0] = max(widths[0], min(widths[0] + spare, max(map(len, _lines(table, 0, folded=False)))))
+    widths = _spread(table, columns, _widths(table, columns, folded=folded), spare)
     looks: dict[str, Any] = TIGHT if tight else {}
     shown = Table(title=Text(table.title), title_justify="left", **looks)
     for place, width in zip(columns, widths, strict=True):
-        shown.add_column(Text(table.columns[place]), justify="right" if place else "left", width=width)
+        justify: Literal["left", "right"] = "left" if _is_prose(table, place) else "right"
+        shown.add_column(Text(table.columns[place]), justify=justify, width=width)
     for number, row in enumerate(table.rows):
         last = number + 1 == len(table.rows) or not table.rows[number + 1][0].startswith(" ")
-        cells = [BREAKS.sub("\n", row[place]) if folded and place else row[place] for place in columns]
+        cells = [
+            BREAKS.sub("\n", row[place]) if folded and not _is_prose(table, place) else row[place] for place in columns
+        ]
         shown.add_row(*map(Text, cells), style="dim" if row[0].startswith(" ") else None, end_section=last)
     return shown

@@ -24,7 +24,8 @@ def show_attentions() -> None:
 
     rows = [row for group in ("attention", "mixer") for row in _rows(group)]
     columns = ("choice", "knobs", "by the protocol", "cost in L", "source")
-    table = TextTable(title="Attentions and mixers", columns=columns, rows=rows, optional=("source", "by the protocol"))
+    optional = ("source", "by the protocol")
+    table = TextTable(title="Attentions and mixers", columns=columns, rows=rows, optional=optional, prose=columns)
     print_text_table(make_console(), table)
 
 
@@ -93,6 +94,7 @@ def show_tasks(cfg: DictConfig) -> None:
         columns=("task", "classes", "length", "train / dev / test", "data here", "terms", "what"),
         rows=rows,
         optional=("what", "terms"),
+        prose=("data here", "terms", "what"),
     )
     print_text_table(make_console(), table)
 
@@ -103,20 +105,31 @@ def _task_row(name: str, path: Path, cfg: DictConfig) -> list[str]:
 
     chosen = config.load_config("show", [f"task={name}", f"size={cfg.size.name}"])
     chosen.paths = cfg.paths
-    spec, counts = chosen.task.spec, {split: chosen.task.data.get(split) for split in SPLITS}
-    folder = config.store_dir(chosen)
-    here = f"no; lra prepare task={name} size={cfg.size.name}"
-    if (folder / MANIFEST).exists():
+    spec, data = chosen.task.spec, chosen.task.sizes.get(cfg.size.name)
+    counts = "–" if data is None else " / ".join(map(_count, (data.get(split) for split in SPLITS)))
+    if data is not None and "images" in data:
+        counts = f"{data.images:,} together"
+    folder, here = config.store_dir(chosen), f"no; lra prepare task={name} size={cfg.size.name}"
+    if data is None:
+        here = f"it has no size={cfg.size.name}"
+    elif (folder / MANIFEST).exists():
         manifest = read_manifest(folder)
         here = f"yes, {manifest['origin']}"
-        counts = {split: manifest["splits"].get(split, {"count": None})["count"] for split in SPLITS}
+        counts = " / ".join(
+            _count(manifest["splits"][split]["count"] if split in manifest["splits"] else None) for split in SPLITS
+        )
+    length = "–" if data is None else f"{spec.seq_len:,}"
     terms = re.search(r"^# Terms: (.+?)\.?$", path.read_text(encoding="utf-8"), re.MULTILINE)
     return [
         name,
         str(spec.num_classes),
-        f"{spec.num_sequences} × {spec.seq_len:,}" if spec.num_sequences > 1 else f"{spec.seq_len:,}",
-        " / ".join("–" if count is None else f"{count:,}" for count in counts.values()),
+        f"{spec.num_sequences} × {length}" if spec.num_sequences > 1 else length,
+        counts,
         here,
         terms[1] if terms else "–",
         _about(path),
     ]
+
+
+def _count(count: int | None) -> str:
+    return "–" if count is None else f"{count:,}"

@@ -47,6 +47,7 @@ def show_runs(cfg: DictConfig) -> None:
         columns=("run", "seed", "state", "age", "group", "settings", "folder"),
         rows=rows,
         optional=("folder", "settings", "group"),
+        prose=("state", "group", "settings", "folder"),
     )
     print_text_table(make_console(), table)
 

@@ -19,6 +19,11 @@ from lra.files import replacing
 from lra.results.text import for_figure, visible
 
 LEGEND_LETTERS = 32  # width of a name in a legend
+OF_THE_MACHINE = {  # the small panels: for each column of metrics.csv its label, and what it is divided by
+    "learning_rate": ("learning rate", 1),
+    "steps_per_second": ("steps per second", 1),
+    "peak_memory_bytes": ("peak memory (MiB)", 2**20),
+}
 MOST_TICKS = 9  # numbers below an axis of four inches
 
 
@@ -74,7 +79,7 @@ def learning_curve(
     majority_rate: float,
     paper_accuracy: float | None,
 ) -> Path:
-    """Draw loss and accuracy against the step into a PNG.
+    """Draw loss and accuracy against the step into a PNG; below them learning rate, speed and memory.
 
     Args:
         curves: rows of `metrics.csv`; accuracies are fractions in [0, 1].
@@ -83,7 +88,9 @@ def learning_curve(
         majority_rate: accuracy of the majority class, a fraction in [0, 1].
         paper_accuracy: the paper's accuracy in percent; None: no line is drawn.
     """
-    figure, (loss, accuracy) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    figure = plt.figure(figsize=(10, 6), layout="constrained")
+    grid = figure.add_gridspec(2, 6, height_ratios=(2.4, 1))
+    loss, accuracy = figure.add_subplot(grid[0, :3]), figure.add_subplot(grid[0, 3:])
     for axis, metric in ((loss, "loss"), (accuracy, "accuracy")):
         scale = 100 if metric == "accuracy" else 1
         for split, style in (
@@ -102,6 +109,14 @@ def learning_curve(
     for axis in (loss, accuracy):
         axis.grid(alpha=0.3)
         axis.legend()
+    for place, (metric, (label, scale)) in enumerate(OF_THE_MACHINE.items()):
+        axis = figure.add_subplot(grid[1, 2 * place : 2 * place + 2])
+        points = [(row["step"], row[metric] / scale) for row in curves if metric in row]
+        axis.plot([step for step, _ in points], [value for _, value in points], color="tab:gray", lw=1)
+        axis.set_ylim(bottom=0)
+        axis.set_ylabel(label, fontsize=9)
+        axis.tick_params(labelsize=8)
+        axis.grid(alpha=0.3)
     figure.suptitle(for_figure(title))
     with replacing(path) as unfinished:
         figure.savefig(unfinished, dpi=120, format="png")

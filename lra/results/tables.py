@@ -27,6 +27,7 @@ class TextTable:
         rows: one text for each column; a row that begins with a space belongs to the row above.
         notes: lines that are shown below the table.
         optional: columns that a narrow terminal may leave out, the least important first.
+        prose: columns whose texts may be broken between words, as those of the first column may.
         numbers: the content as plain numbers for CSV, one flat dictionary per cell; if empty, CSV has the rows.
     """
 
@@ -35,6 +36,7 @@ class TextTable:
     rows: list[list[str]]
     notes: list[str] = field(default_factory=list)
     optional: tuple[str, ...] = ()
+    prose: tuple[str, ...] = ()
     numbers: list[dict[str, object]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -70,7 +72,9 @@ class TextTable:
         """Convert to a table for a terminal, without the notes; texts are not parsed as markup."""
         table = Table(title=Text(self.title), title_justify="left")
         for number, name in enumerate(self.columns):
-            table.add_column(Text(name), justify="right" if number else "left", overflow="fold")
+            table.add_column(
+                Text(name), justify="right" if number and name not in self.prose else "left", overflow="fold"
+            )
         for number, row in enumerate(self.rows):
             last = number + 1 == len(self.rows) or not self.rows[number + 1][0].startswith(" ")
             table.add_row(*map(Text, row), style="dim" if row[0].startswith(" ") else None, end_section=last)

@@ -10,6 +10,7 @@ from rich.console import Console
 from lra.cli_support.narrow import print_text_table
 from lra.results.accuracy_table import accuracy_table
 from lra.results.comparison import comparison_table, contenders
+from lra.results.tables import TextTable
 from tests.results.records import make_record
 
 
@@ -60,3 +61,13 @@ def test_a_comparison_keeps_its_verdict(records):
 def test_a_terminal_too_narrow_for_the_tasks_lists_the_cells(records, columns):
     text = shown(accuracy_table(records, reference="paper"), columns)
     assert "pathfinder: 36.50 ± 0.71 (2)‡" in text
+
+
+def test_prose_is_broken_between_words_and_keeps_its_column():
+    rows = [["listops", "10", "nested operations on digits, " * 6], ["text", "2", "positive or negative?"]]
+    table = TextTable(
+        title="tasks", columns=("task", "classes", "what"), rows=rows, optional=("what",), prose=("what",)
+    )
+    text = shown(table, 60)
+    assert_whole(text, ["listops", "classes", "operations", "negative?"], 60)
+    assert "not shown" not in text

@@ -92,3 +92,9 @@ def test_every_task_says_whether_its_data_is_here(home, capsys):
     assert "no; lra prepare task=text size=tiny" in text
     assert "2 × 256" in text
     assert "the archive names no licence" in text
+
+
+def test_a_task_without_this_size_says_so(home, capsys):
+    text = shown(capsys, "tasks", "size=short")
+    assert "it has no size=short" in text
+    assert "40,000 together" in text

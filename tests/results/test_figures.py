@@ -13,6 +13,7 @@ from lra.results.landmarks import landmark_points
 from lra.results.plot_comparison import plot_pareto
 from lra.results.plot_curves import plot_curves
 from lra.results.plot_landmarks import plot_landmarks
+from lra.results.plots import learning_curve
 from tests.results.records import make_record
 
 NAMES = ("nystrom (num_landmarks=64, recipe.optimizer.lr=0.0003)", "full", "linformer", "performer", "reformer")
@@ -126,3 +127,18 @@ def test_a_landmark_with_one_seed_has_no_spread(tmp_path, drawn):
     plot_landmarks(swept((16, 32, 64), (3, 1, 2)), tmp_path / "a.svg", title="listops", majority_rate=0.17)
     (bars,) = drawn[-1].axes[0].collections
     assert sum(segment.size > 0 and bool((segment == segment).all()) for segment in bars.get_segments()) == 2
+
+
+def test_the_learning_curve_has_rate_speed_and_memory(tmp_path, drawn):
+    machine = {"learning_rate": 1e-4, "steps_per_second": 4.0, "peak_memory_bytes": 3 << 30}
+    rows = [{"step": step, "train/loss": 2.0, "train/accuracy": 0.2, **machine} for step in (1000, 20_000, 62_400)]
+    rows.append({"step": 62_400, "dev/loss": 1.9, "dev/accuracy": 0.3})
+    learning_curve(rows, tmp_path / "curve.png", title="listops", majority_rate=0.17, paper_accuracy=37.15)
+    heights = {axis.get_ylabel(): axis.get_lines()[0].get_ydata()[0] for axis in drawn[-1].axes}
+    assert heights == {
+        "cross-entropy": 2.0,
+        "accuracy (%)": 20.0,
+        "learning rate": 1e-4,
+        "steps per second": 4.0,
+        "peak memory (MiB)": 3072.0,
+    }
