@@ -6,6 +6,7 @@ import math
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -19,6 +20,7 @@ from lra.files import replacing
 from lra.results.text import for_figure, visible
 
 LEGEND_LETTERS = 32  # width of a name in a legend
+STYLES: dict[str, dict[str, Any]] = {"train": {"alpha": 0.5, "color": "tab:gray"}, "dev": {"marker": "o", "ms": 3}}
 OF_THE_MACHINE = {  # the small panels: for each column of metrics.csv its label, and what it is divided by
     "learning_rate": ("learning rate", 1),
     "steps_per_second": ("steps per second", 1),
@@ -93,10 +95,7 @@ def learning_curve(
     loss, accuracy = figure.add_subplot(grid[0, :3]), figure.add_subplot(grid[0, 3:])
     for axis, metric in ((loss, "loss"), (accuracy, "accuracy")):
         scale = 100 if metric == "accuracy" else 1
-        for split, style in (
-            ("train", {"alpha": 0.5, "color": "tab:gray"}),
-            ("dev", {"marker": "o", "ms": 3}),
-        ):
+        for split, style in STYLES.items():
             points = [(row["step"], scale * row[f"{split}/{metric}"]) for row in curves if f"{split}/{metric}" in row]
             if points:
                 axis.plot(*zip(*points, strict=True), label=split, **style)
