@@ -17,9 +17,9 @@ from lra.sweeps.failure import read_failure
 from lra.sweeps.lease import is_leased
 from lra.types import UserError
 
-FILES = (RESULT, CONFIG, METRICS, LAST, FAILED)  # a run's folder has one of these
-SEED = re.compile(r"seed([0-9]+)")
-SETTINGS = re.compile(r".+-([0-9]+)steps-[0-9a-f]{8}")
+MARKS_OF_A_RUN = (RESULT, CONFIG, METRICS, LAST, FAILED)  # a run's folder has one of these
+SEED_FOLDER = re.compile(r"seed([0-9]+)")
+SETTINGS_FOLDER = re.compile(r".+-([0-9]+)steps-[0-9a-f]{8}")
 
 
 class RunState(NamedTuple):
@@ -66,21 +66,21 @@ def run_states(runs: Path, group: str | None = None) -> list[RunState]:
 
 
 def _run_folders(place: Path) -> Iterator[Path]:
-    """Find the folders `…/TASK/METHOD/SETTINGS/seedK`; what `force=true` has set aside is none."""
+    """Find the folders `…/TASK/METHOD/SETTINGS_FOLDER/seedK`; what `force=true` has set aside is none."""
     for folder in sorted(place.rglob("seed*")):
-        named = SEED.fullmatch(folder.name) and SETTINGS.fullmatch(folder.parent.name)
-        if named and any((folder / file).exists() for file in FILES):
+        named = SEED_FOLDER.fullmatch(folder.name) and SETTINGS_FOLDER.fullmatch(folder.parent.name)
+        if named and any((folder / file).exists() for file in MARKS_OF_A_RUN):
             yield folder
 
 
 def _state(runs: Path, folder: Path, state: str) -> RunState:
     *group, task, method, settings, seed = folder.relative_to(runs).parts
-    touched = max((folder / file).stat().st_mtime for file in FILES if (folder / file).exists())
+    touched = max((folder / file).stat().st_mtime for file in MARKS_OF_A_RUN if (folder / file).exists())
     return RunState(folder, "/".join(group), task, method, settings, int(seed.removeprefix("seed")), state, touched)
 
 
 def _unfinished(folder: Path) -> str:
-    total = SETTINGS.fullmatch(folder.parent.name)
+    total = SETTINGS_FOLDER.fullmatch(folder.parent.name)
     assert total is not None
     at = f"step {_last_step(folder):,} of {int(total[1]):,}"
     failure = read_failure(folder)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-NAMED = ("task", "attention", "mixer", "seed")  # overrides that a row names anyway
+IN_OTHER_COLUMNS = ("task", "attention", "mixer", "seed")  # overrides that a row names anyway
 
 
 @dataclass
@@ -48,7 +48,7 @@ def _row(job: Job, shared: set[str]) -> list[str]:
     from lra.results.record import read_record
     from lra.results.tables import MISSING
 
-    apart = [word for word in job.overrides if word not in shared and word.split("=")[0] not in NAMED]
+    apart = [word for word in job.overrides if word not in shared and word.split("=")[0] not in IN_OTHER_COLUMNS]
     name = f"{job.cfg.task.name}/{method_name(job.cfg)}" + (f" ({', '.join(apart)})" if apart else "")
     record = None if job.error else read_record(run_dir(job.cfg))
     if record is None:

@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from lra.files import replace_text
 from lra.results.headline import Headline
-from lra.results.runs_table import COLUMNS, RunLine
+from lra.results.runs_table import RUN_COLUMNS, RunLine
 from lra.results.tables import TextTable
 from lra.results.text import visible_lines
 
@@ -94,7 +94,7 @@ def write_report(
         subtitle=subtitle,
         headline=headline,
         sections=sections,
-        run_columns=COLUMNS,
+        run_columns=RUN_COLUMNS,
         runs=runs,
         samples=samples,
         troubles=troubles,

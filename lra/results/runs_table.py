@@ -11,7 +11,7 @@ from lra.results.reference import in_order
 from lra.results.schema import Record
 from lra.results.variants import group_by_variant
 
-COLUMNS = ("task", "method", "protocol", "size", "seed", "accuracy (%)", "best dev (%)", "hours", "finished (UTC)")
+RUN_COLUMNS = ("task", "method", "protocol", "size", "seed", "accuracy (%)", "best dev (%)", "hours", "finished (UTC)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +19,7 @@ class RunLine:
     """One run.
 
     Attributes:
-        cells: for each of `COLUMNS` what is shown.
+        cells: for each of `RUN_COLUMNS` what is shown.
         name: the run in a few words.
         record: the whole record as JSON, without the field that only programs can read.
     """
