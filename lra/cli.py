@@ -31,7 +31,7 @@ VERBS = {
     "report": "write all results of a run group into one HTML file",
     "publish": "append records to a file that is kept with the code",
     "import": "copy runs of another machine into this machine's folder of runs",
-    "show": "look at a model, data or the protocols: lra show model, lra show data, lra show protocol",
+    "show": "look at a model, data, the protocols, runs, or what can be chosen: lra show runs, lra show tasks",
     "check": "test the contract of an attention or a mixer, such as one of your own",
     "bench": "measure where the time of a training step goes: lra bench step",
     "doctor": "show what is installed, which folders are used, and what is missing",
@@ -130,9 +130,14 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     from lra.cli_support.errors import explain
     from lra.cli_support.overrides import check, check_mixer
     from lra.cli_support.settings import check_settings
+    from lra.cli_support.sweep_end import Job, print_jobs
     from lra.sweeps.lease import LeasedError
 
+    jobs: list[Job] = []  # of a sweep, as far as they run in this process: those of Hydra's basic launcher
+
     def run(cfg: DictConfig) -> object:
+        if HydraConfig.get().mode is RunMode.MULTIRUN and verb == "train":
+            jobs.append(Job(cfg, list(HydraConfig.get().overrides.task)))
         try:
             with ends_in_order():
                 check_settings(cfg)
@@ -140,6 +145,8 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
         except Exception as error:
             if HydraConfig.get().mode is not RunMode.MULTIRUN:
                 raise _FailedError(error) from error
+            if jobs:
+                jobs[-1].error = explain(error)
             _fail(explain(error))  # the other runs of a sweep go on; Hydra raises this one at the end
             raise
 
@@ -161,8 +168,12 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
         settings = _flags_first(settings)
         sys.argv = [f"lra {verb}", *flags, *settings]
         hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(run)()
+        if jobs:
+            print_jobs(jobs)
     except (Exception, _FailedError) as error:
         check_stopped()  # an error that a signal has caused, such as a child that ended, is not reported as one
+        if jobs:
+            print_jobs(jobs)
         if os.environ.get("LRA_DEBUG"):
             raise
         cause = error.error if isinstance(error, _FailedError) else error

@@ -127,8 +127,10 @@ class Campaign:
 
         others = (record["identity"] for record in records if not self._is_shown(record))
         kinds = Counter((identity["size"], identity["protocol"]) for identity in others)
+        verb = "sweep landmarks" if self.verb == "sweep" else self.verb
+        show = f"lra {verb} show run_group={self.cells[0].cfg.run_group}"
         return [
-            visible(f"left out: {count} of size={size} protocol={protocol}; to see them type these two words")
+            visible(f"left out: {count} of size={size} protocol={protocol}: {show} size={size} protocol={protocol}")
             for (size, protocol), count in sorted(kinds.items())
         ]
 

@@ -47,7 +47,7 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
         table: the table with its notes.
         figures: image files that belong to the table.
     """
-    from lra.cli_support.console import print_table
+    from lra.cli_support.narrow import print_text_table
     from lra.files import replace_text
     from lra.results.text import visible
 
@@ -58,7 +58,7 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
         _log(campaign, console, name, table, figures)
         return
     if form == "terminal":
-        print_table(console, table.to_rich())
+        print_text_table(console, table)
         for note in table.notes:
             console.print(note, style="dim")
     elif out is None:

@@ -27,12 +27,15 @@ def show_protocol(cfg: DictConfig) -> None:
     if cfg.format == "markdown":
         print(f"### Switches\n\n{markdown(switches)}\n\n### {KEPT}\n\n{markdown(kept)}")
     elif cfg.format == "terminal":
-        from lra.cli_support.console import make_console
+        from lra.cli_support.console import make_console, print_table
 
         console = make_console()
         how = f"protocol.SWITCH=VALUE sets one by itself; this is protocol={cfg.protocol.name}"
         for title, rows in ((how, switches), (KEPT, kept)):
-            console.print(terminal(title, rows))
+            if console.is_terminal:
+                print_table(console, terminal(title, rows))  # as a list, if a word is wider than its column
+            else:
+                console.print(terminal(title, rows))
     else:
         raise UserError(f"format={cfg.format} is not known here; choose one of {', '.join(FORMATS)}")
 

@@ -10,11 +10,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lra.cli_support.console import print_table
+from lra.cli_support.narrow import print_text_table
 from lra.results.paper import beside, departures, in_short
 from lra.results.reference import PASS_BAND, paper_accuracy
 from lra.results.schema import MIXERS, Record
 from lra.results.statistics import binomial_error
+from lra.results.tables import TextTable
 from lra.results.text import visible, visible_lines
 from lra.results.titles import method_head
 from lra.run_files import CURVE, METRICS, RESULT
@@ -30,19 +31,16 @@ def print_summary(console: Console, folder: Path, record: Record) -> None:
     paper = beside(record, "paper")
     measured, majority = 100 * outcome["test_accuracy"], 100 * outcome["majority_rate"]
     title = f"{identity['task']}, protocol {identity['protocol']}, size {identity['size']}"
-    table = Table(title=Text(visible(title)))
-    head = method_head([record])
-    for name in (head, "steps", "test accuracy", "paper", "majority class", "training"):
-        table.add_column(name, justify="left" if name == head else "right")
-    table.add_row(
-        Text(visible(identity["attention"])),
-        f"{outcome['steps']:,}",
-        f"{measured:.2f} %",
-        "–" if paper is None else f"{paper:.2f} %",
-        f"{majority:.2f} %",
-        f"{cost['train_seconds']:,.0f} s",
-    )
-    print_table(console, table)
+    cells = {
+        method_head([record]): identity["attention"],
+        "steps": f"{outcome['steps']:,}",
+        "test accuracy": f"{measured:.2f} %",
+        "paper": "–" if paper is None else f"{paper:.2f} %",
+        "majority class": f"{majority:.2f} %",
+        "training": f"{cost['train_seconds']:,.0f} s",
+    }
+    table = TextTable(title=title, columns=tuple(cells), rows=[list(cells.values())], optional=("paper", "training"))
+    print_text_table(console, table)
     print_curve(console, folder)
     console.print(visible_lines(verdict(record)))
     for what, path in (("learning curve", folder / CURVE), ("record", folder / RESULT)):

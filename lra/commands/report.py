@@ -4,14 +4,14 @@
   lra report run_group=landmarks out=landmarks.html
   lra report run_group=published samples=0
 
-It holds accuracy tables, learning curves, comparison and landmark figures, each run's settings and provenance, and
-examples of each task. The file has no scripts and needs no network. It has a light and a dark style, also for phones.
+It begins with one table of all accuracies. Then come tables and figures of each protocol, size and task, a table of
+all runs that can be sorted, each run's settings and provenance, and examples of each task. The file needs no network
+and has a light and a dark style, also for phones.
 """
 
 from __future__ import annotations
 
 import base64
-from collections import defaultdict
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,8 +22,8 @@ from lra.types import UserError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from lra.results.collect import Collection
-    from lra.results.report import Sample, Section
+    from lra.results.kinds import Kind
+    from lra.results.report import Part, Sample, Section
     from lra.results.schema import Record
 
 SHEET = 16  # images that are shown for a task
@@ -33,9 +33,12 @@ def run(cfg: DictConfig) -> None:
     """Write the page."""
     from lra.cli_support.console import make_console, size_text
     from lra.cli_support.out_file import check_out
-    from lra.results.collect import collect
+    from lra.results.collect import collect, finished_at
+    from lra.results.headline import headline
+    from lra.results.kinds import by_kind
     from lra.results.reference import REFERENCES
     from lra.results.report import write_report
+    from lra.results.runs_table import run_lines
     from lra.results.text import visible
 
     if cfg.reference not in REFERENCES:
@@ -45,13 +48,14 @@ def run(cfg: DictConfig) -> None:
     collection = collect(group)
     if not collection.records:
         raise UserError(f"no record is below {group}; runs there are: {_groups(Path(cfg.paths.runs))}")
-    newest = max(record["provenance"]["finished_at"] for record in collection.records)
+    newest, kinds = max(map(finished_at, collection.records)), by_kind(collection.records)
     path = write_report(
         group / "report.html" if cfg.out is None else Path(cfg.out).expanduser(),
         title=f"Long Range Arena: {cfg.run_group}",
         subtitle=f"{len(collection.records)} runs, the last of {newest[:10]}; made from their records alone.",
-        sections=_sections(collection, cfg.reference),
-        records=collection.records,
+        headline=headline(kinds, reference=cfg.reference),
+        sections=[_section(kind, records, cfg.reference) for kind, records in kinds.items()],
+        runs=run_lines(kinds),
         samples=_samples(cfg, collection.records) if cfg.samples else [],
         troubles=collection.troubles,
     )
@@ -63,27 +67,19 @@ def _groups(runs: Path) -> str:
     return ", ".join(name for name in names if not name.startswith(".")) or "none"
 
 
-def _sections(collection: Collection, reference: str) -> list[Section]:
-    """Make one section for each protocol and size, with a part for each task."""
+def _section(kind: Kind, records: list[Record], reference: str) -> Section:
+    """Make the section of a protocol and size: its table, then a part for each task that has more to show."""
     from lra.results.accuracy_table import accuracy_table
-    from lra.results.report import Section
+    from lra.results.reference import in_order
+    from lra.results.report import Part, Section
 
-    kinds: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for number, record in enumerate(collection.records):
-        kinds[record["identity"]["protocol"], record["identity"]["size"]].append(number)
-    sections = []
-    for (protocol, size), numbers in sorted(kinds.items()):
-        records = [collection.records[number] for number in numbers]
-        table = accuracy_table(records, reference=reference)
-        name = f"Protocol {protocol}" if size == "full" else f"Protocol {protocol}, size {size}"
-        sections.append(Section(name=name, tables=[table]))
-        for task in dict.fromkeys(record["identity"]["task"] for record in records):
-            mine = [number for number in numbers if collection.records[number]["identity"]["task"] == task]
-            sections.append(_task_section(f"{task}, {name[0].lower()}{name[1:]}", collection, mine))
-    return sections
+    tasks = in_order(record["identity"]["task"] for record in records)
+    parts = [_part(task, [record for record in records if record["identity"]["task"] == task]) for task in tasks]
+    whole = Part(tables=[accuracy_table(records, reference=reference).without_empty_columns()])
+    return Section(name=str(kind), parts=[whole, *(part for part in parts if not part.is_empty)])
 
 
-def _task_section(name: str, collection: Collection, numbers: list[int]) -> Section:
+def _part(task: str, records: list[Record]) -> Part:
     from lra.results.comparison import comparison_table, contenders
     from lra.results.landmarks import landmark_points, landmark_table
     from lra.results.plateau import dev_curves
@@ -91,24 +87,26 @@ def _task_section(name: str, collection: Collection, numbers: list[int]) -> Sect
     from lra.results.plot_curves import plot_curves
     from lra.results.plot_landmarks import plot_landmarks
     from lra.results.provenance import provenance_notes
-    from lra.results.report import Section, svg
+    from lra.results.report import Part, svg
     from lra.results.titles import holding
 
-    records = [collection.records[number] for number in numbers]
-    task, rate = records[0]["identity"]["task"], records[0]["outcome"]["majority_rate"]
-    tables, figures = [], []
+    rate, tables, figures = records[0]["outcome"]["majority_rate"], [], {}
     compared, points = contenders(records), landmark_points(records)
     if len(compared) > 1:
         tables.append(comparison_table(records, compared, title=f"Side by side: {holding(records)}"))
-        figures.append(svg(partial(plot_pareto, compared, title=task, majority_rate=rate)))
+        figures["accuracy against time"] = svg(partial(plot_pareto, compared, title=task, majority_rate=rate))
     if sum(point.num_landmarks is not None for point in points) > 1:
         tables.append(landmark_table(points, title=f"Landmarks: {holding(records)}"))
-        figures.append(svg(partial(plot_landmarks, points, title=task, majority_rate=rate)))
-    tables = [table.with_notes(*provenance_notes(records)) for table in tables]
+        figures["landmarks"] = svg(partial(plot_landmarks, points, title=task, majority_rate=rate))
     curves = dev_curves(records)
     if curves:
-        figures.append(svg(partial(plot_curves, curves, title="Learning curves", majority_rate=rate)))
-    return Section(name=name, tables=tables, figures=figures)
+        figures["learning curves"] = svg(
+            partial(plot_curves, curves, title=f"{task}: learning curves", majority_rate=rate)
+        )
+    notes = provenance_notes(records)
+    return Part(
+        name=task, tables=[table.without_empty_columns().with_notes(*notes) for table in tables], figures=figures
+    )
 
 
 def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:

@@ -1,4 +1,4 @@
-"""lra show: look at a model, at a task's data, or at the protocols.
+"""lra show: look at a model, at a task's data, at the protocols, at runs, or at what can be chosen.
 
 lra show model task=text attention=nystrom     layer by layer: output shape, parameters
 lra show model attention=full protocol=clean
@@ -7,6 +7,10 @@ lra show protocol                              each switch and its value in each
 lra show protocol format=markdown              the same, as docs/protocol.md has it
 lra show data task=listops                     examples in readable form; lengths, labels, masked share, memory
 lra show data task=image size=demo split=test examples=5
+lra show runs                                  each run: finished with its accuracy, running, begun, or failed and why
+lra show runs run_group=table
+lra show tasks                                 classes, length, examples, terms, and whether the data is prepared here
+lra show attentions                            each attention and mixer: knobs with their values, cost, source
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
     from torch import nn
 
-WHAT = ("model", "data", "protocol")
+WHAT = ("model", "data", "protocol", "runs", "tasks", "attentions")
 ALLOWED_GROWTH = 1.1  # Long Range Arena asks for at most 10 % more parameters than the Transformer's
 
 
@@ -51,6 +55,14 @@ def run(cfg: DictConfig) -> None:
         from lra.cli_support.show_data import show_data  # not for the others: numpy, and what a store needs
 
         show_data(cfg)
+    elif cfg.what == "runs":
+        from lra.cli_support.show_runs import show_runs
+
+        show_runs(cfg)
+    elif cfg.what in ("tasks", "attentions"):
+        from lra.cli_support.show_choices import show_attentions, show_tasks
+
+        show_tasks(cfg) if cfg.what == "tasks" else show_attentions()
     else:
         show_model(cfg)
 

@@ -7,7 +7,7 @@ from lra.results.cells import Row, TableCell, make_rows
 from lra.results.discrimination import discrimination_by_task
 from lra.results.paper import in_short
 from lra.results.provenance import precisions, unrecorded_notes
-from lra.results.reference import PASS_BAND, SOURCES, TASKS
+from lra.results.reference import PASS_BAND, SOURCES, TASKS, in_order
 from lra.results.schema import Record
 from lra.results.tables import MISSING, TextTable, number
 from lra.results.titles import holding, method_head
@@ -32,7 +32,7 @@ def accuracy_table(records: list[Record], *, reference: str) -> TextTable:
         reference: source of the published values, one of `REFERENCES`.
     """
     shown = [record for record in records if not _is_stand_in(record)]
-    tasks = TASKS + tuple(sorted({record["identity"]["task"] for record in shown} - set(TASKS)))
+    tasks = in_order([*TASKS, *(record["identity"]["task"] for record in shown)])
     rows = make_rows(shown, reference=reference, tasks=tasks)
     head = method_head(shown)
     lines: list[list[str]] = []
@@ -42,6 +42,7 @@ def accuracy_table(records: list[Record], *, reference: str) -> TextTable:
         title=", ".join(filter(None, ["Test accuracy (%)", holding(shown)])),
         columns=(head, *tasks, "average", "parameters", "hours"),
         rows=lines,
+        optional=("hours", "parameters", "average", *tasks[:2:-1]),  # three tasks always stay
         notes=_notes(shown, rows, reference, left_out=len(records) - len(shown)),
         numbers=[
             {head: row.name, **_numbers(task, cell, reference)} for row in rows for task, cell in row.cells.items()

@@ -24,6 +24,7 @@ class Contender:
     Attributes:
         name: the variant's name in tables.
         cell: statistics over its seeds.
+        accuracies: test accuracy in percent, by seed.
         over_seeds: difference from the baseline in points, with an interval over the seeds that both have; None for
             fewer than three such seeds.
         over_examples: the same difference with an interval over test examples; None if the records do not say which
@@ -33,6 +34,7 @@ class Contender:
 
     name: str
     cell: TableCell
+    accuracies: dict[int, float]
     over_seeds: Interval | None
     over_examples: Interval | None
     pairs: int
@@ -77,6 +79,7 @@ def _contender(name: str, mine: list[Record], others: list[Record]) -> Contender
     return Contender(
         name=name,
         cell=make_cell(mine, "paper"),
+        accuracies={record["identity"]["seed"]: 100 * record["outcome"]["test_accuracy"] for record in mine},
         over_seeds=over_seeds,
         over_examples=_over_examples(pairs),
         pairs=len(pairs),
@@ -131,7 +134,9 @@ def comparison_table(records: list[Record], compared: list[Contender], *, title:
         head, "accuracy (%)", "converged", "Δ over seeds", "Δ over examples", "verdict",
         "parameters", "s/step", "MiB",
     )  # fmt: skip
-    return TextTable(title=title, columns=columns, rows=rows, notes=_notes(compared), numbers=numbers)
+    optional = ("parameters", "MiB", "converged", "s/step", "Δ over examples")
+    notes = _notes(compared)
+    return TextTable(title=title, columns=columns, rows=rows, notes=notes, optional=optional, numbers=numbers)
 
 
 def _interval(interval: Interval | None) -> str:

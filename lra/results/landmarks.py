@@ -103,7 +103,9 @@ def landmark_table(points: list[Point], *, title: str) -> TextTable:
     ]
     columns = ("landmarks", "accuracy (%)", "s/step", "MiB", "inverse", "attention")
     empty = ["No record yet: lra sweep landmarks makes them."]
-    return TextTable(title=title, columns=columns, rows=rows, notes=notes if rows else empty, numbers=numbers)
+    return TextTable(
+        title=title, columns=columns, rows=rows, notes=notes if rows else empty, optional=("MiB",), numbers=numbers
+    )
 
 
 def _numbers(point: Point) -> dict[str, object]:

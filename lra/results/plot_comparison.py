@@ -10,54 +10,45 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from lra.results.comparison import Contender
-from lra.results.plots import majority_line
+from lra.results.pareto import pareto_front
+from lra.results.plots import legend_beside, legend_name, majority_line, round_ticks
 from lra.results.text import for_figure
 
-
-def pareto_front(compared: list[Contender]) -> list[Contender]:
-    """Select the contenders than which no other is both faster and more accurate, the fastest first."""
-    front: list[Contender] = []
-    for contender in sorted(compared, key=lambda contender: (-contender.cell.steps_per_second, -contender.cell.mean)):
-        if not front or contender.cell.mean > front[-1].cell.mean:
-            front.append(contender)
-    return front
+SHAPES = "osDv^P*X<>"
 
 
 def plot_pareto(compared: list[Contender], path: Path, *, title: str, majority_rate: float) -> Path:
-    """Draw accuracy (spread over seeds, or noise of one test) against seconds per step into a PNG or SVG.
+    """Draw accuracy against seconds per step into a PNG or SVG; a bar is the standard deviation over seeds.
 
-    The area of a dot is proportional to peak memory; the line joins the Pareto front.
+    The area of a dot is proportional to peak memory. A black edge marks those of the Pareto front.
     """
-    figure, axis = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    figure, axis = plt.subplots(figsize=(8.5, 4.5), layout="constrained")
     most = max(contender.cell.peak_memory_bytes for contender in compared)
-    for contender in compared:
-        cell = contender.cell
-        seconds, error = 1 / cell.steps_per_second, cell.noise if cell.std is None else cell.std
-        dots = axis.scatter(seconds, cell.mean, s=400 * cell.peak_memory_bytes / most, alpha=0.5)
-        axis.errorbar(seconds, cell.mean, yerr=error, capsize=3, color=dots.get_facecolor()[0], alpha=1)
-        axis.annotate(for_figure(contender.name), (seconds, cell.mean), xytext=(8, 8), textcoords="offset points")
+    for number, contender in enumerate(compared):
+        cell, shape, colour = contender.cell, SHAPES[number % len(SHAPES)], f"C{number % 10}"
+        seconds, area = 1 / cell.steps_per_second, 300 * cell.peak_memory_bytes / most
+        axis.scatter(seconds, cell.mean, s=area, marker=shape, color=colour, alpha=0.5)
+        axis.plot(seconds, cell.mean, ls="", marker=shape, ms=6, color=colour, label=legend_name(contender.name))
+        if cell.std is not None:
+            axis.errorbar(seconds, cell.mean, yerr=cell.std, capsize=3, color=colour)
     front = pareto_front(compared)
-    axis.plot(
-        [1 / contender.cell.steps_per_second for contender in front],
-        [contender.cell.mean for contender in front],
-        color="tab:gray",
-        lw=1,
-        zorder=0,
-        label="Pareto front",
-    )
+    if front:
+        places = [(1 / contender.cell.steps_per_second, contender.cell.mean) for contender in front]
+        edge = {"ls": "", "marker": "o", "ms": 12, "mfc": "none", "mec": plt.rcParams["text.color"], "zorder": 3}
+        axis.plot(
+            *zip(*places, strict=True), **edge, label="Pareto front: no faster one is\nmore accurate beyond noise"
+        )
     majority_line(axis, majority_rate)
     axis.set_xscale("log")
-    for ticks in (axis.xaxis.set_major_formatter, axis.xaxis.set_minor_formatter):
-        ticks("{x:g}")
+    axis.margins(0.15)
+    axis.set_xticks(round_ticks(*axis.get_xlim()))
+    axis.set_xticks([], minor=True)
+    axis.xaxis.set_major_formatter("{x:g}")
     axis.set_xlabel("seconds per training step")
     axis.set_ylabel("test accuracy (%)")
-    axis.set_title(
-        f"{for_figure(title)}\nbars: standard deviation over seeds (one seed: noise of the test); area: memory",
-        fontsize=9,
-    )
-    axis.margins(0.15)
-    axis.grid(alpha=0.3, which="both")
-    axis.legend(fontsize=8)
+    axis.set_title(f"{for_figure(title)}\nbar: standard deviation over seeds; area: peak memory", fontsize=9)
+    axis.grid(alpha=0.3)
+    legend_beside(figure, axis)
     figure.savefig(path, dpi=130)
     plt.close(figure)
     return path

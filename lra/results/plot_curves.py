@@ -10,9 +10,11 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from lra.results.plots import majority_line
+from lra.results.plots import legend_beside, legend_name, majority_line
 from lra.results.schema import DevCurve
 from lra.results.text import for_figure
+
+LINES = ("-", "--", "-.", ":")  # the second ten of variants have the first ten's colours
 
 
 def plot_curves(curves: Mapping[str, Sequence[DevCurve]], path: Path, *, title: str, majority_rate: float) -> Path:
@@ -24,17 +26,18 @@ def plot_curves(curves: Mapping[str, Sequence[DevCurve]], path: Path, *, title: 
         title: above the figure.
         majority_rate: a fraction in [0, 1], drawn as a line.
     """
-    figure, axis = plt.subplots(figsize=(8, 4.5), layout="constrained")
+    figure, axis = plt.subplots(figsize=(8.5, 4.5), layout="constrained")
     for number, (name, seeds) in enumerate(curves.items()):
-        for label, curve in zip([for_figure(name), *[None] * len(seeds)], seeds, strict=False):
+        colour, line = f"C{number % 10}", LINES[number // 10 % len(LINES)]
+        for label, curve in zip([legend_name(name), *[None] * len(seeds)], seeds, strict=False):
             heights = [100 * accuracy for accuracy in curve["accuracy"]]
-            axis.plot(curve["step"], heights, color=f"C{number % 10}", alpha=0.8, lw=1.2, marker=".", ms=3, label=label)
+            axis.plot(curve["step"], heights, color=colour, ls=line, alpha=0.8, lw=1.2, marker=".", ms=3, label=label)
     majority_line(axis, majority_rate)
     axis.set_xlabel("step")
     axis.set_ylabel("dev accuracy (%)")
     axis.set_title(for_figure(title), fontsize=9)
     axis.grid(alpha=0.3)
-    axis.legend(fontsize=8)
+    legend_beside(figure, axis)
     figure.savefig(path, dpi=130)
     plt.close(figure)
     return path

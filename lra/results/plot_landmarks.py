@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,14 +13,14 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 from lra.results.landmarks import Point
-from lra.results.plots import majority_line
+from lra.results.plots import legend_name, majority_line, ticks_that_fit
 from lra.results.text import for_figure
 
 Value = tuple[float, float | None] | None
 
 
 def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate: float) -> Path:
-    """Draw accuracy, time, memory and errors into a PNG or SVG; bands are standard deviations over seeds."""
+    """Draw accuracy, time, memory and errors into a PNG or SVG; a bar is the standard deviation over seeds."""
     figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained", sharex=True)
     (accuracy, seconds), (memory, errors) = axes
     for name in dict.fromkeys(point.variant for point in points):
@@ -35,8 +36,11 @@ def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate
     seconds.set_ylabel("seconds per training step")
     memory.set_ylabel("peak memory (MiB)")
     errors.set_ylabel("relative error")
+    counts = [point.num_landmarks for point in points if point.num_landmarks]
     for axis in axes.flat:
         axis.set_xscale("log", base=2)
+        axis.set_xticks(ticks_that_fit(counts))
+        axis.set_xticks([], minor=True)
         axis.xaxis.set_major_formatter("{x:.0f}")
         axis.grid(alpha=0.3)
         if axis.get_legend_handles_labels()[0]:
@@ -50,16 +54,13 @@ def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate
 
 
 def _draw(axis: Axes, points: list[Point], value: Callable[[Point], Value], label: str) -> None:
-    """Draw one variant's curve with its band; exact attention, which has no landmarks, is a horizontal line."""
+    """Draw one variant's curve with bars of its spread; exact attention, without landmarks, is a horizontal line."""
     drawn = [(point.num_landmarks, height) for point in points if (height := value(point)) is not None]
     exact = [mean for count, (mean, _) in drawn if count is None]
     swept = [(count, mean, std) for count, (mean, std) in drawn if count]
     for mean in exact:
-        axis.axhline(mean, ls="--", color="tab:green", label=for_figure(label.replace("full", "exact attention", 1)))
+        axis.axhline(mean, ls="--", color="tab:green", label=legend_name(label.replace("full", "exact attention", 1)))
     if swept:
         counts, means, spreads = zip(*swept, strict=True)
-        (line,) = axis.plot(counts, means, marker="o", label=for_figure(label))
-        bands = [std or 0.0 for std in spreads]  # one seed has no standard deviation, so its band has no width
-        if any(bands):
-            low, high = ([mean + sign * std for mean, std in zip(means, bands, strict=True)] for sign in (-1, 1))
-            axis.fill_between(counts, low, high, alpha=0.2, color=line.get_color())
+        bars = [math.nan if std is None else std for std in spreads]  # one seed has no spread: it gets no bar
+        axis.errorbar(counts, means, yerr=bars, marker="o", capsize=3, label=legend_name(label))

@@ -1,8 +1,12 @@
-"""Draw figures from learning curves, and contact sheets of images."""
+"""Parts that several figures share, the figure of a run's learning curves, and contact sheets of images."""
 
 from __future__ import annotations
 
+import math
+import textwrap
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -10,9 +14,58 @@ import numpy as np
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from lra.files import replacing
-from lra.results.text import for_figure
+from lra.results.text import for_figure, visible
+
+LEGEND_LETTERS = 32  # width of a name in a legend
+STYLES: dict[str, dict[str, Any]] = {"train": {"alpha": 0.5, "color": "tab:gray"}, "dev": {"marker": "o", "ms": 3}}
+OF_THE_MACHINE = {  # the small panels: for each column of metrics.csv its label, and what it is divided by
+    "learning_rate": ("learning rate", 1),
+    "steps_per_second": ("steps per second", 1),
+    "peak_memory_bytes": ("peak memory (MiB)", 2**20),
+}
+MOST_TICKS = 9  # numbers below an axis of four inches
+
+
+def legend_name(name: str) -> str:
+    """Break a long name into lines, so that a legend stays narrow."""
+    return (
+        for_figure(visible(name))
+        if len(name) <= LEGEND_LETTERS
+        else "\n".join(
+            map(
+                for_figure, textwrap.wrap(visible(name), LEGEND_LETTERS, subsequent_indent="  ", break_on_hyphens=False)
+            )
+        )
+    )
+
+
+def legend_beside(figure: Figure, axis: Axes) -> None:
+    """Put the legend of an axis to its right, where it covers nothing, however many names it has."""
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside right upper", fontsize=8)
+
+
+def ticks_that_fit(values: Iterable[float]) -> list[float]:
+    """Choose those of some positive values whose numbers do not collide on a logarithmic axis, the least first."""
+    ordered = sorted(set(values))
+    if not ordered:
+        return []
+    least_ratio = (ordered[-1] / ordered[0]) ** (1 / MOST_TICKS)
+    chosen = ordered[:1]
+    for value in ordered[1:]:
+        if value >= chosen[-1] * least_ratio:
+            chosen.append(value)
+    return chosen
+
+
+def round_ticks(low: float, high: float) -> list[float]:
+    """Choose a few round numbers from `low` to `high`, for a logarithmic axis; both are above 0."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    rounds = [digit * 10.0**decade for decade in decades for digit in (1, 2, 5)]
+    inside = [value for value in rounds if low <= value <= high]
+    return inside if len(inside) > 2 else [value for value in plt.MaxNLocator(5).tick_values(low, high) if value > 0]
 
 
 def majority_line(axis: Axes, majority_rate: float) -> None:
@@ -28,7 +81,7 @@ def learning_curve(
     majority_rate: float,
     paper_accuracy: float | None,
 ) -> Path:
-    """Draw loss and accuracy against the step into a PNG.
+    """Draw loss and accuracy against the step into a PNG; below them learning rate, speed and memory.
 
     Args:
         curves: rows of `metrics.csv`; accuracies are fractions in [0, 1].
@@ -37,13 +90,12 @@ def learning_curve(
         majority_rate: accuracy of the majority class, a fraction in [0, 1].
         paper_accuracy: the paper's accuracy in percent; None: no line is drawn.
     """
-    figure, (loss, accuracy) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    figure = plt.figure(figsize=(10, 6), layout="constrained")
+    grid = figure.add_gridspec(2, 6, height_ratios=(2.4, 1))
+    loss, accuracy = figure.add_subplot(grid[0, :3]), figure.add_subplot(grid[0, 3:])
     for axis, metric in ((loss, "loss"), (accuracy, "accuracy")):
         scale = 100 if metric == "accuracy" else 1
-        for split, style in (
-            ("train", {"alpha": 0.5, "color": "tab:gray"}),
-            ("dev", {"marker": "o", "ms": 3}),
-        ):
+        for split, style in STYLES.items():
             points = [(row["step"], scale * row[f"{split}/{metric}"]) for row in curves if f"{split}/{metric}" in row]
             if points:
                 axis.plot(*zip(*points, strict=True), label=split, **style)
@@ -56,6 +108,14 @@ def learning_curve(
     for axis in (loss, accuracy):
         axis.grid(alpha=0.3)
         axis.legend()
+    for place, (metric, (label, scale)) in enumerate(OF_THE_MACHINE.items()):
+        axis = figure.add_subplot(grid[1, 2 * place : 2 * place + 2])
+        points = [(row["step"], row[metric] / scale) for row in curves if metric in row]
+        axis.plot([step for step, _ in points], [value for _, value in points], color="tab:gray", lw=1)
+        axis.set_ylim(bottom=0)
+        axis.set_ylabel(label, fontsize=9)
+        axis.tick_params(labelsize=8)
+        axis.grid(alpha=0.3)
     figure.suptitle(for_figure(title))
     with replacing(path) as unfinished:
         figure.savefig(unfinished, dpi=120, format="png")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 TASKS = ("listops", "text", "retrieval", "image", "pathfinder")
 
 # attention → accuracies in percent, in the order of TASKS.
@@ -50,6 +52,12 @@ TEST_EXAMPLES = {"listops": 2000, "text": 25_000, "retrieval": 17_437, "image": 
 
 # Largest difference from the paper's accuracy that counts as reproduced, in points: the spread between labs.
 PASS_BAND: dict[str, float] = {"listops": 2.0, "text": 2.5, "retrieval": 1.5, "image": 2.0, "pathfinder": 4.0}
+
+
+def in_order(tasks: Iterable[str]) -> tuple[str, ...]:
+    """Put tasks into the order of the benchmark's table, each once; other tasks come last, by name."""
+    there = set(tasks)
+    return *(task for task in TASKS if task in there), *sorted(there - set(TASKS))
 
 
 def paper_accuracy(attention: str, task: str) -> float | None:

@@ -1,8 +1,12 @@
-"""Write the report of a run group: one HTML file without scripts or links to other files, in light and dark."""
+"""Write the report of a run group: one HTML file that needs no other, in light and dark.
+
+Its only script sorts the table of runs; the page's security policy names this script by its hash and allows no other.
+"""
 
 from __future__ import annotations
 
-import json
+import base64
+import hashlib
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,28 +20,42 @@ import matplotlib
 from markupsafe import Markup
 
 from lra.files import replace_text
-from lra.results.collect import describe
-from lra.results.schema import Record
+from lra.results.headline import Headline
+from lra.results.runs_table import RUN_COLUMNS, RunLine
 from lra.results.tables import TextTable
 from lra.results.text import visible_lines
 
 TEMPLATE = Path(__file__).with_name("report.html")
+SCRIPT = Path(__file__).with_name("report.js")
 INK = "#808890"  # colour of text and lines in figures, readable on a light and on a dark page
 
 
 @dataclass(frozen=True, kw_only=True)
-class Section:
-    """A part of the page.
+class Part:
+    """A task's part of a section, or what comes before the tasks.
 
     Attributes:
-        name: the heading.
+        name: the heading; empty for no heading.
         tables: the tables, in order.
-        figures: SVG texts, shown below the tables.
+        figures: for each figure what it shows, and its SVG text; below the tables.
     """
 
-    name: str
+    name: str = ""
     tables: list[TextTable] = field(default_factory=list)
-    figures: list[str] = field(default_factory=list)
+    figures: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to show."""
+        return not self.tables and not self.figures
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A section of the page, with its parts; `name` is the heading."""
+
+    name: str
+    parts: list[Part]
 
     @property
     def id(self) -> str:
@@ -60,25 +78,30 @@ def write_report(
     *,
     title: str,
     subtitle: str,
+    headline: Headline,
     sections: list[Section],
-    records: list[Record],
+    runs: list[RunLine],
     samples: list[Sample],
     troubles: list[str],
 ) -> Path:
-    """Write the page atomically, and return its path; all texts are escaped, only figures are inserted as markup."""
-    page = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, finalize=_printable).from_string(
-        TEMPLATE.read_text()
+    """Write the page atomically, and return its path; texts are escaped, only figures and our script are markup."""
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, finalize=_printable)
+    environment.filters["breakable"] = _breakable
+    page = environment.from_string(TEMPLATE.read_text())
+    script = f"\n{SCRIPT.read_text()}"
+    text = page.render(
+        title=title,
+        subtitle=subtitle,
+        headline=headline,
+        sections=sections,
+        run_columns=RUN_COLUMNS,
+        runs=runs,
+        samples=samples,
+        troubles=troubles,
+        script=Markup(script),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
-    runs = [
-        {
-            "name": describe(record),
-            "accuracy": f"{record['outcome']['test_accuracy']:.2%}",
-            "record": json.dumps(_readable(record), indent=2),
-        }
-        for record in records
-    ]
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = page.render(title=title, subtitle=subtitle, sections=sections, runs=runs, samples=samples, troubles=troubles)
     replace_text(path, text)
     return path
 
@@ -88,10 +111,10 @@ def _printable(value: object) -> object:
     return visible_lines(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _readable(record: Record) -> dict[str, object]:
-    """Copy a record without the field that only programs can read."""
-    outcome = {key: value for key, value in record["outcome"].items() if key != "test_correct"}
-    return {**dict(record), "outcome": outcome}
+def _breakable(name: str) -> Markup:
+    """Allow a line to end after the signs that join words, so that a narrow column does not split a word."""
+    parts = re.split(r"(?<=[_=.,/])", visible_lines(name))
+    return Markup("<wbr>").join(parts)
 
 
 def svg(draw: Callable[[Path], Path]) -> str:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from dataclasses import dataclass, field, replace
 
 from rich.table import Table
 from rich.text import Text
 from tabulate import tabulate
 
-from lra.results.text import for_csv, for_markdown, visible
+from lra.results.text import for_csv, for_latex, for_markdown, visible
 
 MISSING = "–"
-TEX = {"±": r"$\pm$", "−": "$-$", "–": "--", "†": r"$\dagger$", "‡": r"$\ddagger$"}
+EMPTY = ("", MISSING)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,8 @@ class TextTable:
         columns: names of the columns.
         rows: one text for each column; a row that begins with a space belongs to the row above.
         notes: lines that are shown below the table.
+        optional: columns that a narrow terminal may leave out, the least important first.
+        prose: columns whose texts may be broken between words, as those of the first column may.
         numbers: the content as plain numbers for CSV, one flat dictionary per cell; if empty, CSV has the rows.
     """
 
@@ -32,6 +35,8 @@ class TextTable:
     columns: tuple[str, ...]
     rows: list[list[str]]
     notes: list[str] = field(default_factory=list)
+    optional: tuple[str, ...] = ()
+    prose: tuple[str, ...] = ()
     numbers: list[dict[str, object]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -50,11 +55,26 @@ class TextTable:
         """Copy the table, with more notes."""
         return replace(self, notes=[*self.notes, *notes])
 
+    def without_empty_columns(self) -> TextTable:
+        """Copy the table, without columns in which no row has a value."""
+        columns = [
+            place
+            for place in range(len(self.columns))
+            if not place or any(row[place] not in EMPTY for row in self.rows)
+        ]
+        return replace(
+            self,
+            columns=tuple(self.columns[place] for place in columns),
+            rows=[[row[place] for place in columns] for row in self.rows],
+        )
+
     def to_rich(self) -> Table:
         """Convert to a table for a terminal, without the notes; texts are not parsed as markup."""
         table = Table(title=Text(self.title), title_justify="left")
         for number, name in enumerate(self.columns):
-            table.add_column(Text(name), justify="right" if number else "left", overflow="fold")
+            table.add_column(
+                Text(name), justify="right" if number and name not in self.prose else "left", overflow="fold"
+            )
         for number, row in enumerate(self.rows):
             last = number + 1 == len(self.rows) or not self.rows[number + 1][0].startswith(" ")
             table.add_row(*map(Text, row), style="dim" if row[0].startswith(" ") else None, end_section=last)
@@ -72,13 +92,28 @@ class TextTable:
         return "\n\n".join([f"**{for_markdown(self.title)}**", body, *map(for_markdown, self.notes)]) + "\n"
 
     def to_latex(self) -> str:
-        """Convert to a LaTeX tabular with booktabs; the text is escaped, title and notes are comments."""
-        body = tabulate(
-            self.rows, self.columns, tablefmt="latex_booktabs", colalign=self._alignments(), disable_numparse=True
+        """Convert to a LaTeX table with caption and label, which needs booktabs; the notes are comments."""
+        label = re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
+        lines = [" & ".join(map(for_latex, row)) + r" \\" for row in (list(self.columns), *self.rows)]
+        return "\n".join(
+            [
+                *(f"% {note}" for note in self.notes),
+                r"% in the preamble: \usepackage{booktabs}",
+                r"\begin{table}",
+                r"\centering",
+                rf"\caption{{{for_latex(self.title)}}}",
+                rf"\label{{tab:{label}}}",
+                rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}",
+                r"\toprule",
+                lines[0],
+                r"\midrule",
+                *lines[1:],
+                r"\bottomrule",
+                r"\end{tabular}",
+                r"\end{table}",
+                "",
+            ]
         )
-        for sign, command in TEX.items():
-            body = body.replace(sign, command)
-        return "\n".join([*(f"% {line}" for line in (self.title, *self.notes)), body, ""])
 
     def to_csv(self) -> str:
         """Convert to CSV: one line per cell if there are `numbers`, else one per row."""

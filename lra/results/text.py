@@ -12,6 +12,15 @@ import re
 FORMULA = re.compile(r"\s*[=+\-@]")  # text that a spreadsheet takes for a formula
 MARKUP = re.compile(r"[\\`*|~$]|\](?=[(\[:])|(?<!\w)_|_(?!\w)")  # markup of GitHub's Markdown, such as links
 
+LATEX = {
+    **{sign: rf"\{sign}" for sign in "&%$#_{}"},
+    **{sign: f"{{{sign}}}" for sign in "[]*-'"},  # so that they cannot belong to a command or a ligature
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "`": r"\textasciigrave{}"},
+    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''"},
+    **{"±": r"$\pm$", "−": "$-$", "–": "--", "·": r"$\cdot$", "×": r"$\times$", "Δ": r"$\Delta$", "‖": r"$\|$"},
+    **{"†": r"$\dagger$", "‡": r"$\ddagger$", "§": r"\S{}", "…": r"\dots{}", "’": "'"},
+}
+
 
 def visible(text: str) -> str:
     """Spell out every character that is not printable, such as `\\n`, `\\x1b` or `\\u202e`; the result is one line."""
@@ -29,6 +38,15 @@ def for_markdown(text: str) -> str:
     """Escape text for Markdown: HTML and Markdown's markup."""
     plain = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return MARKUP.sub(lambda match: f"\\{match.group()}", plain)
+
+
+def for_latex(text: str) -> str:
+    """Escape text for LaTeX; a letter outside ASCII that not every LaTeX knows is written as its number, as U+4E2D."""
+    plain = visible(text)
+    start = r"\quad " if plain.startswith(" ") else ""  # LaTeX drops spaces
+    return start + "".join(
+        LATEX.get(sign) or (sign if sign.isascii() else f"U+{ord(sign):04X}") for sign in plain.strip()
+    )
 
 
 def for_csv(value: object) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
@@ -15,6 +16,7 @@ ORDER = ("attention", "mixer", "model", "protocol", "size", "task", "data", "rec
 ONLY_IF_SET = tuple(f"trainer.{name}" for name in (*TRAINER_ARGUMENTS, "devices", "compile"))  # and all callbacks
 UNSET = "unset"  # the word of a setting that is recorded only if it is set
 METHODS = (*MIXERS, "model")
+NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)")
 OF_THE_TASK = ("task", "data", "recipe")
 Family = tuple[str, ...]
 
@@ -45,7 +47,13 @@ def group_by_variant(records: Iterable[Record], *, but: tuple[str, ...] = ()) ->
         for record in members:
             words = [*apart, *unrecorded.get(id(record), [])]
             named[f"{in_words(attention)} ({', '.join(words)})" if words else in_words(attention)].append(record)
-    return dict(sorted(named.items()))
+    return dict(sorted(named.items(), key=lambda item: natural(item[0])))
+
+
+def natural(name: str) -> tuple[list[str | float], str]:
+    """Make the key that sorts names with the numbers in them as numbers: 16 before 128, 1e-05 before 0.001."""
+    parts = NUMBER.split(name)  # text and numbers by turns
+    return [float(part) if place % 2 else part for place, part in enumerate(parts)], name
 
 
 def accuracies_by_task(records: Iterable[Record]) -> dict[str, dict[str, list[float]]]:

@@ -15,7 +15,8 @@ DOCUMENTS = (
     *("docs/extending.md", "docs/passthrough.md", "docs/performance.md", "docs/protocol.md"),
 )
 OWN_PACKAGE = re.compile(r"=(window|averaging|majority)\b")  # of docs/examples: tests/test_own_package.py types these
-WORD = r"(?:-m|--[\w-]+(?: job| FOLDER)?|[a-z_./]+=[^\s`'\"]+|plan|run|show|step|model|protocol|data|landmarks|/\S+|…)"
+SHOWN = "model|protocol|data|runs|tasks|attentions"
+WORD = rf"(?:-m|--[\w-]+(?: job| FOLDER)?|[a-z_./]+=[^\s`'\"]+|plan|run|show|step|{SHOWN}|landmarks|/\S+|…)"
 AMONG_WORDS = re.compile(rf"\blra (?:{'|'.join(VERBS)})(?![\w-])(?: {WORD}(?!\w))*(?!:)")
 
 

@@ -1,7 +1,9 @@
-"""The report: one file, everything in it, nothing from outside."""
+"""The report: one file, everything in it, nothing from outside, no script but ours."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from html.parser import HTMLParser
@@ -68,13 +70,49 @@ def test_it_holds_tables_figures_runs_samples_and_troubles(page):
     assert re.search(r"label \d\n(MIN|MAX|MED|SM) = \d", page)
 
 
-def test_it_needs_nothing_from_outside_and_runs_nothing(page):
+def test_it_needs_nothing_from_outside_and_runs_nothing_but_the_sorting(page):
     found = Page(page)
     assert found.open == []
-    assert "script" not in found.tags, "what a record says is text"
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert page.count("<script") == 1, "what a record says is text"
+    assert f"script-src 'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" in page
     assert all(link.startswith(("#", "data:image/png")) for link in found.links)
     assert "url(http" not in page
     assert "prefers-color-scheme" in page or "light-dark(" in page
+
+
+def test_it_begins_with_one_table_of_all_kinds_the_benchmark_first(page):
+    (table,) = re.findall(r'<table id="headline">(.*?)</table>', page, re.DOTALL)
+    assert page.index(table) < page.index("<h2")
+    assert re.findall(r'class="group"><th colspan="2"><span>([^<]*)', table) == [
+        "Protocol paper",
+        "Protocol paper, size tiny",
+    ]
+    assert re.search(r'36.50 ± 0.50 \(3\)<small>paper 37.10, −0.60 <span class="in">in</span>', table)
+    assert "<th>text</th>" not in page, "a task without a record has no column"
+
+
+def test_a_name_breaks_between_words_and_stays_text():
+    from lra.results.report import _breakable
+
+    assert _breakable("nystrom (num_landmarks=<b>)") == "nystrom (num_<wbr>landmarks=<wbr>&lt;b&gt;)"
+
+
+def test_sections_are_in_the_order_of_sizes_and_none_is_empty(page):
+    heads = re.findall(r"<h([23])[^>]*>([^<]*)", page)
+    names = [name for level, name in heads if level == "2"]
+    assert names == ["Protocol paper", "Protocol paper, size tiny", "Runs", "Samples"]
+    assert page.count("<h3>listops</h3>") == 2, (
+        "of the benchmark and of the samples: the tiny runs have no more to show"
+    )
+
+
+def test_each_run_is_a_line_with_a_link_to_its_record(page):
+    (table,) = re.findall(r'<table id="runs-table">(.*?)</table>', page, re.DOTALL)
+    assert len(re.findall("<tr>", table)) == 1 + 8
+    assert "<td>full</td><td>paper</td><td>full</td><td>0</td><td>36.00</td><td>36.00</td><td>0.50</td>" in table
+    for link in re.findall(r'href="#(run-\d+)"', table):
+        assert f'<pre id="{link}">' in page
 
 
 @pytest.mark.parametrize(

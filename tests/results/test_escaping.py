@@ -33,7 +33,9 @@ def test_latex_holds_no_command_of_a_records(table):
     code = [line for line in table.to_latex().splitlines() if not line.startswith("%")]
     assert "\\input" not in "\n".join(code)
     assert "\\textbackslash{}input" in "\n".join(code)
-    assert sum(line.startswith("% ") for line in table.to_latex().splitlines()) == 3, "title and notes, a line each"
+    assert sum(line.startswith("% ") for line in table.to_latex().splitlines()) == 3, (
+        "two notes, and what it needs, a line each"
+    )
 
 
 def test_markdown_holds_no_markup_of_a_records(table):
@@ -77,6 +79,6 @@ def test_a_figure_draws_any_name(tmp_path):
     from tests.results.records import make_record
 
     cell = make_cell([make_record()], "paper")
-    one = Contender(name=HOSTILE, cell=cell, over_seeds=None, over_examples=None, pairs=0)
+    one = Contender(name=HOSTILE, cell=cell, accuracies={0: 37.0}, over_seeds=None, over_examples=None, pairs=0)
     text = plot_pareto([one], tmp_path / "f.svg", title=HOSTILE, majority_rate=0.17).read_text()
     assert "<script" not in text

@@ -1,0 +1,108 @@
+"""The runs below a folder of runs: finished, running, failed, or begun and to be resumed."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from lra.results.kinds import by_kind
+from lra.results.record import read_record
+from lra.results.schema import Record
+from lra.results.variants import group_by_variant, natural
+from lra.run_files import CONFIG, FAILED, LAST, METRICS, RESULT
+from lra.sweeps.failure import read_failure
+from lra.sweeps.lease import is_leased
+from lra.types import UserError
+
+MARKS_OF_A_RUN = (RESULT, CONFIG, METRICS, LAST, FAILED)  # a run's folder has one of these
+SEED_FOLDER = re.compile(r"seed([0-9]+)")
+SETTINGS_FOLDER = re.compile(r".+-([0-9]+)steps-[0-9a-f]{8}")
+
+
+class RunState(NamedTuple):
+    """A run's folder and what has become of it.
+
+    Attributes:
+        folder: the run's folder.
+        group: its run group.
+        task: the task.
+        method: the attention or the mixer, with the settings that tell it apart if it is finished.
+        settings: protocol, size, steps and hash, as in the folder's name.
+        seed: the seed.
+        state: in words.
+        touched: time of the last change, in seconds since 1970.
+    """
+
+    folder: Path
+    group: str
+    task: str
+    method: str
+    settings: str
+    seed: int
+    state: str
+    touched: float
+
+
+def run_states(runs: Path, group: str | None = None) -> list[RunState]:
+    """Look at every run's folder below `runs`, or below one of its groups."""
+    records: dict[Path, Record] = {}
+    states: list[RunState] = []
+    for folder in _run_folders(runs if group is None else runs / group):
+        try:
+            record = read_record(folder)
+        except UserError:
+            states.append(_state(runs, folder, "its result.json is broken; lra doctor, or train it again"))
+            continue
+        if record is not None:
+            records[folder] = record
+        accuracy = None if record is None else f"finished, {record['outcome']['test_accuracy']:.2%}"
+        states.append(_state(runs, folder, accuracy or _unfinished(folder)))
+    names = _names(records)
+    named = [state._replace(method=names.get(state.folder, state.method)) for state in states]
+    return sorted(named, key=lambda state: (state.group, state.task, natural(state.method), state.settings, state.seed))
+
+
+def _run_folders(place: Path) -> Iterator[Path]:
+    """Find the folders `…/TASK/METHOD/SETTINGS_FOLDER/seedK`; what `force=true` has set aside is none."""
+    for folder in sorted(place.rglob("seed*")):
+        named = SEED_FOLDER.fullmatch(folder.name) and SETTINGS_FOLDER.fullmatch(folder.parent.name)
+        if named and any((folder / file).exists() for file in MARKS_OF_A_RUN):
+            yield folder
+
+
+def _state(runs: Path, folder: Path, state: str) -> RunState:
+    *group, task, method, settings, seed = folder.relative_to(runs).parts
+    touched = max((folder / file).stat().st_mtime for file in MARKS_OF_A_RUN if (folder / file).exists())
+    return RunState(folder, "/".join(group), task, method, settings, int(seed.removeprefix("seed")), state, touched)
+
+
+def _unfinished(folder: Path) -> str:
+    total = SETTINGS_FOLDER.fullmatch(folder.parent.name)
+    assert total is not None
+    at = f"step {_last_step(folder):,} of {int(total[1]):,}"
+    failure = read_failure(folder)
+    if is_leased(folder):
+        return f"running, {at}"
+    return f"begun, {at}" if failure is None else f"failed at {at}: {failure.error}"
+
+
+def _last_step(folder: Path) -> int:
+    """The step of the last whole line of the curves; 0 if there is none."""
+    if not (folder / METRICS).is_file():
+        return 0
+    with (folder / METRICS).open(encoding="utf-8", errors="replace") as lines:
+        steps = [row["step"] for row in csv.DictReader(lines) if (row.get("step") or "").isdecimal()]
+    return int(steps[-1]) if steps else 0
+
+
+def _names(records: dict[Path, Record]) -> dict[Path, str]:
+    folders = {id(record): folder for folder, record in records.items()}
+    return {
+        folders[id(record)]: name
+        for of_kind in by_kind(records.values()).values()
+        for name, members in group_by_variant(of_kind).items()
+        for record in members
+    }

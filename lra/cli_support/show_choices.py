@@ -1,0 +1,135 @@
+"""`lra show tasks` and `lra show attentions`: what can be chosen, read from the configuration and the prepared data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from omegaconf import DictConfig
+
+OF_THE_FILE = ("name", "_target_", "_partial_", "parameter_groups")  # no knobs
+SOURCE = re.compile(r"\(([^()]+ \d{4}[^()]*)\)")
+COST = re.compile(r"Cost in L: (.+?)\.?$")
+
+
+def show_attentions() -> None:
+    """Print each attention and mixer: source, cost, knobs with their values, and switches of the protocol."""
+    from lra.cli_support.console import make_console
+    from lra.cli_support.narrow import print_text_table
+    from lra.results.tables import TextTable
+
+    rows = [row for group in ("attention", "mixer") for row in _rows(group)]
+    columns = ("choice", "knobs", "by the protocol", "cost in L", "source")
+    optional = ("source", "by the protocol")
+    table = TextTable(title="Attentions and mixers", columns=columns, rows=rows, optional=optional, prose=columns)
+    print_text_table(make_console(), table)
+
+
+def _rows(group: str) -> Iterator[list[str]]:
+    from lra.config import ATTENTION
+
+    for name, path in _files(group).items():
+        if (group, name) == ("mixer", ATTENTION):  # stands for the attentions
+            continue
+        knobs, about = _knobs(path), _about(path)
+        own = [f"{key}={value}" for key, value in knobs.items() if "${" not in value]
+        switches = [value.removeprefix("${").removesuffix("}") for value in knobs.values() if "${" in value]
+        yield [
+            f"{group}={name}",
+            "; ".join(own) or "–",
+            "; ".join(switches) or "–",
+            *(_first(pattern, about) for pattern in (COST, SOURCE)),
+        ]
+
+
+def _files(group: str) -> dict[str, Path]:
+    from lra.paths import conf_dirs, conf_names
+
+    places = [folder / group for folder in conf_dirs()]
+    return {
+        name: next(place / f"{name}.yaml" for place in places if (place / f"{name}.yaml").exists())
+        for name in conf_names(group)
+    }
+
+
+def _knobs(path: Path) -> dict[str, str]:
+    """The knobs in a file with their values as they are written, interpolations unresolved."""
+    from omegaconf import OmegaConf
+
+    written = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
+    assert isinstance(written, dict)
+    return {str(key): _as_typed(value) for key, value in written.items() if key not in OF_THE_FILE}
+
+
+def _as_typed(value: Any) -> str:
+    from lra.results.settings import in_words
+
+    return value if isinstance(value, str) else in_words(value)
+
+
+def _about(path: Path) -> str:
+    """The comment on a file's first line; empty without one."""
+    line = path.read_text(encoding="utf-8").split("\n", 1)[0]
+    return line.removeprefix("#").strip() if line.startswith("#") else ""
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    there = pattern.search(text)
+    return there[1] if there else "–"
+
+
+def show_tasks(cfg: DictConfig) -> None:
+    """Print each task at this size: what it is, classes, length, examples, whether its data is prepared, its terms."""
+    from lra.cli_support.console import make_console
+    from lra.cli_support.narrow import print_text_table
+    from lra.results.tables import TextTable
+
+    rows = [_task_row(name, path, cfg) for name, path in _files("task").items()]
+    table = TextTable(
+        title=f"Tasks, size={cfg.size.name}; metric: accuracy over every test example",
+        columns=("task", "classes", "length", "train / dev / test", "data here", "terms", "what"),
+        rows=rows,
+        optional=("what", "terms"),
+        prose=("data here", "terms", "what"),
+    )
+    print_text_table(make_console(), table)
+
+
+def _task_row(name: str, path: Path, cfg: DictConfig) -> list[str]:
+    from lra import config
+    from lra.data.manifest import MANIFEST, SPLITS, read_manifest
+
+    chosen = config.load_config("show", [f"task={name}", f"size={cfg.size.name}"])
+    chosen.paths = cfg.paths
+    spec, data = chosen.task.spec, chosen.task.sizes.get(cfg.size.name)
+    counts = "–" if data is None else " / ".join(map(_count, (data.get(split) for split in SPLITS)))
+    if data is not None and "images" in data:
+        counts = f"{data.images:,} together"
+    folder, here = config.store_dir(chosen), f"no; lra prepare task={name} size={cfg.size.name}"
+    if data is None:
+        here = f"it has no size={cfg.size.name}"
+    elif (folder / MANIFEST).exists():
+        manifest = read_manifest(folder)
+        here = f"yes, {manifest['origin']}"
+        counts = " / ".join(
+            _count(manifest["splits"][split]["count"] if split in manifest["splits"] else None) for split in SPLITS
+        )
+    length = "–" if data is None else f"{spec.seq_len:,}"
+    terms = re.search(r"^# Terms: (.+?)\.?$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return [
+        name,
+        str(spec.num_classes),
+        f"{spec.num_sequences} × {length}" if spec.num_sequences > 1 else length,
+        counts,
+        here,
+        terms[1] if terms else "–",
+        _about(path),
+    ]
+
+
+def _count(count: int | None) -> str:
+    return "–" if count is None else f"{count:,}"

@@ -1,0 +1,59 @@
+"""The table at the end of `lra train -m`: each run with its result, or why it has none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+IN_OTHER_COLUMNS = ("task", "attention", "mixer", "seed")  # overrides that a row names anyway
+
+
+@dataclass
+class Job:
+    """One run of a sweep.
+
+    Attributes:
+        cfg: its configuration.
+        overrides: what was typed for it, such as `seed=1`.
+        error: the line of its error, if it has failed.
+    """
+
+    cfg: DictConfig
+    overrides: list[str]
+    error: str | None = None
+
+
+def print_jobs(jobs: list[Job]) -> None:
+    """Print the table of the runs that a sweep has begun."""
+    from lra.cli_support.console import make_console
+    from lra.cli_support.narrow import print_text_table
+    from lra.results.tables import TextTable
+
+    shared = set.intersection(*(set(job.overrides) for job in jobs))
+    table = TextTable(
+        title=f"{len(jobs)} runs, {sum(job.error is not None for job in jobs)} failed",
+        columns=("run", "seed", "accuracy (%)", "best dev (%)", "seconds", "state"),
+        rows=[_row(job, shared) for job in jobs],
+        optional=("seconds", "best dev (%)"),
+        prose=("state",),
+    )
+    print_text_table(make_console(), table)
+
+
+def _row(job: Job, shared: set[str]) -> list[str]:
+    from lra.config import method_name, run_dir
+    from lra.results.record import read_record
+    from lra.results.tables import MISSING
+
+    apart = [word for word in job.overrides if word not in shared and word.split("=")[0] not in IN_OTHER_COLUMNS]
+    name = f"{job.cfg.task.name}/{method_name(job.cfg)}" + (f" ({', '.join(apart)})" if apart else "")
+    record = None if job.error else read_record(run_dir(job.cfg))
+    if record is None:
+        state = f"failed: {job.error}" if job.error else "stopped before its end"
+        return [name, str(job.cfg.seed), MISSING, MISSING, MISSING, state]
+    outcome = record["outcome"]
+    accuracies = [f"{100 * accuracy:.2f}" for accuracy in (outcome["test_accuracy"], outcome["best_dev_accuracy"])]
+    return [name, str(job.cfg.seed), *accuracies, f"{record['cost']['train_seconds']:,.0f}", "finished"]

@@ -1,0 +1,65 @@
+"""The headline of a report: one table with the accuracies of all methods on all tasks, beside the published ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lra.results.cells import Row, TableCell, make_rows
+from lra.results.kinds import Kind
+from lra.results.reference import in_order
+from lra.results.schema import Record
+from lra.results.tables import MISSING, number
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadlineCell:
+    """One method on one task.
+
+    Attributes:
+        accuracy: mean, standard deviation and number of seeds, such as `37.00 ± 1.00 (3)`.
+        beside: the published accuracy and the difference; empty if there is none to compare with.
+        verdict: `in` or `OUT` of the band around the paper's accuracy; empty if it is not compared with the paper's.
+    """
+
+    accuracy: str
+    beside: str = ""
+    verdict: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Headline:
+    """The table: a group of rows for each kind of runs.
+
+    Attributes:
+        tasks: the columns: only tasks that have a record.
+        groups: for each kind, each method's name with one cell for each task.
+    """
+
+    tasks: tuple[str, ...]
+    groups: dict[Kind, list[tuple[str, list[HeadlineCell]]]]
+
+
+def headline(kinds: dict[Kind, list[Record]], *, reference: str) -> Headline:
+    """Build the headline of some records.
+
+    Args:
+        kinds: the records by kind, in the order of the groups.
+        reference: source of the published values, one of `REFERENCES`.
+    """
+    tasks = in_order(record["identity"]["task"] for records in kinds.values() for record in records)
+    groups = {kind: make_rows(records, reference=reference, tasks=tasks) for kind, records in kinds.items()}
+    return Headline(tasks=tasks, groups={kind: [_row(row, reference) for row in rows] for kind, rows in groups.items()})
+
+
+def _row(row: Row, reference: str) -> tuple[str, list[HeadlineCell]]:
+    return row.name, [_cell(cell, reference) for cell in row.cells.values()]
+
+
+def _cell(cell: TableCell | None, reference: str) -> HeadlineCell:
+    if cell is None:
+        return HeadlineCell(accuracy=MISSING)
+    if cell.reference is None:
+        return HeadlineCell(accuracy=str(cell))
+    verdict = "" if cell.inside is None else "in" if cell.inside else "OUT"
+    beside = f"{reference} {number(cell.reference)}, {number(cell.difference, sign=True)}"
+    return HeadlineCell(accuracy=str(cell), beside=beside, verdict=verdict)

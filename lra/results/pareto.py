@@ -1,0 +1,31 @@
+"""The Pareto front of a comparison, among what noise tells apart."""
+
+from __future__ import annotations
+
+from lra.results.comparison import Contender
+from lra.results.statistics import LEAST_SEEDS_FOR_T, paired_t
+
+
+def pareto_front(compared: list[Contender]) -> list[Contender]:
+    """Select the contenders than which no faster one is more accurate beyond noise, the fastest first.
+
+    Beyond noise: the interval over the seeds that both have (Student's paired t, 95 %) lies above 0. Contenders with
+    fewer seeds than that needs are left out. Fewer than two others: there is no front.
+    """
+    judged = [contender for contender in compared if len(contender.accuracies) >= LEAST_SEEDS_FOR_T]
+    if len(judged) < 2:
+        return []
+    ordered = sorted(judged, key=lambda contender: -contender.cell.steps_per_second)
+    return [
+        contender
+        for place, contender in enumerate(ordered)
+        if not any(_is_clearly_better(faster, contender) for faster in ordered[:place])
+    ]
+
+
+def _is_clearly_better(first: Contender, second: Contender) -> bool:
+    seeds = sorted(first.accuracies.keys() & second.accuracies.keys())
+    if len(seeds) < LEAST_SEEDS_FOR_T:
+        return False
+    better, worse = ([contender.accuracies[seed] for seed in seeds] for contender in (first, second))
+    return paired_t(better, worse).low > 0

@@ -1,0 +1,100 @@
+"""lra show runs, tasks and attentions: everything that there is, from the folders and the configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+
+import pytest
+
+from lra.cli import main
+from lra.paths import conf_names
+from lra.sweeps.failure import write_failure
+from lra.sweeps.lease import lease
+from tests.results.records import make_record
+
+
+def shown(capsys, *words: str) -> str:
+    capsys.readouterr()
+    assert main(["show", *words]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """A finished run of two numbers of landmarks, a begun one, and a failed one."""
+    monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path))
+    for count in (16, 64):
+        record = make_record(num_landmarks=count)
+        folder = tmp_path / f"table/listops/nystrom/paper-full-5000steps-{record['provenance']['config_hash']}/seed0"
+        folder.mkdir(parents=True)
+        (folder / "result.json").write_text(json.dumps(record))
+        (folder / "wandb/offline-run-1/files").mkdir(parents=True)
+        (folder / "wandb/offline-run-1/files/config.yaml").write_text("a: 1\n")
+    begun = tmp_path / "mine/text/full/paper-full-20000steps-0123abcd/seed1"
+    begun.mkdir(parents=True)
+    (begun / "config.yaml").write_text("seed: 1\n")
+    (begun / "metrics.csv").write_text("step,train/loss\n50,1.0\n100,0.9\n")
+    os.utime(begun / "config.yaml", (time.time() - 9000,) * 2)
+    os.utime(begun / "metrics.csv", (time.time() - 7300,) * 2)
+    write_failure(tmp_path / "mine/text/full/paper-full-20000steps-0123abcd/seed2", "out of memory")
+    return tmp_path
+
+
+def test_every_run_has_a_line_with_its_state(runs, capsys):
+    text = shown(capsys, "runs")
+    assert text.startswith("4 runs below")
+    lines = {re.sub(r"\s+", " ", line.replace("│", " ")).strip() for line in text.splitlines()}
+    settings = "paper-full-20000steps-0123abcd"
+    assert f"text/full 1 begun, step 100 of 20,000 2 h mine {settings} mine/text/full/{settings}/seed1" in lines, text
+    assert any(line.startswith("text/full 2 failed at step 0 of 20,000: out of memory now mine") for line in lines)
+    landmarks = [line.split(" finished, 37.00% now table")[0] for line in lines if " finished, " in line]
+    assert sorted(landmarks) == ["listops/nystrom (num_landmarks=16) 0", "listops/nystrom (num_landmarks=64) 0"]
+
+
+def test_a_group_is_chosen_and_a_running_run_is_known_by_its_lock(runs, capsys):
+    folder = runs / "mine/text/full/paper-full-20000steps-0123abcd/seed1"
+    with lease(folder):
+        text = shown(capsys, "runs", "run_group=mine")
+    assert "running, step 100 of 20,000" in text
+    assert "listops" not in text
+
+
+def test_without_a_run_it_says_what_to_type(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path))
+    assert main(["show", "runs", "run_group=nothing"]) == 2
+    assert "type: lra train size=tiny logger=csv" in capsys.readouterr().err
+
+
+def test_a_broken_record_is_a_state_too(runs, capsys):
+    path = next(runs.rglob("result.json"))
+    path.write_text("{")
+    assert "its result.json is broken" in shown(capsys, "runs", "run_group=table")
+
+
+def test_every_attention_and_mixer_has_its_knobs_and_switches(capsys):
+    text = shown(capsys, "attentions")
+    for name in conf_names("attention"):
+        assert f"attention={name} " in text
+    for said in ("mixer=s4d", "num_landmarks=64", "protocol.pinv_start", "O(L log L)", "Vaswani et al. 2017"):
+        assert said in text
+    assert "mixer=attention" not in text
+
+
+def test_every_task_says_whether_its_data_is_here(home, capsys):
+    text = shown(capsys, "tasks", "size=tiny")
+    for name in conf_names("task"):
+        assert f" {name} " in text
+    assert "256 / 32 / 64" in text
+    assert "yes, generated" in text
+    assert "no; lra prepare task=text size=tiny" in text
+    assert "2 × 256" in text
+    assert "the archive names no licence" in text
+
+
+def test_a_task_without_this_size_says_so(home, capsys):
+    text = shown(capsys, "tasks", "size=short")
+    assert "it has no size=short" in text
+    assert "40,000 together" in text

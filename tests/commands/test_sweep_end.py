@@ -1,0 +1,38 @@
+"""lra train -m ends with a table of its runs, also when some have failed."""
+
+from __future__ import annotations
+
+import re
+
+from lra.cli import main
+
+TINY = ["train", "-m", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv", "trainer.threads=1"]
+
+
+def rows(text: str) -> list[list[str]]:
+    table = text[text.rindex(" runs, ") :]
+    return [[cell.strip() for cell in line.strip("│").split("│")] for line in table.splitlines() if line[:1] == "│"]
+
+
+def test_a_sweep_ends_with_a_table_also_when_a_run_failed(home, capsys):
+    capsys.readouterr()
+    assert main([*TINY, "attention=nystrom", "seed=0,1", "attention.value_skip_taps=3,4"]) == 2
+    text = capsys.readouterr().out
+    assert "4 runs, 2 failed" in text
+    found = rows(text)
+    assert [row[:2] for row in found] == [
+        [f"listops/nystrom (attention.value_skip_taps={taps})", seed] for seed in "01" for taps in (3, 4)
+    ]
+    for row in found:
+        if "taps=3" in row[0]:
+            assert row[-1] == "finished"
+            assert all(re.fullmatch(r"\d+(\.\d\d)?", cell) for cell in row[2:5])
+        else:
+            assert row[2:5] == ["–"] * 3
+            assert row[-1].startswith("failed: attention.value_skip_taps=4 is not odd")
+
+
+def test_one_run_has_no_table(home, capsys):
+    words = [word for word in TINY if word != "-m"]
+    assert main([*words, "attention=none"]) == 0
+    assert " runs, " not in capsys.readouterr().out

@@ -1,0 +1,144 @@
+"""Figures that can be read: no text lies on another, numbers grow from left to right, no claim of a single seed."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from lra.results.comparison import contenders
+from lra.results.landmarks import landmark_points
+from lra.results.plot_comparison import plot_pareto
+from lra.results.plot_curves import plot_curves
+from lra.results.plot_landmarks import plot_landmarks
+from lra.results.plots import learning_curve
+from tests.results.records import make_record
+
+NAMES = ("nystrom (num_landmarks=64, recipe.optimizer.lr=0.0003)", "full", "linformer", "performer", "reformer")
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The figure that was saved last, with the places of its texts as they were then."""
+    figures: list[Figure] = []
+    save = Figure.savefig
+
+    def keep(figure, *words, **named):
+        save(figure, *words, **named)
+        figures.append(figure)
+
+    monkeypatch.setattr(Figure, "savefig", keep)
+    return figures
+
+
+def texts(figure: Figure) -> list[Text]:
+    """The texts that a reader sees: labels of ticks outside an axis are not among them."""
+    figure.canvas.draw()
+    shown = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    ticks = {
+        tick.label1: (axis, tick)
+        for axes in figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())
+    }
+    inside = {
+        label
+        for label, (axis, tick) in ticks.items()
+        if min(axis.get_view_interval()) <= tick.get_loc() <= max(axis.get_view_interval())
+    }
+    return [text for text in shown if text not in ticks or text in inside]
+
+
+def assert_readable(figure: Figure) -> None:
+    for one, other in combinations(texts(figure), 2):
+        apart = not one.get_window_extent().padded(-2).overlaps(other.get_window_extent().padded(-2))
+        assert apart, f"{one.get_text()!r} lies on {other.get_text()!r}"
+    for text in texts(figure):
+        box, page = text.get_window_extent(), figure.bbox
+        assert box.x0 >= -2, f"{text.get_text()!r} is cut"
+        assert box.x1 <= page.x1 + 2, f"{text.get_text()!r} is cut"
+
+
+def compared(seeds: int, gap: float = 0.0, *, slowest: float = 2.0):
+    """Five variants of nearly the same cost; each is more accurate than the one before by `gap`, and slower."""
+    records = []
+    for place, name in enumerate(("full", "linformer", "nystrom", "performer", "reformer")):
+        for seed in range(seeds):
+            record = make_record(attention=name, seed=seed, accuracy=0.36 + place * gap + (seed + place % 2) / 1000)
+            record["cost"]["steps_per_second"] = 1 / (0.3 * slowest ** (place / 4))
+            records.append(record)
+    return contenders(records)
+
+
+@pytest.mark.parametrize("slowest", [1.02, 2.0, 40.0])
+def test_a_comparison_of_neighbours_can_be_read(tmp_path, drawn, slowest):
+    plot_pareto(compared(1, slowest=slowest), tmp_path / "a.svg", title="listops", majority_rate=0.17)
+    assert_readable(drawn[-1])
+    axis = drawn[-1].axes[0]
+    assert len([text for text in texts(drawn[-1]) if text in axis.get_xticklabels(which="both")]) > 1
+
+
+def test_curves_of_many_variants_with_long_names_can_be_read(tmp_path, drawn):
+    curve = {"step": [5000, 10_000, 62_400], "accuracy": [0.2, 0.3, 0.4]}
+    plot_curves(
+        {f"{name} {n}": [curve] for name in NAMES for n in range(2)}, tmp_path / "a.svg", title="x", majority_rate=0.1
+    )
+    assert_readable(drawn[-1])
+
+
+def test_a_front_is_drawn_of_what_noise_tells_apart(tmp_path, drawn):
+    said = []
+    for seeds, gap in ((1, 0.05), (3, 0.05), (3, 0.0)):
+        plot_pareto(compared(seeds, gap), tmp_path / "a.svg", title="listops", majority_rate=0.17)
+        said.append(" ".join(text.get_text() for text in texts(drawn[-1])))
+    assert ["Pareto" in words for words in said] == [False, True, True]
+
+
+def test_one_seed_has_no_bar_of_a_spread(tmp_path, drawn):
+    for seeds, bars in ((1, 0), (2, 5)):
+        plot_pareto(compared(seeds), tmp_path / "a.svg", title="listops", majority_rate=0.17)
+        assert len(drawn[-1].axes[0].collections) == 5 + bars
+
+
+def swept(counts, seeds):
+    records = []
+    for count, many in zip(counts, seeds, strict=True):
+        for seed in range(many):
+            record = make_record(seed=seed, accuracy=0.36 + seed / 100, num_landmarks=count)
+            record["approximation"] = {"pinv_residual": 0.1 / count, "attention_error": 1 / count}
+            records.append(record)
+    return landmark_points([*records, make_record(attention="full")])
+
+
+@pytest.mark.parametrize("counts", [(16, 32, 64, 128, 256, 512), (60, 64, 68), (8, 100, 101, 4096)])
+def test_landmarks_grow_from_left_to_right_and_their_numbers_do_not_collide(tmp_path, drawn, counts):
+    plot_landmarks(swept(counts, [1] * len(counts)), tmp_path / "a.svg", title="listops", majority_rate=0.17)
+    assert_readable(drawn[-1])
+    for axis in drawn[-1].axes[2:]:
+        ticks = [float(text.get_text()) for text in axis.get_xticklabels() if text.get_text()]
+        assert len(ticks) > 1
+        assert set(ticks) <= set(counts)
+        assert all(low < high for low, high in pairwise(ticks))
+
+
+def test_a_landmark_with_one_seed_has_no_spread(tmp_path, drawn):
+    plot_landmarks(swept((16, 32, 64), (3, 1, 2)), tmp_path / "a.svg", title="listops", majority_rate=0.17)
+    (bars,) = drawn[-1].axes[0].collections
+    assert sum(segment.size > 0 and bool((segment == segment).all()) for segment in bars.get_segments()) == 2
+
+
+def test_the_learning_curve_has_rate_speed_and_memory(tmp_path, drawn):
+    machine = {"learning_rate": 1e-4, "steps_per_second": 4.0, "peak_memory_bytes": 3 << 30}
+    rows = [{"step": step, "train/loss": 2.0, "train/accuracy": 0.2, **machine} for step in (1000, 20_000, 62_400)]
+    rows.append({"step": 62_400, "dev/loss": 1.9, "dev/accuracy": 0.3})
+    learning_curve(rows, tmp_path / "curve.png", title="listops", majority_rate=0.17, paper_accuracy=37.15)
+    heights = {axis.get_ylabel(): axis.get_lines()[0].get_ydata()[0] for axis in drawn[-1].axes}
+    assert heights == {
+        "cross-entropy": 2.0,
+        "accuracy (%)": 20.0,
+        "learning rate": 1e-4,
+        "steps per second": 4.0,
+        "peak memory (MiB)": 3072.0,
+    }
