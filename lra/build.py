@@ -107,7 +107,7 @@ def _parameter_groups(cfg: DictConfig) -> dict[str, dict[str, Any]]:
     }
 
 
-def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
+def build_module(cfg: DictConfig) -> ClassifierModule:
     """Build the classifier with its optimizer and schedule, compiled if the configuration says so."""
     from lra.training.module import ClassifierModule
     from lra.training.optimizer import group_parameters
@@ -119,14 +119,14 @@ def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
     make_optimizer = instantiate(cfg.recipe.optimizer)
     return ClassifierModule(
         model,
-        num_classes=spec.num_classes,
+        num_classes=build_spec(cfg).num_classes,
         make_optimizer=lambda model: group_parameters(model, make_optimizer, groups),
         make_schedule=instantiate(cfg.recipe.schedule),
         label=f"{cfg.task.name}/{method_name(cfg)}",
     )
 
 
-def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
+def build_datamodule(cfg: DictConfig) -> StoreDataModule:
     """Build the task's data module; gradient accumulation makes its batches smaller.
 
     Raises:
@@ -147,7 +147,7 @@ def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
             + f"; type trainer.accumulate_grad_batches={math.gcd(parts, cfg.recipe.batch_size // devices)}"
         )
     return StoreDataModule(
-        spec=spec,
+        spec=build_spec(cfg),
         store_dir=store_dir(cfg),
         mask_zero=cfg.task.mask_zero,
         dev_split=cfg.task.dev_split,

@@ -24,7 +24,7 @@ def train() -> None:
         raise SystemExit("the run failed; the line above says why")
     record = read_record(config.run_dir(cfg))
     assert record is not None
-    data = build.build_datamodule(cfg, build.build_spec(cfg))
+    data = build.build_datamodule(cfg)
     print(f"{data.num_examples('test')} test examples, accuracy {record['outcome']['test_accuracy']:.2%}")
 
 

@@ -31,8 +31,7 @@ def print_predictions(console: Console, cfg: DictConfig, folder: Path, count: in
     """
     if not count:
         return
-    spec = build.build_spec(cfg)
-    data, module = build.build_datamodule(cfg, spec), build.build_module(cfg, spec)
+    data, module = build.build_datamodule(cfg), build.build_module(cfg)
     codec = build.build_codec(load_config("train", [f"task='{cfg.task.name}'"]))  # a stored configuration has no codec
     module.load_state_dict(read_checkpoint(folder / BEST)["state_dict"])
     batch = next(iter(data.test_dataloader()))

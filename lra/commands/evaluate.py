@@ -40,9 +40,8 @@ def run(cfg: DictConfig) -> None:
     if trained.trainer.devices > 1:
         console.print(f"trained on {trained.trainer.devices} devices, tested here on one: the batches are the same")
         trained.trainer.devices = 1
-    spec = build.build_spec(trained)
-    datamodule = build.build_datamodule(trained, spec)
-    module = build.build_module(trained, spec)
+    datamodule = build.build_datamodule(trained)
+    module = build.build_module(trained)
     metrics = training.test(
         module, datamodule, checkpoint=folder / BEST, machine=build.build_machine(trained), loggers=[]
     )
