@@ -91,7 +91,7 @@ def build_model(cfg: DictConfig) -> nn.Module:
             raise
         raise UserError(
             f"model._target_={cfg.model._target_} does not take the encoder's settings ({error}); a file of its own,"
-            " conf/model/NAME.yaml, names those that it takes, see docs/extending.md"
+            " conf/model/NAME.yaml, names those that it takes, see docs/your_attention.md"
         ) from error
     return model
 
