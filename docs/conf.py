@@ -27,6 +27,9 @@ html_title = "lra"
 html_additional_pages = {"index": "to_docs.html"}
 templates_path = ["_templates"]
 html_copy_source = False
+html_show_copyright = False
+
+default_role = "code"  # docstrings mark code by single backticks
 
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
