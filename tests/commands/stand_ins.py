@@ -55,7 +55,7 @@ BEFORE = (
 
 # What ends with one line instead, and what this line says.
 REFUSED = (
-    (r"trainer=gpu|accelerator=gpu", "CUDA"),
+    (r"trainer=gpu", "CUDA"),
     (r"^lra publish$", "say what and where: lra publish"),
 )
 
