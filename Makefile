@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check hooks format clean
+.PHONY: help setup demo test test-slow check docs hooks format clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ check: setup  ## Lint, format, types, and the house rules
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/house
 
+docs: setup  ## Build the docs site in docs/_build; a warning is an error
+	$(BIN)/python -m sphinx -W --keep-going -q -c docs . docs/_build
+
 hooks: setup  ## Run `make check` before each commit, by pre-commit
 	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m pip install --disable-pip-version-check --quiet pre-commit
 	$(BIN)/pre-commit install
@@ -46,4 +49,4 @@ format: setup  ## Rewrite the files in the project's format
 	$(BIN)/ruff format .
 
 clean:  ## Remove the virtual environment and the caches (never data or runs)
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache dist build
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache dist build docs/_build

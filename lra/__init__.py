@@ -1,3 +1,41 @@
-"""A Long Range Arena benchmark harness: attention variants compared in one shared encoder."""
+"""A Long Range Arena benchmark harness: attention variants compared in one shared encoder.
+
+The names in `__all__` are for notebooks and scripts. Each is imported when it is first used, so `import lra` is fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lra.api import Run, compose, load_run, prepare_data, records
+    from lra.build import build_datamodule, build_model, build_module
+    from lra.config import run_dir
+    from lra.types import UserError
 
 __version__ = "0.1.0"
+__all__ = [
+    "Run",
+    "UserError",
+    "build_datamodule",
+    "build_model",
+    "build_module",
+    "compose",
+    "load_run",
+    "prepare_data",
+    "records",
+    "run_dir",
+]
+_HOMES = {"build_datamodule": "build", "build_model": "build", "build_module": "build", "run_dir": "config"}
+_HOMES["UserError"] = "types"
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"lra.{_HOMES.get(name, 'api')}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

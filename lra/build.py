@@ -89,8 +89,16 @@ def build_twin(name: str) -> Any:
 def build_model(cfg: DictConfig) -> nn.Module:
     """Build the classifier for the configuration's task, attention or mixer, and protocol.
 
+    It maps token ids `[B, N, L]` and their mask, or None, to logits `[B, C]`.
+
     Raises:
         UserError: when a model of the user's own does not accept the arguments in the configuration.
+
+    Examples:
+        >>> import lra
+        >>> model = lra.build_model(lra.compose("task=listops", "attention=nystrom"))
+        >>> sum(weight.numel() for weight in model.parameters())
+        209942
     """
     make, spec, make_mixers = _instantiate_named(plain(cfg.model)), build_spec(cfg), build_mixers(cfg)
     try:
@@ -100,7 +108,7 @@ def build_model(cfg: DictConfig) -> nn.Module:
             raise
         raise UserError(
             f"model._target_={cfg.model._target_} does not take the encoder's settings ({error}); a file of its own,"
-            " conf/model/NAME.yaml, names those that it takes, see docs/extending.md"
+            " conf/model/NAME.yaml, names those that it takes, see docs/your_attention.md"
         ) from error
     return model
 
@@ -131,8 +139,18 @@ def _parameter_groups(cfg: DictConfig) -> dict[str, dict[str, Any]]:
     }
 
 
-def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
-    """Build the classifier with its optimizer and schedule, compiled if the configuration says so."""
+def build_module(cfg: DictConfig) -> ClassifierModule:
+    """Build the LightningModule: the classifier with its optimizer and schedule, compiled if `compile=true`.
+
+    Raises:
+        UserError: as `build_model` does.
+
+    Examples:
+        >>> import lra
+        >>> module = lra.build_module(lra.compose("task=image", "recipe.optimizer.lr=0.001"))
+        >>> module.make_optimizer().param_groups[0]["lr"]
+        0.001
+    """
     from lra.training.module import ClassifierModule
     from lra.training.optimizer import group_parameters
 
@@ -153,7 +171,7 @@ def build_module(cfg: DictConfig, spec: TaskSpec) -> ClassifierModule:
 
     return ClassifierModule(
         model,
-        num_classes=spec.num_classes,
+        num_classes=build_spec(cfg).num_classes,
         make_optimizer=optimizer_of,
         make_schedule=schedule_of,
         label=f"{cfg.task.name}/{method_name(cfg)}",
@@ -174,11 +192,23 @@ def _arguments_of(key: str, settings: DictConfig) -> Iterator[None]:
         ) from error
 
 
-def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
-    """Build the task's data module; gradient accumulation makes its batches smaller.
+def build_datamodule(cfg: DictConfig) -> StoreDataModule:
+    """Build the task's LightningDataModule; gradient accumulation makes its batches smaller.
+
+    Its loaders give `lra.types.Batch`: tokens `[B, N, L]`, their mask or None, labels `[B]`. The training loader gives
+    as many batches as the run has steps, in an order that depends on `seed` alone.
 
     Raises:
-        UserError: when the batch cannot be split evenly over the devices and the parts to accumulate.
+        UserError: when the data is missing or does not match its manifest, and when the batch cannot be split evenly
+            over the devices and the parts to accumulate.
+
+    Examples:
+        >>> import lra
+        >>> cfg = lra.compose("task=listops", "size=tiny")
+        >>> store = lra.prepare_data(cfg)
+        >>> tokens, valid, label = next(iter(lra.build_datamodule(cfg).train_dataloader()))
+        >>> tuple(tokens.shape), tuple(label.shape)
+        ((8, 1, 256), (8,))
     """
     from lra.data.datamodule import StoreDataModule
 
@@ -195,7 +225,7 @@ def build_datamodule(cfg: DictConfig, spec: TaskSpec) -> StoreDataModule:
             + f"; type trainer.accumulate_grad_batches={math.gcd(parts, cfg.recipe.batch_size // devices)}"
         )
     return StoreDataModule(
-        spec=spec,
+        spec=build_spec(cfg),
         store_dir=store_dir(cfg),
         mask_zero=cfg.task.mask_zero,
         dev_split=cfg.task.dev_split,

@@ -1,4 +1,4 @@
-"""The example package, copied out of the repository: its commands, as its README and docs/extending.md show them."""
+"""The example package, copied out of the repository: its commands, as its README and the pages in docs show them."""
 
 from __future__ import annotations
 

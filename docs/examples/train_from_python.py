@@ -1,4 +1,4 @@
-"""Use lra as a library: compose a configuration, build the model, train a few steps, read the record.
+"""Use lra as a library: compose a configuration, build the model, train, read the run back.
 
 python docs/examples/train_from_python.py
 
@@ -7,25 +7,23 @@ It makes tiny ListOps data if there is none, and takes some seconds. It uses the
 
 from __future__ import annotations
 
-from lra import build, config
+import lra
 from lra.cli import main
-from lra.model.classifier import count_parameters
-from lra.results.record import read_record
 
 SETTINGS = ["task=listops", "attention=nystrom", "size=tiny", "recipe.steps=4", "recipe.eval_every=2", "logger=csv"]
 
 
 def train() -> None:
     """Train and test a model, and print the accuracy from its record."""
-    cfg = config.load_config("train", SETTINGS)
-    model = build.build_model(cfg)
-    print(f"{config.method_name(cfg)}: {count_parameters(model):,} parameters")
+    cfg = lra.compose(*SETTINGS)
+    parameters = sum(weight.numel() for weight in lra.build_model(cfg).parameters())
+    print(f"{cfg.attention.name}: {parameters:,} parameters")
     if main(["train", *SETTINGS, "finished=show"]) != 0:  # prepares the data, trains, tests, writes the record
         raise SystemExit("the run failed; the line above says why")
-    record = read_record(config.run_dir(cfg))
-    assert record is not None
-    data = build.build_datamodule(cfg, build.build_spec(cfg))
-    print(f"{data.num_examples('test')} test examples, accuracy {record['outcome']['test_accuracy']:.2%}")
+    run = lra.load_run(lra.run_dir(cfg))
+    assert run.record is not None
+    outcome = run.record["outcome"]
+    print(f"{outcome['test_examples']} test examples, accuracy {outcome['test_accuracy']:.2%}")
 
 
 if __name__ == "__main__":

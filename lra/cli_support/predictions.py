@@ -11,7 +11,7 @@ from rich.text import Text
 from lra import build
 from lra.config import load_config
 from lra.run_files import BEST
-from lra.training.checkpoints import read_checkpoint
+from lra.training.checkpoints import fitting_weights
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -31,10 +31,9 @@ def print_predictions(console: Console, cfg: DictConfig, folder: Path, count: in
     """
     if not count:
         return
-    spec = build.build_spec(cfg)
-    data, module = build.build_datamodule(cfg, spec), build.build_module(cfg, spec)
+    data, module = build.build_datamodule(cfg), build.build_module(cfg)
     codec = build.build_codec(load_config("train", [f"task='{cfg.task.name}'"]))  # a stored configuration has no codec
-    module.load_state_dict(read_checkpoint(folder / BEST)["state_dict"])
+    module.load_state_dict(fitting_weights(folder / BEST, module))
     batch = next(iter(data.test_dataloader()))
     with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
         guesses = module.model.eval()(batch.tokens, batch.valid).argmax(1).tolist()

@@ -38,7 +38,7 @@ def show_data(cfg: DictConfig) -> None:
     if cfg.split not in SPLITS:
         raise UserError(f"split={cfg.split} is not known; choose one of {', '.join(SPLITS)}")
     ensure_store(cfg, console)
-    data = build.build_datamodule(cfg, build.build_spec(cfg))
+    data = build.build_datamodule(cfg)
     split, codec = data.splits[cfg.split], build.build_codec(cfg)
     for index in range(min(cfg.examples, len(split))):
         stored, label = split.example(index)

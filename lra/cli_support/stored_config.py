@@ -17,7 +17,7 @@ from lra.cli_support.stored_version import RETRAIN, check_version
 from lra.names import checked_name
 from lra.pass_through import ENTRIES, TARGET
 from lra.paths import conf_dirs
-from lra.run_files import CONFIG
+from lra.run_files import BEST, CONFIG
 from lra.types import UserError
 
 MOST_CONFIG_BYTES = 2**20  # the usual size is 3 kB
@@ -26,6 +26,20 @@ NODES = (*GROUPS, "recipe", "recipe.optimizer", "recipe.schedule")
 NOT_BUILT = ("codec", "open_source")  # keys of a task that are taken from today's conf tree instead
 TORCHS = re.compile(r"torch\.optim\.(lr_scheduler\.)?[A-Z]\w*")  # an optimizer or schedule that the user has typed
 FOLDER_NAMES = ("task.name", "size.name")  # names of the folders of the store
+
+
+def read_trained_config(folder: Path, paths: DictConfig) -> DictConfig:
+    """Read the configuration of a trained run, and set its `paths`: data and runs may have moved since training.
+
+    Raises:
+        UserError: when the folder is not that of a trained run; as `read_stored_config` does.
+    """
+    for file in (CONFIG, BEST):
+        if not (folder / file).is_file():
+            raise UserError(f"{folder} has no {file}, so it is not the folder of a trained run; lra train makes one")
+    cfg = read_stored_config(folder)
+    cfg.paths = paths
+    return cfg
 
 
 def read_stored_config(folder: Path) -> DictConfig:

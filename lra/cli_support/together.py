@@ -36,7 +36,7 @@ def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced:
     from lra.types import BUSY, UserError
 
     ensure_store(cfg, console)
-    build.build_datamodule(cfg, build.build_spec(cfg))  # reports a mistake once, not once per process
+    build.build_datamodule(cfg)  # reports a mistake once, not once per process
     with lease(folder):  # fails now if another process has the run; later the process of rank 0 holds the lease
         set_aside(folder, replaced)
     with says_what_is_saved(folder, cfg.recipe.steps):

@@ -82,12 +82,12 @@ def measure_step(cfg: DictConfig, console: Console) -> None:
     from lra.config import method_name
     from lra.training import bench
 
-    spec, machine = build.build_spec(cfg), build.build_machine(cfg)
-    datamodule = build.build_datamodule(cfg, spec)
+    machine = build.build_machine(cfg)
+    datamodule = build.build_datamodule(cfg)
     device = torch.device("cuda" if machine.accelerator == "gpu" else "cpu")
     bare, harness, dev = [], [], []
     for _ in range(TURNS):
-        module = build.build_module(cfg, spec).to(device).train()
+        module = build.build_module(cfg).to(device).train()
         optimizer = module.make_optimizer()
         batches = bench.batches_of(datamodule, device)
         bench.bare_step(module, optimizer, next(batches))

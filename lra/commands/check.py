@@ -38,7 +38,9 @@ def run(cfg: DictConfig) -> None:
     knobs = {key: value for key, value in mixer_settings(cfg).items() if not key.startswith("_")}
     subject = kind(build.build_method(cfg), knobs)
     if not isinstance(subject.instance(1), kind.base):
-        raise UserError(f"{method_name(cfg)} is no {kind.base.__name__}; see CONTRIBUTING.md, or docs/extending.md")
+        raise UserError(
+            f"{method_name(cfg)} is no {kind.base.__name__}; see CONTRIBUTING.md, or docs/your_attention.md"
+        )
     console, broken = make_console(), 0
     for promise in promises(subject, build.build_twin(cfg.twin) if cfg.twin else None):
         try:

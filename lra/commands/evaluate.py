@@ -22,10 +22,10 @@ def run(cfg: DictConfig) -> None:
     from lra import build, config
     from lra.cli_support.console import make_console
     from lra.cli_support.predictions import print_predictions
-    from lra.cli_support.stored_config import read_stored_config
+    from lra.cli_support.stored_config import read_trained_config
     from lra.pass_through import trainer_arguments
     from lra.results.record import read_record
-    from lra.run_files import BEST, CONFIG
+    from lra.run_files import BEST
     from lra.training import run as training
     from lra.types import UserError
 
@@ -33,17 +33,12 @@ def run(cfg: DictConfig) -> None:
     if OmegaConf.select(cfg, "run") is None:
         raise UserError("no run is named; type for example: lra evaluate run=runs/default/listops/nystrom/…/seed0")
     folder = Path(cfg.run).expanduser()
-    for file in (CONFIG, BEST):
-        if not (folder / file).is_file():
-            raise UserError(f"{folder} has no {file}, so it is not the folder of a trained run; lra train makes one")
-    trained = read_stored_config(folder)
-    trained.paths = cfg.paths  # the data may have moved since training
+    trained = read_trained_config(folder, cfg.paths)
     if trained.trainer.devices > 1:
         console.print(f"trained on {trained.trainer.devices} devices, tested here on one: the batches are the same")
         trained.trainer.devices = 1
-    spec = build.build_spec(trained)
-    datamodule = build.build_datamodule(trained, spec)
-    module = build.build_module(trained, spec)
+    datamodule = build.build_datamodule(trained)
+    module = build.build_module(trained)
     metrics = training.test(
         module,
         datamodule,

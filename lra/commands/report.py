@@ -127,7 +127,7 @@ def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:
         folder = config.store_dir(chosen)
         if not (folder / MANIFEST).exists():
             continue
-        data, codec = build.build_datamodule(chosen, build.build_spec(chosen)), build.build_codec(chosen)
+        data, codec = build.build_datamodule(chosen), build.build_codec(chosen)
         split = data.splits["test"]
         note = f"test split, size {size}, data {read_manifest(folder)['origin']}"
         shown = [split.example(index) for index in range(min(max(SHEET, cfg.samples), len(split)))]

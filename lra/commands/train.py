@@ -107,14 +107,13 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
     from lra.training.run import quiet_lightning
 
     quiet_lightning()
-    spec = build.build_spec(cfg)
     machine = build.build_machine(cfg)
     ensure_store(cfg, console)
     first = rank(cfg.trainer.devices) == 0
     with lease(folder) if first else nullcontext(), says_what_is_saved(folder, cfg.recipe.steps):
         pl.seed_everything(cfg.seed, workers=True, verbose=False)
-        datamodule = build.build_datamodule(cfg, spec)
-        module = build.build_module(cfg, spec)
+        datamodule = build.build_datamodule(cfg)
+        module = build.build_module(cfg)
         if first:
             if cfg.check:
                 verify_store(config.store_dir(cfg))

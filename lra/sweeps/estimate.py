@@ -93,13 +93,13 @@ def measure_here(cfg: DictConfig) -> Estimate:
     machine = build.build_machine(cfg)
     prepare_machine(machine)
     spec, device = build.build_spec(cfg), torch.device("cuda" if machine.accelerator == "gpu" else "cpu")
-    module = build.build_module(cfg, spec).to(device).train()
+    module = build.build_module(cfg).to(device).train()
     optimizer = module.make_optimizer()
     parts = cfg.trainer.accumulate_grad_batches
     size = cfg.recipe.batch_size // parts
     prepared = is_prepared(cfg)
     if prepared:
-        data = build.build_datamodule(cfg, spec)
+        data = build.build_datamodule(cfg)
         batches = bench.batches_of(data, device)
         dev_examples, test_examples = data.num_examples("dev"), data.num_examples("test")
     else:

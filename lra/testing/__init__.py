@@ -1,10 +1,12 @@
-"""Tests of the contracts of attentions and mixers, also of your own: `lra check attention=NAME`, or in pytest:
+"""Tests of the contracts of attentions and mixers, also of your own: `lra check attention=NAME`.
 
-from functools import partial
-from lra.testing.contract import Promise, promises
-from lra.testing.subjects import AttentionSubject
+In pytest::
 
-@pytest.mark.parametrize("promise", promises(AttentionSubject(partial(Mine, radius=4))), ids=str)
-def test_contract(promise: Promise):
-    promise.check()
+    from functools import partial
+    from lra.testing.contract import Promise, promises
+    from lra.testing.subjects import AttentionSubject
+
+    @pytest.mark.parametrize("promise", promises(AttentionSubject(partial(Mine, radius=4))), ids=str)
+    def test_contract(promise: Promise):
+        promise.check()
 """

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from lightning_fabric.plugins.io.checkpoint_io import CheckpointIO
+from torch import Tensor, nn
 
 from lra.files import replace_bytes
 from lra.run_files import LAST
@@ -74,6 +75,23 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         raise UserError(f"{path} is no checkpoint of lra; move it away and train again")
     checkpoint["state_dict"] = {_current_name(name): weight for name, weight in checkpoint["state_dict"].items()}
     return checkpoint
+
+
+def fitting_weights(path: Path, module: nn.Module) -> dict[str, Tensor]:
+    """Read the weights in the checkpoint at `path`, which must have the names and shapes of those of `module`.
+
+    Raises:
+        UserError: when the checkpoint is damaged, or its weights do not fit the module.
+    """
+    stored: dict[str, Tensor] = read_checkpoint(path)["state_dict"]
+    shapes = [{name: tensor.shape for name, tensor in state.items()} for state in (stored, module.state_dict())]
+    wrong = {name for name, _ in shapes[0].items() ^ shapes[1].items()}
+    if wrong:
+        raise UserError(
+            f"{path} holds another model than its config.yaml describes: {sorted(wrong)[0]} does not fit;"
+            " train again, or bring the run's own files back"
+        )
+    return stored
 
 
 def _current_name(name: str) -> str:

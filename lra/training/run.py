@@ -23,7 +23,7 @@ from lra.run_files import LAST
 from lra.signals import check_stopped
 from lra.training.allocator import FreedMemory, is_glibc, keep_freed_memory
 from lra.training.best import best_so_far
-from lra.training.checkpoints import WholeCheckpointIO, read_checkpoint, saved_step
+from lra.training.checkpoints import WholeCheckpointIO, fitting_weights, read_checkpoint, saved_step
 from lra.training.module import ClassifierModule
 from lra.training.progress import RunProgress
 from lra.training.ranks import by_srun, come_first, rank
@@ -259,14 +259,7 @@ def test(
     Raises:
         UserError: when the checkpoint is damaged, or its weights do not fit the model.
     """
-    stored, own = read_checkpoint(checkpoint)["state_dict"], module.state_dict()
-    shapes = [{name: tensor.shape for name, tensor in state.items()} for state in (stored, own)]
-    wrong = {name for name, _ in shapes[0].items() ^ shapes[1].items()}
-    if wrong:
-        raise UserError(
-            f"{checkpoint} holds another model than its config.yaml describes: {sorted(wrong)[0]} does not fit;"
-            " train again, or bring the run's own files back"
-        )
+    fitting_weights(checkpoint, module)  # a mistake in them is worded before Lightning meets it
     trainer = make_trainer(machine, trainer_arguments, logger=loggers)
     trainer.test(module, datamodule=datamodule, ckpt_path=checkpoint, weights_only=True, verbose=False)
     return {name: value.item() for name, value in trainer.callback_metrics.items()}

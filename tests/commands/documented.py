@@ -12,7 +12,7 @@ from tests.house.test_floors import FILES, ROOT
 
 DOCUMENTS = (
     *("README.md", "CONTRIBUTING.md", "data_prep/README.md"),
-    *("docs/extending.md", "docs/passthrough.md", "docs/performance.md", "docs/protocol.md"),
+    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md")),
 )
 OWN_PACKAGE = re.compile(r"=(window|averaging|majority)\b")  # of docs/examples: tests/test_own_package.py types these
 SHOWN = "model|protocol|data|runs|tasks|attentions"

@@ -128,6 +128,7 @@ def test_the_documents_are_read():
     """A reader that finds nothing would let everything pass."""
     places = set(PLACES.values())
     assert {"README.md", "CONTRIBUTING.md", "data_prep/README.md", "docs/performance.md", "docs/protocol.md"} <= places
+    assert {"docs/reproduce.md", "docs/clusters.md"} <= places
     assert {f"lra {verb} --help" for verb in ("train", "table", "sweep", "compare", "show")} <= places
     assert {"manifest.py", "import.yaml"} <= places
     assert set(AMONG_WORDS.findall(usage())) <= PLACES.keys()

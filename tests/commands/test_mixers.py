@@ -181,4 +181,4 @@ def test_a_stored_mixer_is_checked_like_an_attention(changes, line, tmp_path):
 def test_a_stored_mixer_is_built_whatever_its_optimizer_was(changes, tmp_path):
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(stored(changes)))
     cfg = read_stored_config(tmp_path)
-    build.build_module(cfg, build.build_spec(cfg))
+    build.build_module(cfg)

@@ -59,8 +59,7 @@ def read(folder: Path, settings: dict) -> str:
     (folder / "config.yaml").write_text(yaml.safe_dump(settings))
     try:
         cfg = read_stored_config(folder)
-        spec = build.build_spec(cfg)
-        build.build_module(cfg, spec).configure_optimizers()
+        build.build_module(cfg).configure_optimizers()
         build.build_machine(cfg)
         cfg.paths = {"data": "data"}  # the evaluating command's own
         config.store_dir(cfg)

@@ -81,4 +81,4 @@ def test_a_class_that_does_not_take_the_encoders_settings_is_refused_in_a_line(h
     assert main(["show", "model", "model._target_=tests.model.own_models.GruClassifier"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "GruClassifier does not take the encoder's settings" in line
-    assert "docs/extending.md" in line
+    assert "docs/your_attention.md" in line

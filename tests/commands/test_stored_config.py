@@ -102,7 +102,7 @@ def test_a_pickle_is_not_loaded_through_any_node_that_is_built(foreign, node):
 
 def build_all(cfg) -> None:
     """What lra evaluate builds."""
-    build.build_module(cfg, build.build_spec(cfg)).configure_optimizers()
+    build.build_module(cfg).configure_optimizers()
 
 
 @pytest.mark.parametrize(

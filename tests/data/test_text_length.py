@@ -26,7 +26,7 @@ def text(tmp_path, monkeypatch):
         splits = {"train": examples, "test": examples}
         if not folder.exists():
             write_store(folder, spec, splits, dtype=np.uint8, max_length=4000, first_id=1, facts=FACTS, started=0.0)
-        return build.build_datamodule(cfg, spec)
+        return build.build_datamodule(cfg)
 
     return make
 

@@ -12,6 +12,7 @@ from lra.cli import main
 from lra.data.manifest import SPLITS
 from lra.results.reading import parse_record
 from lra.results.reference import paper_accuracy
+from tests.commands.documented import DOCUMENTS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -130,10 +131,10 @@ def test_the_miniature_tables_are_what_their_commands_print(words, monkeypatch, 
     assert "\n".join(table) in (ROOT / "README.md").read_text(), "\n".join(["this should stand there:", *table])
 
 
-@pytest.mark.parametrize("name", ["docs/performance.md", "README.md", "CONTRIBUTING.md", "data_prep/README.md"])
+@pytest.mark.parametrize("name", DOCUMENTS)
 def test_files_that_a_document_names_are_there(name):
     document = ROOT / name
-    for target in re.findall(r"\]\(([\w./-]+)\)", document.read_text()):
+    for target in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", document.read_text()):
         assert (document.parent / target).exists(), target
 
 

@@ -50,7 +50,7 @@ def test_the_setting_reaches_the_model(monkeypatch):
     monkeypatch.setattr(torch.nn.Module, "compile", lambda self, **how: asked.append(how))
     for words in ([], ["compile=true"]):
         cfg = config.load_config("train", ["size=tiny", *words])
-        build.build_module(cfg, build.build_spec(cfg))
+        build.build_module(cfg)
     assert asked == [{"fullgraph": True}], "off by default; a break in the graph is an error"
 
 

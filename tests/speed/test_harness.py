@@ -29,11 +29,11 @@ def listops(tmp_path, monkeypatch):
     }
     how = {"dtype": np.uint8, "max_length": 2000, "first_id": 0, "started": 0.0}
     write_store(config.store_dir(cfg), spec, splits, facts=facts, **how)
-    return cfg, spec
+    return cfg
 
 
-def made(cfg, spec):
-    module, datamodule = build.build_module(cfg, spec).train(), build.build_datamodule(cfg, spec)
+def made(cfg):
+    module, datamodule = build.build_module(cfg).train(), build.build_datamodule(cfg)
     optimizer = module.make_optimizer()
     return module, datamodule, optimizer, batches_of(datamodule, module.device)
 
@@ -41,10 +41,10 @@ def made(cfg, spec):
 def test_the_harness_costs_under_five_percent_of_a_step(listops, tmp_path, note):
     ratios = []
     for turn in range(3):
-        module, datamodule, optimizer, batches = made(*listops)
+        module, datamodule, optimizer, batches = made(listops)
         bare = [bare_step(module, optimizer, next(batches)) for _ in range(12)][2:]
         seconds = harness_steps(
-            module, datamodule, build.build_machine(listops[0]), tmp_path / str(turn), steps=10, of=5000
+            module, datamodule, build.build_machine(listops), tmp_path / str(turn), steps=10, of=5000
         )
         bare += [bare_step(module.train(), optimizer, next(batches)) for _ in range(10)]
         ratios.append(statistics.median(seconds) / medians(bare).total)
@@ -53,8 +53,8 @@ def test_the_harness_costs_under_five_percent_of_a_step(listops, tmp_path, note)
 
 
 def test_a_dev_pass_costs_under_ten_percent_more_than_its_forward_passes(listops, note):
-    module, datamodule, *_ = made(*listops)
-    machine = build.build_machine(listops[0])
+    module, datamodule, *_ = made(listops)
+    machine = build.build_machine(listops)
     dev_pass(module, datamodule, machine, batches=2)
     times = [dev_pass(module, datamodule, machine, batches=10) for _ in range(5)]
     ratio = statistics.median(whole / bare for whole, bare in times)
@@ -63,7 +63,7 @@ def test_a_dev_pass_costs_under_ten_percent_more_than_its_forward_passes(listops
 
 
 def test_products_have_forty_percent_of_the_step(listops, tmp_path, note):
-    module, _, optimizer, batches = made(*listops)
+    module, _, optimizer, batches = made(listops)
     batch = next(batches)
     bare_step(module, optimizer, batch)
     _, share = profile_step(lambda: bare_step(module, optimizer, batch), tmp_path / "trace.json")

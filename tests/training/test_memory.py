@@ -12,7 +12,7 @@ from lra.training.memory import parts_that_fit
 def test_the_largest_part_that_goes_forward_and_backward(monkeypatch, fits, parts):
     cfg = config.load_config("train", ["size=tiny", "recipe.batch_size=32", "attention=full"])
     spec = build.build_spec(cfg)
-    module = build.build_module(cfg, spec)
+    module = build.build_module(cfg)
     whole = module.model.forward
 
     def limited(tokens, valid):
@@ -27,7 +27,7 @@ def test_the_largest_part_that_goes_forward_and_backward(monkeypatch, fits, part
 
 def test_another_error_is_not_swallowed(monkeypatch):
     cfg = config.load_config("train", ["size=tiny"])
-    module = build.build_module(cfg, build.build_spec(cfg))
+    module = build.build_module(cfg)
     monkeypatch.setattr(module.model, "forward", lambda *_: (_ for _ in ()).throw(RuntimeError("shape")))
     with pytest.raises(RuntimeError, match="shape"):
         parts_that_fit(module, build.build_spec(cfg), batch_size=8, parts=1)

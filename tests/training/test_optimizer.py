@@ -20,7 +20,7 @@ ADAMW = partial(torch.optim.AdamW, lr=1e-4, weight_decay=0.1)
 
 def module_of(*words: str):
     cfg = config.load_config("train", ["size=tiny", *words])
-    return build.build_module(cfg, build.build_spec(cfg))
+    return build.build_module(cfg)
 
 
 def test_without_groups_the_optimizer_is_torchs_own_over_all_parameters_in_order():

@@ -17,7 +17,7 @@ ADAMW = partial(torch.optim.AdamW, lr=1e-4, weight_decay=0.1)
 
 def module_of(*words: str):
     cfg = config.load_config("train", ["size=tiny", *words])
-    return build.build_module(cfg, build.build_spec(cfg))
+    return build.build_module(cfg)
 
 
 def names_of(group, model):
@@ -61,7 +61,7 @@ def test_the_groups_are_part_of_the_records_settings_and_can_be_changed():
 def test_runs_of_before_there_were_groups_are_built():
     cfg = config.load_config("train", ["size=tiny"])
     del cfg.recipe.parameter_groups
-    assert len(build.build_module(cfg, build.build_spec(cfg)).make_optimizer().param_groups) == 1
+    assert len(build.build_module(cfg).make_optimizer().param_groups) == 1
 
 
 @pytest.mark.parametrize("fraction", [0, -1, "half", True, float("inf")])

@@ -1,0 +1,160 @@
+"""What a notebook needs beside `lra.build`: compose a configuration, prepare its data, read runs and records back."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lra import build
+from lra.cli_support.console import make_console
+from lra.cli_support.overrides import check, check_mixer
+from lra.cli_support.settings import check_settings
+from lra.cli_support.store import ensure_store
+from lra.cli_support.stored_config import read_trained_config
+from lra.config import load_config, store_dir
+from lra.paths import runs_dir
+from lra.results.collect import collect
+from lra.results.record import read_record
+from lra.results.schema import Record
+from lra.run_files import BEST, METRICS
+from lra.types import UserError
+
+if TYPE_CHECKING:  # slow imports, made only where they are used
+    import pandas as pd
+    from omegaconf import DictConfig
+
+    from lra.training.module import ClassifierModule
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A trained run, read from its folder by `load_run`.
+
+    Attributes:
+        folder: the run's folder.
+        config: every setting, as `compose` returns it; its `paths` are those of this machine.
+        record: the content of `result.json`, with the fields of `lra.results.schema.Record`; None if the run is not
+            finished.
+        curves: the rows of `metrics.csv`: `step`, and what was logged at that step (`train/loss`, `dev/accuracy`, …).
+        module: the classifier with the weights that had the best dev accuracy, on the CPU, in evaluation mode.
+    """
+
+    folder: Path
+    config: DictConfig
+    record: Record | None
+    curves: pd.DataFrame
+    module: ClassifierModule
+
+
+def compose(*overrides: str) -> DictConfig:
+    """Compose the configuration of `lra train OVERRIDES`, with the checks of the command line.
+
+    Args:
+        overrides: settings as on the command line, such as `"task=text"` or `"attention.num_landmarks=32"`.
+
+    Raises:
+        UserError: for an unknown setting, a wrong value, and settings that contradict each other.
+
+    Examples:
+        >>> import lra
+        >>> cfg = lra.compose("task=text", "attention.num_landmarks=32")
+        >>> cfg.attention.num_landmarks, cfg.recipe.steps
+        (32, 20000)
+    """
+    flag = next((word for word in overrides if word.startswith("-")), None)
+    if flag is not None:
+        raise UserError(f'{flag!r} is no setting; settings are key=value, as in: lra.compose("task=listops")')
+    words = check("train", list(overrides), sweep=False)
+    check_mixer(words)
+    cfg = load_config("train", words)
+    check_settings(cfg)
+    return cfg
+
+
+def prepare_data(cfg: DictConfig) -> Path:
+    """Make the data of the configuration's task if it is missing, as `lra prepare` does; return the store's folder.
+
+    Raises:
+        UserError: when the data cannot be made, or the existing data is not what the configuration asks for.
+
+    Examples:
+        >>> import lra
+        >>> lra.prepare_data(lra.compose("task=listops", "size=tiny")).name
+        'tiny'
+    """
+    ensure_store(cfg, make_console())
+    return store_dir(cfg)
+
+
+def load_run(folder: str | Path) -> Run:
+    """Read a trained run from its folder, with the checks of `lra evaluate`: nothing in the folder chooses code.
+
+    Args:
+        folder: the run's folder, `runs/<group>/<task>/<attention>/<settings>/seed<k>`.
+
+    Raises:
+        UserError: when the folder is not that of a trained run, or one of its files is damaged or does not fit the
+            others.
+
+    Examples:
+        >>> import lra
+        >>> from lra.cli import main
+        >>> settings = ["task=listops", "size=tiny", "recipe.steps=4", "logger=csv"]
+        >>> main(["train", *settings])  # doctest: +ELLIPSIS
+        listops/nystrom ...
+        >>> run = lra.load_run(lra.run_dir(lra.compose(*settings)))
+        >>> run.record["outcome"]["steps"], len(run.curves) > 0
+        (4, True)
+    """
+    import pandas as pd
+
+    from lra.training.checkpoints import fitting_weights
+    from lra.training.curves import COLUMNS, read_curves
+
+    folder = Path(folder).expanduser()
+    cfg = read_trained_config(folder, load_config("train").paths)
+    module = build.build_module(cfg)
+    module.load_state_dict(fitting_weights(folder / BEST, module))
+    return Run(
+        folder=folder,
+        config=cfg,
+        record=read_record(folder),
+        curves=pd.DataFrame(read_curves(folder / METRICS), columns=list(COLUMNS)),
+        module=module.eval(),
+    )
+
+
+def records(place: str | Path) -> pd.DataFrame:
+    """Read records as a table with a row for each run and a column for each field.
+
+    The columns are the keys of the record with dots between them: `identity.task`, `identity.seed`,
+    `settings.attention.num_landmarks`, `outcome.test_accuracy` (a fraction in [0, 1]), `cost.train_seconds`, …
+    `source` is the file. A field that a record does not have is NaN. A broken record is left out with a warning.
+
+    Args:
+        place: a run group, the path of a folder of runs, or that of a file of records.
+
+    Raises:
+        UserError: when there is no record.
+
+    Examples:
+        >>> import lra
+        >>> frame = lra.records("default")
+        >>> mean = frame.groupby("identity.attention")["outcome.test_accuracy"].mean()
+        >>> bool(mean["nystrom"] > 0)
+        True
+    """
+    import pandas as pd
+
+    path = next((path for path in (runs_dir() / place, Path(place).expanduser()) if path.exists()), None)
+    if path is None:
+        raise UserError(f"no records: {runs_dir() / place} is not there; name a run group, a folder or a .jsonl file")
+    collection = collect(path)
+    for trouble in collection.troubles:
+        warnings.warn(trouble, stacklevel=2)
+    if not collection.records:
+        raise UserError(f"no record is below {path}; make one with: lra train")
+    frame = pd.json_normalize([{**record} for record in collection.records])
+    return frame.assign(source=[str(source) for source in collection.sources])

@@ -1,0 +1,27 @@
+"""The docs site: built in CI, where a warning is an error, from every page that there is."""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+
+from tests.house.test_floors import ROOT
+from tests.house.test_habits import commands_of
+
+INDEX = (ROOT / "docs/index.md").read_text()
+PAGES = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
+
+
+def test_ci_builds_it_and_a_warning_is_an_error():
+    (build,) = commands_of("docs")
+    assert "-m sphinx -W --keep-going" in build
+    assert "make docs" in (ROOT / ".ci/run").read_text().splitlines()
+    steps = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]["check-and-test"]["steps"]
+    assert build.split()[-1] in [step.get("with", {}).get("path") for step in steps]
+
+
+def test_the_index_has_every_page_in_its_table_and_in_its_menu():
+    table, menu = INDEX.split("```{toctree}")
+    assert set(re.findall(r"\]\((\w+\.md)\)", table)) == PAGES
+    assert {f"{name}.md" for name in re.findall(r"^(\w+)$", menu, re.MULTILINE)} == PAGES
