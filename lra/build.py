@@ -78,7 +78,10 @@ def _part_of_task(cfg: DictConfig, key: str) -> Any:
 
 def build_method(cfg: DictConfig) -> Any:
     """Build the function that makes one attention backend, or one mixer, from the encoder's dimensions."""
-    return _instantiate_named(mixer_settings(cfg))
+    settings = mixer_settings(cfg)
+    make = _instantiate_named(settings)
+    _check_arguments(make, settings["_target_"])
+    return make
 
 
 def build_twin(name: str) -> Any:
@@ -101,6 +104,8 @@ def build_model(cfg: DictConfig) -> nn.Module:
         209942
     """
     make, spec, make_mixers = _instantiate_named(plain(cfg.model)), build_spec(cfg), build_mixers(cfg)
+    if own_model(cfg.model) is None:
+        _check_arguments(make, cfg.model._target_)
     try:
         model: nn.Module = make(spec, make_mixers)
     except TypeError as error:
@@ -115,14 +120,22 @@ def build_model(cfg: DictConfig) -> nn.Module:
 
 def _instantiate_named(settings: dict[str, Any]) -> Any:
     """Instantiate a config group without `name`, which is for people, and the optimizer's `parameter_groups`."""
-    make = instantiate({key: value for key, value in settings.items() if key not in ("name", "parameter_groups")})
-    if isinstance(make, partial):
-        known = inspect.signature(make.func).parameters
-        unknown = [key for key in make.keywords if key not in known]
-        if unknown and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
-            has = ", ".join(key for key in known if key in make.keywords)
-            raise UserError(f"{settings['_target_']} takes no {unknown[0]}; it takes {has or 'nothing'}")
-    return make
+    return instantiate({key: value for key, value in settings.items() if key not in ("name", "parameter_groups")})
+
+
+def _check_arguments(make: Any, target: str) -> None:
+    """Refuse a setting that the class of an attention, a mixer or the encoder does not take.
+
+    Raises:
+        UserError: with the setting and those that it takes.
+    """
+    if not isinstance(make, partial):
+        return
+    known = inspect.signature(make.func).parameters
+    unknown = [key for key in make.keywords if key not in known]
+    if unknown and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
+        has = [key for key in known if key in make.keywords] or list(known)
+        raise UserError(f"{target} takes no {unknown[0]}; it takes {', '.join(has)}")
 
 
 def _parameter_groups(cfg: DictConfig) -> dict[str, dict[str, Any]]:

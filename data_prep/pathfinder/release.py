@@ -88,7 +88,7 @@ def read(path: Path, *, side: int, difficulty: str, tick: Tick) -> Release:
 
 def _inner(path: Path, folder: str, parents: set[str]) -> str:
     """Return the parent that is inside all others."""
-    *outer, inner = sorted(parents, key=len)
+    *outer, inner = sorted(parents, key=lambda parent: (len(parent), parent))
     for parent in outer:
         if not inner.startswith(parent):
             raise UserError(

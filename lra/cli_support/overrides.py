@@ -14,6 +14,7 @@ from lra.cli_support.additions import check_change, gives_value
 from lra.cli_support.known_settings import check_every_choice, keys_of, nearest, unknown_setting
 from lra.cli_support.settings import KINDS, NUMBERS, check_value, has_rule
 from lra.config import ATTENTION, load_config
+from lra.pass_through import ENTRIES
 from lra.paths import conf_dirs, conf_names
 from lra.types import UserError
 
@@ -63,8 +64,10 @@ def check(verb: str, words: list[str], *, sweep: bool) -> list[str]:
 
 def _check_choices(verb: str, choices: list[Override]) -> None:
     for override in choices:
-        known = conf_names(override.key_or_group)
-        values = [name for value in _values(override) for name in (value if isinstance(value, list) else [value])]
+        known, several = conf_names(override.key_or_group), override.key_or_group in ENTRIES
+        values = [
+            name for value in _values(override) for name in (value if several and isinstance(value, list) else [value])
+        ]
         for value in values:
             if str(value) not in known and not (value is None and _is_optional(verb, override.key_or_group)):
                 raise UserError(f"{_word(override, value)} is not known; {nearest(str(value), known)}")

@@ -18,6 +18,7 @@ STAND_INS = (
     (r"^lra train task=… …$", "lra train task=listops attention=full"),
     (r"task=(…|NAME)", "task=listops"),
     (r"attention=(…|NAME)", "attention=full"),
+    (r"size=…", "size=tiny"),
     (r"key=value,value", "seed=0,1"),
     (r" …$", " attention=nystrom"),  # the attention or mixer of a record
     (r"workers=N", "workers=2"),

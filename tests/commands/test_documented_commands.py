@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -86,7 +87,7 @@ def type_in(command: str, scratch: dict[str, str]) -> subprocess.CompletedProces
         command = command.replace(name, path)
     data, runs = (Path(os.environ[name]) for name in ("LRA_DATA_DIR", "LRA_RUNS_DIR"))
     run = lra if is_slow(command, TYPED) else lra_here
-    return run(*command.split()[1:], data=data, runs=runs)
+    return run(*shlex.split(command)[1:], data=data, runs=runs)
 
 
 def marked(command: str) -> object:
@@ -119,7 +120,7 @@ COMPOSED = [command for command in TYPED if re.match("lra train (?!-m)", command
 
 @pytest.mark.parametrize("command", COMPOSED, ids=str)
 def test_a_training_that_is_slow_composes(command, tmp_path):
-    done = lra_here(*command.split()[1:], "--cfg", "job", data=tmp_path / "data", runs=tmp_path / "runs")
+    done = lra_here(*shlex.split(command)[1:], "--cfg", "job", data=tmp_path / "data", runs=tmp_path / "runs")
     assert done.returncode == 0, done.stderr
     assert "recipe:" in done.stdout
 

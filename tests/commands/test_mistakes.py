@@ -43,7 +43,7 @@ from tests.conftest import lra_here
         (["train", "size=tiny", "logger.wandb.mode=cloud"], "offline, online"),
         (["train", "size=tiny", "recipe.warmup_fraction=2", "logger=csv"], "warmup_fraction"),
         (["prepare", "task=text", "size=tiny", "source=generate"], "choose one of auto, download"),
-        (["train", "logger=mlflow"], "choose one of csv, wandb"),
+        (["train", "logger=mlflow"], "choose one of csv, tensorboard, wandb"),
         (["train", "trainer=tpu"], "trainer=tpu is not known"),
         (["train", "recipe=listop"], "did you mean listops?"),
         (["train", "model.num_layers=two"], "model.num_layers=two is not a whole number"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -79,6 +80,8 @@ def test_a_run_says_how_to_type_the_full_one(home, capsys):
     ],
 )
 def test_an_attention_beside_a_mixer_says_nothing_and_is_refused(words, home, capsys):
+    Path("attention").mkdir()
+    Path("attention/own.yaml").write_text("name: own\n")  # for --config-dir
     assert main(words) == 2
     assert "has no effect beside mixer=" in said(capsys)
 

@@ -168,9 +168,9 @@ def test_a_legitimate_run_is_evaluated_also_elsewhere(foreign, capsys):
 
 def test_a_target_of_the_users_own_conf_folder_is_followed(foreign, capsys, tmp_path):
     folder, _ = foreign
-    rewrite(folder, **{"recipe.optimizer._target_": "torch.optim.Adam"})
-    assert "torch.optim.Adam" in run(capsys, "evaluate", f"run={folder}")[2]
+    rewrite(folder, **{"recipe.optimizer._target_": "collections.OrderedDict"})
+    assert "collections.OrderedDict" in run(capsys, "evaluate", f"run={folder}")[2]
     (tmp_path / "mine" / "recipe").mkdir(parents=True)
-    (tmp_path / "mine" / "recipe" / "adam.yaml").write_text("optimizer:\n  _target_: torch.optim.Adam\n")
+    (tmp_path / "mine" / "recipe" / "adam.yaml").write_text("optimizer:\n  _target_: collections.OrderedDict\n")
     code, _, err = run(capsys, "evaluate", "--config-dir", str(tmp_path / "mine"), f"run={folder}")
     assert code == 0, err

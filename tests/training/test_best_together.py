@@ -17,10 +17,16 @@ def test_all_wait_until_the_best_weights_are_in_their_place(first, tmp_path):
     seen = []
     trainer = SimpleNamespace(
         callback_metrics={"dev/accuracy": torch.tensor(0.5)},
-        save_checkpoint=lambda path, **_: path.write_text("better"),
+        save_checkpoint=lambda path, **_: path.write_text("last"),
         global_step=2,
         is_global_zero=first,
-        strategy=SimpleNamespace(barrier=lambda *_: seen.append((tmp_path / BEST).read_text())),
+        should_stop=False,
+        callbacks=[],
+        _checkpoint_connector=SimpleNamespace(dump_checkpoint=lambda weights_only: {}),
+        strategy=SimpleNamespace(
+            save_checkpoint=lambda _, path: path.write_text("better"),
+            barrier=lambda name: seen.append((tmp_path / BEST).read_text()) if name == "best" else None,
+        ),
     )
     point = ResumePoint(tmp_path, best=None, every_seconds=1, eval_every=2, steps=4)
     point.on_validation_end(trainer, None)
