@@ -11,13 +11,9 @@ from lra.cli_support.known_settings import PRINT, keys_of, unknown_setting
 from lra.pass_through import ENTRIES, TARGET
 from lra.types import UserError
 
-OPEN = (
-    "recipe.parameter_groups",
-    "mixer.parameter_groups",
-    *ENTRIES,
-    "trainer",
-)  # `check_additions` looks at these too
-REMOVABLE = ("recipe.optimizer", "recipe.schedule")  # arguments of a class that the user may have replaced
+PARAMETER_GROUPS = ("recipe.parameter_groups.", "mixer.parameter_groups.")
+CHECKED_LATER = tuple(f"{group}." for group in (*ENTRIES, "trainer"))  # by `check_additions`
+REPLACEABLE = ("recipe.optimizer.", "recipe.schedule.")  # arguments of a class that the user may have replaced
 
 
 def gives_value(override: Override, defaults: DictConfig) -> bool:
@@ -44,12 +40,20 @@ def check_change(override: Override, known: Sequence[DictConfig]) -> None:
     if override.is_delete():
         if not there:
             raise unknown_setting(key, known[0])
-        if not key.startswith(tuple(f"{group}." for group in (*OPEN, *REMOVABLE))):
+        if not _is_removable(key, known):
             raise UserError(f"{word} takes away a setting that every run needs; to change it type {key}=VALUE")
     elif there:
         raise UserError(f"{word} adds a setting that is there already; to change it type {str(word).lstrip('+')}")
-    elif not _is_argument(key, known) and not key.startswith(tuple(f"{group}." for group in OPEN)):
+    elif not _is_argument(key, known) and not key.startswith((*PARAMETER_GROUPS, *CHECKED_LATER)):
         raise UserError(f"{word} adds a setting that nothing reads; {PRINT}")
+
+
+def _is_removable(key: str, known: Sequence[DictConfig]) -> bool:
+    """Tell whether a run can do without a setting: an argument of the optimizer, a callback, or a logger."""
+    group, _, name = key.partition(".")
+    is_entry = group in ENTRIES and "." not in name
+    has_class = is_entry and any(OmegaConf.select(cfg, f"{key}.{TARGET}") is not None for cfg in known)
+    return has_class or key == "logger.wandb" or key.startswith((*PARAMETER_GROUPS, *REPLACEABLE))
 
 
 def _is_argument(key: str, known: Sequence[DictConfig]) -> bool:

@@ -35,8 +35,9 @@ def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced:
     from lra.training.together import run_together
     from lra.types import BUSY, UserError
 
+    build.build_machine(cfg)  # this and the data module report a mistake once, not once per process
     ensure_store(cfg, console)
-    build.build_datamodule(cfg)  # reports a mistake once, not once per process
+    build.build_datamodule(cfg)
     with lease(folder):  # fails now if another process has the run; later the process of rank 0 holds the lease
         set_aside(folder, replaced)
     with says_what_is_saved(folder, cfg.recipe.steps):

@@ -40,6 +40,7 @@ from tests.conftest import lra_here
         (["train", "size=tiny", "attention.num_landmarks=0", "logger=csv"], "at least 1"),
         (["train", "size=tiny", "trainer.accumulate_grad_batches=3", "logger=csv"], "does not divide"),
         (["train", "size=tiny", "trainer=gpu", "logger=csv"], "trainer=cpu"),
+        (["train", "size=tiny", "trainer=ddp", "trainer.accelerator=gpu", "logger=csv"], "trainer=cpu"),
         (["train", "size=tiny", "logger.wandb.mode=cloud"], "offline, online"),
         (["train", "size=tiny", "recipe.warmup_fraction=2", "logger=csv"], "warmup_fraction"),
         (["prepare", "task=text", "size=tiny", "source=generate"], "choose one of auto, download"),

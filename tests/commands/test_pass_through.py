@@ -53,6 +53,8 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
         ("++seed=x", "++seed=x is not a whole number; the default is seed=0"),
         ("~seed", "~seed takes away a setting that every run needs; to change it type seed=VALUE"),
         ("~logger", "~logger takes away a setting that every run needs"),
+        ("~trainer.precision", "~trainer.precision takes away a setting that every run needs"),
+        ("~callbacks.log_every_steps", "~callbacks.log_every_steps takes away a setting that every run needs"),
         ("~attention.name", "~attention.name takes away a setting that every run needs"),
         ("~recipe.optimizer.foo", "recipe.optimizer.foo is no setting"),
         ("+model.foo=1", "takes no foo; it takes num_layers"),
@@ -151,6 +153,14 @@ def test_a_run_that_max_time_stops_resumes_to_the_same_end(home, capsys, monkeyp
     resumed = train(*words)
     assert same(weights(whole), weights(resumed))
     assert record(whole)["outcome"] == record(resumed)["outcome"]
+
+
+def test_what_was_chosen_can_be_taken_away(home):
+    """Without the callback it is the plain run; without W&B it logs to the curve file alone."""
+    plain = train("recipe.steps=2")
+    words = ["callbacks=early_stopping", "~callbacks.early_stopping", "logger=wandb", "~logger.wandb", "force=true"]
+    assert train("recipe.steps=2", *words) == plain
+    assert not (plain / "wandb").exists()
 
 
 def test_limits_of_the_dev_and_test_passes(home):
