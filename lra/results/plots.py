@@ -31,15 +31,8 @@ MOST_TICKS = 9  # numbers below an axis of four inches
 
 def legend_name(name: str) -> str:
     """Break a long name into lines, so that a legend stays narrow."""
-    return (
-        for_figure(visible(name))
-        if len(name) <= LEGEND_LETTERS
-        else "\n".join(
-            map(
-                for_figure, textwrap.wrap(visible(name), LEGEND_LETTERS, subsequent_indent="  ", break_on_hyphens=False)
-            )
-        )
-    )
+    lines = textwrap.wrap(visible(name), LEGEND_LETTERS, subsequent_indent="  ", break_on_hyphens=False)
+    return "\n".join(map(for_figure, lines))
 
 
 def legend_beside(figure: Figure, axis: Axes) -> None:

@@ -59,7 +59,7 @@ def conf(home, tmp_path, monkeypatch):
         ["'hydra.searchpath=[\"{}\"]'"],
     ],
 )
-@pytest.mark.parametrize("verb", [["table", "plan", "task=listops"], ["compare", "show"], ["show", "model"]])
+@pytest.mark.parametrize("verb", [["table", "show"], ["compare", "show"], ["show", "model"]])
 def test_every_verb_looks_through_the_folder(verb, named, conf, monkeypatch, capsys):
     monkeypatch.delenv("LRA_CONF_PATH", raising=False)
     words = [word.format(conf).strip("'") for word in named]
@@ -86,6 +86,6 @@ def test_a_wrong_folder_is_one_line(words, line, home, capsys):
 
 
 def test_quoted_values_mean_what_they_mean_to_hydra(home, capsys):
-    for verb in (["table", "plan"], ["compare", "plan"], ["train", "--cfg", "job"]):
+    for verb in (["table", "show"], ["compare", "show"], ["train", "--cfg", "job"]):
         assert main([*verb, "task='listops'", 'attention="full"', "size=tiny", "run_group='a/b'"]) == 0
     assert "run_group: a/b" in capsys.readouterr().out
