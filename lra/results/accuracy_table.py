@@ -155,15 +155,16 @@ def _agreement(records: list[Record]) -> list[str]:
 
 def _departures(rows: list[Row]) -> list[str]:
     """Word a note that says for which cells the paper's number is left out, and why."""
-    cells: dict[tuple[str, ...], list[str]] = {}
+    apart: dict[tuple[str, ...], list[str]] = {}
+    compared = False
     for row in rows:
         for task, cell in row.cells.items():
-            if cell is not None:
-                cells.setdefault(cell.departures, []).append(f"{row.name} on {task}")
-    apart = {reasons: names for reasons, names in cells.items() if reasons}
+            if cell is not None and cell.departures:
+                apart.setdefault(cell.departures, []).append(f"{row.name} on {task}")
+            compared |= cell is not None and cell.reference is not None
     if not apart:
         return []
-    if len(cells) == 1:
+    if len(apart) == 1 and not compared:
         return [f"Not the paper's settings, so without its numbers: {in_short(*apart, most=MOST_REASONS)}."]
     why = [f"{', '.join(names)}: {in_short(reasons, most=MOST_REASONS)}" for reasons, names in apart.items()]
     return [f"Not the paper's settings, so without its number: {'; '.join(why)}."]

@@ -19,8 +19,8 @@ class Kind(NamedTuple):
     size: str
 
     def __str__(self) -> str:
-        """Name the kind, such as `Protocol paper, size short`; the benchmark's own size goes without saying."""
-        return f"Protocol {self.protocol}" + ("" if self.size == SIZES[0] else f", size {self.size}")
+        """Name the kind, such as `Protocol paper, size short: NOT the benchmark`."""
+        return f"Protocol {self.protocol}" + ("" if self.size == SIZES[0] else f", size {self.size}: NOT the benchmark")
 
 
 def by_kind(records: Iterable[Record]) -> dict[Kind, list[Record]]:

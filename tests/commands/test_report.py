@@ -86,7 +86,7 @@ def test_it_begins_with_one_table_of_all_kinds_the_benchmark_first(page):
     assert page.index(table) < page.index("<h2")
     assert re.findall(r'class="group"><th colspan="2"><span>([^<]*)', table) == [
         "Protocol paper",
-        "Protocol paper, size tiny",
+        "Protocol paper, size tiny: NOT the benchmark",
     ]
     assert re.search(r'36.50 ± 0.50 \(3\)<small>paper 37.10, −0.60 <span class="in">in</span>', table)
     assert "<th>text</th>" not in page, "a task without a record has no column"
@@ -101,7 +101,7 @@ def test_a_name_breaks_between_words_and_stays_text():
 def test_sections_are_in_the_order_of_sizes_and_none_is_empty(page):
     heads = re.findall(r"<h([23])[^>]*>([^<]*)", page)
     names = [name for level, name in heads if level == "2"]
-    assert names == ["Protocol paper", "Protocol paper, size tiny", "Runs", "Samples"]
+    assert names == ["Protocol paper", "Protocol paper, size tiny: NOT the benchmark", "Runs", "Samples"]
     assert page.count("<h3>listops</h3>") == 2, (
         "of the benchmark and of the samples: the tiny runs have no more to show"
     )
