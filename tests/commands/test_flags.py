@@ -48,18 +48,20 @@ def conf(home, tmp_path, monkeypatch):
     return folder
 
 
+SHOW, TABLE, COMPARE = ["show", "model"], ["table", "show"], ["compare", "show"]
+
+
 @pytest.mark.parametrize(
-    "named",
+    "verb, named",
     [
-        ["--config-dir", "mine"],
-        ["-cd", "mine"],
-        ["--config-dir=mine"],
-        ["hydra.searchpath=[file://{}]"],
-        ["hydra.searchpath=[pkg://mine]"],
-        ["'hydra.searchpath=[\"{}\"]'"],
+        (SHOW, ["--config-dir", "mine"]),
+        (TABLE, ["-cd", "mine"]),
+        (COMPARE, ["--config-dir=mine"]),
+        (TABLE, ["hydra.searchpath=[file://{}]"]),
+        (COMPARE, ["hydra.searchpath=[pkg://mine]"]),
+        (SHOW, ["'hydra.searchpath=[\"{}\"]'"]),
     ],
 )
-@pytest.mark.parametrize("verb", [["table", "show"], ["compare", "show"], ["show", "model"]])
 def test_every_verb_looks_through_the_folder(verb, named, conf, monkeypatch, capsys):
     monkeypatch.delenv("LRA_CONF_PATH", raising=False)
     words = [word.format(conf).strip("'") for word in named]
