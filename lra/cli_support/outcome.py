@@ -8,7 +8,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from lra import build, config
+from lra import build_trainer, config
 from lra.data.datamodule import StoreDataModule
 from lra.files import replace_text
 from lra.results.correctness import pack_correct
@@ -86,7 +86,7 @@ def write_result(
                 "train_seconds": outcome.train_seconds,
                 "steps_per_second": outcome.trained_steps / outcome.train_seconds,
                 "peak_memory_bytes": outcome.peak_memory_bytes,
-                "device": build.device_name(cfg),
+                "device": build_trainer.device_name(cfg),
             },
             **({} if approximation is None else {"approximation": approximation}),
             "provenance": {

@@ -27,7 +27,7 @@ def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced:
     """
     from hydra.core.hydra_config import HydraConfig
 
-    from lra import build
+    from lra import build, build_trainer
     from lra.cli_support.set_aside import set_aside
     from lra.cli_support.store import ensure_store
     from lra.sweeps.lease import LeasedError, lease
@@ -35,7 +35,7 @@ def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced:
     from lra.training.together import run_together
     from lra.types import BUSY, UserError
 
-    build.build_machine(cfg)  # this and the data module report a mistake once, not once per process
+    build_trainer.build_machine(cfg)  # this and the data module report a mistake once, not once per process
     ensure_store(cfg, console)
     build.build_datamodule(cfg)
     with lease(folder):  # fails now if another process has the run; later the process of rank 0 holds the lease

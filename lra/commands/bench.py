@@ -54,7 +54,7 @@ def run(cfg: DictConfig) -> None:
     import pytorch_lightning as pl
     from rich.text import Text
 
-    from lra import build
+    from lra import build_trainer
     from lra.cli_support.console import make_console
     from lra.cli_support.store import ensure_store
     from lra.config import method_name
@@ -62,13 +62,13 @@ def run(cfg: DictConfig) -> None:
 
     console = make_console()
     ensure_store(cfg, console)
-    prepare_machine(build.build_machine(cfg))
+    prepare_machine(build_trainer.build_machine(cfg))
     pl.seed_everything(cfg.seed, workers=True, verbose=False)
     console.print(
         Text.assemble(
             (f"{cfg.task.name}/{method_name(cfg)}", "bold"),
             f"  protocol {cfg.protocol.name}"
-            f"  batch {cfg.recipe.batch_size}  {cfg.trainer.precision}  {build.device_name(cfg)}",
+            f"  batch {cfg.recipe.batch_size}  {cfg.trainer.precision}  {build_trainer.device_name(cfg)}",
         )
     )
     measure_step(cfg, console)
@@ -78,11 +78,11 @@ def measure_step(cfg: DictConfig, console: Console) -> None:
     """Time the step, count its FLOPs and memory traffic, and print both."""
     import torch
 
-    from lra import build
+    from lra import build, build_trainer
     from lra.config import method_name
     from lra.training import bench
 
-    machine = build.build_machine(cfg)
+    machine = build_trainer.build_machine(cfg)
     datamodule = build.build_datamodule(cfg)
     device = torch.device("cuda" if machine.accelerator == "gpu" else "cpu")
     bare, harness, dev = [], [], []

@@ -19,7 +19,7 @@ def run(cfg: DictConfig) -> None:
     """Test the run whose folder is `cfg.run`."""
     from omegaconf import OmegaConf
 
-    from lra import build, config
+    from lra import build, build_trainer, config
     from lra.cli_support.console import make_console
     from lra.cli_support.predictions import print_predictions
     from lra.cli_support.stored_config import read_trained_config
@@ -43,7 +43,7 @@ def run(cfg: DictConfig) -> None:
         module,
         datamodule,
         checkpoint=folder / BEST,
-        machine=build.build_machine(trained),
+        machine=build_trainer.build_machine(trained),
         loggers=[],
         trainer_arguments=trainer_arguments(config.plain(trained.trainer)),
     )

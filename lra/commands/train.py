@@ -92,7 +92,7 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
     from omegaconf import OmegaConf
     from rich.text import Text
 
-    from lra import build, config
+    from lra import build, build_trainer, config
     from lra.cli_support.outcome import check_same_data
     from lra.cli_support.predictions import print_predictions
     from lra.cli_support.set_aside import set_aside
@@ -107,7 +107,7 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
     from lra.training.run import quiet_lightning
 
     quiet_lightning()
-    machine = build.build_machine(cfg)
+    machine = build_trainer.build_machine(cfg)
     ensure_store(cfg, console)
     first = rank(cfg.trainer.devices) == 0
     with lease(folder) if first else nullcontext(), says_what_is_saved(folder, cfg.recipe.steps):
@@ -144,7 +144,7 @@ def _fit_and_test(
     machine: Machine,
     parameters: int,
 ) -> Record | None:
-    from lra import build, config
+    from lra import build_trainer, config
     from lra.cli_support.outcome import write_result
     from lra.pass_through import trainer_arguments
     from lra.training import run as training
@@ -164,7 +164,7 @@ def _fit_and_test(
     memory_is_out = False
     first = rank(cfg.trainer.devices) == 0
     curves = folder / METRICS
-    loggers = build.build_loggers(cfg, folder, CurveLogger(curves, resume_step=behind)) if first else []
+    loggers = build_trainer.build_loggers(cfg, folder, CurveLogger(curves, resume_step=behind)) if first else []
     try:
         complete = training.fit(
             module,
@@ -179,7 +179,7 @@ def _fit_and_test(
             loggers=loggers,
             console=console,
             profiler=cfg.debug.profiler,
-            callbacks=build.build_callbacks(cfg),
+            callbacks=build_trainer.build_callbacks(cfg),
             trainer_arguments=arguments,
         )
         if not complete:

@@ -84,13 +84,13 @@ def measure_here(cfg: DictConfig) -> Estimate:
     """Measure a few training steps and an evaluation batch in this process."""
     import torch
 
-    from lra import build
+    from lra import build, build_trainer
     from lra.training import bench
     from lra.training.counting import synchronized_seconds
     from lra.training.run import prepare_machine
     from lra.training.telemetry import peak_memory_bytes
 
-    machine = build.build_machine(cfg)
+    machine = build_trainer.build_machine(cfg)
     prepare_machine(machine)
     spec, device = build.build_spec(cfg), torch.device("cuda" if machine.accelerator == "gpu" else "cpu")
     module = build.build_module(cfg).to(device).train()

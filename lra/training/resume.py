@@ -135,11 +135,12 @@ def _save_weights(trainer: pl.Trainer, path: Path) -> None:
     trainer.strategy.barrier("weights")
 
 
-def was_ended(folder: Path) -> bool:
-    """Tell whether a callback has ended the run in `folder` early: then it is not trained further."""
+def reached(folder: Path) -> tuple[int, bool]:
+    """Return the step of the last checkpoint in `folder`, 0 without one, and whether a callback ended the run there."""
     if not (folder / LAST).exists():
-        return False
-    return bool(read_checkpoint(folder / LAST)["callbacks"]["ResumePoint"].get("ended"))
+        return 0, False
+    last = read_checkpoint(folder / LAST)
+    return int(last["global_step"]), bool(last["callbacks"]["ResumePoint"].get("ended"))
 
 
 def _time_is_up(trainer: pl.Trainer) -> bool:

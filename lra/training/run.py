@@ -23,11 +23,11 @@ from lra.run_files import LAST
 from lra.signals import check_stopped
 from lra.training.allocator import FreedMemory, is_glibc, keep_freed_memory
 from lra.training.best import best_so_far
-from lra.training.checkpoints import WholeCheckpointIO, fitting_weights, read_checkpoint, saved_step
+from lra.training.checkpoints import WholeCheckpointIO, fitting_weights, read_checkpoint
 from lra.training.module import ClassifierModule
 from lra.training.progress import RunProgress
 from lra.training.ranks import by_srun, come_first, rank
-from lra.training.resume import ResumePoint, was_ended
+from lra.training.resume import ResumePoint, reached
 from lra.training.telemetry import Telemetry, peak_memory_bytes
 from lra.types import UserError
 
@@ -220,9 +220,9 @@ def fit(
         Stopped: after a signal; the last checkpoint is kept.
         NonFiniteLossError: when the loss is NaN or infinite.
     """
-    done, best = saved_step(folder / LAST), best_so_far(folder)
+    best = best_so_far(folder)
+    done, ended = reached(folder)
     stop = steps if max_steps is None else min(steps, max_steps)
-    ended = was_ended(folder)
     if ended or done >= stop:
         return ended or done >= steps
     every = min(eval_every, steps)

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from omegaconf import OmegaConf
 
-from lra import build, config
+from lra import build, build_trainer, config
 from lra.cli import main
 from lra.cli_support.errors import explain
 from lra.cli_support.stored_config import read_stored_config
@@ -60,7 +60,7 @@ def read(folder: Path, settings: dict) -> str:
     try:
         cfg = read_stored_config(folder)
         build.build_module(cfg).configure_optimizers()
-        build.build_machine(cfg)
+        build_trainer.build_machine(cfg)
         cfg.paths = {"data": "data"}  # the evaluating command's own
         config.store_dir(cfg)
         assert cfg.task.mask_zero is not None

@@ -14,6 +14,7 @@ from lra.config import config_hash, load_config
 from lra.sweeps.grid import make_cells
 from lra.training.checkpoints import read_checkpoint
 from lra.training.curves import read_curves
+from tests.training.test_training import same
 
 TINY = ["size=tiny", "logger=csv", "attention=none", "recipe.eval_every=2", "trainer.threads=1"]
 SGD = ["recipe.optimizer._target_=torch.optim.SGD", "~recipe.optimizer.betas", "~recipe.optimizer.eps"]
@@ -31,10 +32,6 @@ def record(folder: Path) -> dict:
 
 def weights(folder: Path, file: str = "last.ckpt") -> dict[str, torch.Tensor]:
     return {name: w for name, w in read_checkpoint(folder / file)["state_dict"].items() if name.startswith("model.")}
-
-
-def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return all(torch.equal(one[name], other[name]) for name in one)
 
 
 @pytest.mark.parametrize(

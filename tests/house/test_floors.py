@@ -34,6 +34,7 @@ FLOOR = {
     "lra.testing": 5,
     "lra.config": 6,
     "lra.build": 7,
+    "lra.build_trainer": 7,
     "lra.datasets": 8,
     "lra.sweeps": 8,
     "lra.cli_support": 9,
@@ -87,7 +88,15 @@ def test_imports_point_down(path):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_only_configurations_and_what_builds_from_them_know_hydra(path):
     here = room(".".join(path.relative_to(ROOT).with_suffix("").parts))
-    builders = ("lra.config", "lra.build", "lra.datasets", "lra.sweeps", "lra.cli_support", "lra.api")
+    builders = (
+        "lra.config",
+        "lra.build",
+        "lra.build_trainer",
+        "lra.datasets",
+        "lra.sweeps",
+        "lra.cli_support",
+        "lra.api",
+    )
     if here in (*builders, "lra.commands", "lra.cli"):
         return
     foreign = {name.split(".")[0] for name in imports(path)}

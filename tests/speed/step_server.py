@@ -12,7 +12,7 @@ import torch
 from inputs import batch_of
 from torch.nn.functional import cross_entropy
 
-from lra import build
+from lra import build, build_trainer
 from lra.training.run import prepare_machine
 
 try:
@@ -24,7 +24,7 @@ except ImportError:  # a commit from before there was lra/config.py
 def main(words: list[str]) -> None:
     """Build the model that `lra train WORDS` would train, then step when asked."""
     cfg = config.load_config("train", words)
-    prepare_machine(build.build_machine(cfg))
+    prepare_machine(build_trainer.build_machine(cfg))
     torch.manual_seed(0)
     spec, model = build.build_spec(cfg), build.build_model(cfg).train()
     optimizer, batch = torch.optim.AdamW(model.parameters(), 1e-4), batch_of(spec, cfg.recipe.batch_size)

@@ -7,7 +7,7 @@ import statistics
 import numpy as np
 import pytest
 
-from lra import build, config
+from lra import build, build_trainer, config
 from lra.data.writer import write_store
 from lra.training.bench import bare_step, batches_of, dev_pass, harness_steps, medians, profile_step
 
@@ -44,7 +44,7 @@ def test_the_harness_costs_under_five_percent_of_a_step(listops, tmp_path, note)
         module, datamodule, optimizer, batches = made(listops)
         bare = [bare_step(module, optimizer, next(batches)) for _ in range(12)][2:]
         seconds = harness_steps(
-            module, datamodule, build.build_machine(listops), tmp_path / str(turn), steps=10, of=5000
+            module, datamodule, build_trainer.build_machine(listops), tmp_path / str(turn), steps=10, of=5000
         )
         bare += [bare_step(module.train(), optimizer, next(batches)) for _ in range(10)]
         ratios.append(statistics.median(seconds) / medians(bare).total)
@@ -54,7 +54,7 @@ def test_the_harness_costs_under_five_percent_of_a_step(listops, tmp_path, note)
 
 def test_a_dev_pass_costs_under_ten_percent_more_than_its_forward_passes(listops, note):
     module, datamodule, *_ = made(listops)
-    machine = build.build_machine(listops)
+    machine = build_trainer.build_machine(listops)
     dev_pass(module, datamodule, machine, batches=2)
     times = [dev_pass(module, datamodule, machine, batches=10) for _ in range(5)]
     ratio = statistics.median(whole / bare for whole, bare in times)
