@@ -5,11 +5,14 @@ Letters: B examples, H heads, L positions, E dims per head.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
 from lra.packed.packing import Packing
+from lra.types import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +65,14 @@ class AttentionBackend(nn.Module):
         """
         return False
 
+    @property
+    def reads_padding(self) -> bool:
+        """Whether padded positions change the output of real tokens; the packed form, which has none, is then not used.
+
+        No setting of the benchmark is so.
+        """
+        return False
+
     def share_with(self, first: AttentionBackend) -> None:
         """Use the parameters of the first layer's backend that all layers share; by default there are none."""
 
@@ -92,3 +103,30 @@ class AttentionBackend(nn.Module):
         heads = packing.unpack(qkv_PTD).unflatten(3, (self.dims.num_heads, self.dims.head_dim))
         q_BHLE, k_BHLE, v_BHLE = heads.transpose(2, 3).unbind(0)
         return packing.pack(self(q_BHLE, k_BHLE, v_BHLE, packing.valid_BL).transpose(1, 2).flatten(2))
+
+
+def real_positions(valid_BL: Tensor | None, q_BHLE: Tensor) -> Tensor:
+    """Return the mask of real tokens `[B, L]`, also where it is None because every position is real."""
+    if valid_BL is None:
+        return q_BHLE.new_ones(len(q_BHLE), q_BHLE.shape[2], dtype=torch.bool)
+    return valid_BL
+
+
+def check_choice(knob: str, value: str, choices: Sequence[str]) -> None:
+    """Refuse a word that is none of the choices.
+
+    Raises:
+        UserError: with the choices.
+    """
+    if value not in choices:
+        raise UserError(f"attention.{knob}={value} is not known; choose one of {', '.join(choices)}")
+
+
+def check_count(knob: str, count: int, *, least: int, example: int) -> None:
+    """Refuse a count that is too small.
+
+    Raises:
+        UserError: for a count below `least`, with an example of a right one.
+    """
+    if count < least:
+        raise UserError(f"attention.{knob}={count}, but at least {least} is needed; type attention.{knob}={example}")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from lra.attention.base import AttentionBackend, AttentionDims
+from lra.attention.base import AttentionBackend, AttentionDims, check_choice
 from lra.types import UserError
 
 SHARINGS = ("all", "layer", "none")
@@ -33,8 +33,7 @@ class LinformerAttention(AttentionBackend):
 
     def __init__(self, dims: AttentionDims, *, projections: int, sharing: str):
         super().__init__(dims)
-        if sharing not in SHARINGS:
-            raise UserError(f"attention.sharing={sharing} is not known; choose one of {', '.join(SHARINGS)}")
+        check_choice("sharing", sharing, SHARINGS)
         if projections < 1:
             raise UserError(f"attention.projections={projections}, but at least 1 is needed; the paper has 256")
         self.sharing = sharing

@@ -12,20 +12,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, scaled_dot_product_attention
 
-from lra.attention.base import AttentionBackend, AttentionDims
-from lra.ops.landmarks import padded_segment_means, valid_segment_means, valid_segments
-from lra.ops.pseudo_inverse import exact_pinv, iterative_pinv
-from lra.ops.softmax import attendable, exact_attention, masked_softmax
+from lra.attention.base import AttentionBackend, AttentionDims, check_choice, real_positions
+from lra.attention.nystrom_inverse import LandmarkInverse
+from lra.attention.nystrom_landmarks import Landmarks
+from lra.ops.causal_nystrom import causal_nystrom
+from lra.ops.softmax import attendable, exact_attention
 from lra.packed.nystrom import packed_nystrom
 from lra.packed.packing import Packing
 from lra.packed.segments import Segments
 from lra.types import UserError
 
-CHOICES = {
-    "landmarks": ("padded", "valid"),
-    "pinv": ("iterative", "exact"),
-    "pinv_start": ("batch", "per_matrix"),
-}
+MASKINGS = ("all", "kernel_3")
 
 
 class NystromAttention(AttentionBackend):
@@ -36,14 +33,27 @@ class NystromAttention(AttentionBackend):
         num_landmarks: M, at least 1.
         landmarks: `padded`: M segments of the padded length, and exact attention when M ≥ L (the released code).
             `valid`: segments of each example's real tokens, with unused landmarks masked.
-        pinv: `iterative`, or `exact`, which uses a singular value decomposition.
+        landmark_rule: `segment_means` (the paper); `strided`: the token in the middle of each segment; `random`: tokens
+            at random positions, the same in all examples of a call, new ones at each training call; `kmeans`: centres
+            of clusters, from the segment means.
+        landmark_source: `both`: landmark queries from queries, landmark keys from keys; `keys`: both from keys.
+        kmeans_steps: steps of Lloyd's algorithm, at least 1.
+        coarse_landmarks: number of landmarks of the landmarks, with which kernel 2 itself is approximated, so that many
+            landmarks need no large inverse, O(M · coarse²); 0: none. An extension; the paper has none.
+        causal: whether a position sees only itself and earlier ones, see `causal_nystrom`. An extension.
+        pinv: `iterative`, `exact`, which uses a singular value decomposition, `regularised`, see `ridge_inverse`, or
+            `none`, which leaves the pseudo-inverse out.
         pinv_iterations: iterations of the iterative pseudo-inverse, at least 1.
         pinv_start: `batch` or `per_matrix`, see `iterative_pinv`.
         pinv_rtol: relative cut-off of the exact pseudo-inverse, in [0, 1), see `exact_pinv`.
+        pinv_ridge: ridge of the regularised pseudo-inverse, of coarse landmarks and of causal attention, in (0, 1).
         value_skip_taps: T, odd: length of the value skip's filters; 0 for no value skip.
+        masking: `all`: padded queries, keys and values count nowhere. `kernel_3`: kernel 3 alone leaves padded keys
+            out, so that landmarks and value skip see padding, as in the models of the package transformers.
+        exact_when_short: whether `padded` landmarks give exact attention when M ≥ L; else tokens are landmarks.
 
     Raises:
-        UserError: for an unknown choice, or a number outside its range.
+        UserError: for an unknown choice, a number outside its range, or choices that exclude each other.
     """
 
     def __init__(
@@ -52,27 +62,56 @@ class NystromAttention(AttentionBackend):
         *,
         num_landmarks: int,
         landmarks: str,
+        landmark_rule: str,
+        landmark_source: str,
+        kmeans_steps: int,
+        coarse_landmarks: int,
+        causal: bool,
         pinv: str,
         pinv_iterations: int,
         pinv_start: str,
         pinv_rtol: float,
+        pinv_ridge: float,
         value_skip_taps: int,
+        masking: str,
+        exact_when_short: bool,
     ):
         super().__init__(dims)
-        for name, chosen in (("landmarks", landmarks), ("pinv", pinv), ("pinv_start", pinv_start)):
-            if chosen not in CHOICES[name]:
-                raise UserError(f"attention.{name}={chosen} is not known; choose one of {', '.join(CHOICES[name])}")
-        for name, count in (("num_landmarks", num_landmarks), ("pinv_iterations", pinv_iterations)):
-            if count < 1:
-                raise UserError(f"attention.{name}={count}, but at least 1 is needed; the paper has 64 and 6")
-        if not 0 <= pinv_rtol < 1:
-            raise UserError(f"attention.pinv_rtol={pinv_rtol} is not in [0, 1); type attention.pinv_rtol=1e-4")
+        self.landmarks_of = Landmarks(
+            dims.max_seq_len,
+            num_landmarks=num_landmarks,
+            landmarks=landmarks,
+            landmark_rule=landmark_rule,
+            landmark_source=landmark_source,
+            kmeans_steps=kmeans_steps,
+        )
+        self.inverse = LandmarkInverse(
+            pinv=pinv,
+            pinv_iterations=pinv_iterations,
+            pinv_start=pinv_start,
+            pinv_rtol=pinv_rtol,
+            pinv_ridge=pinv_ridge,
+            coarse_landmarks=coarse_landmarks,
+        )
         if value_skip_taps < 0 or (value_skip_taps and value_skip_taps % 2 == 0):
             raise UserError(
                 f"attention.value_skip_taps={value_skip_taps} is not odd; the paper has 35, and 0 is without"
             )
-        self.num_landmarks, self.landmarks = num_landmarks, landmarks
-        self.pinv, self.pinv_iterations, self.pinv_start, self.pinv_rtol = pinv, pinv_iterations, pinv_start, pinv_rtol
+        check_choice("masking", masking, MASKINGS)
+        if masking == "kernel_3" and (landmarks != "padded" or causal):
+            raise UserError(
+                "attention.masking=kernel_3 is for attention.landmarks=padded and attention.causal=false; type these,"
+                " or attention.masking=all"
+            )
+        self.masking, self.exact_when_short = masking, exact_when_short
+        if causal:
+            _check_causal(
+                landmarks=landmarks,
+                landmark_rule=landmark_rule,
+                landmark_source=landmark_source,
+                coarse_landmarks=coarse_landmarks,
+            )
+        self.num_landmarks, self.landmarks, self.causal = num_landmarks, landmarks, causal
         self.value_skip = None
         if value_skip_taps:
             bound = value_skip_taps**-0.5  # torch's default for a convolution: U(−1/√T, 1/√T)
@@ -81,54 +120,59 @@ class NystromAttention(AttentionBackend):
     @property
     def batch_wide(self) -> bool:
         """Whether the start of the iterative pseudo-inverse depends on all examples."""
-        return self.pinv == "iterative" and self.pinv_start == "batch"
+        return self.inverse.batch_wide and not self.causal
+
+    @property
+    def reads_padding(self) -> bool:
+        """Whether padded positions change the output of real tokens."""
+        return self.masking == "kernel_3"
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""
-        if valid_BL is not None:
-            real = valid_BL[:, None, :, None]
-            q_BHLE, k_BHLE, v_BHLE = q_BHLE * real, k_BHLE * real, v_BHLE * real
-        if self.is_exact(q_BHLE.shape[2]):
+        q_BHLE, k_BHLE, v_BHLE = self.without_padding(valid_BL, q_BHLE, k_BHLE, v_BHLE)
+        if self.causal:
+            out = self._causal(q_BHLE, k_BHLE, v_BHLE, valid_BL)
+        elif self.is_exact(q_BHLE.shape[2]):
             out = exact_attention(q_BHLE, k_BHLE, v_BHLE, valid_BL)
         else:
             out = self._through_landmarks(q_BHLE, k_BHLE, v_BHLE, valid_BL)
-        if self.value_skip is not None:
-            # The taps are the last dimension: torch 2.13's CPU gradient for a [taps, 1] filter is wrong by percents.
-            heads, taps = self.value_skip.shape
-            filters = self.value_skip.view(heads, 1, 1, taps)
-            skip_BHEL = conv2d(v_BHLE.transpose(2, 3), filters, padding=(0, taps // 2), groups=heads)
-            out = out + skip_BHEL.transpose(2, 3)
-        return out
+        return out if self.value_skip is None else out + self._skip(v_BHLE, self.value_skip)
+
+    def without_padding(self, valid_BL: Tensor | None, *tensors: Tensor) -> list[Tensor]:
+        """Set the vectors `[B, H, L, E]` of padded positions to 0, unless `masking` lets them count."""
+        if valid_BL is None or self.reads_padding:
+            return list(tensors)
+        return [x_BHLE * valid_BL[:, None, :, None] for x_BHLE in tensors]
 
     def is_exact(self, length: int) -> bool:
         """Tell whether attention over `length` positions is exact, not approximated."""
-        return self.landmarks == "padded" and self.num_landmarks >= length
+        return self.exact_when_short and self.landmarks == "padded" and self.num_landmarks >= length
 
     def _through_landmarks(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Multiply the three kernels; the two of size L × M are never stored, because fused attention computes them."""
         q_BHME, k_BHME, used_BM = self.landmarks_of(q_BHLE, k_BHLE, valid_BL)
-        kernel_2 = self.kernel_2(q_BHME, k_BHME, used_BM)
         summary_BHME = exact_attention(q_BHME, k_BHLE, v_BHLE, valid_BL)  # kernel 3 times the values
-        weighted_BHME = self.pseudo_inverse(kernel_2) @ summary_BHME
+        weighted_BHME = self.inverse.weigh(q_BHME, k_BHME, used_BM, summary_BHME)
         return scaled_dot_product_attention(q_BHLE, k_BHME, weighted_BHME, attn_mask=attendable(used_BM))
 
-    def landmarks_of(
-        self, q_BHLE: Tensor, k_BHLE: Tensor, valid_BL: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Compute landmark queries and keys `[B, H, M, E]`, and a mask of the used ones `[B, M]` (None: all)."""
-        if self.landmarks == "padded":
-            q_BHME, k_BHME = (padded_segment_means(x, self.num_landmarks) for x in (q_BHLE, k_BHLE))
-            return q_BHME, k_BHME, None
-        batch, _, length, _ = q_BHLE.shape
-        everywhere = torch.ones(batch, length, dtype=torch.bool, device=q_BHLE.device)
-        segment_BL, sizes_BM = valid_segments(everywhere if valid_BL is None else valid_BL, self.num_landmarks)
-        q_BHME = valid_segment_means(q_BHLE, segment_BL, sizes_BM)
-        k_BHME = valid_segment_means(k_BHLE, segment_BL, sizes_BM)
-        return q_BHME, k_BHME, sizes_BM > 0
+    def _causal(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
+        valid_BL = real_positions(valid_BL, q_BHLE)
+        block = -(-self.dims.max_seq_len // self.num_landmarks)
+        return causal_nystrom(q_BHLE, k_BHLE, v_BHLE, valid_BL, block=block, ridge=self.inverse.pinv_ridge)
+
+    def _skip(self, v_BHLE: Tensor, taps_HT: Tensor) -> Tensor:
+        """Convolve the values along the sequence; `[B, H, L, E]`."""
+        # The taps are the last dimension: torch 2.13's CPU gradient for a [taps, 1] filter is wrong by percents.
+        heads, taps = taps_HT.shape
+        if self.causal:
+            taps_HT = taps_HT * (torch.arange(taps, device=taps_HT.device) <= taps // 2)
+        filters = taps_HT.view(heads, 1, 1, taps)
+        skip_BHEL: Tensor = conv2d(v_BHLE.transpose(2, 3), filters, padding=(0, taps // 2), groups=heads)
+        return skip_BHEL.transpose(2, 3)
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
         """Attend within packed tokens; see the base class."""
-        if self.is_exact(packing.length):
+        if self.causal or self.landmarks_of.chosen_anew or self.is_exact(packing.length):
             return super().forward_packed(qkv_PTD, packing)
         key = (self.num_landmarks, self.landmarks)
         if key not in packing.segments:  # the first layer computes them for all layers
@@ -136,25 +180,19 @@ class NystromAttention(AttentionBackend):
         segments = packing.segments[key]
 
         def mix(q_HBME: Tensor, k_HBME: Tensor, summary_HBME: Tensor) -> Tensor:
-            kernel_2 = self.kernel_2(q_HBME.transpose(0, 1), k_HBME.transpose(0, 1), segments.used_BM)
-            return self.pseudo_inverse(kernel_2).transpose(0, 1) @ summary_HBME
+            q_BHME, k_BHME, summary_BHME = (x.transpose(0, 1) for x in (q_HBME, k_HBME, summary_HBME))
+            return self.inverse.weigh(q_BHME, k_BHME, segments.used_BM, summary_BHME).transpose(0, 1)
 
         return packed_nystrom(qkv_PTD, self.value_skip, packing, segments, mix, heads=self.dims.num_heads)
 
-    def kernel_2(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None) -> Tensor:
-        """Compute softmax(q̃ k̃ᵀ / √E), `[B, H, M, M]`; rows and columns of unused landmarks are 0."""
-        scores = q_BHME @ k_BHME.mT * self.dims.head_dim**-0.5
-        if used_BM is None:
-            weights: Tensor = scores.softmax(-1)
-            return weights
-        return masked_softmax(scores, used_BM[:, None, None, :]) * used_BM[:, None, :, None]
-
-    def pseudo_inverse(self, a_BHMM: Tensor) -> Tensor:
-        """Compute the pseudo-inverse `[B, H, M, M]` of kernel 2, iteratively or exactly."""
-        if self.pinv == "exact":
-            return exact_pinv(a_BHMM, rtol=self.pinv_rtol)
-        return iterative_pinv(a_BHMM, iterations=self.pinv_iterations, start=self.pinv_start)
-
     def extra_repr(self) -> str:
         """Show the knobs when a model is printed."""
-        return f"num_landmarks={self.num_landmarks}, landmarks={self.landmarks}, pinv={self.pinv}"
+        return f"num_landmarks={self.num_landmarks}, landmarks={self.landmarks}, pinv={self.inverse.pinv}"
+
+
+def _check_causal(**chosen: str | int) -> None:
+    """Refuse what has no causal form."""
+    causal = {"landmarks": "valid", "landmark_rule": "segment_means", "landmark_source": "both", "coarse_landmarks": 0}
+    for name, value in chosen.items():
+        if value != causal[name]:
+            raise UserError(f"attention.{name}={value} has no causal form; type attention.{name}={causal[name]}")

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from lra.attention.nystrom import NystromAttention
+from lra.attention.nystrom_inverse import landmark_kernel
+from lra.ops.relative_error import relative_error
 from lra.ops.softmax import masked_softmax
 
 
@@ -44,12 +46,12 @@ def approximation_error(
     length, scale = q_BHLE.shape[2], backend.dims.head_dim**-0.5
     if backend.is_exact(length):
         return ApproximationError(pinv_residual=0.0, attention_error=0.0)
-    if valid_BL is not None:
-        q_BHLE, k_BHLE = (x * valid_BL[:, None, :, None] for x in (q_BHLE, k_BHLE))
+    q_BHLE, k_BHLE = backend.without_padding(valid_BL, q_BHLE, k_BHLE)
     q_BHME, k_BHME, used_BM = backend.landmarks_of(q_BHLE, k_BHLE, valid_BL)
-    a_BHMM = backend.kernel_2(q_BHME, k_BHME, used_BM)
-    z_BHMM = backend.pseudo_inverse(a_BHMM)
-    residual_BH = _relative(a_BHMM @ z_BHMM @ a_BHMM, a_BHMM)
+    a_BHMM = landmark_kernel(q_BHME, k_BHME, used_BM, used_BM)
+    eye_BHMM = torch.eye(a_BHMM.shape[-1], dtype=a_BHMM.dtype, device=a_BHMM.device).expand_as(a_BHMM)
+    z_BHMM = backend.inverse.weigh(q_BHME, k_BHME, used_BM, eye_BHMM)
+    residual_BH = relative_error(a_BHMM @ z_BHMM @ a_BHMM, a_BHMM)
     errors = []
     for b in range(min(examples, len(q_BHLE))):
         real_L = None if valid_BL is None else valid_BL[b]
@@ -60,14 +62,8 @@ def approximation_error(
         kernel_1 = masked_softmax(q_HLE @ k_BHME[b].mT * scale, used_M)
         kernel_3 = masked_softmax(q_BHME[b] @ k_BHLE[b].mT * scale, real_L)
         exact_HLL = masked_softmax(q_HLE @ k_BHLE[b].mT * scale, real_L)
-        errors.append(_relative(kernel_1 @ (z_BHMM[b] @ kernel_3), exact_HLL))
+        errors.append(relative_error(kernel_1 @ (z_BHMM[b] @ kernel_3), exact_HLL))
     return ApproximationError(
         pinv_residual=residual_BH.mean().item(),
         attention_error=torch.stack(errors).mean().item() if errors else 0.0,
     )
-
-
-def _relative(approximation: Tensor, exact: Tensor) -> Tensor:
-    """Compute ‖approximation − exact‖ / ‖exact‖ over the last two dimensions."""
-    error: Tensor = (approximation - exact).flatten(-2).norm(dim=-1) / exact.flatten(-2).norm(dim=-1)
-    return error

@@ -8,8 +8,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lra.attention.base import AttentionBackend, AttentionDims
+from lra.attention.base import AttentionBackend, AttentionDims, check_choice
 from lra.ops.random_features import linear_attention, orthogonal_gaussian, relu_features, softmax_features
+from lra.packed.packing import Packing
+from lra.packed.performer import packed_performer
+from lra.packed.random_features import Features
 from lra.types import UserError
 
 CHOICES = {
@@ -69,14 +72,13 @@ class PerformerAttention(AttentionBackend):
             "padded_keys": padded_keys,
         }
         for name, value in chosen.items():
-            if value not in CHOICES[name]:
-                raise UserError(f"attention.{name}={value} is not known; choose one of {', '.join(CHOICES[name])}")
+            check_choice(name, value, CHOICES[name])
         if features < 1:
             raise UserError(f"attention.features={features}, but at least 1 is needed; the paper has 256")
         if redraw_every < 0:
             raise UserError(f"attention.redraw_every={redraw_every} is negative; type attention.redraw_every=0")
         self.kernel, self.scaling, self.key_maximum = kernel, scaling, key_maximum
-        self.maximum_gradient = maximum_gradient
+        self.pass_maximum = maximum_gradient == "passed"
         self.padded_keys, self.redraw_every = padded_keys, redraw_every
         # Buffers are saved with the weights, so that a restored model has the same features.
         self.register_buffer("projection", orthogonal_gaussian(features, dims.head_dim))
@@ -89,17 +91,32 @@ class PerformerAttention(AttentionBackend):
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""
-        if self.training and self.redraw_every:
-            self._redraw_when_due()
+        self._redraw_when_due()
         real_BHL1 = None if valid_BL is None else valid_BL[:, None, :, None]
         if real_BHL1 is not None:
             k_BHLE, v_BHLE = k_BHLE * real_BHL1, v_BHLE * real_BHL1
-        scale = self.dims.head_dim ** (-0.5 if self.scaling == "twice" else -0.25)
-        q_BHLR = self._query_features(q_BHLE * scale)
-        k_BHLR = self._key_features(k_BHLE * scale, real_BHL1)
+        q_BHLR = self._query_features(q_BHLE * self.scale)
+        k_BHLR = self._key_features(k_BHLE * self.scale, real_BHL1)
         if real_BHL1 is not None and self.padded_keys == "masked":
             k_BHLR = k_BHLR * real_BHL1
         return linear_attention(q_BHLR, k_BHLR, v_BHLE)
+
+    def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
+        """Attend within packed tokens; see the base class. ReLU features have only the padded form."""
+        if self.kernel == "relu":
+            return super().forward_packed(qkv_PTD, packing)
+        self._redraw_when_due()
+        features = Features(
+            self.projection, scale=self.scale, epsilon=EPSILON["softmax"], pass_maximum=self.pass_maximum
+        )
+        choices = {"key_maximum": self.key_maximum, "padded_keys": self.padded_keys}
+        return packed_performer(qkv_PTD, packing, features, heads=self.dims.num_heads, **choices)
+
+    @property
+    def scale(self) -> float:
+        """Factor of queries and keys."""
+        power: float = self.dims.head_dim ** (-0.5 if self.scaling == "twice" else -0.25)
+        return power
 
     def _query_features(self, q_BHLE: Tensor) -> Tensor:
         if self.kernel == "relu":
@@ -123,10 +140,12 @@ class PerformerAttention(AttentionBackend):
 
     def _stabilisers(self, products: Tensor) -> Tensor:
         """Return the products that maxima are taken of, with or without gradients."""
-        return products if self.maximum_gradient == "passed" else products.detach()
+        return products if self.pass_maximum else products.detach()
 
     @torch.no_grad()
     def _redraw_when_due(self) -> None:
+        if not self.training or not self.redraw_every:
+            return
         if self.calls and int(self.calls) % self.redraw_every == 0:
             self.projection.copy_(orthogonal_gaussian(*self.projection.shape))
         self.calls += 1

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from lra.attention.base import AttentionBackend, AttentionDims
+from lra.attention.base import AttentionBackend, AttentionDims, check_choice, real_positions
 from lra.ops.hashed_chunks import attend_chunks
 from lra.ops.hashing import bucket_factors, draw_rotations, hash_buckets, hash_order
+from lra.packed.hashed_chunks import Rings, attend_rings
 from lra.packed.packing import Packing
 from lra.types import UserError
 
@@ -31,8 +32,8 @@ class ReformerAttention(AttentionBackend):
     the chunk before it. The outputs of several hashes are weighted by their softmax normalisers. A length that is not a
     multiple of the chunk length is padded. The number of buckets follows from the model's longest sequence.
 
-    Training draws new random rotations at each call from torch's generator. Evaluation draws them from a seed that is
-    saved with the weights, so that an evaluation can be repeated, also with a restored model.
+    Training draws new random rotations at each call from the device's generator. Evaluation draws them from a seed that
+    is saved with the weights, so that an evaluation can be repeated, also with a restored model and on another device.
 
     Args:
         dims: dimensions of the encoder.
@@ -51,6 +52,7 @@ class ReformerAttention(AttentionBackend):
 
     rotation_seed: Tensor
     calls = 0  # number of calls in this evaluation pass
+    draws_on_host = True  # in evaluation, so that every device has the same rotations
 
     def __init__(
         self,
@@ -67,8 +69,7 @@ class ReformerAttention(AttentionBackend):
             if count < 1:
                 raise UserError(f"attention.{name}={count}, but at least 1 is needed; the paper's table has 2 and 64")
         for name, value in {"biases": biases, "look_back": look_back, "rotations": rotations}.items():
-            if value not in CHOICES[name]:
-                raise UserError(f"attention.{name}={value} is not known; choose one of {', '.join(CHOICES[name])}")
+            check_choice(name, value, CHOICES[name])
         self.num_hashes, self.chunk_length = num_hashes, chunk_length
         self.look_back, self.rotations, self.biased = look_back, rotations, biases == "used"
         self.factors = bucket_factors(dims.max_seq_len, chunk_length)
@@ -86,15 +87,14 @@ class ReformerAttention(AttentionBackend):
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""
-        batch, _, length, _ = q_BHLE.shape
-        if valid_BL is None:
-            valid_BL = torch.ones(batch, length, dtype=torch.bool, device=q_BHLE.device)
+        length, valid_BL = q_BHLE.shape[2], real_positions(valid_BL, q_BHLE)
         missing = -length % self.chunk_length
         if missing:
             q_BHLE, v_BHLE = pad(q_BHLE, (0, 0, 0, missing)), pad(v_BHLE, (0, 0, 0, missing))
             valid_BL = pad(valid_BL, (0, missing))
-        chunks = (length + missing) // self.chunk_length
-        return self._attend(q_BHLE, v_BHLE, valid_BL, self._rotations(q_BHLE), chunks)[:, :, :length]
+        order_BHNL, chunk = self._order(q_BHLE, valid_BL, self._rotations(q_BHLE)), self.chunk_length
+        out_BHLE = attend_chunks(q_BHLE, v_BHLE, valid_BL, order_BHNL, chunk=chunk, look_back=self.look_back)
+        return out_BHLE[:, :, :length]
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
         """Attend within packed tokens; sequences with the same number of chunks are computed together."""
@@ -106,10 +106,12 @@ class ReformerAttention(AttentionBackend):
             length = chunks * self.chunk_length
             valid_BL = torch.arange(length) < torch.tensor(counts)[:, None]
             group = Packing(valid_BL, batch=len(counts), length=length)
-            heads = group.unpack(part_PTD).unflatten(3, (self.dims.num_heads, -1))
-            q_BHLE, _, v_BHLE = heads.transpose(2, 3).unbind(0)
-            out_BHLE = self._attend(q_BHLE, v_BHLE, valid_BL, rotations_HENG, total)
-            parts.append(group.pack(out_BHLE.transpose(1, 2).flatten(2)))
+            q_BLHE, v_BLHE = group.unpack(part_PTD[::2]).unflatten(3, (self.dims.num_heads, -1))
+            order_BHNL = self._order(q_BLHE.transpose(1, 2), valid_BL, rotations_HENG)
+            across, longer = self.look_back == "across_hashes", total > chunks
+            rings = Rings(order_BHNL, torch.tensor(counts), chunk=self.chunk_length, across=across, longer=longer)
+            out_XE = attend_rings(q_BLHE.flatten(0, 2), v_BLHE.flatten(0, 2), rings)
+            parts.append(group.pack(out_XE.view(len(counts), length, -1)))
         return torch.cat(parts)
 
     def _chunks(self, length: int) -> int:
@@ -117,22 +119,22 @@ class ReformerAttention(AttentionBackend):
         return max(-(-length // self.chunk_length), 1)
 
     def _rotations(self, like: Tensor) -> Tensor:
-        return (self._draw(None) if self.training else self._draw_for_evaluation()).to(like)
+        drawn = self._draw(None, like.device) if self.training else self._draw_for_evaluation()
+        return drawn.to(like)
 
-    def _attend(self, q_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor, rotations_HENG: Tensor, total: int) -> Tensor:
-        with torch.no_grad():
-            order_BHNL = hash_order(hash_buckets(q_BHLE, rotations_HENG, self.factors, valid_BL))
-        chunk, look_back = self.chunk_length, self.look_back
-        return attend_chunks(q_BHLE, v_BHLE, valid_BL, order_BHNL, chunk=chunk, look_back=look_back, total=total)
+    @torch.no_grad()
+    def _order(self, q_BHLE: Tensor, valid_BL: Tensor, rotations_HENG: Tensor) -> Tensor:
+        return hash_order(hash_buckets(q_BHLE, rotations_HENG, self.factors, valid_BL))
 
-    def _draw(self, generator: torch.Generator | None) -> Tensor:
-        return draw_rotations(self.dims.num_heads, self.dims.head_dim, self.num_hashes, self.factors, generator)
+    def _draw(self, generator: torch.Generator | None, device: torch.device) -> Tensor:
+        dims = self.dims
+        return draw_rotations(dims.num_heads, dims.head_dim, self.num_hashes, self.factors, generator, device)
 
     @torch.compiler.disable
     def _draw_for_evaluation(self) -> Tensor:
         seed = int(self.rotation_seed) + (self.calls if self.rotations == "each_call" else 0)
         self.calls += 1
-        return self._draw(torch.Generator().manual_seed(seed))
+        return self._draw(torch.Generator().manual_seed(seed), torch.device("cpu"))
 
     def extra_repr(self) -> str:
         """Show the knobs when a model is printed."""

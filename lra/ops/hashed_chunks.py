@@ -20,7 +20,7 @@ def unit_keys(q_BHLE: Tensor) -> Tensor:
 
 
 def attend_chunks(
-    q_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor, order_BHNL: Tensor, *, chunk: int, look_back: str, total: int
+    q_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor, order_BHNL: Tensor, *, chunk: int, look_back: str
 ) -> Tensor:
     """Attend within chunks in the order of each hash, restore the order, and combine the hashes by their normalisers.
 
@@ -30,10 +30,8 @@ def attend_chunks(
         valid_BL: True at real tokens.
         order_BHNL: the positions in the order of each hash, padding last.
         chunk: C.
-        look_back: the chunk before the first chunk of a hash. `across_hashes`: the last of `total` chunks of the
-            previous hash, and of the last hash for the first one. `within_hash`: the last chunk of the same hash that
-            has a real token.
-        total: number of chunks of the padded sequence, at least K; chunks after the K-th are all padding.
+        look_back: the chunk before the first chunk of a hash. `across_hashes`: the last one of the previous hash, and
+            of the last hash for the first one. `within_hash`: the last chunk of the same hash that has a real token.
 
     Returns:
         `[B, H, L, E]`.
@@ -42,8 +40,6 @@ def attend_chunks(
     own = order_BHNL.unflatten(3, (-1, chunk))[..., None]
     real = valid_BL[:, None, None, :].expand_as(order_BHNL).gather(3, order_BHNL).view_as(own)
     seen = _before_and_own(torch.where(real, own, -1), last_B).mT
-    if last_B is None and total > own.shape[3]:
-        seen[:, :, :, 0, :, :chunk] = -1
 
     q = _take(q_BHLE, order_BHNL).unflatten(3, (-1, chunk))
     k = _before_and_own(unit_keys(q), last_B)

@@ -25,10 +25,18 @@ def bucket_factors(length: int, chunk: int) -> tuple[int, ...]:
 
 
 def draw_rotations(
-    heads: int, dims: int, hashes: int, factors: tuple[int, ...], generator: torch.Generator | None
+    heads: int,
+    dims: int,
+    hashes: int,
+    factors: tuple[int, ...],
+    generator: torch.Generator | None,
+    device: torch.device,
 ) -> Tensor:
-    """Draw Gaussian rotations `[H, E, N, G]`, G half the sum of `factors`; from torch's generator if None is given."""
-    return torch.randn(heads, dims, hashes, sum(factors) // 2, generator=generator)
+    """Draw Gaussian rotations `[H, E, N, G]`, G half the sum of `factors`.
+
+    They are drawn on `device`, from its own generator of torch's if `generator` is None.
+    """
+    return torch.randn(heads, dims, hashes, sum(factors) // 2, generator=generator, device=device)
 
 
 def hash_buckets(x_BHLE: Tensor, rotations_HENG: Tensor, factors: tuple[int, ...], valid_BL: Tensor) -> Tensor:

@@ -23,6 +23,15 @@ def padded_segment_means(x_BHLE: Tensor, num_landmarks: int) -> Tensor:
     return x_BHLE.reshape(batch, heads, num_landmarks, size, dims).mean(3)
 
 
+def padded_segments(valid_BL: Tensor, num_landmarks: int) -> tuple[Tensor, Tensor]:
+    """Split all positions into segments as `padded_segment_means` does; returns what `valid_segments` returns."""
+    batch, length = valid_BL.shape
+    size = -(-length // num_landmarks)
+    segment_L = torch.arange(length, device=valid_BL.device) // size
+    sizes_M = (length - size * torch.arange(num_landmarks, device=valid_BL.device)).clamp(0, size)
+    return segment_L.expand(batch, -1), sizes_M.expand(batch, -1)
+
+
 def valid_segments(valid_BL: Tensor, num_landmarks: int) -> tuple[Tensor, Tensor]:
     """Split each example's real tokens, in order, into near-equal segments: M, or one per token if there are fewer.
 

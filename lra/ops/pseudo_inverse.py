@@ -10,9 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lra.ops.solve import solve
+
 # Avoids a division by zero for an all-zero matrix (an example without real tokens); far below all other norms.
 TINY_NORM = 1e-12
-TOGETHER = 32  # matrices that are iterated together: 512 KiB for 64 × 64 in float32, so that they stay in cache
+TOGETHER = 32  # matrices that a CPU iterates together: 512 KiB for 64 × 64 in float32, so that they stay in cache
 
 
 def iterative_pinv(a_BHMM: Tensor, *, iterations: int, start: str) -> Tensor:
@@ -33,9 +35,15 @@ def iterative_pinv(a_BHMM: Tensor, *, iterations: int, start: str) -> Tensor:
     if start == "batch":
         columns, rows = columns.max(), rows.max()
     z = a_BHMM.mT / (columns * rows).clamp(min=TINY_NORM)[..., None, None]
-    some = [x.flatten(0, 1).split(TOGETHER) for x in (a_BHMM, z)]
+    together = TOGETHER if on_cpu(a_BHMM) else max(a_BHMM.shape[:2].numel(), 1)
+    some = [x.flatten(0, 1).split(together) for x in (a_BHMM, z)]
     matrices = [_Iterations.apply(a, start, iterations) for a, start in zip(*some, strict=True)]
     return torch.cat(matrices).view(a_BHMM.shape)
+
+
+def on_cpu(x: Tensor) -> bool:
+    """Tell whether caches decide the speed: on a GPU, or compiled, each group would be more launches, or more code."""
+    return x.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 class _Iterations(torch.autograd.Function):
@@ -104,3 +112,16 @@ def exact_pinv(a_BHMM: Tensor, *, rtol: float) -> Tensor:
     """
     inverse_BHMM: Tensor = torch.linalg.pinv(a_BHMM, rtol=rtol)
     return inverse_BHMM
+
+
+def ridge_inverse(a: Tensor, *, ridge: float) -> Tensor:
+    """Compute the regularised pseudo-inverse (Aᵀ A + λ I)⁻¹ Aᵀ (Tikhonov), `[..., N, M]` from `[..., M, N]`.
+
+    Unlike the pseudo-inverse it is bounded, by 1 / (2 √λ), and so are its gradients.
+
+    Args:
+        a: the matrices, square or not.
+        ridge: λ, above 0.
+    """
+    eye = torch.eye(a.shape[-1], dtype=a.dtype, device=a.device)
+    return solve(a.mT @ a + ridge * eye, a.mT)

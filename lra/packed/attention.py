@@ -18,18 +18,14 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from lra.packed.dropout import MOST_ENTRIES, DropoutMasks
 from lra.packed.packing import Packing
-from lra.packed.softmax import softmax_backward, softmax_weights
+from lra.packed.sequences import mix_each
 
 BLOCK_ENTRIES = MOST_ENTRIES  # attention weights of a block, over all heads: 2 MiB in float32
 
 
 def exact_attention_packed(qkv_PTD: Tensor, packing: Packing, *, heads: int) -> Tensor:
     """Compute softmax(q kᵀ / √E) v within each sequence, from queries, keys and values `[3, T, H·E]`; `[T, H·E]`."""
-    mixed = []
-    for sequence in qkv_PTD.split(packing.counts, dim=1):
-        q, k, v = sequence.unflatten(2, (heads, -1)).transpose(1, 2).unsqueeze(1)
-        mixed.append(scaled_dot_product_attention(q, k, v)[0].transpose(0, 1).flatten(1))
-    return torch.cat(mixed)
+    return mix_each(qkv_PTD, packing, scaled_dot_product_attention, heads=heads)
 
 
 def dropout_attention(qkv_PTD: Tensor, packing: Packing, masks: DropoutMasks, *, heads: int) -> Tensor:
@@ -50,7 +46,7 @@ class _DropoutAttention(torch.autograd.Function):
         number = 0
         for q, k, v, out_HWE in zip(*(packing.by_head(x, heads) for x in (*qkv, out)), strict=True):
             for block in _blocks(q):
-                weights = softmax_weights(_scaled(q[:, block]), k)
+                weights = _softmax_weights(_scaled(q[:, block]), k)
                 weights.mul_(masks.keep(number, weights))
                 torch.bmm(weights, v, out=out_HWE[:, block])
                 number += 1
@@ -67,10 +63,10 @@ class _DropoutAttention(torch.autograd.Function):
         ):
             for block in _blocks(q):
                 queries, grad = _scaled(q[:, block]), grad_out[:, block]
-                weights = softmax_weights(queries, k)
+                weights = _softmax_weights(queries, k)
                 keep = masks.keep(number, weights)
                 grad_v += torch.bmm((weights * keep).mT, grad)
-                grad_scores = softmax_backward(torch.bmm(grad, v.mT).mul_(keep), weights)
+                grad_scores = _softmax_backward(torch.bmm(grad, v.mT).mul_(keep), weights)
                 torch.bmm(grad_scores, _scaled(k), out=grad_q[:, block])
                 grad_k += torch.bmm(grad_scores.mT, queries)
                 number += 1
@@ -88,3 +84,15 @@ def _blocks(q_HWE: Tensor) -> Iterator[slice]:
     size = max(1, BLOCK_ENTRIES // (heads * length))
     for start in range(0, length, size):
         yield slice(start, min(start + size, length))
+
+
+def _softmax_weights(q: Tensor, k: Tensor) -> Tensor:
+    """Compute softmax(q kᵀ) for each head."""
+    scores = torch.bmm(q, k.mT)
+    return torch.softmax(scores, -1, out=scores)
+
+
+def _softmax_backward(grad: Tensor, weights: Tensor) -> Tensor:
+    """Compute the gradient of the scores; overwrites `grad`."""
+    grad_scores: Tensor = torch.ops.aten._softmax_backward_data.out(grad, weights, -1, weights.dtype, grad_input=grad)
+    return grad_scores

@@ -20,14 +20,15 @@ BLOCK = 32  # S: small blocks multiply fewer zeros, large blocks have faster pro
 POSITIONS = 4096  # positions of the sequences in one row, so that they stay in cache
 
 
-def add_convolution(x_TD: Tensor, filter_HF: Tensor, packing: Packing, out_TD: Tensor) -> None:
-    """Correlate each head's values with its filter, and add the result to `out_TD`; all `[T, H·E]`.
+def add_convolution(x_TD: Tensor, filter_HF: Tensor, packing: Packing, to_TD: Tensor) -> Tensor:
+    """Correlate each head's values with its filter, and return the sum of the result and `to_TD`; all `[T, H·E]`.
 
-    out[l] += Σ_f filter[f] · x[l + f − (F − 1) / 2], where x is 0 beyond the ends and at padding.
+    out[l] = to[l] + Σ_f filter[f] · x[l + f − (F − 1) / 2], where x is 0 beyond the ends and at padding.
     """
-    bands_HSW = _bands(filter_HF)
+    bands_HSW, out_TD = _bands(filter_HF), torch.empty_like(to_TD)
     for rows, layout in _layouts(packing, filter_HF.shape[1]):
-        out_TD[rows] += layout.correlate(bands_HSW, layout.windows(x_TD[rows]))
+        torch.add(to_TD[rows], layout.correlate(bands_HSW, layout.windows(x_TD[rows])), out=out_TD[rows])
+    return out_TD
 
 
 def add_convolution_backward(

@@ -9,10 +9,13 @@ sequence.
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import torch
 from torch import Tensor
+
+GROUP_TOKENS = 2048  # most tokens of a group of several sequences, so that what a kernel returns for it stays small
 
 
 class Packing:
@@ -65,6 +68,23 @@ class Packing:
     def used(self) -> int:
         """Number of sequences with a real token; they come first in the packed order."""
         return sum(count > 0 for count in self.counts)
+
+    @cached_property
+    def groups(self) -> list[tuple[slice, slice]]:
+        """Rows and sequences of groups of neighbours that have equally many real tokens."""
+        groups, row, sequence = [], 0, 0
+        for count, alike in groupby(self.counts[: self.used]):
+            most, left = max(1, GROUP_TOKENS // count), len(list(alike))
+            while left:
+                number = min(most, left)
+                groups.append((slice(row, row + number * count), slice(sequence, sequence + number)))
+                row, sequence, left = row + number * count, sequence + number, left - number
+        return groups
+
+    def in_groups(self, x_TD: Tensor, heads: int) -> list[Tensor]:
+        """View the tokens of each group of G sequences as `[G, H, W, E]`; sequences without tokens are in none."""
+        shapes = ((sequences.stop - sequences.start, -1, heads, x_TD.shape[1] // heads) for _, sequences in self.groups)
+        return [x_TD[rows].view(shape).transpose(1, 2) for (rows, _), shape in zip(self.groups, shapes, strict=True)]
 
     def by_head(self, x_TD: Tensor, heads: int) -> tuple[Tensor, ...]:
         """View the tokens of each sequence that has any as `[H, W, E]`."""

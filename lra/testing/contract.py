@@ -119,10 +119,9 @@ def keeps_shape(subject: Subject, *, dtype: torch.dtype, length: int, training: 
     """
     instance = subject.instance(LENGTHS[-1], dtype=dtype).train(training)
     tensors, valid_BL = subject.inputs(length, dtype=dtype)
-    out = subject.mix(instance, form, tensors, valid_BL)
+    out = _finite(subject.mix(instance, form, tensors, valid_BL), valid_BL)
     _require(out.shape == tensors[0].shape, f"the output has shape {tuple(out.shape)}, not {tuple(tensors[0].shape)}")
     _require(out.dtype == dtype, f"the output is {out.dtype}, not {dtype}")
-    _require(bool(out.isfinite().all()), "the output is not finite")
     inputs = (*tensors, *subject.parameters(instance).values())
     for gradient in torch.autograd.grad(out.sum(), inputs, allow_unused=True):
         _require(gradient is None or bool(gradient.isfinite().all()), "a gradient is not finite")
@@ -134,7 +133,7 @@ def hides_padding(subject: Subject, *, length: int) -> None:
     tensors, valid_BL = subject.inputs(length)
     real = subject.over_output(valid_BL)
     others = [torch.where(real, x, 100 * torch.randn_like(x)).detach() for x in tensors]
-    out = subject.mix(instance, "padded", tensors, valid_BL)
+    out = _finite(subject.mix(instance, "padded", tensors, valid_BL), valid_BL)
     changed = (out * real - subject.mix(instance, "padded", others, valid_BL) * real).abs().max().item()
     _require(changed == 0, f"other content of padding changes a real token's output by {changed:.2g}")
     for gradient in torch.autograd.grad((out * real).sum(), tensors, allow_unused=True):
@@ -156,7 +155,7 @@ def batch_mates_change(subject: Subject, *, form: str) -> float:
     alone = [
         subject.mix(instance, form, [x[i : i + 1] for x in tensors], valid_BL[i : i + 1]) for i in range(len(valid_BL))
     ]
-    among = subject.mix(instance, form, tensors, valid_BL)
+    among = _finite(subject.mix(instance, form, tensors, valid_BL), valid_BL)
     same = torch.allclose(torch.cat(alone), among, *CLOSE)
     return 0.0 if same else (torch.cat(alone) - among).abs().max().item()
 
@@ -165,15 +164,16 @@ def packed_equals_padded(subject: Subject, *, length: int, masked: bool) -> None
     """Check that the packed and the padded form have the same outputs at real tokens, and the same gradients."""
     instance = subject.instance(length)
     tensors, valid_BL = subject.inputs(length)
-    outs = {form: subject.mix(instance, form, tensors, valid_BL if masked else None) for form in FORMS}
-    _compare(subject, instance, tensors, valid_BL if masked else None, outs["packed"], outs["padded"])
+    valid = valid_BL if masked else None
+    outs = {form: _finite(subject.mix(instance, form, tensors, valid), valid) for form in FORMS}
+    _compare(subject, instance, tensors, valid, outs["packed"], outs["padded"])
 
 
 def repeats(subject: Subject) -> None:
     """Check that an evaluation pass can be repeated, also after another instance has computed something."""
     first, second = subject.instance(17), subject.instance(17, seed=1)
     tensors, valid_BL = subject.inputs(17)
-    before = subject.mix(first, "padded", tensors, valid_BL)
+    before = _finite(subject.mix(first, "padded", tensors, valid_BL), valid_BL)
     for parameter in second.parameters():
         torch.nn.init.ones_(parameter)
     subject.mix(second, "padded", [2 * tensors[0], *tensors[1:]], valid_BL)
@@ -188,7 +188,7 @@ def state_travels(subject: Subject) -> None:
     first, second = subject.instance(17), subject.instance(17, seed=1)
     second.load_state_dict(first.state_dict())
     tensors, valid_BL = subject.inputs(17)
-    outs = [subject.mix_padded(instance, tensors, valid_BL) for instance in (first, second)]
+    outs = [_finite(subject.mix_padded(instance, tensors, valid_BL), valid_BL) for instance in (first, second)]
     _require(outs[0].equal(outs[1]), "after load_state_dict another instance gives something else")
 
 
@@ -198,7 +198,7 @@ def has_true_gradients(subject: Subject, *, length: int) -> None:
     tensors, valid_BL = subject.inputs(length)
 
     def real_output(*_: Tensor) -> Tensor:  # of the same tensors: gradcheck shifts them in place
-        return subject.mix(instance, "padded", tensors, valid_BL) * subject.over_output(valid_BL)
+        return _finite(subject.mix(instance, "padded", tensors, valid_BL), valid_BL) * subject.over_output(valid_BL)
 
     shifted = (*tensors, *subject.parameters(instance).values())
     same = gradcheck(real_output, shifted, fast_mode=True, check_undefined_grad=False, raise_exception=False)
@@ -211,8 +211,7 @@ def computes_in_bfloat16(subject: Subject) -> None:
     tensors, valid_BL = subject.inputs(LENGTHS[-1], dtype=torch.float32)
     with torch.autocast("cpu", torch.bfloat16):
         out = subject.mix_padded(instance, tensors, valid_BL)
-    _require(bool(out.isfinite().all()), "the output is not finite")
-    real = subject.over_output(valid_BL)
+    out, real = _finite(out, valid_BL), subject.over_output(valid_BL)
     _close("output", out.float() * real, subject.mix_padded(instance, tensors, valid_BL) * real, NEAR)
 
 
@@ -237,7 +236,7 @@ def equals_twin(subject: Subject, *, twin: Callable[..., Tensor], length: int, m
     valid = valid_BL if masked else None
     state = {**dict(instance.named_parameters()), **dict(instance.named_buffers())}
     slow = subject.mix_by_twin(partial(twin, **{**subject.knobs, **state}), tensors, valid)
-    _compare(subject, instance, tensors, valid, subject.mix(instance, "padded", tensors, valid), slow)
+    _compare(subject, instance, tensors, valid, _finite(subject.mix(instance, "padded", tensors, valid), valid), slow)
 
 
 def _compare(
@@ -256,6 +255,15 @@ def _compare(
 def _close(what: str, value: Tensor, expected: Tensor, tolerance: tuple[float, float]) -> None:
     if not torch.allclose(value, expected, *tolerance):
         raise BrokenPromiseError(f"{what} differs by {(value - expected).abs().max().item():.2g}")
+
+
+def _finite(out: Tensor, valid_BL: Tensor | None) -> Tensor:
+    """Return the output if it is finite; NaN differs from itself, so every comparison would blame something else."""
+    broken_B = ~out.isfinite().flatten(1).all(1)
+    if broken_B.any():
+        padding = valid_BL is not None and not valid_BL[broken_B].any()
+        raise BrokenPromiseError("the output is not finite" + (" for a row that is all padding" if padding else ""))
+    return out
 
 
 def _require(holds: bool, otherwise: str) -> None:

@@ -12,14 +12,32 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.attention import test_backends, test_contract, test_reformer
+from tests.attention import (
+    test_backends,
+    test_contract,
+    test_linear_in_length,
+    test_nystrom_choices,
+    test_reformer,
+    test_skyformer,
+    test_sparse,
+)
 from tests.conftest import ROOT
 from tests.model import test_groups
 
+MODULES = (
+    test_contract,
+    test_backends,
+    test_nystrom_choices,
+    test_reformer,
+    test_sparse,
+    test_skyformer,
+    test_linear_in_length,
+    test_groups,
+)
 PROMISE = "test_keeps_its_promise"
 TESTS = {
     f"{Path(module.__file__).relative_to(ROOT)}::{name}"
-    for module in (test_contract, test_backends, test_reformer, test_groups)
+    for module in MODULES
     for name, test in vars(module).items()
     if name.startswith("test_") and name != PROMISE and inspect.isfunction(test)
 } | {f"tests/attention/test_contract.py::{PROMISE}[{promise}]" for promise in test_contract.PROMISES}

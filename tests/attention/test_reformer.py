@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from lra.model.block import EncoderBlock
+from lra.model.form import PRE_NORM
 from lra.model.mixer import MixerDims
 from lra.model.self_attention import SelfAttention
 from lra.packed.packing import Packing
@@ -115,7 +116,7 @@ def test_the_length_of_the_padding_matters_through_the_look_back_alone():
 def test_unused_biases_change_nothing_and_get_zeros_as_gradient(form, biases):
     made = backend("reformer", "clean", 40, biases=biases)
     dims = MixerDims(width=16, num_heads=HEADS, head_dim=DIMS, max_seq_len=40, dropout=0.0)
-    block = EncoderBlock(SelfAttention(dims, made), feed_forward=8, dropout=0.0).double().eval()
+    block = EncoderBlock(SelfAttention(dims, made), feed_forward=8, dropout=0.0, form=PRE_NORM).double().eval()
     x = torch.randn(2, 40, 16, dtype=torch.float64)
     packing = Packing(None, batch=2, length=40)
 

@@ -45,6 +45,7 @@ def test_the_whole_model_packed_equals_padded(task, mixer):
         torch.testing.assert_close(one, other, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mixer", MIXERS)
 def test_a_step_is_one_graph_with_the_same_numbers(mixer):
     """As tests/model/test_compile.py has it for attentions: the compiler's front end, without a C++ compiler."""

@@ -11,7 +11,8 @@ from lra.ops.pseudo_inverse import exact_pinv, iterative_pinv
 from lra.ops.softmax import masked_softmax
 from lra.packed.packing import Packing
 from lra.packed.segments import Segments
-from tests.reference.attention import means, pinv_steps, softmax_rows
+from tests.reference.attention import pinv_steps, softmax_rows
+from tests.reference.landmarks import segment_means as means
 
 
 def test_masked_softmax_is_the_formula_and_zero_without_any_key():

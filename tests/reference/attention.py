@@ -6,11 +6,21 @@ Letters: B examples, H heads, L positions, E dims per head, M landmarks, T taps.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from tests.reference import landmarks as choices
+from tests.reference.linear import average as average
+from tests.reference.linear import cosformer as cosformer
+from tests.reference.linear import double_softmax as double_softmax
+from tests.reference.linear import linear as linear
+from tests.reference.linear import skyformer as skyformer
 from tests.reference.reformer import bucket_factors, lsh_attention
+from tests.reference.sparse import bigbird as bigbird
+from tests.reference.sparse import local as local
+from tests.reference.sparse import longformer as longformer
 
 
 def softmax_rows(scores: Tensor, keep: Tensor | None = None) -> Tensor:
@@ -46,39 +56,11 @@ def pinv_steps(a: Tensor, iterations: int, start: str) -> Tensor:
     return z
 
 
-def segments(valid_row: list[bool], landmarks: int, rule: str) -> list[list[int]]:
-    """The positions of each landmark's segment: of the padded length, or of the real tokens."""
-    length = len(valid_row)
-    if rule == "padded":
-        size = math.ceil(length / landmarks)
-        return [list(range(i * size, min((i + 1) * size, length))) for i in range(landmarks)]
-    real = [i for i in range(length) if valid_row[i]]
-    used = min(landmarks, len(real))
-    cut: list[list[int]] = [[] for _ in range(landmarks)]
-    for rank, position in enumerate(real):
-        cut[rank * used // len(real)].append(position)
-    return cut
-
-
-def means(x: Tensor, valid: Tensor, landmarks: int, rule: str) -> Tensor:
-    """Landmarks `[B, H, M, E]` by loops."""
-    size = math.ceil(x.shape[2] / landmarks)
-    rows = []
-    for b in range(len(x)):
-        cut = segments(valid[b].tolist(), landmarks, rule)
-        one = []
-        for positions in cut:
-            total = sum((x[b, :, i] * valid[b, i] for i in positions), torch.zeros_like(x[b, :, 0]))
-            one.append(total / (size if rule == "padded" else max(len(positions), 1)))
-        rows.append(torch.stack(one, 1))
-    return torch.stack(rows)
-
-
-def skip(v: Tensor, taps: Tensor) -> Tensor:
-    """out[l] = Σ_t taps[t] v[l + t − ⌊T/2⌋], zeros beyond the ends."""
+def skip(v: Tensor, taps: Tensor, *, causal: bool = False) -> Tensor:
+    """out[l] = Σ_t taps[t] v[l + t − ⌊T/2⌋], zeros beyond the ends; causal: without the taps of later positions."""
     length, half = v.shape[2], taps.shape[1] // 2
     out = torch.zeros_like(v)
-    for t in range(taps.shape[1]):
+    for t in range(half + 1 if causal else taps.shape[1]):
         first, last = max(0, half - t), min(length, length + half - t)
         if first < last:
             piece = v[:, :, first + t - half : last + t - half] * taps[None, :, t, None, None]
@@ -94,36 +76,82 @@ def nystrom(
     *,
     num_landmarks: int,
     landmarks: str,
+    landmark_rule: str,
+    landmark_source: str,
+    kmeans_steps: int,
+    coarse_landmarks: int,
+    causal: bool,
     pinv: str,
     pinv_iterations: int,
     pinv_start: str,
     pinv_rtol: float,
-    value_skip: Tensor | None,
+    pinv_ridge: float,
+    masking: str,
+    exact_when_short: bool,
+    value_skip: Tensor | None = None,
+    longest: int | None = None,
+    landmark_seed: Tensor | None = None,
     **_: object,
 ) -> Tensor:
     """The three kernels of the paper's equation 10 in full, pseudo-inverse, value skip."""
     if valid is None:
         valid = torch.ones(q.shape[0], q.shape[2], dtype=torch.bool)
-    real = valid[:, None, :, None]
-    q, k, v = q * real, k * real, v * real
-    if landmarks == "padded" and num_landmarks >= q.shape[2]:
+    if masking == "all":
+        real = valid[:, None, :, None]
+        q, k, v = q * real, k * real, v * real
+    if causal:
+        block = math.ceil((longest or q.shape[2]) / num_landmarks)
+        out = choices.causal_nystrom(q, k, v, valid, block=block, ridge=pinv_ridge)
+    elif exact_when_short and landmarks == "padded" and num_landmarks >= q.shape[2]:
         out = full(q, k, v, valid)
     else:
         scale = 1 / math.sqrt(q.shape[-1])
-        q_m, k_m = (means(x, valid, num_landmarks, landmarks) for x in (q, k))
-        used = torch.ones(len(q), num_landmarks, dtype=torch.bool)
-        if landmarks == "valid":
-            used = torch.arange(num_landmarks) < valid.sum(1, keepdim=True)
+        if landmark_rule in ("strided", "random"):
+            if landmark_rule == "strided":
+                chosen = choices.strided(valid, num_landmarks, landmarks)
+            else:
+                chosen = choices.random(valid, num_landmarks, landmarks, int(landmark_seed))
+            q_m, k_m = (choices.tokens_at(x, chosen) for x in (q, k))
+            used = torch.tensor([[i is not None for i in row] for row in chosen])
+        else:
+            used = torch.ones(len(q), num_landmarks, dtype=torch.bool)
+            if landmarks == "valid":
+                used = torch.arange(num_landmarks) < valid.sum(1, keepdim=True)
+            counted = valid if masking == "all" else torch.ones_like(valid)
+            if landmark_rule == "kmeans":
+                q_m, k_m = (choices.kmeans(x, counted, num_landmarks, landmarks, kmeans_steps) for x in (q, k))
+            else:
+                q_m, k_m = (choices.segment_means(x, counted, num_landmarks, landmarks) for x in (q, k))
+        if landmark_source == "keys":
+            q_m = k_m
         columns = used[:, None, None, :]
         kernel_1 = softmax_rows(q @ k_m.mT * scale, columns)
         kernel_2 = softmax_rows(q_m @ k_m.mT * scale, columns) * used[:, None, :, None]
         kernel_3 = softmax_rows(q_m @ k.mT * scale, valid[:, None, None, :])
-        if pinv == "exact":
+        if coarse_landmarks:
+            q_c, k_c = (choices.segment_means(x, used, coarse_landmarks, "valid") for x in (q_m, k_m))
+            coarse = torch.arange(coarse_landmarks) < used.sum(1, keepdim=True)
+            rows, columns_c = coarse[:, None, :, None], coarse[:, None, None, :]
+            to_coarse = softmax_rows(q_m @ k_c.mT * scale, columns_c) * used[:, None, :, None]
+            between = softmax_rows(q_c @ k_c.mT * scale, columns_c) * rows
+            from_coarse = softmax_rows(q_c @ k_m.mT * scale, columns) * rows
+            inverses = [choices.ridge_inverse(x, pinv_ridge) for x in (from_coarse, to_coarse)]
+            inverse = inverses[0] @ between @ inverses[1]
+        elif pinv == "none":
+            inverse = torch.eye(num_landmarks, dtype=q.dtype)
+        elif pinv == "exact":
             inverse = torch.linalg.pinv(kernel_2, rtol=pinv_rtol)
+        elif pinv == "regularised":
+            inverse = choices.ridge_inverse(kernel_2, pinv_ridge)
         else:
             inverse = pinv_steps(kernel_2, pinv_iterations, pinv_start)
         out = kernel_1 @ inverse @ kernel_3 @ v
-    return out if value_skip is None else out + skip(v, value_skip)
+    return out if value_skip is None else out + skip(v, value_skip, causal=causal)
+
+
+def landmark(*inputs: Tensor, **knobs: Any) -> Tensor:
+    """Nyström attention without its pseudo-inverse."""
+    return nystrom(*inputs, **{**knobs, "pinv": "none"})
 
 
 def linformer(

@@ -70,5 +70,5 @@ def attention(x: Tensor, valid: Tensor | None, *, backend: str, heads: int, **st
     knobs = {key: value for key, value in state.items() if "." not in key}
     qkv = x @ state["qkv.weight"].T + state["qkv.bias"]
     q, k, v = (part.unflatten(2, (heads, -1)).transpose(1, 2) for part in qkv.chunk(3, dim=-1))
-    mixed = getattr(attentions, backend)(q, k, v, valid, **{"value_skip": None, **knobs, **of_backend})
+    mixed = getattr(attentions, backend)(q, k, v, valid, **knobs, **of_backend)
     return mixed.transpose(1, 2).flatten(2) @ state["out.weight"].T + state["out.bias"]

@@ -1,0 +1,47 @@
+"""cosFormer (Qin et al. 2022, arXiv 2202.08791): linear attention whose weights fall with the distance.
+
+Letters: B examples, H heads, L positions, E dims per head, T tokens.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from lra.attention.base import AttentionBackend
+from lra.ops.random_features import linear_attention
+from lra.packed.packing import Packing
+from lra.packed.sequences import mix_each
+
+
+class CosformerAttention(AttentionBackend):
+    """Attention of position i to j with the weight relu(qᵢ)·relu(kⱼ) cos(π/2 · (i − j) / M), divided by their sum.
+
+    cos(a − b) = cos a cos b + sin a sin b makes the weight a product of features of 2E dims. M is the model's longest
+    length, so that the padding of a batch has no effect; in the released code M is the padded length. A query without
+    any positive weight gives zeros.
+    """
+
+    def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
+        """Attend; see the base class."""
+        position_L = torch.arange(q_BHLE.shape[2], device=q_BHLE.device)
+        q, k = (self._features(x, position_L) for x in (q_BHLE, k_BHLE))
+        if valid_BL is not None:
+            real_B1L1 = valid_BL[:, None, :, None]
+            k, v_BHLE = k * real_B1L1, v_BHLE * real_B1L1
+        return linear_attention(q, k, v_BHLE)
+
+    def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
+        """Attend within packed tokens; see the base class."""
+        heads = self.dims.num_heads
+        q_HTE, k_HTE = qkv_PTD[:2].unflatten(2, (heads, -1)).transpose(1, 2)
+        features = (self._features(x, packing.position_T).transpose(0, 1).flatten(1) for x in (q_HTE, k_HTE))
+        return mix_each((*features, qkv_PTD[2]), packing, linear_attention, heads=heads)
+
+    def _features(self, x: Tensor, position_L: Tensor) -> Tensor:
+        """Compute the features `[…, L, 2E]` of queries or keys `[…, L, E]` at these positions."""
+        angle_L1 = (position_L.to(x.dtype) * (math.pi / 2 / self.dims.max_seq_len))[:, None]
+        positive = x.relu()
+        return torch.cat([positive * angle_L1.cos(), positive * angle_L1.sin()], dim=-1)

@@ -1,0 +1,37 @@
+"""Linear attention (Katharopoulos et al. 2020, arXiv 2006.16236): the features of queries and keys are elu(x) + 1.
+
+Letters: B examples, H heads, L positions, E dims per head, T tokens.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from lra.attention.base import AttentionBackend
+from lra.ops.random_features import linear_attention
+from lra.packed.packing import Packing
+from lra.packed.sequences import mix_each
+
+
+class LinearAttention(AttentionBackend):
+    """φ(q) (φ(k)ᵀ v), divided by φ(q) Σ φ(k), with φ(x) = elu(x) + 1; queries and keys are not scaled."""
+
+    def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
+        """Attend; see the base class."""
+        k_BHLE = elu_features(k_BHLE)
+        if valid_BL is not None:
+            real_B1L1 = valid_BL[:, None, :, None]
+            k_BHLE, v_BHLE = k_BHLE * real_B1L1, v_BHLE * real_B1L1
+        return linear_attention(elu_features(q_BHLE), k_BHLE, v_BHLE)
+
+    def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
+        """Attend within packed tokens; see the base class."""
+        q_TD, k_TD, v_TD = qkv_PTD
+        planes = (elu_features(q_TD), elu_features(k_TD), v_TD)
+        return mix_each(planes, packing, linear_attention, heads=self.dims.num_heads)
+
+
+def elu_features(x: Tensor) -> Tensor:
+    """Compute elu(x) + 1 as min(exp(x), 1) + relu(x), which for a large negative x is not rounded to 0."""
+    features: Tensor = x.clamp(max=0).exp() + x.relu()
+    return features

@@ -1,0 +1,46 @@
+"""Local attention (Tay et al. 2021, arXiv 2011.04006, the benchmark's baseline): attention within blocks.
+
+Letters: B examples, H heads, L positions, E dims per head, C positions per block.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from lra.attention.base import AttentionBackend, AttentionDims, check_count, real_positions
+from lra.ops.blocks import attend_blocks, block_windows, join_blocks, keys_kept, split_blocks, take_blocks
+
+
+class LocalAttention(AttentionBackend):
+    """Exact attention to the real positions of the own block and of `neighbour_blocks` blocks on each side.
+
+    The blocks are of neighbouring positions, as the paper says. The benchmark's released code reshapes the sequence so
+    that positions `L / C` apart share a block; this is not repeated.
+
+    Args:
+        dims: dimensions of the encoder.
+        block_length: C, at least 1.
+        neighbour_blocks: blocks on each side that a block sees, at least 0.
+
+    Raises:
+        UserError: for a number outside its range.
+    """
+
+    def __init__(self, dims: AttentionDims, *, block_length: int, neighbour_blocks: int):
+        super().__init__(dims)
+        check_count("block_length", block_length, least=1, example=50)
+        check_count("neighbour_blocks", neighbour_blocks, least=0, example=1)
+        self.block_length, self.neighbour_blocks = block_length, neighbour_blocks
+
+    def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
+        """Attend; see the base class."""
+        length = q_BHLE.shape[2]
+        valid_BL = real_positions(valid_BL, q_BHLE)
+        q, k, v = (split_blocks(x, self.block_length) for x in (q_BHLE, k_BHLE, v_BHLE))
+        seen = block_windows(q.shape[1], self.neighbour_blocks, q.device)
+        keep = keys_kept(valid_BL, seen, self.block_length)[:, :, :, None]
+        return join_blocks(attend_blocks(q, take_blocks(k, seen), take_blocks(v, seen), keep), length)
+
+    def extra_repr(self) -> str:
+        """Show the knobs when a model is printed."""
+        return f"block_length={self.block_length}, neighbour_blocks={self.neighbour_blocks}"

@@ -1,0 +1,94 @@
+"""The middle factor of Nyström attention: the pseudo-inverse of kernel 2, or what takes its place.
+
+Letters: B examples, H heads, E dims per head, M landmarks, G coarse landmarks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lra.attention.base import check_choice, check_count
+from lra.ops.landmarks import valid_segment_means, valid_segments
+from lra.ops.pseudo_inverse import exact_pinv, iterative_pinv, ridge_inverse
+from lra.ops.softmax import masked_softmax
+from lra.types import UserError
+
+CHOICES = {"pinv": ("iterative", "exact", "regularised", "none"), "pinv_start": ("batch", "per_matrix")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandmarkInverse:
+    """Weighs the summaries of the landmarks; the attributes are those of `NystromAttention`.
+
+    Raises:
+        UserError: for an unknown choice, or a number outside its range.
+    """
+
+    pinv: str
+    pinv_iterations: int
+    pinv_start: str
+    pinv_rtol: float
+    pinv_ridge: float
+    coarse_landmarks: int
+
+    def __post_init__(self) -> None:
+        """Refuse unknown values."""
+        for name, value in (("pinv", self.pinv), ("pinv_start", self.pinv_start)):
+            check_choice(name, value, CHOICES[name])
+        check_count("pinv_iterations", self.pinv_iterations, least=1, example=6)
+        if not 0 <= self.pinv_rtol < 1:
+            raise UserError(f"attention.pinv_rtol={self.pinv_rtol} is not in [0, 1); type attention.pinv_rtol=1e-4")
+        if not 0 < self.pinv_ridge < 1:
+            raise UserError(f"attention.pinv_ridge={self.pinv_ridge} is not in (0, 1); type attention.pinv_ridge=1e-3")
+        if self.coarse_landmarks < 0:
+            raise UserError(
+                f"attention.coarse_landmarks={self.coarse_landmarks} is negative; type attention.coarse_landmarks=0"
+            )
+
+    @property
+    def batch_wide(self) -> bool:
+        """Whether the start of the iterative pseudo-inverse depends on all examples."""
+        return self.pinv == "iterative" and self.pinv_start == "batch" and not self.coarse_landmarks
+
+    def weigh(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
+        """Multiply the pseudo-inverse of kernel 2 of landmark queries and keys with `x_BHME`, such as summaries."""
+        if self.pinv == "none":
+            return x_BHME
+        if self.coarse_landmarks:
+            return self._weigh_coarsely(q_BHME, k_BHME, used_BM, x_BHME)
+        return self.inverse(landmark_kernel(q_BHME, k_BHME, used_BM, used_BM)) @ x_BHME
+
+    def inverse(self, a_BHMM: Tensor) -> Tensor:
+        """Compute the pseudo-inverse `[B, H, M, M]` of kernel 2."""
+        if self.pinv == "exact":
+            return exact_pinv(a_BHMM, rtol=self.pinv_rtol)
+        if self.pinv == "regularised":
+            return ridge_inverse(a_BHMM, ridge=self.pinv_ridge)
+        return iterative_pinv(a_BHMM, iterations=self.pinv_iterations, start=self.pinv_start)
+
+    def _weigh_coarsely(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
+        """Approximate kernel 2 itself by Nyström's method: A ≈ C W⁺ R, so that A⁺ ≈ R⁺ W C⁺."""
+        if used_BM is None:
+            used_BM = torch.ones(len(q_BHME), q_BHME.shape[2], dtype=torch.bool, device=q_BHME.device)
+        segment_BM, sizes_BG = valid_segments(used_BM, self.coarse_landmarks)
+        q_BHGE, k_BHGE = (valid_segment_means(x, segment_BM, sizes_BG) for x in (q_BHME, k_BHME))
+        coarse_BG = sizes_BG > 0
+        to_coarse = landmark_kernel(q_BHME, k_BHGE, used_BM, coarse_BG)
+        between = landmark_kernel(q_BHGE, k_BHGE, coarse_BG, coarse_BG)
+        from_coarse = landmark_kernel(q_BHGE, k_BHME, coarse_BG, used_BM)
+        coarse = ridge_inverse(to_coarse, ridge=self.pinv_ridge) @ x_BHME
+        # R⁺ = Rᵀ (R Rᵀ + λ I)⁻¹ needs the inverse of a small matrix, as C⁺ does.
+        weighed: Tensor = ridge_inverse(from_coarse.mT, ridge=self.pinv_ridge).mT @ (between @ coarse)
+        return weighed
+
+
+def landmark_kernel(q_BHME: Tensor, k_BHGE: Tensor, used_rows: Tensor | None, used_columns: Tensor | None) -> Tensor:
+    """Compute softmax(q̃ k̃ᵀ / √E), `[B, H, M, G]`; rows and columns of unused landmarks are 0."""
+    scores = q_BHME @ k_BHGE.mT * q_BHME.shape[-1] ** -0.5
+    if used_rows is None or used_columns is None:
+        weights: Tensor = scores.softmax(-1)
+        return weights
+    return masked_softmax(scores, used_columns[:, None, None, :]) * used_rows[:, None, :, None]

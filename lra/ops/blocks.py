@@ -1,0 +1,62 @@
+"""Attention among blocks of neighbouring positions: a block sees a list of blocks, so no L × L matrix is computed.
+
+Letters: B examples, H heads, L positions, E dims per head, C positions per block, K blocks, S blocks that a block sees,
+W keys that it sees, G 1 or H.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad, scaled_dot_product_attention
+
+
+def block_windows(blocks: int, reach: int, device: torch.device) -> Tensor:
+    """List for each of K blocks itself and `reach` blocks on each side, `[K, 1, S]`; none is a number below 0."""
+    own_K11 = torch.arange(blocks, device=device)[:, None, None]
+    seen_K1S = own_K11 + torch.arange(-reach, reach + 1, device=device)
+    return seen_K1S.masked_fill(seen_K1S >= blocks, -1)
+
+
+def split_blocks(x_BHLE: Tensor, block: int) -> Tensor:
+    """Cut the positions into blocks of C = `block`, the last one filled with zeros; `[B, K, H, C, E]`."""
+    missing = -x_BHLE.shape[2] % block
+    blocks_BKHCE: Tensor = pad(x_BHLE, (0, 0, 0, missing)).unflatten(2, (-1, block)).transpose(1, 2)
+    return blocks_BKHCE
+
+
+def join_blocks(x_BKHCE: Tensor, length: int) -> Tensor:
+    """Undo `split_blocks`; `[B, H, L, E]`."""
+    return x_BKHCE.transpose(1, 2).flatten(2, 3)[:, :, :length]
+
+
+def take_blocks(x_BKHCE: Tensor, seen_KGS: Tensor) -> Tensor:
+    """Take the keys or values that each block sees, `[B, K, H, W, E]`; any others in place of none."""
+    heads = x_BKHCE.shape[2]
+    index_KHS = seen_KGS.clamp(min=0) * heads + torch.arange(heads, device=x_BKHCE.device)[:, None]
+    taken = x_BKHCE.flatten(1, 2).index_select(1, index_KHS.flatten())  # its backward adds whole blocks, fast on a CPU
+    taken_BKHWE: Tensor = taken.unflatten(1, index_KHS.shape).flatten(3, 4)
+    return taken_BKHWE
+
+
+def keys_kept(valid_BL: Tensor, seen_KGS: Tensor, block: int) -> Tensor:
+    """Tell which of the keys of `take_blocks` are real, `[B, K, G, W]` bool."""
+    valid_BKC = pad(valid_BL, (0, -valid_BL.shape[1] % block)).unflatten(1, (-1, block))
+    kept_BKGW: Tensor = (valid_BKC[:, seen_KGS.clamp(min=0)] & (seen_KGS >= 0)[..., None]).flatten(3)
+    return kept_BKGW
+
+
+def attend_blocks(q_BKHCE: Tensor, k_BKHWE: Tensor, v_BKHWE: Tensor, keep: Tensor) -> Tensor:
+    """Compute softmax(q kᵀ / √E) v of each block over its keys; `[B, K, H, C, E]`.
+
+    Args:
+        q_BKHCE: queries.
+        k_BKHWE: the keys that each block sees.
+        v_BKHWE: their values.
+        keep: bool, broadcastable to `[B, K, H, C, W]`, with all of B and K: the keys that count. A query without any,
+            which is padding, attends to all.
+    """
+    keep = keep | ~keep.any(-1, keepdim=True)
+    q, k, v, mask = (x.flatten(0, 1) for x in (q_BKHCE, k_BKHWE, v_BKHWE, keep))
+    out_BKHCE: Tensor = scaled_dot_product_attention(q, k, v, attn_mask=mask).unflatten(0, q_BKHCE.shape[:2])
+    return out_BKHCE
