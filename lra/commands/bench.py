@@ -1,4 +1,4 @@
-"""lra bench: measure where the time of a training step goes, on this machine and on batches of the task.
+"""lra bench: measure where the time of a training step goes, what attentions alone cost, or what a GPU does.
 
 lra bench step task=listops attention=nystrom
 lra bench step task=image attention=full steps=5
@@ -6,35 +6,73 @@ lra bench step mixer=s4d                           a mixer in place of an attent
 lra bench step task=text debug=profile             the table of operators, and a Chrome trace
 lra bench step task=text trace=step.json           the trace alone, for ui.perfetto.dev
 
-Prints the times of
+The word `step` asks for the times of
 - a bare step, with the fractions of its forward pass, backward pass and optimizer;
 - a step inside `lra train`, dev passes not counted;
 - a dev pass, and its forward passes alone.
 Then it counts the step's FLOPs (of matrix products and Fourier transforms) and its memory traffic, and compares them
 with this machine's best rates. Bare steps and steps in the harness take turns, so that other load slows both.
 Missing data is prepared first.
+
+lra bench attention                                every attention and mixer, 256 to 65,536 tokens
+lra bench attention attention=nystrom,linformer n=512,1024,4096
+lra bench attention attention=nystrom attention.num_landmarks=32,64 n=1024,4096
+lra bench attention mixer=s4d,gated backward=false threads=1
+lra bench attention format=markdown out=bench.md   the layout of the paper's Table 1
+lra bench attention against=pypi n=1024,4096       beside other packages; needs: pip install 'lra[peers]'
+
+The word `attention` asks for each method alone: attentions without projections, mixers with theirs. At each length
+all methods take turns, so that other load slows all of them. Exact attention is always among them, with both kernels:
+`full math` stores the L × L matrix, as in the paper's measurements; `full fused` does not. Median and quartiles of time
+are of forward passes (without gradients) and of forward + backward passes; dropout is off and no position is padding.
+Peak memory is what a call allocates beyond inputs and parameters, outputs and gradients included: on a GPU by torch's
+allocator, on a CPU by the profiler's list of allocations. What does not fit into memory, or would take longer than
+cell_seconds=60, is a cell that says so. The record and a figure go to runs/bench; Ctrl-C keeps the lengths that are
+finished, and the same command goes on from there. against=pypi first compares the outputs where both compute the same.
+Settings: n, batch, heads, head_dim, backward, dtype, device=cuda, threads, packed, repeats, cell_seconds, force, format
+(terminal, markdown, csv), out; attention=, mixer=, their knobs and protocol= as for lra train.
+
+lra bench gpu                                      what a GPU does with the paper's table, in ten minutes
+lra bench gpu task=listops,text attention=nystrom,full minutes=3
+lra bench gpu trainer.precision=bf16-mixed
+lra bench gpu trainer=cpu size=tiny compiled=false  a trial of the same on a CPU
+lra bench gpu predict=h100                         what steps should take by NVIDIA's data sheet, from a count alone
+
+The word `gpu` asks for the cells of the paper's table whose data is prepared: the time of a step, eager and compiled,
+bare and in the harness, beside the least that its products, memory traffic and launches need at the measured rates of
+this device; the losses of 20 steps beside those of the CPU; how much more several processes do together; the hours of
+the table. The most important is measured first: Nyström and exact attention of every task. After minutes=10 nothing
+more is begun. The record is in runs/bench; Ctrl-C keeps what is finished, and the same command goes on from there.
+Losses are compared without dropout, with 8 examples a step, and may differ ten times as much as float32 differs from
+float64 on the CPU. Settings: minutes, steps, compiled, parity_steps, parity_examples, processes, predict, force, format
+(terminal, markdown), out; all others as for lra train.
 """
 
 from __future__ import annotations
 
-import statistics
-import tempfile
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lra.types import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import torch
     from omegaconf import DictConfig
-    from rich.console import Console
 
-    from lra.training.bench import Phases
+WHAT = ("step", "attention", "gpu")
+OVER_MANY = WHAT[1:]
 
-WHAT = ("step",)
-TURNS = 2
+
+def is_over_many(words: Sequence[str]) -> bool:
+    """Tell whether these words ask for several methods or cells, whose configurations `main` composes itself."""
+    return list(words[:1]) in [[word] for word in OVER_MANY]
+
+
+def main(words: Sequence[str]) -> None:
+    """Measure attentions and mixers alone, or the cells of a table."""
+    from lra.cli_support.bench_attention import bench_attention
+    from lra.cli_support.bench_gpu import bench_gpu
+
+    (bench_gpu if words[0] == "gpu" else bench_attention)(list(words[1:]))
 
 
 def overrides(words: list[str]) -> list[str]:
@@ -45,7 +83,10 @@ def overrides(words: list[str]) -> list[str]:
     """
     if not words or "=" in words[0] or words[0] not in WHAT:
         trouble = f"{words[0]!r} cannot be measured" if words and "=" not in words[0] else "bench what?"
-        raise UserError(f"{trouble}; type: lra bench step task=listops attention=nystrom")
+        raise UserError(
+            f"{trouble}; type: lra bench step task=listops attention=nystrom, or: lra bench attention, or:"
+            " lra bench gpu"
+        )
     return [f"what={words[0]}", *words[1:]]
 
 
@@ -55,6 +96,7 @@ def run(cfg: DictConfig) -> None:
     from rich.text import Text
 
     from lra import build_trainer
+    from lra.cli_support.bench_step import measure_step
     from lra.cli_support.console import make_console
     from lra.cli_support.store import ensure_store
     from lra.config import method_name
@@ -72,80 +114,3 @@ def run(cfg: DictConfig) -> None:
         )
     )
     measure_step(cfg, console)
-
-
-def measure_step(cfg: DictConfig, console: Console) -> None:
-    """Time the step, count its FLOPs and memory traffic, and print both."""
-    import torch
-
-    from lra import build, build_trainer
-    from lra.config import method_name
-    from lra.training import bench
-
-    machine = build_trainer.build_machine(cfg)
-    datamodule = build.build_datamodule(cfg)
-    device = torch.device("cuda" if machine.accelerator == "gpu" else "cpu")
-    bare, harness, dev = [], [], []
-    for _ in range(TURNS):
-        module = build.build_module(cfg).to(device).train()
-        optimizer = module.make_optimizer()
-        batches = bench.batches_of(datamodule, device)
-        bench.bare_step(module, optimizer, next(batches))
-        bare += [bench.bare_step(module, optimizer, next(batches)) for _ in range(cfg.steps)]
-        with tempfile.TemporaryDirectory() as folder:
-            harness += bench.harness_steps(
-                module, datamodule, machine, Path(folder), steps=cfg.steps, of=cfg.recipe.steps
-            )
-        module = module.to(device)
-        dev.append(bench.dev_pass(module, datamodule, machine, batches=cfg.dev_batches))
-    print_times(console, bench.medians(bare), statistics.median(harness), dev)
-
-    def step() -> Phases:
-        return bench.bare_step(module.train(), optimizer, batch)
-
-    batch = next(batches)
-    if cfg.compile:
-        console.print("products and traffic: not counted, a compiled step hides its operators; leave compile=true out")
-    else:
-        print_work(console, step, bench.medians(bare).total, device)
-    if cfg.trace or cfg.debug.profiler:
-        trace = Path(cfg.trace or f"step-{cfg.task.name}-{method_name(cfg)}.trace.json")
-        table, fraction = bench.profile_step(step, trace)
-        if cfg.debug.profiler:
-            console.print(table)
-        console.print(f"products: {fraction:.0%} of the profiled time; trace of two steps: {trace}")
-
-
-def print_times(console: Console, bare: Phases, harness: float, dev: list[tuple[float, float]]) -> None:
-    """Print the table of times and ratios."""
-    from rich.table import Table
-
-    from lra.cli_support.console import print_table
-
-    table = Table()
-    table.add_column("")
-    for name in ("milliseconds", "fraction"):
-        table.add_column(name, justify="right")
-    for name in ("forward", "backward", "optimizer"):
-        seconds = getattr(bare, name)
-        table.add_row(name, f"{seconds * 1e3:.1f}", f"{seconds / bare.total:.0%}")
-    table.add_row("bare step", f"{bare.total * 1e3:.1f}", "100%", style="bold")
-    table.add_row("step in the harness", f"{harness * 1e3:.1f}", f"{harness / bare.total:.1%}")
-    passes, forwards = (statistics.median(seconds) for seconds in zip(*dev, strict=True))
-    ratio = statistics.median(whole / alone for whole, alone in dev)
-    table.add_row("dev pass", f"{passes * 1e3:.1f}", f"{ratio:.1%} of its forward passes ({forwards * 1e3:.1f})")
-    print_table(console, table)
-
-
-def print_work(console: Console, step: Callable[[], Phases], seconds: float, device: torch.device) -> None:
-    """Print a step's FLOPs and memory traffic, and the time that they need at this machine's best rates."""
-    from lra.training.counting import copy_rate, count_work, product_rate
-
-    work, flops, copied = count_work(step), product_rate(device), copy_rate(device)
-    console.print(
-        f"products  {work.flops / 1e9:,.1f} GFLOP: {work.flops / flops / seconds:.0%} of the step"
-        f" at this machine's {flops / 1e9:,.0f} GFLOP/s\n"
-        f"traffic   {work.bytes / 1e9:,.1f} GB by {work.operators:,} operators:"
-        f" {work.bytes / copied / seconds:.0%} of the step at a large copy's {copied / 1e9:,.1f} GB/s"
-        " (over 100%: caches serve it)"
-    )

@@ -19,6 +19,7 @@ def places(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_step_is_taken_apart(places, capsys):
     assert (
         main(["bench", "step", "size=tiny", "model.num_layers=1", "steps=2", "dev_batches=1", "trace=step.json"]) == 0
@@ -31,6 +32,7 @@ def test_a_step_is_taken_apart(places, capsys):
     assert {path.name for path in places.iterdir()} == {"data", "step.json"}, "no run is left"
 
 
+@pytest.mark.slow
 def test_a_run_shorter_than_what_is_timed_is_timed_as_far_as_it_goes(places, capsys):
     """It ends with a dev pass and a test, whose rows have no rate."""
     assert main(["bench", "step", "size=tiny", "model.num_layers=1", "recipe.steps=2", "dev_batches=1"]) == 0

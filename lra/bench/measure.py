@@ -1,0 +1,153 @@
+"""Measure methods length by length: at each length they take turns, so that other load slows all of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import torch
+
+from lra.bench.cell import PassTimer, pass_timers
+from lra.bench.inputs import DTYPES, BenchInputs, BenchShape
+from lra.bench.limits import MEMORY_SHARE, predict
+from lra.bench.memory import free_bytes
+from lra.bench.methods import BenchMethod, UnsuitableShapeError
+from lra.bench.products import ProductRates
+from lra.bench.record import PASSES, BenchCell
+from lra.signals import check_stopped
+from lra.training.memory import is_out_of_memory
+
+PROBES = (256, 512)  # lengths that are tried, not timed, when there are none to predict a longer one from
+ALWAYS_TRIED = 1024  # up to this length nothing is predicted
+UNSUPPORTED = ("not implemented for", "same dtype", "Unsupported dtype", "expected scalar type")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BenchPlan:
+    """How much is measured.
+
+    Attributes:
+        backward: whether forward and backward passes are measured beside forward passes.
+        repeats: turns of each cell.
+        cell_seconds: the longest time of a pass's turns; a single call that would take longer is left out.
+    """
+
+    backward: bool
+    repeats: int
+    cell_seconds: float
+
+
+class Bench:
+    """Measures methods at growing lengths, and remembers what each has needed.
+
+    Args:
+        methods: what is measured.
+        shape: the shape; its length is not used.
+        plan: how much is measured.
+        advance: gets method and length after each turn, for a progress bar.
+    """
+
+    def __init__(
+        self, methods: Sequence[BenchMethod], shape: BenchShape, plan: BenchPlan, advance: Callable[[str, int], object]
+    ):
+        self.methods, self.shape, self.plan, self.advance = methods, shape, plan, advance
+        self.device = torch.device(shape.device)
+        self.rates = ProductRates(self.device, DTYPES[shape.dtype])
+        self.needed: dict[str, list[tuple[int, int, float]]] = {method.name: [] for method in methods}
+
+    def remember(self, cells: Sequence[BenchCell]) -> None:
+        """Take what an earlier measurement needed as known."""
+        for cell in cells:
+            passes = [cell[name] for name in PASSES if name in cell]
+            if passes and cell["method"] in self.needed:
+                peak = max(each["peak_bytes"] for each in passes)
+                seconds = max(min(each["seconds"]) for each in passes)
+                self.needed[cell["method"]].append((cell["length"], peak, seconds))
+
+    def measure_length(self, length: int, keep: Callable[[list[BenchCell]], object]) -> list[BenchCell]:
+        """Measure all methods at one length.
+
+        Args:
+            length: L.
+            keep: gets the cells after each round of turns, so that an interruption loses little.
+        """
+        inputs = BenchInputs(self.shape.at(length))
+        timers: dict[str, dict[str, PassTimer]] = {}
+        left_out: dict[str, str] = {}
+        for method in self.methods:
+            check_stopped()
+            trouble = self._too_much(method, length)
+            if trouble is None:
+                timers[method.name], trouble = self._try(method, inputs)
+            if trouble:
+                timers.pop(method.name, None)
+                left_out[method.name] = trouble
+        cells: list[BenchCell] = []
+        for _ in range(self.plan.repeats):
+            for method in self.methods:
+                for timer in timers.get(method.name, {}).values():
+                    check_stopped()
+                    timer.turn()
+                self.advance(method.name, length)
+            cells = self._cells(length, timers, left_out)
+            keep(cells)
+        return cells
+
+    def _cells(self, length: int, timers: dict[str, dict[str, PassTimer]], left_out: dict[str, str]) -> list[BenchCell]:
+        cells: list[BenchCell] = []
+        for method in self.methods:
+            cell: BenchCell = {"method": method.name, "length": length}
+            if method.name in left_out:
+                cell["left_out"] = left_out[method.name]
+            for name, timer in timers.get(method.name, {}).items():
+                cell["forward" if name == "forward" else "both"] = timer.result()
+            cells.append(cell)
+        return cells
+
+    def _try(self, method: BenchMethod, inputs: BenchInputs) -> tuple[dict[str, PassTimer], str | None]:
+        """Try each pass once; also return why the method is left out, if it is."""
+        plan = self.plan
+        try:
+            timers = pass_timers(
+                method,
+                inputs,
+                self.rates,
+                backward=plan.backward,
+                repeats=plan.repeats,
+                budget_seconds=plan.cell_seconds,
+            )
+        except UnsuitableShapeError as error:
+            return {}, str(error)
+        except (RuntimeError, MemoryError) as error:
+            if is_out_of_memory(error):
+                return {}, "out of memory"
+            if any(words in str(error) for words in UNSUPPORTED):
+                return {}, f"no {inputs.shape.dtype}"
+            raise
+        peak = max(timer.peak_bytes for timer in timers.values())
+        seconds = max(timer.first_seconds for timer in timers.values())
+        self.needed[method.name].append((inputs.shape.length, peak, seconds))
+        return timers, None
+
+    def _too_much(self, method: BenchMethod, length: int) -> str | None:
+        """Word why a method is left out at this length; None if it is tried."""
+        if length <= ALWAYS_TRIED:
+            return None
+        points = self.needed[method.name]
+        for probe in PROBES if len(points) < 2 else ():
+            _, trouble = self._try(method, BenchInputs(self.shape.at(probe)))
+            if trouble:
+                return trouble
+        points.sort()
+        needs = predict([(at, float(peak)) for at, peak, _ in points], length)
+        seconds = predict([(at, time) for at, _, time in points], length)
+        free = MEMORY_SHARE * free_bytes(self.device)
+        if needs > free:
+            return f"needs {_gib(needs)}, {_gib(free)} may be taken"
+        if seconds > self.plan.cell_seconds:
+            return f"a call takes about {seconds:,.0f} s, more than cell_seconds={self.plan.cell_seconds:g}"
+        return None
+
+
+def _gib(count: float) -> str:
+    return f"{count / 2**30:,.1f} GiB"

@@ -1,0 +1,95 @@
+"""`lra bench step`: measure a training step's phases, and compare its work with this machine's best rates."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import torch
+    from omegaconf import DictConfig
+    from rich.console import Console
+
+    from lra.training.bench import Phases
+
+TURNS = 2
+
+
+def measure_step(cfg: DictConfig, console: Console) -> None:
+    """Time the step, count its FLOPs and memory traffic, and print both."""
+
+    from lra import build, build_trainer
+    from lra.config import method_name
+    from lra.training import bench
+
+    machine = build_trainer.build_machine(cfg)
+    datamodule = build.build_datamodule(cfg)
+    device = machine.device
+    bare, harness, dev = [], [], []
+    for _ in range(TURNS):
+        module = build.build_module(cfg).to(device).train()
+        optimizer = module.make_optimizer()
+        batches = bench.batches_of(datamodule, device)
+        bench.bare_step(module, optimizer, next(batches))
+        bare += [bench.bare_step(module, optimizer, next(batches)) for _ in range(cfg.steps)]
+        with tempfile.TemporaryDirectory() as folder:
+            harness += bench.harness_steps(
+                module, datamodule, machine, Path(folder), steps=cfg.steps, of=cfg.recipe.steps
+            )
+        module = module.to(device)
+        dev.append(bench.dev_pass(module, datamodule, machine, batches=cfg.dev_batches))
+    print_times(console, bench.medians(bare), statistics.median(harness), dev)
+
+    def step() -> Phases:
+        return bench.bare_step(module.train(), optimizer, batch)
+
+    batch = next(batches)
+    if cfg.compile:
+        console.print("products and traffic: not counted, a compiled step hides its operators; leave compile=true out")
+    else:
+        print_work(console, step, bench.medians(bare).total, device)
+    if cfg.trace or cfg.debug.profiler:
+        trace = Path(cfg.trace or f"step-{cfg.task.name}-{method_name(cfg)}.trace.json")
+        table, fraction = bench.profile_step(step, trace)
+        if cfg.debug.profiler:
+            console.print(table)
+        console.print(f"products: {fraction:.0%} of the profiled time; trace of two steps: {trace}")
+
+
+def print_times(console: Console, bare: Phases, harness: float, dev: list[tuple[float, float]]) -> None:
+    """Print the table of times and ratios."""
+    from rich.table import Table
+
+    from lra.cli_support.console import print_table
+
+    table = Table()
+    table.add_column("")
+    for name in ("milliseconds", "fraction"):
+        table.add_column(name, justify="right")
+    for name in ("forward", "backward", "optimizer"):
+        seconds = getattr(bare, name)
+        table.add_row(name, f"{seconds * 1e3:.1f}", f"{seconds / bare.total:.0%}")
+    table.add_row("bare step", f"{bare.total * 1e3:.1f}", "100%", style="bold")
+    table.add_row("step in the harness", f"{harness * 1e3:.1f}", f"{harness / bare.total:.1%}")
+    passes, forwards = (statistics.median(seconds) for seconds in zip(*dev, strict=True))
+    ratio = statistics.median(whole / alone for whole, alone in dev)
+    table.add_row("dev pass", f"{passes * 1e3:.1f}", f"{ratio:.1%} of its forward passes ({forwards * 1e3:.1f})")
+    print_table(console, table)
+
+
+def print_work(console: Console, step: Callable[[], Phases], seconds: float, device: torch.device) -> None:
+    """Print a step's FLOPs and memory traffic, and the time that they need at this machine's best rates."""
+    from lra.training.counting import copy_rate, count_work, product_rate
+
+    work, flops, copied = count_work(step), product_rate(device), copy_rate(device)
+    console.print(
+        f"products  {work.flops / 1e9:,.1f} GFLOP: {work.flops / flops / seconds:.0%} of the step"
+        f" at this machine's {flops / 1e9:,.0f} GFLOP/s\n"
+        f"traffic   {work.bytes / 1e9:,.1f} GB by {work.operators:,} operators:"
+        f" {work.bytes / copied / seconds:.0%} of the step at a large copy's {copied / 1e9:,.1f} GB/s"
+        " (over 100%: caches serve it)"
+    )

@@ -1,0 +1,110 @@
+"""Read what was typed after `lra bench attention`: its own settings, and the methods to measure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lra.config import ATTENTION, load_config, method_name, mixer_settings, mixes_by_attention
+from lra.types import UserError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+    from lra.bench.methods import BenchMethod
+    from lra.sweeps.grid import Cell
+
+OWN_CONFIG = "bench_attention"
+OF_METHODS = (ATTENTION, "mixer", "protocol")
+MOST_LENGTH = 2**24
+BENCH_FORMATS = ("terminal", "markdown", "csv")
+
+
+def read_words(words: Sequence[str]) -> tuple[DictConfig, list[str]]:
+    """Split the words into the bench's settings and the overrides that choose methods.
+
+    Raises:
+        UserError: for the first wrong word.
+    """
+    from lra.cli_support.out_file import check_out
+    from lra.cli_support.overrides import check
+    from lra.cli_support.settings import check_settings
+
+    strange = next((word for word in words if "=" not in word or word.startswith(("-", "+", "~"))), None)
+    if strange:
+        raise UserError(f"{strange!r} is no setting; settings are key=value, as in: lra bench attention n=512,1024")
+    defaults = load_config(OWN_CONFIG)
+    chosen = [word for word in words if word.split("=")[0].split(".")[0] in OF_METHODS]
+    own = [_as_list(word) for word in words if word not in chosen]
+    unknown = next((word for word in own if word.split("=")[0].split(".")[0] not in defaults), None)
+    if unknown:
+        raise UserError(
+            f"{unknown} is no setting of lra bench attention, which has {', '.join(map(str, defaults))},"
+            f" {', '.join(OF_METHODS)} and their knobs; a training step of a task: lra bench step"
+        )
+    cfg = load_config(OWN_CONFIG, check(OWN_CONFIG, own, sweep=False))
+    check_settings(cfg)
+    lengths = list(cfg.n)
+    wrong = [length for length in lengths if type(length) is not int or not 1 < length <= MOST_LENGTH]
+    if wrong or not lengths:
+        raise UserError(f"n={','.join(map(str, wrong))} is no list of whole numbers of at least 2; type n=512,1024")
+    if cfg.format not in BENCH_FORMATS:
+        raise UserError(f"format={cfg.format} is not known; choose one of {', '.join(BENCH_FORMATS)}")
+    if str(cfg.packed).lower() not in ("auto", "true", "false"):
+        raise UserError(f"packed={cfg.packed} is not known; choose one of auto, true, false")
+    check_out(cfg.out, "bench.md")
+    return cfg, chosen
+
+
+def _as_list(word: str) -> str:
+    """Read `n=512,1024` as a list."""
+    key, _, value = word.partition("=")
+    return f"n=[{value}]" if key == "n" and not value.startswith("[") else word
+
+
+def methods_to_measure(words: Sequence[str], *, packed: bool) -> list[BenchMethod]:
+    """Build the methods: exact attention by both kernels, then those that were typed; by default all that there are.
+
+    Several values of a knob give several methods, as `attention.num_landmarks=32,64` does.
+
+    Raises:
+        UserError: for the first wrong word.
+    """
+    from lra.cli_support.overrides import check
+    from lra.sweeps.grid import Cell, make_cells, spell_out_all
+
+    chosen = [word for word in words if not word.startswith("protocol=")]
+    protocol = [word for word in words if word.startswith("protocol=")]
+    if not any(word.startswith(("attention=", "attention.", "mixer=", "mixer.")) for word in chosen):
+        chosen = ["attention=all"]
+    _, *typed = check("train", ["sweep=compare", *spell_out_all("compare", chosen), *protocol], sweep=True)
+    by_attention = any(word.startswith(("attention=", "attention.")) for word in typed)
+    kernels = [_exact(kernel, protocol) for kernel in ("fused", "math")]
+    cells: list[tuple[str, Cell]] = [(f"full {kernel}", Cell(words=words)) for kernel, words in kernels]
+    known = [mixer_settings(cell.cfg) for _, cell in cells]
+    for cell in make_cells("compare", ["seed=0", *([] if by_attention else ["attention=full"]), *typed]):
+        settings = mixer_settings(cell.cfg)
+        # without dropout there is no other exact attention, so the two references stand for it
+        if {**settings, "attention_dropout": 0.0} not in known and settings not in known:
+            known.append(settings)
+            cells.append((_name(cell), cell))
+    methods = [_method(name, cell.cfg, packed=packed) for name, cell in cells]
+    return sorted(methods, key=lambda method: method.kind)  # attentions first
+
+
+def _exact(kernel: str, protocol: list[str]) -> tuple[str, tuple[str, ...]]:
+    return kernel, ("attention=full", f"attention.kernel={kernel}", "attention.attention_dropout=0.0", *protocol)
+
+
+def _name(cell: Cell) -> str:
+    return f"{method_name(cell.cfg)}{cell.apart}"
+
+
+def _method(name: str, cfg: DictConfig, *, packed: bool) -> BenchMethod:
+    from lra import build
+    from lra.bench.methods import attention_method, mixer_method
+
+    make, settings = build.build_method(cfg), mixer_settings(cfg)
+    if mixes_by_attention(cfg):
+        return attention_method(name, settings, make, packed=packed)
+    return mixer_method(f"{name} + projections", settings, make)

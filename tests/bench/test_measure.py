@@ -1,0 +1,135 @@
+"""What is measured: memory, work, turns, and what is left out."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from lra.bench import cell, measure
+from lra.bench.inputs import BenchInputs, BenchShape
+from lra.bench.limits import predict
+from lra.bench.measure import Bench, BenchPlan
+from lra.bench.memory import free_bytes, peak_extra_bytes
+from lra.bench.methods import BenchCall, BenchMethod, UnsuitableShapeError
+from lra.bench.products import ProductRates, count_products
+
+CPU = torch.device("cpu")
+SHAPE = BenchShape(batch=2, heads=2, head_dim=4, length=8, dtype="float32", device="cpu")
+PLAN = BenchPlan(backward=True, repeats=2, cell_seconds=60)
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Memory is not measured: the profiler takes most of the time of a small cell."""
+
+    def bytes_of(function, device):
+        function()
+        return 1000
+
+    monkeypatch.setattr(cell, "peak_extra_bytes", bytes_of)
+
+
+def method(name, forward):
+    def prepare(inputs):
+        return BenchCall(lambda: forward(inputs.planes_PTD), [inputs.planes_PTD])
+
+    return BenchMethod(name=name, kind="attention", settings={"name": name}, prepare=prepare)
+
+
+def bench_of(*methods, plan=PLAN, turns=None):
+    turned = [] if turns is None else turns
+    return Bench(methods, SHAPE, plan, lambda name, length: turned.append((name, length)))
+
+
+def test_the_peak_counts_what_is_held_at_once():
+    x = torch.randn(250_000)
+
+    def three_then_one():
+        y = x * 2
+        z = y + y
+        del y
+        return z
+
+    assert peak_extra_bytes(three_then_one, CPU) == pytest.approx(2 * x.nbytes, rel=0.001)
+    assert peak_extra_bytes(lambda: x.view(500, 500), CPU) == 0
+
+
+def test_memory_is_free():
+    assert 2**20 < free_bytes(CPU) < 2**50
+
+
+def test_products_inside_of_fused_attention_count():
+    q, k = torch.randn(2, 3, 7, 4, requires_grad=True), torch.randn(2, 3, 9, 4)
+    scores, weighted = (6, 7, 4, 9), (6, 7, 9, 4)
+    assert count_products(lambda: scaled_dot_product_attention(q, k, k)) == {scores: 1, weighted: 1}
+    counts = count_products(lambda: scaled_dot_product_attention(q, k, k).sum().backward())
+    assert sum(counts.values()) == 2 + 5
+    assert count_products(lambda: q[0, 0] @ k[0, 0].T) == {(1, 7, 4, 9): 1}
+
+
+def test_the_time_of_plain_products_grows_with_their_number():
+    rates = ProductRates(CPU, torch.float32)
+    assert rates.seconds({(1, 8, 8, 8): 6}) == pytest.approx(6 * rates.seconds({(1, 8, 8, 8): 1}))
+
+
+@pytest.mark.parametrize("cost", [lambda n: 3.0 * n, lambda n: 5.0 * n * n, lambda n: 2.0 * n + n * n])
+def test_a_prediction_is_exact_for_linear_and_quadratic_cost(cost):
+    assert predict([(n, cost(n)) for n in (64, 128, 256)], 4096) == pytest.approx(cost(4096))
+
+
+def test_a_prediction_is_never_below_the_line_through_zero():
+    assert predict([(256, 10.0), (512, 11.0)], 1024) == 22.0
+
+
+def test_methods_take_turns_and_each_cell_has_all_of_them():
+    turns, kept = [], []
+    bench = bench_of(method("a", torch.sin), method("b", torch.exp), turns=turns)
+    cells = bench.measure_length(8, kept.append)
+    assert turns == [("a", 8), ("b", 8)] * 2
+    assert [[len(each["both"]["seconds"]) for each in cells] for cells in kept] == [[1, 1], [2, 2]]
+    size = 3 * 2 * 8 * 8 * 4
+    assert cells[0]["forward"]["peak_bytes"] == size
+    assert cells[0]["both"]["peak_bytes"] >= 2 * size, "output and gradient"
+
+
+def test_what_fails_for_memory_or_shape_is_a_cell_that_says_so(quick):
+    def full(_):
+        raise MemoryError
+
+    def odd(inputs):
+        raise UnsuitableShapeError("the length must be a multiple of 64")
+
+    strange = BenchMethod(name="odd", kind="peer", settings={}, prepare=odd)
+    cells = bench_of(method("full", full), strange, method("fine", torch.sin)).measure_length(8, lambda _: None)
+    assert [each.get("left_out") for each in cells] == ["out of memory", "the length must be a multiple of 64", None]
+
+
+def test_another_error_is_not_hidden(quick):
+    def broken(_):
+        raise RuntimeError("shapes differ")
+
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        bench_of(method("broken", broken)).measure_length(8, lambda _: None)
+
+
+@pytest.mark.parametrize(
+    "free, seconds, said",
+    [(2**10, 60, "needs 0.0 GiB"), (2**50, 1e-9, r"a call takes about \d+ s, more than cell_seconds=1e-09")],
+)
+def test_what_would_not_fit_is_left_out_before_it_is_tried(quick, monkeypatch, free, seconds, said):
+    monkeypatch.setattr(measure, "free_bytes", lambda _: free)
+    plan = BenchPlan(backward=False, repeats=1, cell_seconds=seconds)
+    (left_out,) = bench_of(method("a", torch.sin), plan=plan).measure_length(65_536, lambda _: None)
+    assert re.search(said, left_out["left_out"])
+
+
+def test_the_inputs_are_the_same_in_every_layout():
+    inputs = BenchInputs(SHAPE)
+    q_BHLE, k_BHLE, v_BHLE = inputs.by_head()
+    assert inputs.x_BLD.equal(q_BHLE.transpose(1, 2).flatten(2))
+    joined = torch.cat([x.transpose(1, 2).flatten(2) for x in (q_BHLE, k_BHLE, v_BHLE)], dim=2)
+    assert inputs.joined_BLD.equal(joined)
+    assert len(inputs.leaves()) == 3

@@ -1,0 +1,110 @@
+"""lra bench attention as its user meets it: what it prints, keeps and refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import pytest
+
+from lra.bench import cell, measure
+from lra.cli import main
+
+SHORT = ["batch=1", "head_dim=4", "repeats=1", "threads=1"]
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder of runs; memory is not measured, which takes most of the time of a small cell."""
+
+    def bytes_of(function, device):
+        function()
+        return 1000
+
+    monkeypatch.setattr(cell, "peak_extra_bytes", bytes_of)
+    monkeypatch.setattr(cell, "LEAST_SECONDS", 1e-6)
+    monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "runs"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "runs/bench"
+
+
+@pytest.mark.slow
+def test_attentions_are_measured_and_the_record_goes_on(place, capsys, monkeypatch):
+    words = ["bench", "attention", "attention=nystrom", "attention.num_landmarks=2,4", *SHORT]
+    assert main([*words, "n=16,32"]) == 0
+    out = capsys.readouterr().out
+    for word in ("L = 16", "L = 32", "full fused", "full math", "nystrom num_landmarks=2", "crossover", "record"):
+        assert word in out, word
+    (path,) = place.glob("*.json")
+    record = json.loads(path.read_text())
+    assert record["whole"] == [16, 32]
+    assert {"forward", "both"} < record["cells"][0].keys()
+    assert path.with_suffix(".png").exists()
+    measured = []
+    monkeypatch.setattr(measure.Bench, "measure_length", lambda self, length, keep: measured.append(length) or [])
+    assert main([*words, "n=16,64"]) == 0
+    assert measured == [64], "what is in the record is not measured again"
+
+
+def test_mixers_say_that_their_projections_are_inside(place, capsys):
+    assert main(["bench", "attention", "mixer=gated", "n=16", "backward=false", "format=csv", *SHORT]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.startswith("length,method,pass"), "nothing else is on standard output"
+    assert [line.split(",")[1] for line in lines] == ["full fused", "full math", "gated + projections"]
+    assert {line.split(",")[2] for line in lines} == {"forward"}
+
+
+def test_markdown_goes_to_a_file(place, capsys):
+    words = ["attention=none", "n=16", "packed=false", "out=bench.md"]
+    assert main(["bench", "attention", *words, *SHORT]) == 0
+    assert "written: bench.md" in capsys.readouterr().out
+    text = (place.parents[1] / "bench.md").read_text()
+    assert "MiB / ms per instance" in text
+    assert "attentions on the padded form" in text
+
+
+def test_ctrl_c_keeps_what_is_measured(place, capsys, monkeypatch):
+    rounds = []
+    turn = cell.PassTimer.turn
+
+    def interrupted(self):
+        rounds.append(self)
+        turn(self)
+        if len(rounds) == 7:  # in the second round
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(cell.PassTimer, "turn", interrupted)
+    words = [word for word in SHORT if not word.startswith("repeats")]
+    assert main(["bench", "attention", "attention=none", "n=16,32", "repeats=2", *words]) == 130
+    err = capsys.readouterr().err
+    assert "interrupted; 0 of 2 lengths are finished" in err
+    (path,) = place.glob("*.json")
+    assert [len(each["both"]["seconds"]) for each in json.loads(path.read_text())["cells"]] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "words, line",
+    [
+        (["n=1,2"], "n=1 is no list of whole numbers of at least 2; type n=512,1024"),
+        (["n=many"], "n=many is no list of whole numbers"),
+        (["repeats=0"], "repeats=0 is not a whole number of at least 1"),
+        (["dtype=float8"], "dtype=float8 is not known; choose one of float32, float64, bfloat16, float16"),
+        (["device=tpu"], "device=tpu is not known"),
+        (["device=cuda"], "CUDA"),
+        (["format=latex"], "format=latex is not known; choose one of terminal, markdown, csv"),
+        (["task=listops"], "task=listops is no setting of lra bench attention"),
+        (["nystrom"], "'nystrom' is no setting"),
+        (["attention=nystrm"], "did you mean nystrom?"),
+        (["attention=nystrom", "attention.landmark=3"], "attention.landmark"),
+        (["packed=maybe"], "packed=maybe is not known; choose one of auto, true, false"),
+        (["against=conda"], "against=conda is not known"),
+        (["threads=100000"], "threads=100000"),
+    ],
+)
+def test_a_wrong_word_is_one_line(place, capsys, words, line):
+    assert main(["bench", "attention", *words]) == 2
+    err = capsys.readouterr().err
+    assert line in err
+    assert err.count("\n") == 1
+    assert not place.exists()
