@@ -1,4 +1,4 @@
-"""One pre-LayerNorm encoder block: a sequence mixer, then a feed-forward network.
+"""One encoder block: a sequence mixer, then a feed-forward network.
 
 Letters: B sequences, L positions, T real tokens of all sequences, D model width.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from lra.model.form import ACTIVATIONS, EncoderForm
 from lra.model.mixer import SequenceMixer
 from lra.packed.dropout import DropoutMasks
 from lra.packed.feed_forward import feed_forward_residual
@@ -14,13 +15,13 @@ from lra.packed.packing import Packing
 
 
 class FeedForward(nn.Sequential):
-    """Linear, GELU, Linear, with dropout after the activation and at the end."""
+    """Linear, activation, Linear, with dropout after the activation and at the end."""
 
-    def __init__(self, *, width: int, hidden: int, dropout: float):
+    def __init__(self, *, width: int, hidden: int, dropout: float, form: EncoderForm):
         super().__init__(
             nn.Linear(width, hidden),
-            nn.GELU(),
-            nn.Dropout(dropout),
+            ACTIVATIONS[form.activation](),
+            nn.Dropout(dropout if form.inner_dropout else 0.0),
             nn.Linear(hidden, width),
             nn.Dropout(dropout),
         )
@@ -34,22 +35,24 @@ class FeedForward(nn.Sequential):
 
 
 class EncoderBlock(nn.Module):
-    """`x + dropout(mixer(norm(x)))`, then `x + feed_forward(norm(x))`.
+    """`x + dropout(mixer(norm(x)))`, then `x + feed_forward(norm(x))`; or with the LayerNorm after each sum.
 
     Args:
         mixer: the sequence mixer of the layer.
         feed_forward: hidden width of the feed-forward network.
         dropout: dropout rate, in [0, 1).
+        form: where the LayerNorms are, and the activation.
     """
 
-    def __init__(self, mixer: SequenceMixer, *, feed_forward: int, dropout: float):
+    def __init__(self, mixer: SequenceMixer, *, feed_forward: int, dropout: float, form: EncoderForm):
         super().__init__()
         width = mixer.dims.width
-        self.mixer_norm = nn.LayerNorm(width)
+        self.post_norm = form.norm == "post"
+        self.mixer_norm = nn.LayerNorm(width, eps=form.norm_eps)
         self.mixer = mixer
         self.dropout = nn.Dropout(dropout)
-        self.feed_forward_norm = nn.LayerNorm(width)
-        self.feed_forward = FeedForward(width=width, hidden=feed_forward, dropout=dropout)
+        self.feed_forward_norm = nn.LayerNorm(width, eps=form.norm_eps)
+        self.feed_forward = FeedForward(width=width, hidden=feed_forward, dropout=dropout, form=form)
 
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Transform `[B, L, D]`; `valid_BL` as in the mixer's contract.
@@ -57,6 +60,10 @@ class EncoderBlock(nn.Module):
         A change here must also be made in `forward_packed`, which runs on a CPU; tests/model/test_packed.py compares
         both.
         """
+        if self.post_norm:
+            x_BLD = self.mixer_norm(x_BLD + self.dropout(self.mixer(x_BLD, valid_BL)))
+            normed_BLD: Tensor = self.feed_forward_norm(x_BLD + self.feed_forward(x_BLD))
+            return normed_BLD
         x_BLD = x_BLD + self.dropout(self.mixer(self.mixer_norm(x_BLD), valid_BL))
         x_BLD = x_BLD + self.feed_forward(self.feed_forward_norm(x_BLD))
         return x_BLD

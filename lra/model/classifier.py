@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from lra.model.block import EncoderBlock
 from lra.model.embedding import TokenPositionEmbedding
+from lra.model.form import PRE_NORM, EncoderForm
 from lra.model.groups import BatchGroups
 from lra.model.head import ClassifierHead
 from lra.model.mixer import MakeMixers, MixerDims
@@ -20,7 +21,7 @@ from lra.types import TaskSpec, UserError
 
 
 class Encoder(nn.Module):
-    """Embedding, pre-LayerNorm blocks and a last LayerNorm."""
+    """Embedding, blocks and a last LayerNorm, which blocks with a LayerNorm at their end do not need."""
 
     def __init__(
         self,
@@ -35,22 +36,29 @@ class Encoder(nn.Module):
         feed_forward: int,
         dropout: float,
         tied_layers: bool,
+        form: EncoderForm,
     ):
         super().__init__()
         dims = MixerDims(width=width, num_heads=num_heads, head_dim=head_dim, max_seq_len=seq_len, dropout=dropout)
-        self.embedding = TokenPositionEmbedding(vocab_size=vocab_size, seq_len=seq_len, width=width, dropout=dropout)
+        self.embedding = TokenPositionEmbedding(
+            vocab_size=vocab_size, seq_len=seq_len, width=width, dropout=dropout, form=form
+        )
         blocks = [
-            EncoderBlock(mixer, feed_forward=feed_forward, dropout=dropout)
+            EncoderBlock(mixer, feed_forward=feed_forward, dropout=dropout, form=form)
             for mixer in make_mixers(dims, 1 if tied_layers else num_layers)
         ]
         self.blocks = nn.ModuleList(blocks * num_layers if tied_layers else blocks)
-        self.norm = nn.LayerNorm(width)
+        self.norm = nn.LayerNorm(width, eps=form.norm_eps) if form.norm == "pre" else nn.Identity()
         self.dropout = dropout
+        self.packable = form == PRE_NORM and not any(block.mixer.reads_padding for block in blocks)
         self.batch_wide = any(block.mixer.batch_wide for block in blocks)
 
-    def forward(self, tokens_BL: Tensor, valid_BL: Tensor | None) -> Tensor:
-        """Encode token ids `[B, L]` to `[B, L, D]`; values at padded positions must not be used."""
-        x_BLD = self.embedding(tokens_BL)
+    def forward(self, tokens_BL: Tensor, valid_BL: Tensor | None, types_BL: Tensor | None = None) -> Tensor:
+        """Encode token ids `[B, L]` to `[B, L, D]`; values at padded positions must not be used.
+
+        `types_BL` are the tokens' types, for a form that has some; None: 0 everywhere.
+        """
+        x_BLD = self.embedding(tokens_BL, types_BL)
         for block in self.blocks:
             x_BLD = block(x_BLD, valid_BL)
         out_BLD: Tensor = self.norm(x_BLD)
@@ -133,6 +141,7 @@ class SequenceClassifier(nn.Module):
             feed_forward=feed_forward,
             dropout=dropout,
             tied_layers=tied_layers,
+            form=PRE_NORM,
         )
         self.pooling = make_pooling(pooling, vocab_size=spec.vocab_size)
         self.groups = BatchGroups(sides=batch_constant_sides, examples=batch_constant_examples)
@@ -151,8 +160,10 @@ class SequenceClassifier(nn.Module):
         packed = self.packed if packed is None else packed
         if packed and not works_packed(tokens_BNL.device):
             raise UserError("model.packed=true works on a CPU in float32, not compiled; type model.packed=auto")
+        if packed and not self.encoder.packable:
+            raise UserError("model.packed=true has no padding, which this attention reads; type model.packed=auto")
         if packed is None:
-            packed = works_packed(tokens_BNL.device)
+            packed = self.encoder.packable and works_packed(tokens_BNL.device)
         pool = self._pool_packed if packed else self._pool
         tokens_BNL, valid_BNL = self.pooling.mark(tokens_BNL, valid_BNL)
         if self.encoder.batch_wide:
@@ -172,7 +183,9 @@ class SequenceClassifier(nn.Module):
         """Compute one vector per sequence, `[B, N, D]`, in the packed form."""
         tokens, valid = tokens_BNL.flatten(0, 1), None if valid_BNL is None else valid_BNL.flatten(0, 1)
         packing = Packing(valid, batch=len(tokens), length=tokens.shape[1])
-        pooled = self.pooling.forward_packed(self.encoder.forward_packed(tokens, packing), self.encoder.norm, packing)
+        norm = self.encoder.norm
+        assert isinstance(norm, nn.LayerNorm)
+        pooled = self.pooling.forward_packed(self.encoder.forward_packed(tokens, packing), norm, packing)
         pooled_BND: Tensor = pooled.unflatten(0, tokens_BNL.shape[:2])
         return pooled_BND
 

@@ -60,6 +60,14 @@ class SequenceMixer(nn.Module):
         """Whether `forward` uses a constant or a random draw that all sequences of its input share."""
         return False
 
+    @property
+    def reads_padding(self) -> bool:
+        """Whether padded positions change the output of real tokens; the packed form, which has none, is then not used.
+
+        No setting of the benchmark is so.
+        """
+        return False
+
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Mix along each sequence.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from lra.packed.ends import norm_sum
 from lra.packed.packing import Packing
@@ -101,3 +102,22 @@ class FirstVector(nn.Module):
     def extra_repr(self) -> str:
         """Show the token's id when a model is printed."""
         return f"token={self.token}"
+
+
+class LastVector(nn.Module):
+    """The vector at the last real position of each sequence; a sequence without real positions gives a zero vector."""
+
+    def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
+        """Pool `[B, L, D]` to `[B, D]`."""
+        if valid_BL is None:
+            return x_BLD[:, -1]
+        batch, length = valid_BL.shape
+        last_B = (valid_BL * torch.arange(1, length + 1, device=valid_BL.device)).argmax(1)
+        vector_BD = x_BLD[torch.arange(batch, device=valid_BL.device), last_B]
+        return vector_BD.masked_fill(~valid_BL.any(1, keepdim=True), 0)
+
+    def forward_packed(self, x_TD: Tensor, norm: nn.LayerNorm, packing: Packing) -> Tensor:
+        """Apply the last LayerNorm to the last token of each packed sequence; `[B, D]`, in the batch's order."""
+        last = packing.counts_B[: packing.used].cumsum(0) - 1
+        vectors: Tensor = norm(x_TD.index_select(0, last))
+        return packing.unsort(pad(vectors, (0, 0, 0, packing.batch - packing.used)))

@@ -1,0 +1,102 @@
+"""The model that `lra diagnose` is about, a trained run's or a fresh one, with its variants and its dev examples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lra import build, config
+from lra.cli_support.store import ensure_store
+from lra.cli_support.stored_config import read_trained_config
+
+if TYPE_CHECKING:  # slow imports, made only where they are used
+    from omegaconf import DictConfig
+    from rich.console import Console
+    from torch import nn
+
+    from lra.data.datamodule import StoreDataModule
+    from lra.diagnosis.variants import Variants
+    from lra.types import Batch
+
+SEED = 0  # of the sample of dev examples
+NYSTROM = "lra.attention.nystrom.NystromAttention"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiagnosedModel:
+    """A model to diagnose.
+
+    Attributes:
+        cfg: its configuration.
+        folder: the run's folder; for a fresh model, one below the folder of runs.
+        is_trained: whether it is a run's.
+        model: the model, on the CPU.
+        data: its data.
+    """
+
+    cfg: DictConfig
+    folder: Path
+    is_trained: bool
+    model: nn.Module
+    data: StoreDataModule
+
+
+def diagnosed_model(cfg: DictConfig, console: Console) -> DiagnosedModel:
+    """Read the run that `cfg.run` names, with its best weights, or make a fresh model of the settings.
+
+    Raises:
+        UserError: when the folder is not that of a trained run.
+    """
+    import pytorch_lightning as pl
+
+    if cfg.run is None:
+        ensure_store(cfg, console)
+        pl.seed_everything(cfg.seed, workers=True, verbose=False)
+        name = "-".join((cfg.task.name, config.method_name(cfg), cfg.size.name))
+        return DiagnosedModel(
+            cfg=cfg,
+            folder=Path(cfg.paths.runs) / "diagnose" / name,
+            is_trained=False,
+            model=build.build_module(cfg).model,
+            data=build.build_datamodule(cfg),
+        )
+    folder = Path(cfg.run).expanduser()
+    trained = read_trained_config(folder, cfg.paths)
+    trained.trainer.devices = 1
+    model, data = build.build_trained_module(trained, folder).model, build.build_datamodule(trained)
+    return DiagnosedModel(cfg=trained, folder=folder, is_trained=True, model=model, data=data)
+
+
+def make_variants(cfg: DictConfig) -> tuple[Variants, int]:
+    """Build what makes variants of the model's attentions, and the number of landmarks of their Nyström attention.
+
+    It has the model's own settings if its attention is Nyström's, else the defaults under the model's protocol.
+    """
+    from omegaconf import OmegaConf
+
+    from lra.diagnosis.variants import Variants
+    from lra.paths import conf_dir
+
+    if not is_nystrom(cfg):
+        cfg = cfg.copy()
+        cfg.attention = OmegaConf.load(conf_dir() / "attention" / "nystrom.yaml")
+        cfg.mixer = OmegaConf.load(conf_dir() / "mixer" / "attention.yaml")
+    return Variants(make=build.build_method(cfg)), cfg.attention.num_landmarks
+
+
+def is_nystrom(cfg: DictConfig) -> bool:
+    """Tell whether the model's attention is Nyström attention."""
+    return config.mixes_by_attention(cfg) and cfg.attention._target_ == NYSTROM
+
+
+def dev_batches(data: StoreDataModule, examples: int, *, batch_size: int) -> list[Batch]:
+    """Make batches of dev examples: a random sample of them, because some splits are sorted by class.
+
+    The sample is the same in every call, and in the order of the split.
+    """
+    import numpy as np
+
+    collate = data.collator("dev")
+    sample = np.sort(np.random.default_rng(SEED).permutation(len(collate.split))[:examples])
+    return [collate(sample[start : start + batch_size]) for start in range(0, len(sample), batch_size)]

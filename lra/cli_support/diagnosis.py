@@ -1,0 +1,125 @@
+"""Measure what `lra diagnose` shows, with its progress, and log it to W&B."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lra import config
+from lra.cli_support.diagnosed import DiagnosedModel, dev_batches, is_nystrom, make_variants
+from lra.cli_support.work_progress import work_progress
+from lra.run_files import DIAGNOSIS_PAGE
+
+if TYPE_CHECKING:  # slow imports, made only where they are used
+    from omegaconf import DictConfig
+    from rich.console import Console
+
+    from lra.diagnosis.layers import LayerInputs
+    from lra.diagnosis.measure import MatrixPair
+    from lra.diagnosis.schema import Diagnosis, DiagnosisSubject, Head
+    from lra.results.tables import TextTable
+
+COUNT_COST, BATCH_COST = 2.0, 0.1  # seconds, roughly: of a number of landmarks in a layer, of a batch
+
+
+def diagnosis_of(
+    subject: DiagnosedModel, *, examples: int, sequences: int, console: Console
+) -> tuple[Diagnosis, dict[str, MatrixPair]]:
+    """Measure a model; also return the matrices for the heat maps.
+
+    Args:
+        subject: the model.
+        examples: most dev examples for the accuracies.
+        sequences: most sequences whose attention matrices are compared.
+        console: where the progress is shown.
+
+    Raises:
+        UserError: when the model has no attention to compare.
+    """
+    from lra.diagnosis.curves import COUNTS
+    from lra.diagnosis.heat_maps import MOST_HEADS
+    from lra.diagnosis.layers import attentions, layer_inputs
+    from lra.diagnosis.measure import measure_layer
+    from lra.diagnosis.schema import DIAGNOSIS_VERSION, Diagnosis
+    from lra.diagnosis.swap import measure_swaps, substitutes
+
+    cfg, data = subject.cfg, subject.data
+    backends = attentions(subject.model, config.method_name(cfg))
+    variants, num_landmarks = make_variants(cfg)
+    (some,) = dev_batches(data, sequences, batch_size=sequences)
+    layers = layer_inputs(subject.model, backends, some, sequences)
+    batches = dev_batches(data, examples, batch_size=data.batch_size) if subject.is_trained else []
+    of_layers = len(layers) * sum(count <= layers[0].q.shape[2] for count in COUNTS)
+    of_swaps = len(batches) * len(substitutes(backends[0], variants))
+    with work_progress(console, of_layers * COUNT_COST + of_swaps * BATCH_COST) as advance:
+        heads: list[list[Head]] = []
+        pairs: dict[str, MatrixPair] = {}
+        for number, inputs in enumerate(layers, start=1):
+            turn = partial(advance, f"layer {number}", COUNT_COST)
+            measured, matrices = measure_layer(inputs, variants, turn, kept=MOST_HEADS - len(pairs))
+            heads.append(measured)
+            pairs |= {f"layer {number}, head {place}": pair for place, pair in enumerate(matrices, start=1)}
+        swaps = []
+        if batches:
+            swaps = measure_swaps(
+                subject.model, backends, variants, batches, lambda name: advance(f"accuracy: {name}", BATCH_COST)
+            )
+    whole = _subject(subject, layers[0], num_landmarks, examples=sum(len(batch.label) for batch in batches))
+    diagnosis = Diagnosis(version=DIAGNOSIS_VERSION, subject=whole, layers=heads, swaps=swaps)
+    return diagnosis, pairs
+
+
+def _subject(subject: DiagnosedModel, first: LayerInputs, num_landmarks: int, *, examples: int) -> DiagnosisSubject:
+    """Name the model, and say on how much it was measured."""
+    import numpy as np
+
+    cfg, labels = subject.cfg, subject.data.splits["dev"].labels
+    return {
+        "run": _place_of(subject.folder, Path(cfg.paths.runs)) if subject.is_trained else None,
+        "task": cfg.task.name,
+        "attention": config.method_name(cfg),
+        "protocol": cfg.protocol.name,
+        "size": cfg.size.name,
+        "seed": cfg.seed,
+        "is_nystrom": is_nystrom(cfg),
+        "num_landmarks": num_landmarks,
+        "sequences": len(first.valid),
+        "tokens": float(first.valid.sum(1).float().mean()),
+        "examples": examples,
+        "majority_rate": float(np.unique(labels, return_counts=True)[1].max() / len(labels)),
+    }
+
+
+def _place_of(folder: Path, runs: Path) -> str:
+    """Name a run's folder without what is this machine's: from the folder of runs on, elsewhere its last part."""
+    folder, runs = folder.resolve(), runs.resolve()
+    return folder.relative_to(runs).as_posix() if folder.is_relative_to(runs) else folder.name
+
+
+def log_to_wandb(
+    cfg: DictConfig, diagnosis: Diagnosis, tables: list[TextTable], folder: Path, console: Console
+) -> None:
+    """Log a diagnosis as a W&B run of its own: the page, the tables, and the means over heads in the summary."""
+    from lra.diagnosis.to_wandb import log_diagnosis
+    from lra.training.loggers import finish_wandb, start_wandb
+
+    subject = diagnosis["subject"]
+    name = f"{subject['task']}/{subject['attention']}/{subject['seed']} diagnosis"
+    place = folder / "diagnosis-wandb"  # not the run's own folder, whose W&B run is that of the training
+    place.mkdir(exist_ok=True)
+    logger = start_wandb(
+        place,
+        **config.plain(cfg.logger.wandb),
+        name=name,
+        group=str(cfg.run_group),
+        job_type="diagnose",
+        tags=["diagnose", subject["task"], subject["attention"], subject["protocol"], subject["size"]],
+        config=dict(subject),
+    )
+    try:
+        log_diagnosis(logger.experiment, diagnosis, tables, folder / DIAGNOSIS_PAGE)
+    finally:
+        finish_wandb([logger])
+    sent = "logged" if cfg.logger.wandb.mode == "online" else f"later: wandb sync {place}/wandb/offline-run-*"
+    console.print(f"W&B run {logger.version} ({name}); {sent}")

@@ -1,0 +1,90 @@
+"""lra diagnose: how far a model's attention is from exact softmax attention, and whether that matters to the model.
+
+  lra diagnose run=runs/default/listops/nystrom/…/seed0
+  lra diagnose run=runs/default/listops/nystrom/…/seed0 examples=200 to=diagnosis
+  lra diagnose task=listops attention=nystrom size=tiny      a fresh model, without accuracies
+  lra diagnose run=runs/default/listops/nystrom/…/seed0 logger=wandb
+
+For each layer and head, on sequences of the dev split: errors of the attention matrix and of its output, against the
+number of landmarks too; ranks; the condition and the pseudo-inverse of Nyström's landmark kernel; heat maps. Then the
+dev accuracy with exact attention, with other numbers of landmarks and without attention in place of the model's own,
+without training. Writes diagnosis.html and diagnosis.json to the run's folder. docs/diagnosis.md explains the numbers.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lra.types import UserError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+BESIDE_A_RUN = ("run", "to", "examples", "sequences", "logger", "paths", "source", "verify")
+
+
+def run(cfg: DictConfig) -> None:
+    """Diagnose a run or a fresh model."""
+    from hydra.core.hydra_config import HydraConfig
+
+    from lra.cli_support.console import make_console, size_text
+    from lra.cli_support.diagnosed import diagnosed_model
+    from lra.cli_support.diagnosis import diagnosis_of, log_to_wandb
+    from lra.cli_support.narrow import print_text_table
+    from lra.config import logs_to_wandb
+    from lra.diagnosis.page import write_diagnosis_page
+    from lra.diagnosis.schema import write_diagnosis
+    from lra.diagnosis.words import answer, heads_table, swaps_table
+    from lra.results.text import visible
+    from lra.run_files import DIAGNOSIS, DIAGNOSIS_PAGE
+
+    if cfg.run is not None:
+        _check_alone(HydraConfig.get().overrides.task)
+    if cfg.examples < 1:
+        raise UserError(f"examples={cfg.examples}, but accuracies need some; type for example examples=1000")
+    _check_to(cfg.to)
+    console = make_console()
+    subject = diagnosed_model(cfg, console)
+    folder = _writable(subject.folder if cfg.to is None else Path(cfg.to).expanduser())
+    diagnosis, pairs = diagnosis_of(subject, examples=cfg.examples, sequences=cfg.sequences, console=console)
+    write_diagnosis(folder / DIAGNOSIS, diagnosis)
+    page = write_diagnosis_page(folder / DIAGNOSIS_PAGE, diagnosis, pairs)
+    tables = [heads_table(diagnosis), *([swaps_table(diagnosis)] if diagnosis["swaps"] else [])]
+    for table in tables:
+        print_text_table(console, table)
+        for note in table.notes:
+            console.print(note, style="dim")
+    for line in answer(diagnosis):
+        console.print(line)
+    for path in (page, folder / DIAGNOSIS):
+        console.print(f"{visible(str(path))}  {size_text(path.stat().st_size)}")
+    if logs_to_wandb(cfg):
+        log_to_wandb(cfg, diagnosis, tables, folder, console)
+
+
+def _check_alone(words: Sequence[str]) -> None:
+    """Refuse settings of a model beside `run=`, whose model has its own."""
+    silent = [word for word in words if re.split(r"[.=]", word.lstrip("+~"))[0] not in BESIDE_A_RUN]
+    if silent:
+        raise UserError(f"{silent[0]} has no effect beside run=, whose model has its own; leave one of the two out")
+
+
+def _check_to(to: str | None) -> None:
+    """Refuse what cannot be a folder, before anything is measured."""
+    if to is None:
+        return
+    place = Path(to).expanduser()
+    if not to or (place.exists() and not place.is_dir()):
+        raise UserError(f"to={to} is {'a file' if to else 'empty'}; type a folder, for example to=diagnosis")
+
+
+def _writable(folder: Path) -> Path:
+    """Make the folder, before anything is measured."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK):
+        raise UserError(f"{folder} cannot be written; type another folder, for example to=diagnosis")
+    return folder

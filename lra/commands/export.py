@@ -1,0 +1,46 @@
+"""lra export: write a trained model as files that load without its training: weights, settings, a model card.
+
+  lra export run=runs/default/listops/nystrom/paper-full-5000steps-1a2b3c4d/seed0 to=my-model
+  lra export run=runs/default/listops/nystrom/…/seed0 to=models/listops
+
+The folder gets model.safetensors (the weights with the best dev accuracy), config.json and README.md, a model card
+written from the run's record. In Python lra.load_exported("my-model") gives the model; it needs neither Hydra nor
+Lightning.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+
+def run(cfg: DictConfig) -> None:
+    """Export the run whose folder is `cfg.run` to the new folder `cfg.to`."""
+    from omegaconf import OmegaConf
+
+    from lra.cli_support.console import make_console, size_text
+    from lra.cli_support.export import check_target, write_exported
+    from lra.cli_support.stored_config import read_trained_config
+    from lra.results.record import read_record
+    from lra.results.text import visible
+    from lra.types import UserError
+
+    for key in ("run", "to"):
+        if OmegaConf.select(cfg, key) is None:
+            raise UserError(
+                f"{key}= is missing; type for example: lra export run=runs/default/listops/nystrom/…/seed0 to=my-model"
+            )
+    folder, to = Path(cfg.run).expanduser(), Path(cfg.to).expanduser()
+    check_target(to)
+    trained = read_trained_config(folder, cfg.paths)
+    record = read_record(folder)
+    if record is None:
+        raise UserError(f"{folder} has no result yet, and the model card needs it; lra train finishes the run")
+    write_exported(folder, to, trained, record)
+    console = make_console()
+    size = size_text(sum(path.stat().st_size for path in to.iterdir()))
+    console.print(f"exported {size}, test accuracy {record['outcome']['test_accuracy']:.2%}: {visible(str(to))}")
+    console.print(f'in Python: lra.load_exported("{visible(str(to))}")')

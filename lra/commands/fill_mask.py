@@ -1,0 +1,66 @@
+"""lra fill-mask: fill the mask in a text, by our encoder with the weights of a Hugging Face checkpoint.
+
+  lra fill-mask model=nystromformer-512 text="Paris is the [MASK] of France."
+  lra fill-mask model=nystromformer-512 text="Paris is the [MASK] of France." top=10 format=json
+
+model= is a folder with config.json, model.safetensors and the tokenizer's files, as the package transformers saves a
+NystromformerForMaskedLM; nothing is downloaded. Prints each filling's probability, token, word and sentence. The
+tokenizer needs transformers: pip install 'lra[hf]'.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+_FORMATS = ("terminal", "json")
+
+
+def overrides(words: list[str]) -> list[str]:
+    """Put the text in quotes, so that Hydra does not read `[MASK]` as a list; `model=` is a config group of Hydra's."""
+    renamed = [re.sub(r"^model=", "checkpoint=", word) for word in words]
+    return [_quoted(word) if word.startswith("text=") else word for word in renamed]
+
+
+def _quoted(word: str) -> str:
+    text = word.removeprefix("text=")
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        return word
+    escaped = re.sub(r"(\\*)('|$)", lambda match: 2 * match[1] + (f"\\{match[2]}" if match[2] else ""), text)
+    return f"text='{escaped}'"
+
+
+def run(cfg: DictConfig) -> None:
+    """Fill the mask of `cfg.text` with the model in the folder `cfg.checkpoint`."""
+    import json
+    from dataclasses import asdict
+    from pathlib import Path
+
+    from omegaconf import OmegaConf
+    from rich.table import Table
+    from rich.text import Text
+
+    from lra.cli_support.console import make_console, print_table
+    from lra.interop.fill_mask import EXAMPLE, fill_mask
+    from lra.results.text import visible
+    from lra.types import UserError
+
+    for key, example in (("checkpoint", "model=nystromformer-512"), ("text", EXAMPLE)):
+        if OmegaConf.select(cfg, key) is None:
+            raise UserError(f"{example.partition('=')[0]}= is missing; type for example {example}")
+    if cfg.format not in _FORMATS:
+        raise UserError(f"format={cfg.format} is not known; choose one of {', '.join(_FORMATS)}")
+    fillings = fill_mask(Path(cfg.checkpoint).expanduser(), str(cfg.text), top=cfg.top)
+    if cfg.format == "json":
+        print(json.dumps([asdict(filling) for filling in fillings], indent=2))
+        return
+    table = Table()
+    for name in ("score", "token", "word", "sentence"):
+        table.add_column(name, justify="right" if name in ("score", "token") else "left")
+    for filling in fillings:
+        words = [Text(visible(text)) for text in (filling.word, filling.sentence)]
+        table.add_row(f"{filling.score:.4f}", str(filling.token), *words)
+    print_table(make_console(), table)

@@ -1,0 +1,93 @@
+"""Errors against the number of landmarks: of Nyström attention with each landmark rule, and of its classical forms.
+
+Letters: S sequences, H heads, R rows, N real tokens, M landmarks, X methods or counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import torch
+from torch import Tensor
+
+from lra.attention.nystrom_landmarks import CHOICES as LANDMARK_CHOICES
+from lra.diagnosis.layers import LayerInputs
+from lra.diagnosis.low_rank import best_error, classical_nystrom, optimal_cur
+from lra.diagnosis.matrices import ExactMatrix, attention_matrices
+from lra.diagnosis.schema import Curve
+from lra.diagnosis.variants import Variants
+from lra.ops.chosen_landmarks import middle_tokens
+from lra.ops.landmarks import valid_segments
+from lra.ops.relative_error import relative_error
+
+COUNTS = (8, 16, 32, 64, 128, 256)
+RULES = LANDMARK_CHOICES["landmark_rule"]
+APPROXIMATIONS = (*RULES, "classical", "cur", "best")
+
+Errors = tuple[Tensor, Tensor | None]  # of the matrix and of the output, both `[S, H]`
+
+
+def both_errors(approximations: Iterable[Tensor], exact: list[ExactMatrix]) -> tuple[Tensor, Tensor]:
+    """Compute the relative Frobenius errors of matrices and of matrices times values, both `[S, H]`."""
+    pairs = list(zip(approximations, exact, strict=True))
+    matrix = [relative_error(mine, one.matrix) for mine, one in pairs]
+    output = [relative_error(mine @ one.values, one.matrix @ one.values) for mine, one in pairs]
+    return torch.stack(matrix), torch.stack(output)
+
+
+def landmark_tokens(tokens: int, count: int) -> Tensor:
+    """Choose the tokens in the middle of near-equal segments; all of them if there are no more than `count`."""
+    segments = valid_segments(torch.ones(1, tokens, dtype=torch.bool), count)
+    positions, used = middle_tokens(*segments)
+    return positions[used]
+
+
+def from_tokens(one: ExactMatrix, count: int) -> tuple[Tensor, Tensor]:
+    """Approximate a matrix from the rows and columns of landmark tokens: classical Nyström, and the optimal CUR."""
+    places = landmark_tokens(len(one.columns), count)
+    rows_HMN, columns_HRM = one.at(places), one.matrix[..., places]
+    return (
+        classical_nystrom(columns_HRM, rows_HMN[..., places], rows_HMN),
+        optimal_cur(one.matrix, columns_HRM, rows_HMN),
+    )
+
+
+def head_curves(
+    inputs: LayerInputs,
+    exact: list[ExactMatrix],
+    values: list[Tensor],
+    variants: Variants,
+    advance: Callable[[], object],
+) -> list[list[Curve]]:
+    """Compute the curves of each head.
+
+    Args:
+        inputs: what the layer got.
+        exact: its exact matrices.
+        values: their singular values, `[H, K]` each.
+        variants: makes the Nyström attentions.
+        advance: called after each number of landmarks.
+    """
+    length = inputs.q.shape[2]
+    counts = [count for count in COUNTS if count <= length]
+    errors: dict[str, list[Errors]] = {method: [] for method in APPROXIMATIONS}
+    for count in counts:
+        for rule in RULES:
+            variant = variants.without_skip(inputs.backend, num_landmarks=count, landmark_rule=rule)
+            errors[rule].append(both_errors(attention_matrices(variant, inputs, exact), exact))
+        classical, cur = zip(*(from_tokens(one, count) for one in exact), strict=True)
+        errors["classical"].append(both_errors(classical, exact))
+        errors["cur"].append(both_errors(cur, exact))
+        errors["best"].append((torch.stack([best_error(of_one, count) for of_one in values]), None))
+        advance()
+    return [list(_curves(errors, counts, head)) for head in range(inputs.q.shape[1])]
+
+
+def _curves(errors: dict[str, list[Errors]], counts: list[int], head: int) -> Iterator[Curve]:
+    for method, points in errors.items():
+        yield Curve(
+            method=method,
+            num_landmarks=counts,
+            matrix_error=[float(matrix[:, head].mean()) for matrix, _ in points],
+            output_error=[float(output[:, head].mean()) for _, output in points if output is not None],
+        )

@@ -1,0 +1,81 @@
+"""The matrices that attentions multiply values with: of exact attention, and of any other, column by column.
+
+Only real tokens are rows and columns. All numbers are float64, computed from the layer's own queries and keys.
+
+Letters: S sequences, H heads, R rows, N real tokens, L positions, E dims per head.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lra.attention.base import AttentionBackend
+from lra.attention.nystrom import NystromAttention
+from lra.diagnosis.layers import LayerInputs
+
+MOST_ROWS = 512  # of a matrix; of longer sequences a sample of the rows is compared
+COLUMNS_TOGETHER = 512  # columns that Nyström attention, which takes values of any width, computes at once
+SEED = 0  # of the sample of rows
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExactMatrix:
+    """The exact attention matrices of the heads of one sequence.
+
+    Attributes:
+        rows: positions of the compared rows, `[R]`, in order.
+        columns: positions of the real tokens, `[N]`.
+        q, k, values: queries, keys and values of the real tokens, `[H, N, E]`.
+        matrix: softmax(q kᵀ / √E), `[H, R, N]`; the rows are distributions.
+    """
+
+    rows: Tensor
+    columns: Tensor
+    q: Tensor
+    k: Tensor
+    values: Tensor
+    matrix: Tensor
+
+    def at(self, places: Tensor) -> Tensor:
+        """Compute the rows of some tokens, `[H, M, N]`; `places` are numbers below N."""
+        return softmax_rows(self.q[:, places], self.k)
+
+
+def exact_matrices(inputs: LayerInputs) -> list[ExactMatrix]:
+    """Compute the exact matrices of a layer, one sequence at a time."""
+    generator = torch.Generator().manual_seed(SEED)
+    matrices = []
+    for q, k, v, valid in zip(inputs.q, inputs.k, inputs.v, inputs.valid, strict=True):
+        columns = valid.nonzero().flatten()
+        q_HNE, k_HNE, v_HNE = (x[:, columns].double() for x in (q, k, v))
+        chosen = torch.randperm(len(columns), generator=generator)[:MOST_ROWS].sort().values
+        matrix = softmax_rows(q_HNE[:, chosen], k_HNE)
+        matrices.append(
+            ExactMatrix(rows=columns[chosen], columns=columns, q=q_HNE, k=k_HNE, values=v_HNE, matrix=matrix)
+        )
+    return matrices
+
+
+def softmax_rows(q_HRE: Tensor, k_HNE: Tensor) -> Tensor:
+    """Compute softmax(q kᵀ / √E), `[H, R, N]` (Vaswani et al. 2017, equation 1)."""
+    matrix_HRN: Tensor = (q_HRE @ k_HNE.mT * q_HRE.shape[-1] ** -0.5).softmax(-1)
+    return matrix_HRN
+
+
+def attention_matrices(backend: AttentionBackend, inputs: LayerInputs, exact: list[ExactMatrix]) -> list[Tensor]:
+    """Compute the matrices of an attention in the rows and columns of the exact ones, `[H, R, N]` for each sequence.
+
+    An attention is linear in its values, so the columns are what it makes of unit vectors as values.
+    """
+    length = inputs.q.shape[2]
+    width = COLUMNS_TOGETHER if isinstance(backend, NystromAttention) else inputs.q.shape[3]
+    units = torch.eye(length, -(-length // width) * width)
+    parts: list[list[Tensor]] = [[] for _ in exact]
+    for unit_LE in units.split(width, dim=1):
+        mixed_BHLE = inputs.attend(backend, unit_LE.expand(*inputs.q.shape[:2], -1, -1))
+        for part, mixed_HLE, of_one in zip(parts, mixed_BHLE, exact, strict=True):
+            part.append(mixed_HLE[:, of_one.rows].double())
+    return [torch.cat(part, -1)[..., of_one.columns] for part, of_one in zip(parts, exact, strict=True)]

@@ -1,0 +1,136 @@
+"""Load an exported model: weights and settings in a folder, without Hydra, Lightning or anything of its training.
+
+The folder may come from anywhere. Its settings may name only classes of this package, and of packages that the caller
+trusts; its weights are a safetensors file, which holds tensors alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal, NotRequired
+
+import torch
+from pydantic import ConfigDict, Field, TypeAdapter, with_config
+from torch import Tensor, nn
+from typing_extensions import TypedDict
+
+from lra.attention.base import AttentionBackend
+from lra.interop.files import CONFIG_JSON, SAFETENSORS, read_json, read_tensors
+from lra.later_settings import later_settings
+from lra.model.mixer import MakeMixers, SequenceMixer, mixer_layers
+from lra.model.self_attention import attention_layers
+from lra.schema import Positive, checked
+from lra.types import TaskSpec, UserError
+
+OUR_ROOMS = ("lra.attention", "lra.mixers", "lra.model")
+TARGET_KEY = "_target_"  # in a group of settings: the dotted name of the class that takes the others
+AGAIN = "export the run again: lra export"
+
+
+@with_config(ConfigDict(strict=True, extra="forbid"))
+class SpecFields(TypedDict):
+    """The fields of `TaskSpec`."""
+
+    name: str
+    vocab_size: Positive
+    seq_len: Positive
+    num_sequences: Annotated[int, Field(ge=1, le=2)]
+    num_classes: Positive
+
+
+@with_config(ConfigDict(strict=True, extra="forbid"))
+class ExportedConfig(TypedDict):
+    """The content of an exported model's config.json; a model has either `attention` or `mixer`.
+
+    `mask_zero` says that token 0 is padding, so that the mask is `tokens != 0`.
+    """
+
+    lra_export: Literal[1]
+    task: SpecFields
+    mask_zero: bool
+    model: dict[str, Any]
+    attention: NotRequired[dict[str, Any]]
+    mixer: NotRequired[dict[str, Any]]
+
+
+EXPORTED_SCHEMA: TypeAdapter[ExportedConfig] = TypeAdapter(ExportedConfig)
+
+
+def load_exported(folder: str | Path, *, trusted: Sequence[str] = ()) -> nn.Module:
+    """Load the model that `lra export` has written, on the CPU, in evaluation mode.
+
+    It maps token ids `[B, N, L]` and their mask, or None when every position is real, to logits `[B, C]`. N is 1, or 2
+    for tasks with pairs.
+
+    Args:
+        folder: the folder that `to=` named.
+        trusted: packages of your own whose classes the folder may name. They are imported, so their code runs.
+
+    Raises:
+        UserError: when the folder is not that of an exported model, or names a class of another package.
+    """
+    folder = Path(folder).expanduser()
+    place = folder / CONFIG_JSON
+    config = checked(EXPORTED_SCHEMA, read_json(place, AGAIN), place, AGAIN)
+    weights = read_tensors(folder / SAFETENSORS, AGAIN)
+    with torch.random.fork_rng(devices=[]):  # random weights are drawn and then replaced
+        model = _build(config, place, tuple(trusted))
+    dtypes = {weight.dtype for weight in weights.values() if weight.is_floating_point()}
+    if len(dtypes) == 1:  # float64 for trainer.precision=64-true
+        model.to(dtypes.pop())
+    _check_fit(weights, model, folder / SAFETENSORS)
+    model.load_state_dict(weights)
+    return model.eval()
+
+
+def _build(config: ExportedConfig, place: Path, trusted: tuple[str, ...]) -> nn.Module:
+    group: Literal["attention", "mixer"] = "attention" if "attention" in config else "mixer"
+    if group not in config or ("mixer" in config and "attention" in config):
+        raise UserError(f"{place}: either attention or mixer belongs in it; {AGAIN}")
+    method = _maker(config[group], AttentionBackend if group == "attention" else SequenceMixer, place, trusted)
+    if group == "attention":
+        make_mixers: MakeMixers = partial(attention_layers, make_backend=method)
+    else:
+        make_mixers = partial(mixer_layers, make_mixer=method)
+    make = _maker(config["model"], nn.Module, place, trusted)
+    spec = TaskSpec(**config["task"])
+    try:
+        model: nn.Module = make(spec, make_mixers)
+    except (TypeError, AssertionError, RuntimeError) as error:
+        said = " ".join(str(error).split())
+        raise UserError(f"{place}: no model can be built from it ({said}); {AGAIN}") from error
+    return model
+
+
+def _maker(
+    settings: Mapping[str, Any], kind: type[nn.Module], place: Path, trusted: tuple[str, ...]
+) -> Callable[..., Any]:
+    """Find the class that settings name, and bind its settings."""
+    target = str(settings.get(TARGET_KEY, ""))
+    module = target.rpartition(".")[0]
+    if not any(f"{module}.".startswith(f"{package}.") for package in (*OUR_ROOMS, *trusted)):
+        own = target.split(".")[0]
+        raise UserError(
+            f"{place} names {target}, which is not a class of lra; if it is your own code, type"
+            f' lra.load_exported(FOLDER, trusted=["{own}"])'
+        )
+    try:
+        found = getattr(importlib.import_module(module), target.rpartition(".")[2], None)
+    except ImportError as error:
+        raise UserError(f"{place} names {target}, whose module cannot be imported ({error})") from error
+    if not (inspect.isclass(found) and issubclass(found, kind)):
+        raise UserError(f"{place} names {target}, which is no {kind.__name__}; {AGAIN}")
+    values = {key: value for key, value in settings.items() if key != TARGET_KEY}
+    return partial(found, **{**later_settings(settings), **values})
+
+
+def _check_fit(weights: Mapping[str, Tensor], model: nn.Module, place: Path) -> None:
+    shapes = [{name: tuple(t.shape) for name, t in state.items()} for state in (weights, model.state_dict())]
+    wrong = sorted({name for name, _ in shapes[0].items() ^ shapes[1].items()})
+    if wrong:
+        has, should = (named.get(wrong[0], "nothing") for named in shapes)
+        raise UserError(f"{place} does not fit {CONFIG_JSON}: {wrong[0]} has {has}, not {should}; {AGAIN}")

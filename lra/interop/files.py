@@ -1,0 +1,96 @@
+"""Read and write the files that other packages read too: JSON settings, tensors in safetensors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from pickle import UnpicklingError  # what torch raises; nothing here unpickles
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from lra.files import regular_file
+from lra.types import UserError
+
+CONFIG_JSON = "config.json"
+SAFETENSORS = "model.safetensors"
+TORCH_FILE = "pytorch_model.bin"  # a checkpoint of the package transformers from before safetensors
+MOST_JSON_BYTES = 2**20
+
+
+def read_json(path: Path, remedy: str) -> dict[str, Any]:
+    """Read a JSON object from a small file.
+
+    Args:
+        path: the file.
+        remedy: what the user can do, for errors.
+
+    Raises:
+        UserError: when the file is missing, large, or holds something else.
+    """
+    _check_there(path, remedy)
+    if path.stat().st_size > MOST_JSON_BYTES:
+        raise UserError(f"{path} is larger than 1 MiB, which no such file is; {remedy}")
+    try:
+        value = json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path} is not JSON ({error}); {remedy}") from error
+    if not isinstance(value, dict):
+        raise UserError(f"{path} holds no settings; {remedy}")
+    return value
+
+
+def read_tensors(path: Path, remedy: str) -> dict[str, Tensor]:
+    """Read all tensors of a safetensors file onto the CPU.
+
+    Args:
+        path: the file.
+        remedy: what the user can do, for errors.
+
+    Raises:
+        UserError: when the file is missing or damaged.
+    """
+    _check_there(path, remedy)
+    try:
+        return load_file(path)
+    except (SafetensorError, ValueError) as error:
+        raise UserError(f"{path} cannot be read as safetensors ({error}); {remedy}") from error
+
+
+def read_torch_file(path: Path, remedy: str) -> dict[str, Tensor]:
+    """Read the tensors of a checkpoint that torch has written; no object of another type is ever made.
+
+    Args:
+        path: the file.
+        remedy: what the user can do, for errors.
+
+    Raises:
+        UserError: when the file is missing or damaged, or holds anything but tensors.
+    """
+    _check_there(path, remedy)
+    try:
+        weights = torch.load(path, map_location="cpu", weights_only=True)
+    except UnpicklingError as error:  # torch's own message advises to turn this protection off
+        raise UserError(f"{path} holds more than tensors, which is never loaded; {remedy}") from error
+    except (RuntimeError, EOFError, LookupError, ValueError, TypeError, AttributeError) as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise UserError(f"{path} cannot be read ({said}); {remedy}") from error
+    if not isinstance(weights, dict) or not all(isinstance(weight, Tensor) for weight in weights.values()):
+        raise UserError(f"{path} holds more than tensors by their names; {remedy}")
+    return {str(name): weight for name, weight in weights.items()}
+
+
+def write_tensors(path: Path, weights: Mapping[str, Tensor]) -> None:
+    """Write tensors as a safetensors file; a weight that several layers share is written for each of them."""
+    own = {name: weight.detach().cpu().clone().contiguous() for name, weight in weights.items()}
+    save_file(own, path, metadata={"format": "pt"})
+
+
+def _check_there(path: Path, remedy: str) -> None:
+    if not path.exists():
+        raise UserError(f"{path.parent} has no {path.name}; {remedy}")
+    regular_file(path)

@@ -1,0 +1,122 @@
+"""A Nyströmformer of the package transformers as our model, and back.
+
+`from_huggingface` and `to_huggingface` need no transformers of their own: the caller has it. Ours computes what theirs
+does, up to rounding, for the lengths that theirs takes, see `lra.interop.config.landmark_length`. Theirs does not train
+its padding token's vector, and ours does.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from lra.interop.build_model import build_text_model
+from lra.interop.config import ARCHITECTURES, TheirConfig, checked_config
+from lra.interop.weights import our_weights, their_weights
+from lra.model.text_model import TextModel
+from lra.types import UserError
+
+
+def from_huggingface(model: nn.Module) -> TextModel:
+    """Convert a `NystromformerModel`, `NystromformerForMaskedLM` or `NystromformerForSequenceClassification`.
+
+    Args:
+        model: the model of transformers, which stays as it is.
+
+    Returns:
+        Our model with copies of the weights, of the same dtype, in the same mode (training or evaluation).
+
+    Raises:
+        UserError: for a model of another class, or with a setting that ours does not have.
+    """
+    architecture = type(model).__name__
+    known_architecture(architecture, "the model")
+    config: Any = model.config
+    fields = {**config.to_dict(), "num_labels": config.num_labels}
+    weights = copy.deepcopy(dict(model.state_dict()))
+    dtype = next(model.parameters()).dtype
+    ours = converted(checked_config(fields, architecture), architecture, weights, architecture, dtype=dtype)
+    return ours.train(model.training)
+
+
+def to_huggingface(model: TextModel) -> nn.Module:
+    """Convert a model that `from_huggingface` or `converted` has made to one of transformers, with the same weights.
+
+    Raises:
+        UserError: when transformers is not installed.
+    """
+    transformers = import_transformers("lra.interop.huggingface.to_huggingface")
+    assert model.source is not None, "this model was not made from a Nyströmformer of transformers"
+    architecture, config = model.source
+    theirs: nn.Module = getattr(transformers, architecture)(transformers.NystromformerConfig.from_dict(dict(config)))
+    dtype = next(model.parameters()).dtype
+    theirs.to(dtype).load_state_dict(their_weights(copy.deepcopy(model.state_dict()), architecture))
+    return theirs.train(model.training)
+
+
+def converted(
+    config: TheirConfig,
+    architecture: str,
+    weights: Mapping[str, Tensor],
+    place: object,
+    *,
+    dtype: torch.dtype = torch.float32,
+) -> TextModel:
+    """Build our model from a configuration and weights by the names of transformers.
+
+    Args:
+        config: the configuration.
+        architecture: one of `ARCHITECTURES`.
+        weights: all weights; those of a head that `architecture` does not have are left out.
+        place: the file or object, for errors.
+        dtype: of our weights.
+
+    Raises:
+        UserError: when the weights do not fit the configuration, with the first that does not.
+    """
+    model = build_text_model(config, architecture).to(dtype)
+    ours, needed = our_weights(weights), model.state_dict()
+    if model.head is None:
+        ours = {name: weight for name, weight in ours.items() if name.startswith("encoder.")}
+    shapes = [{name: tuple(weight.shape) for name, weight in state.items()} for state in (ours, needed)]
+    wrong = sorted({name for name, _ in shapes[0].items() ^ shapes[1].items()})
+    if wrong:
+        has, should = (found.get(wrong[0], "nothing") for found in shapes)
+        raise UserError(
+            f"{place}: the weights do not fit config.json of a {architecture}: {wrong[0]} has {has}, not {should};"
+            " bring the checkpoint's own files together"
+        )
+    model.load_state_dict(ours)
+    model.source = (architecture, config)
+    return model
+
+
+def known_architecture(architecture: object, place: object) -> str:
+    """Return the name of a class of transformers that we have too.
+
+    Raises:
+        UserError: for another one.
+    """
+    if architecture not in ARCHITECTURES:
+        raise UserError(f"{place} is a {architecture}; convert one of {', '.join(ARCHITECTURES)}")
+    return str(architecture)
+
+
+def import_transformers(what: str) -> Any:
+    """Import transformers.
+
+    Args:
+        what: what needs it, for the error.
+
+    Raises:
+        UserError: when it is not installed.
+    """
+    try:
+        return importlib.import_module("transformers")
+    except ImportError as error:
+        raise UserError(f"{what} needs transformers ({error}); type: pip install 'lra[hf]'") from error

@@ -1,0 +1,88 @@
+"""Names of the weights of a Nyströmformer in the package transformers and in our encoder, both ways.
+
+Only the attention's weights differ in more than their names: our queries, keys and values are one layer, and our value
+skip has no dimensions of size 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+import torch
+from torch import Tensor
+
+PREFIX = "nystromformer."  # of the encoder in models with a head; NystromformerModel has none
+QUERY_KEY_VALUE = ("query", "key", "value")
+NOT_WEIGHTS = re.compile(r"\.(position_ids|token_type_ids)$")  # constants that earlier versions of transformers saved
+TIED = {"cls.predictions.decoder.weight": "encoder.embedding.token.weight", "cls.predictions.decoder.bias": "head.bias"}
+ENCODER_NAMES = (  # patterns of theirs and ours; `{}` is the number of a layer
+    ("embeddings.word_embeddings.", "encoder.embedding.token."),
+    ("embeddings.position_embeddings.weight", "encoder.embedding.position"),
+    ("embeddings.token_type_embeddings.", "encoder.embedding.token_type."),
+    ("embeddings.LayerNorm.", "encoder.embedding.norm."),
+    ("encoder.layer.{}.attention.output.dense.", "encoder.blocks.{}.mixer.out."),
+    ("encoder.layer.{}.attention.output.LayerNorm.", "encoder.blocks.{}.mixer_norm."),
+    ("encoder.layer.{}.intermediate.dense.", "encoder.blocks.{}.feed_forward.0."),
+    ("encoder.layer.{}.output.dense.", "encoder.blocks.{}.feed_forward.3."),
+    ("encoder.layer.{}.output.LayerNorm.", "encoder.blocks.{}.feed_forward_norm."),
+    ("encoder.layer.{}.attention.self.conv.weight", "encoder.blocks.{}.mixer.backend.value_skip"),
+)
+HEAD_NAMES = (
+    ("cls.predictions.transform.dense.", "head.dense."),
+    ("cls.predictions.transform.LayerNorm.", "head.norm."),
+    ("cls.predictions.bias", "head.bias"),
+    ("classifier.dense.", "head.dense."),
+    ("classifier.out_proj.", "head.out."),
+)
+THEIR_PROJECTION = "encoder.layer.{}.attention.self.{}."
+OUR_PROJECTIONS = "encoder.blocks.{}.mixer.qkv."
+VALUE_SKIP = "mixer.backend.value_skip"
+
+
+def our_weights(theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Rename their weights; a name without a counterpart stays as it is."""
+    ours: dict[str, Tensor] = {}
+    projections: dict[str, dict[str, Tensor]] = {}
+    for name, weight in theirs.items():
+        name = name.removeprefix(PREFIX)
+        projection = re.fullmatch(r"encoder\.layer\.(\d+)\.attention\.self\.(query|key|value)\.(weight|bias)", name)
+        if projection:
+            layer, which, kind = projection.groups()
+            projections.setdefault(OUR_PROJECTIONS.format(layer) + kind, {})[which] = weight
+        elif not NOT_WEIGHTS.search(name) and name not in TIED:
+            mine = _renamed(name, ((their, our) for their, our in (*ENCODER_NAMES, *HEAD_NAMES)))
+            ours[mine] = weight[:, 0, :, 0] if mine.endswith(VALUE_SKIP) and weight.ndim == 4 else weight
+    for mine, parts in projections.items():
+        if len(parts) == len(QUERY_KEY_VALUE):
+            ours[mine] = torch.cat([parts[which] for which in QUERY_KEY_VALUE])
+    return ours
+
+
+def their_weights(ours: Mapping[str, Tensor], architecture: str) -> dict[str, Tensor]:
+    """Rename our weights for a model of the class `architecture`; tied weights are in it twice, as there."""
+    prefix = "" if architecture == "NystromformerModel" else PREFIX
+    language = architecture == "NystromformerForMaskedLM"
+    of_head = [(our, their) for their, our in HEAD_NAMES if their.startswith("cls.") == language]
+    theirs: dict[str, Tensor] = {}
+    for name, weight in ours.items():
+        projections = re.fullmatch(r"encoder\.blocks\.(\d+)\.mixer\.qkv\.(weight|bias)", name)
+        if projections:
+            layer, kind = projections.groups()
+            for which, part in zip(QUERY_KEY_VALUE, weight.chunk(3), strict=True):
+                theirs[prefix + THEIR_PROJECTION.format(layer, which) + kind] = part.clone()
+        elif name.startswith("head."):
+            theirs[_renamed(name, of_head)] = weight
+        else:
+            shaped = weight[:, None, :, None] if name.endswith(VALUE_SKIP) else weight
+            theirs[prefix + _renamed(name, ((our, their) for their, our in ENCODER_NAMES))] = shaped
+    return theirs | ({their: ours[our] for their, our in TIED.items()} if language else {})
+
+
+def _renamed(name: str, pairs: Iterable[tuple[str, str]]) -> str:
+    """Rename by the first pair whose pattern the name begins with."""
+    for pattern, other in pairs:
+        match = re.match(re.escape(pattern).replace(r"\{\}", r"(\d+)"), name)
+        if match:
+            return str(other.format(*match.groups())) + name[match.end() :]
+    return name

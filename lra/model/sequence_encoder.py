@@ -1,0 +1,254 @@
+"""The encoder for any sequence of real-valued vectors, such as a time series: one vector for each sequence.
+
+Letters: B sequences, L positions, I numbers at a position, T real positions of all sequences, D model width.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from torch import Tensor, nn
+
+from lra.attention.nystrom import NystromAttention
+from lra.model.block import EncoderBlock
+from lra.model.classifier import count_parameters, works_packed
+from lra.model.form import PRE_NORM
+from lra.model.mixer import MakeMixers, MixerDims, SequenceMixer
+from lra.model.pooling import LastVector, MaskedMean
+from lra.model.self_attention import attention_layers
+from lra.model.sequence_input import VectorPositionEmbedding, check_encoder_sizes, checked_mask, checked_vectors
+from lra.packed.dropout import DropoutMasks
+from lra.packed.packing import Packing
+from lra.types import UserError
+
+VECTOR_OF: dict[str, Callable[[], LastVector | MaskedMean]] = {
+    "last": LastVector,
+    "mean": partial(MaskedMean, "valid_mean"),
+}
+
+
+def nystrom_layers(*, num_landmarks: int, landmark_source: str) -> MakeMixers:
+    """Return what makes layers of Nyström attention with the settings of conf/attention and of `protocol=clean`.
+
+    Raises:
+        UserError: when the layers are made, for a setting outside its range, by its name in Python.
+    """
+    make_backend = partial(
+        NystromAttention,
+        num_landmarks=num_landmarks,
+        landmarks="valid",
+        masking="all",
+        exact_when_short=True,
+        landmark_rule="segment_means",
+        landmark_source=landmark_source,
+        kmeans_steps=3,
+        coarse_landmarks=0,
+        causal=False,
+        pinv="iterative",
+        pinv_iterations=6,
+        pinv_start="per_matrix",
+        pinv_rtol=1e-4,
+        pinv_ridge=1e-3,
+        value_skip_taps=35,
+    )
+
+    def _make(dims: MixerDims, num_layers: int) -> Iterator[SequenceMixer]:
+        try:
+            yield from attention_layers(dims, num_layers, make_backend=make_backend)
+        except UserError as error:  # which speaks of the command line's settings
+            raise UserError(str(error).replace("attention.", "")) from error
+
+    return _make
+
+
+class SequenceEncoder(nn.Module):
+    """A linear layer, learned positions, the benchmark's encoder blocks, a last LayerNorm, and one vector per sequence.
+
+    What is at a padded position never matters, not even NaN. Neither do the other sequences of a batch. A sequence
+    without any real position gives zeros. `build` has default values.
+
+    Args:
+        make_mixers: makes the mixers of the layers, as `lra.build_mixers` returns it.
+        embed_dim: I.
+        hidden_size: D, divisible by `num_heads`; the feed-forward networks have twice this width, as in the benchmark.
+        num_layers: number of encoder blocks.
+        num_heads: number of attention heads.
+        dropout: dropout rate after the embedding, mixer, GELU and feed-forward network, in [0, 1).
+        window_size: the longest L.
+        pooling: `last`: the vector at the last real position; `mean`: the mean of those at real positions.
+
+    Raises:
+        UserError: for a setting outside its range, and a mixer whose output depends on the other sequences of a batch
+            or on padding.
+    """
+
+    def __init__(
+        self,
+        make_mixers: MakeMixers,
+        *,
+        embed_dim: int,
+        hidden_size: int,
+        num_layers: int,
+        num_heads: int,
+        dropout: float,
+        window_size: int,
+        pooling: str,
+    ):
+        super().__init__()
+        check_encoder_sizes(
+            dropout,
+            embed_dim=embed_dim,
+            hidden_size=hidden_size,
+            num_layers=num_layers,
+            num_heads=num_heads,
+            window_size=window_size,
+        )
+        if pooling not in VECTOR_OF:
+            raise UserError(f"pooling={pooling} is not known; choose one of {', '.join(VECTOR_OF)}")
+        self.embedding = VectorPositionEmbedding(
+            embed_dim=embed_dim, window_size=window_size, width=hidden_size, dropout=dropout
+        )
+        dims = MixerDims(
+            width=hidden_size,
+            num_heads=num_heads,
+            head_dim=hidden_size // num_heads,
+            max_seq_len=window_size,
+            dropout=dropout,
+        )
+        mixers = list(make_mixers(dims, num_layers))
+        if any(mixer.batch_wide or mixer.reads_padding for mixer in mixers):
+            raise UserError(
+                "with these mixers a sequence's vector would depend on the others of its batch, or on padding; choose"
+                ' settings without that, for example: lra.compose("attention=performer", "protocol=clean")'
+            )
+        self.blocks = nn.ModuleList(
+            EncoderBlock(mixer, feed_forward=2 * hidden_size, dropout=dropout, form=PRE_NORM) for mixer in mixers
+        )
+        self.norm = nn.LayerNorm(hidden_size)
+        self.pooling = VECTOR_OF[pooling]()
+        self.dropout = dropout
+
+    @classmethod
+    def build(
+        cls,
+        *,
+        embed_dim: int,
+        hidden_size: int = 256,
+        num_landmarks: int = 32,
+        num_layers: int = 4,
+        num_heads: int = 4,
+        dropout: float = 0.1,
+        window_size: int = 60,
+        landmark_source: str = "both",
+        pooling: str = "last",
+        make_mixers: MakeMixers | None = None,
+    ) -> SequenceEncoder:
+        """Build an encoder with Nyström attention, or with the mixers that `make_mixers` makes.
+
+        Args:
+            embed_dim: numbers at a position.
+            hidden_size: size of the vector of a sequence, divisible by `num_heads`.
+            num_landmarks: landmarks of Nyström attention, at least 1.
+            num_layers: number of encoder blocks.
+            num_heads: number of attention heads.
+            dropout: dropout rate, in [0, 1).
+            window_size: positions of the longest sequence.
+            landmark_source: `both`: Nyström's landmark queries come from queries and its landmark keys from keys;
+                `keys`: both from keys.
+            pooling: `last` or `mean`.
+            make_mixers: what `lra.build_mixers` returns for any other attention or mixer. The two settings of
+                Nyström's landmarks then have no effect and must keep their default values.
+
+        Raises:
+            UserError: as the class does, and for settings of landmarks beside `make_mixers`.
+
+        Examples:
+            >>> import lra, torch
+            >>> encoder = lra.SequenceEncoder.build(embed_dim=6)
+            >>> encoder(torch.zeros(2, 60, 6), lengths=torch.tensor([60, 17])).shape
+            torch.Size([2, 256])
+            >>> cfg = lra.compose("attention=performer", "attention.features=128", "protocol=clean")
+            >>> encoder = lra.SequenceEncoder.build(embed_dim=6, make_mixers=lra.build_mixers(cfg))
+        """
+        landmarks = {"num_landmarks": num_landmarks, "landmark_source": landmark_source}
+        defaults = cls.recommended_defaults()
+        for name, value in landmarks.items():
+            if make_mixers is not None and value != defaults[name]:
+                raise UserError(
+                    f"{name}={value} has no effect beside make_mixers; the mixers have their own settings:"
+                    f' lra.compose("attention.{name}={value}", "protocol=clean")'
+                )
+        return cls(
+            make_mixers or nystrom_layers(num_landmarks=num_landmarks, landmark_source=landmark_source),
+            embed_dim=embed_dim,
+            hidden_size=hidden_size,
+            num_layers=num_layers,
+            num_heads=num_heads,
+            dropout=dropout,
+            window_size=window_size,
+            pooling=pooling,
+        )
+
+    @classmethod
+    def recommended_defaults(cls) -> dict[str, Any]:
+        """Return the default values of `build`, by name; `embed_dim` has none, `make_mixers` is left out."""
+        arguments = inspect.signature(cls.build).parameters.values()
+        return {each.name: each.default for each in arguments if each.default not in (each.empty, None)}
+
+    def output_size(self) -> int:
+        """Return D, the size of a sequence's vector."""
+        return self.norm.normalized_shape[0]
+
+    def param_count(self) -> int:
+        """Count the trainable parameters."""
+        return count_parameters(self)
+
+    def forward(
+        self,
+        x_BLI: Tensor,
+        mask: Tensor | None = None,
+        *,
+        lengths: Tensor | None = None,
+        packed: bool | None = None,
+    ) -> Tensor:
+        """Encode each sequence to one vector.
+
+        Args:
+            x_BLI: `[B, L, I]`, L at most `window_size`, in the dtype of the weights. Padding may hold anything.
+            mask: `[B, L]` bool, True at real positions; padding may be at both ends and in between. A position keeps
+                its place: padding before it counts. None: every position is real, unless there are `lengths`.
+            lengths: `[B]`, integers in [0, L]: instead of a mask, the number of real positions, which come first.
+            packed: whether real positions are computed in packed form, without padding: the same vectors up to
+                rounding. None: where this works and is faster, see `works_packed`.
+
+        Returns:
+            `[B, D]`.
+
+        Raises:
+            UserError: for inputs of another shape or dtype.
+        """
+        x_BLI = checked_vectors(x_BLI, self.embedding)
+        valid_BL = checked_mask(x_BLI, mask, lengths)
+        if packed is None:
+            packed = works_packed(x_BLI.device)
+        return self._packed(x_BLI, valid_BL) if packed else self._padded(x_BLI, valid_BL)
+
+    def _padded(self, x_BLI: Tensor, valid_BL: Tensor | None) -> Tensor:
+        x_BLD = self.embedding(x_BLI, valid_BL)
+        for block in self.blocks:
+            x_BLD = block(x_BLD, valid_BL)
+        vector_BD: Tensor = self.pooling(self.norm(x_BLD), valid_BL)
+        return vector_BD
+
+    def _packed(self, x_BLI: Tensor, valid_BL: Tensor | None) -> Tensor:
+        packing = Packing(valid_BL, batch=len(x_BLI), length=x_BLI.shape[1])
+        masks = DropoutMasks(self.dropout) if self.training and self.dropout else None
+        x_TD = self.embedding.forward_packed(x_BLI, packing)
+        for block in self.blocks:
+            assert isinstance(block, EncoderBlock)
+            x_TD = block.forward_packed(x_TD, packing, masks)
+        vector_BD: Tensor = self.pooling.forward_packed(x_TD, self.norm, packing)
+        return vector_BD

@@ -1,0 +1,212 @@
+"""lra diagnose: the page, the JSON, what is printed, and mistakes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+
+import pytest
+
+from lra.cli import main
+from lra.diagnosis.schema import read_diagnosis
+from lra.types import UserError
+from tests.commands.test_cli import run
+from tests.commands.test_report import Page
+from tests.conftest import lra_here
+from tests.training.offline_run import offline_runs
+
+TRAIN = ("train", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "recipe.batch_size=16", "logger=csv")
+FEW = ("examples=20", "sequences=2")
+
+
+@pytest.fixture(scope="module")
+def trained(data_dir, tmp_path_factory):
+    """A folder of runs with one, of Nyström attention."""
+    runs = tmp_path_factory.mktemp("diagnosed") / "runs"
+    assert lra_here(*TRAIN, data=data_dir, runs=runs).returncode == 0
+    return runs
+
+
+@pytest.fixture(scope="module")
+def diagnosed(trained, data_dir, tmp_path_factory):
+    """The Nyström run after its diagnosis, and what was printed."""
+    runs = tmp_path_factory.mktemp("once") / "runs"
+    shutil.copytree(trained / "default", runs / "default")
+    folder = next(runs.glob("default/*/*/*/seed0"))
+    done = lra_here("diagnose", f"run={folder}", *FEW, data=data_dir, runs=runs)
+    assert done.returncode == 0, done.stderr
+    return folder, done.stdout
+
+
+def run_of(runs):
+    return next(runs.glob("default/*/*/*/seed0"))
+
+
+@pytest.mark.slow
+def test_the_page_holds_each_figure_and_needs_no_other_file(diagnosed):
+    text = (diagnosed[0] / "diagnosis.html").read_text()
+    page = Page(text)
+    assert page.open == []
+    assert page.tags & {"script", "link"} == set()
+    assert all(link.startswith(("#", "data:image/png")) for link in page.links)
+    shown = re.findall(r'<figure role="img" aria-label="([^"]*)"', text)
+    assert shown == [
+        "accuracy",
+        "matrix error against landmarks",
+        "output error against landmarks",
+        "matrices",
+        "convergence",
+    ]
+    assert text.count("<svg") == len(shown)
+    assert text.count("data:image/png;base64") >= 2 * 2 * 3, "three images for each head"
+    assert re.findall(r"<h2[^>]*>([^<]*)", text) == [
+        *("Answer", "Heads", "Swaps", "Landmarks", "Heat maps", "Pseudo-inverse")
+    ]
+    assert "layer 2, head 2" in text
+    assert "light-dark(" in text
+
+
+@pytest.mark.slow
+def test_the_json_reads_back_and_has_each_head_and_swap(diagnosed):
+    diagnosis = read_diagnosis(diagnosed[0] / "diagnosis.json")
+    assert [len(heads) for heads in diagnosis["layers"]] == [2, 2]
+    subject = diagnosis["subject"]
+    assert (subject["task"], subject["attention"]) == ("listops", "nystrom")
+    assert subject["run"] == diagnosed[0].relative_to(diagnosed[0].parents[4]).as_posix()
+    assert (subject["examples"], subject["sequences"], subject["num_landmarks"]) == (20, 2, 64)
+    assert [swap["name"] for swap in diagnosis["swaps"]].count("nystrom") == 5
+    for swap in diagnosis["swaps"]:
+        assert swap["accuracy"] * 20 == pytest.approx(round(swap["accuracy"] * 20))
+
+
+@pytest.mark.slow
+def test_the_terminal_says_the_answer(diagnosed):
+    folder, out = diagnosed
+    assert "each head against exact attention" in out
+    assert "exact attention" in out
+    assert "dev examples goes from" in out
+    assert f"{folder}/diagnosis.html" in out
+    assert len(out.splitlines()) < 60
+
+
+@pytest.mark.slow
+def test_the_same_run_gives_the_same_page(diagnosed, data_dir, tmp_path):
+    folder, _ = diagnosed
+    done = lra_here("diagnose", f"run={folder}", *FEW, f"to={tmp_path}/a/b", data=data_dir, runs=folder.parents[4])
+    assert done.returncode == 0, done.stderr
+    for name in ("diagnosis.json", "diagnosis.html"):
+        assert (tmp_path / "a/b" / name).read_bytes() == (folder / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_the_report_links_to_it(diagnosed, data_dir, tmp_path):
+    folder, _ = diagnosed
+    runs = folder.parents[4]
+    for out in (runs / "default/report.html", tmp_path / "elsewhere/page.html"):
+        words = ("report", "run_group=default", "samples=0", f"out={out}")
+        assert lra_here(*words, data=data_dir, runs=runs).returncode == 0
+        (link,) = re.findall(r'<a href="([^"]*)">diagnosis</a>', out.read_text())
+        assert (out.parent / link).resolve() == folder / "diagnosis.html"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attention", ["full", "linformer"])
+def test_any_attention_can_be_diagnosed(data_dir, home, capsys, tmp_path, attention):
+    runs = tmp_path / "runs"
+    assert lra_here(*TRAIN, f"attention={attention}", data=data_dir, runs=runs).returncode == 0
+    code, _, err = run(capsys, "diagnose", f"run={run_of(runs)}", *FEW, f"to={tmp_path}/out")
+    assert code == 0, err
+    diagnosis = read_diagnosis(tmp_path / "out/diagnosis.json")
+    errors = [head["output_error"] for heads in diagnosis["layers"] for head in heads]
+    assert max(errors) < 1e-5 if attention == "full" else min(errors) > 1e-3
+    exact = next(swap for swap in diagnosis["swaps"] if swap["name"] == "exact")
+    assert attention != "full" or exact["agreement"] == 1
+
+
+@pytest.mark.slow
+def test_a_fresh_model_has_no_accuracies(home, capsys):
+    code, out, err = run(capsys, "diagnose", "size=tiny", "attention=performer", "sequences=1")
+    assert code == 0, err
+    assert "not trained" in out
+    folder = home / "diagnose/listops-performer-tiny"
+    diagnosis = read_diagnosis(folder / "diagnosis.json")
+    assert diagnosis["swaps"] == []
+    assert diagnosis["subject"]["run"] is None
+    assert "Swaps</h2>" not in (folder / "diagnosis.html").read_text()
+
+
+@pytest.mark.slow
+def test_it_is_logged_to_wandb_when_that_is_asked_for(trained, home, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("WANDB_DATA_DIR", str(tmp_path / "staged"))
+    words = ("diagnose", f"run={run_of(trained)}", *FEW, f"to={tmp_path}/out")
+    code, out, err = run(capsys, *words, "logger=wandb")
+    assert code == 0, err
+    assert "wandb sync" in out
+    (offline,) = offline_runs(tmp_path / "out")
+    assert offline.run.job_type == "diagnose"
+    diagnosis = read_diagnosis(tmp_path / "out/diagnosis.json")
+    errors = [head["matrix_error"] for heads in diagnosis["layers"] for head in heads]
+    assert offline.summary["diagnosis/matrix_error"] == pytest.approx(sum(errors) / len(errors))
+    assert offline.summary["accuracy/trained"] == diagnosis["swaps"][0]["accuracy"]
+    assert {"diagnosis/heads", "diagnosis/swaps", "diagnosis/page"} <= {key.split(".")[0] for key in offline.history[0]}
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["run=/nowhere"], "/nowhere has no config.yaml"),
+        (["run=RUN", "examples=0"], "examples=1000"),
+        (["run=RUN", "sequences=0"], "at least 1"),
+        (["run=RUN", "attention=full"], "attention=full has no effect beside run="),
+        (["run=RUN", "recipe.steps=4"], "recipe.steps=4 has no effect beside run="),
+        (["run=RUN", "to=FILE"], "is a file; type a folder"),
+        (["run=RUN", "to="], "type a folder"),
+        (["size=tiny", "mixer=s4d"], "s4d is no attention"),
+        (["size=tiny", "protocol=clean", "attention.causal=true"], "attention.causal=false"),
+        (["run=RUN", "exmaples=3"], "did you mean examples?"),
+    ],
+)
+def test_mistakes_are_one_line(trained, home, capsys, tmp_path, words, said):
+    (tmp_path / "file").write_text("")
+    places = {"RUN": run_of(trained), "FILE": tmp_path / "file"}
+    words = [re.sub("RUN|FILE", lambda match: str(places[match[0]]), word) for word in words]
+    code, _, err = run(capsys, "diagnose", *words)
+    assert code == 2
+    assert said in err
+    assert len(err.strip().splitlines()) == 1
+    assert not list(tmp_path.rglob("diagnosis.*"))
+
+
+def test_a_run_without_a_checkpoint(trained, home, capsys, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(run_of(trained), folder)
+    (folder / "best.ckpt").unlink()
+    code, _, err = run(capsys, "diagnose", f"run={folder}")
+    assert code == 2
+    assert "has no best.ckpt" in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "damage, said",
+    [
+        (lambda text: text[:50], "is not JSON"),
+        (lambda text: "[]", "is no diagnosis of version 1"),
+        (lambda text: text.replace('"version": 1', '"version": 9'), "is no diagnosis of version 1"),
+        (lambda text: text.replace('"matrix_error": ', '"matrix_error": -', 1), "matrix_error"),
+    ],
+)
+def test_a_damaged_json_is_refused(diagnosed, tmp_path, damage, said):
+    (tmp_path / "diagnosis.json").write_text(damage((diagnosed[0] / "diagnosis.json").read_text()))
+    with pytest.raises(UserError, match=said):
+        read_diagnosis(tmp_path / "diagnosis.json")
+
+
+@pytest.mark.slow
+def test_no_folder_of_runs_takes_it_for_a_record(diagnosed, data_dir):
+    runs = diagnosed[0].parents[4]
+    done = lra_here("show", "runs", "run_group=default", data=data_dir, runs=runs)
+    assert done.returncode == 0
+    assert json.loads((diagnosed[0] / "diagnosis.json").read_text())["subject"]["task"] in done.stdout
+    assert main(["diagnose", "--help"]) == 0

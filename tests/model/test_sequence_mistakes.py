@@ -1,0 +1,69 @@
+"""Wrong settings and wrong inputs of the encoder of real-valued sequences are refused in one line that helps."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import lra
+from lra.model import SequenceEncoder
+from tests.model.test_sequence_encoder import DIMS, LENGTH, encoder_of
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"hidden_size": 30, "num_heads": 4}, "hidden_size=30 is not divisible by num_heads=4; .*hidden_size=32"),
+        ({"hidden_size": 3, "num_heads": 4}, "hidden_size=3 is not divisible by num_heads=4; .*hidden_size=4"),
+        ({"num_layers": 0}, "num_layers=0 is not a whole number of at least 1"),
+        ({"embed_dim": 2.5}, "embed_dim=2.5 is not a whole number"),
+        ({"dropout": 1.0}, r"dropout=1.0 is not in \[0, 1\)"),
+        ({"pooling": "first"}, "pooling=first is not known; choose one of last, mean"),
+        ({"num_landmarks": 0}, "^num_landmarks=0, but at least 1 is needed; type num_landmarks=64"),
+        ({"landmark_source": "values"}, "^landmark_source=values is not known"),
+    ],
+)
+def test_a_wrong_setting_is_refused_in_one_line(settings, said):
+    with pytest.raises(lra.UserError, match=said) as refused:
+        encoder_of(**settings)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("setting", [{"num_landmarks": 16}, {"landmark_source": "keys"}])
+def test_landmarks_beside_mixers_of_ones_own_are_refused(setting):
+    with pytest.raises(lra.UserError, match=f"{next(iter(setting))}=.* has no effect beside make_mixers"):
+        encoder_of("attention=full", **setting)
+
+
+def test_a_method_whose_vectors_depend_on_the_batch_is_refused():
+    cfg = lra.compose("attention=performer", "protocol=paper")
+    with pytest.raises(lra.UserError, match="protocol=clean"):
+        SequenceEncoder.build(embed_dim=3, make_mixers=lra.build_mixers(cfg))
+
+
+X = torch.zeros(2, LENGTH, DIMS, dtype=torch.float64)
+REAL = torch.ones(2, LENGTH, dtype=torch.bool)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "words", "said"),
+    [
+        ((X[0],), {}, r"input of shape \[23, 5\] is not \[batch, seq_len, 5\]"),
+        ((X[:, :, :4],), {}, r"input of shape \[2, 23, 4\].*embed_dim=5"),
+        ((torch.zeros(2, 24, DIMS).double(),), {}, "24 positions.*window_size=23.*window_size=24"),
+        ((X[:, :0],), {}, "no position"),
+        ((X.float(),), {}, r"float32.*float64"),
+        ((X.long(),), {}, r"int64.*float64"),
+        ((X, REAL.int()), {}, r"mask is int32.*mask\.bool\(\)"),
+        ((X, REAL[:, 1:]), {}, r"mask of shape \[2, 22\].*\[2, 23\]"),
+        ((X, REAL), {"lengths": torch.tensor([1, 2])}, "mask and lengths"),
+        ((X,), {"lengths": torch.tensor([1])}, r"lengths of shape \[1\].*\[2\]"),
+        ((X,), {"lengths": torch.tensor([1.0, 2.0])}, "lengths are float32"),
+        ((X,), {"lengths": torch.tensor([1, 24])}, "lengths from 1 to 24.*0 to 23"),
+        ((X,), {"lengths": torch.tensor([-1, 2])}, "lengths from -1 to 2.*0 to 23"),
+    ],
+)
+def test_a_wrong_input_is_refused_in_one_line(inputs, words, said):
+    with pytest.raises(lra.UserError, match=said) as refused:
+        encoder_of()(*inputs, **words)
+    assert "\n" not in str(refused.value)
