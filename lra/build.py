@@ -7,13 +7,15 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
-from lra.config import method_name, mixer_group, mixer_settings, mixes_by_attention, plain, store_dir
+from lra.config import batch_parts, method_name, mixer_group, mixer_settings, mixes_by_attention, plain, store_dir
 from lra.results.schema import own_model
+from lra.run_files import BEST
 from lra.types import TaskSpec, UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used: `lra prepare` and `lra doctor` start fast
@@ -34,7 +36,16 @@ def build_spec(cfg: DictConfig) -> TaskSpec:
 
 
 def build_mixers(cfg: DictConfig) -> MakeMixers:
-    """Build the function that makes the mixer of each layer: self-attention with its backend, or `mixer=NAME`."""
+    """Build the function that makes the mixer of each layer: self-attention with its backend, or `mixer=NAME`.
+
+    An encoder calls it with its dimensions and its number of layers.
+
+    Examples:
+        >>> import lra
+        >>> make_mixers = lra.build_mixers(lra.compose("attention=linformer", "protocol=clean"))
+        >>> lra.SequenceEncoder.build(embed_dim=3, make_mixers=make_mixers).output_size()
+        256
+    """
     from lra.model.mixer import mixer_layers
     from lra.model.self_attention import attention_layers
 
@@ -138,7 +149,7 @@ def _parameter_groups(cfg: DictConfig) -> dict[str, dict[str, Any]]:
 
 
 def build_module(cfg: DictConfig) -> ClassifierModule:
-    """Build the LightningModule: the classifier with its optimizer and schedule, compiled if `compile=true`.
+    """Build the LightningModule: the classifier with its optimizer and schedule, compiled as `compile=` says.
 
     Raises:
         UserError: as `build_model` does.
@@ -149,14 +160,17 @@ def build_module(cfg: DictConfig) -> ClassifierModule:
         >>> module.make_optimizer().param_groups[0]["lr"]
         0.001
     """
+    from lra.training.compiled import compile_model
     from lra.training.module import ClassifierModule
-    from lra.training.optimizer import group_parameters
+    from lra.training.optimizer import fused_where_possible, group_parameters
 
     model = build_model(cfg)
     if cfg.get("compile"):  # the stored configuration of an older run does not have this key
-        model.compile(fullgraph=True)
+        compile_model(model, cfg.compile)
     groups = _parameter_groups(cfg)
     make_optimizer, make_schedule = instantiate(cfg.recipe.optimizer), instantiate(cfg.recipe.schedule)
+    if cfg.trainer.get("fused_optimizer"):  # nor this one
+        make_optimizer = fused_where_possible(make_optimizer)
 
     def optimizer_of(model: nn.Module) -> Optimizer:
         with _arguments_of("recipe.optimizer", cfg.recipe.optimizer):
@@ -174,6 +188,19 @@ def build_module(cfg: DictConfig) -> ClassifierModule:
         make_schedule=schedule_of,
         label=f"{cfg.task.name}/{method_name(cfg)}",
     )
+
+
+def build_trained_module(cfg: DictConfig, folder: Path) -> ClassifierModule:
+    """Build the module of a run, with the weights that had the best dev accuracy.
+
+    Raises:
+        UserError: when the checkpoint is damaged or does not fit the settings.
+    """
+    from lra.training.checkpoints import fitting_weights
+
+    module = build_module(cfg)
+    module.load_state_dict(fitting_weights(folder / BEST, module))
+    return module
 
 
 @contextmanager
@@ -210,7 +237,7 @@ def build_datamodule(cfg: DictConfig) -> StoreDataModule:
     """
     from lra.data.datamodule import StoreDataModule
 
-    parts, devices = cfg.trainer.accumulate_grad_batches, cfg.trainer.devices
+    parts, devices = batch_parts(cfg), cfg.trainer.devices
     if cfg.recipe.batch_size % devices:
         raise UserError(
             f"trainer.devices={devices} does not divide recipe.batch_size={cfg.recipe.batch_size};"
@@ -232,4 +259,5 @@ def build_datamodule(cfg: DictConfig) -> StoreDataModule:
         batch_size=cfg.recipe.batch_size // parts,
         num_train_batches=cfg.recipe.steps * parts,
         seed=cfg.seed,
+        on_device=cfg.trainer.get("data_on_device", False),  # an older run's stored configuration does not have it
     )

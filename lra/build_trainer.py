@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
-from lra.config import identity, logs_to_wandb, method_name, plain
+from lra.config import batch_parts, identity, logs_to_wandb, method_name, plain
 from lra.pass_through import targets_of
 from lra.run_files import METRICS
 from lra.types import UserError
@@ -32,7 +32,7 @@ def build_machine(cfg: DictConfig) -> Machine:
         accelerator=cfg.trainer.accelerator,
         devices=cfg.trainer.devices,
         precision=cfg.trainer.precision,
-        accumulate_grad_batches=cfg.trainer.accumulate_grad_batches,
+        accumulate_grad_batches=batch_parts(cfg),
         threads=cfg.trainer.threads,
     )
 

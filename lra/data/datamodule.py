@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
+import torch
 
 from lra.data.dev import with_dev
+from lra.data.device_store import DeviceCollator, device_collators
 from lra.data.loader import Collator, EvalLoader, TrainLoader
 from lra.data.manifest import read_manifest
 from lra.data.store import open_store
@@ -31,6 +33,8 @@ class StoreDataModule(pl.LightningDataModule):
         batch_size: examples per batch, in evaluation too.
         num_train_batches: batches of the whole run.
         seed: seed of the training order.
+        on_device: whether a Trainer's batches are made on its device, from a store in the device's memory. The
+            batches are the same.
 
     Raises:
         UserError: when the store is missing or does not match its manifest or the spec; for an unknown `dev_split`,
@@ -49,6 +53,7 @@ class StoreDataModule(pl.LightningDataModule):
         batch_size: int,
         num_train_batches: int,
         seed: int,
+        on_device: bool,
     ):
         super().__init__()
         if test_last_batch not in TEST_LAST_BATCH:
@@ -64,7 +69,9 @@ class StoreDataModule(pl.LightningDataModule):
         self.drop_last_of_test = test_last_batch == "dropped"
         self.manifest = read_manifest(store_dir)
         self.batch_size, self.num_train_batches, self.seed = batch_size, num_train_batches, seed
+        self._spec, self._mask_zero, self._on_device = spec, mask_zero, on_device
         self._collate = {name: Collator(split, spec, mask_zero=mask_zero) for name, split in self.splits.items()}
+        self._device_collate: dict[torch.device, dict[str, DeviceCollator]] = {}
 
     @property
     def origin(self) -> str:
@@ -83,7 +90,7 @@ class StoreDataModule(pl.LightningDataModule):
         return {name: said["sha256"] for name, said in self.manifest["arrays"].items()}
 
     def collator(self, split: str) -> Collator:
-        """Return the collator that makes the batches of a split."""
+        """Return the collator that makes the batches of a split in main memory."""
         return self._collate[split]
 
     def num_examples(self, split: str) -> int:
@@ -99,7 +106,7 @@ class StoreDataModule(pl.LightningDataModule):
         """Make the loader of the training batches, with this process's share of each batch."""
         rank, world_size = self._place()
         return TrainLoader(
-            self._collate["train"],
+            self._collator_of_trainer("train"),
             batch_size=self.batch_size,
             num_batches=self.num_train_batches,
             seed=self.seed,
@@ -110,18 +117,35 @@ class StoreDataModule(pl.LightningDataModule):
     def val_dataloader(self) -> EvalLoader:
         """Make the loader of this process's dev batches."""
         rank, world_size = self._place()
-        return EvalLoader(self._collate["dev"], batch_size=self.batch_size, rank=rank, world_size=world_size)
+        return EvalLoader(
+            self._collator_of_trainer("dev"), batch_size=self.batch_size, rank=rank, world_size=world_size
+        )
 
     def test_dataloader(self) -> EvalLoader:
         """Make the loader of this process's test batches."""
         rank, world_size = self._place()
         return EvalLoader(
-            self._collate["test"],
+            self._collator_of_trainer("test"),
             batch_size=self.batch_size,
             drop_last=self.drop_last_of_test,
             rank=rank,
             world_size=world_size,
         )
+
+    def _collator_of_trainer(self, split: str) -> Collator | DeviceCollator:
+        """Return the collator for a Trainer's batches; without a Trainer, batches are made in main memory.
+
+        Raises:
+            UserError: when the store does not fit into the device's memory.
+        """
+        if not (self._on_device and self.trainer):
+            return self._collate[split]
+        device = self.trainer.strategy.root_device
+        if device not in self._device_collate:
+            self._device_collate[device] = device_collators(
+                self.splits, self._spec, mask_zero=self._mask_zero, device=device
+            )
+        return self._device_collate[device][split]
 
     def _place(self) -> tuple[int, int]:
         """Return the rank of this process, and the number of processes that train together."""

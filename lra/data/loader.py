@@ -12,19 +12,23 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from lra.data.device_store import DeviceCollator, numbers_on
 from lra.data.store import Split
 from lra.types import Batch, TaskSpec
 
 
 class Collator:
-    """Makes a padded batch of the examples with given numbers.
+    """Makes a padded batch, in main memory, of the examples with given numbers.
 
     Args:
         split: the split with the examples.
         spec: facts about the task.
         mask_zero: whether token 0 is padding at all positions; if not, no position is masked.
     """
+
+    device = torch.device("cpu")
 
     def __init__(self, split: Split, spec: TaskSpec, *, mask_zero: bool):
         self.split, self.spec, self.mask_zero = split, spec, mask_zero
@@ -33,9 +37,9 @@ class Collator:
         if split.first_id == 0 and len(lengths) and (lengths == spec.seq_len).all():
             self.rectangle = split.tokens.reshape(-1, spec.seq_len)
 
-    def __call__(self, indices: np.ndarray) -> Batch:
+    def __call__(self, indices: Tensor | np.ndarray) -> Batch:
         """Make a batch of the examples `indices` `[B]`; sequences longer than L are cut."""
-        split = self.split
+        split, indices = self.split, np.asarray(indices)
         ids = torch.from_numpy(self._padded(split.sequences[indices].ravel()))
         ids = ids.view(len(indices), self.spec.num_sequences, self.spec.seq_len)
         labels = torch.from_numpy(split.labels[indices].astype(np.int64))
@@ -64,7 +68,7 @@ class TrainLoader:
     loader counts its batches, so that Lightning can save and restore the position (`state_dict`).
 
     Args:
-        collate: makes a batch from example numbers.
+        collate: makes a batch from example numbers, which are on its device.
         batch_size: examples per batch, over all processes.
         num_batches: number of batches.
         seed: seed of the order.
@@ -73,13 +77,20 @@ class TrainLoader:
     """
 
     def __init__(
-        self, collate: Collator, *, batch_size: int, num_batches: int, seed: int, rank: int = 0, world_size: int = 1
+        self,
+        collate: Collator | DeviceCollator,
+        *,
+        batch_size: int,
+        num_batches: int,
+        seed: int,
+        rank: int = 0,
+        world_size: int = 1,
     ):
         assert batch_size % world_size == 0, f"batch_size={batch_size} over {world_size} processes"
         self.collate, self.batch_size, self.num_batches, self.seed = collate, batch_size, num_batches, seed
         self.rank, self.world_size = rank, world_size
         self.position = 0
-        self._permutations: dict[int, np.ndarray] = {}
+        self._permutations: dict[int, Tensor] = {}
 
     def __len__(self) -> int:
         """Number of batches."""
@@ -97,7 +108,7 @@ class TrainLoader:
         first = k * self.batch_size + self.rank * share
         return self.collate(self._examples(first, first + share))
 
-    def _examples(self, first: int, end: int) -> np.ndarray:
+    def _examples(self, first: int, end: int) -> Tensor:
         """Return the examples `first` to `end - 1` of the endless stream."""
         count = len(self.collate.split)
         pieces = []
@@ -105,13 +116,17 @@ class TrainLoader:
             pass_, place = divmod(first, count)
             pieces.append(self._permutation(pass_)[place : place + end - first])
             first += len(pieces[-1])
-        return np.concatenate(pieces)
+        return torch.cat(pieces)
 
-    def _permutation(self, pass_: int) -> np.ndarray:
-        """Return the order of a pass over the split; it and the order of the previous pass are cached."""
+    def _permutation(self, pass_: int) -> Tensor:
+        """Return the order of a pass over the split; it and the order of the previous pass are cached.
+
+        It is drawn on the host whatever the device, so that a seed means one order.
+        """
         if pass_ not in self._permutations:
             self._permutations = {p: order for p, order in self._permutations.items() if p == pass_ - 1}
-            self._permutations[pass_] = np.random.default_rng([self.seed, pass_]).permutation(len(self.collate.split))
+            order = np.random.default_rng([self.seed, pass_]).permutation(len(self.collate.split))
+            self._permutations[pass_] = numbers_on(self.collate.device, order)
         return self._permutations[pass_]
 
     def state_dict(self) -> dict[str, int]:
@@ -127,7 +142,7 @@ class EvalLoader:
     """Iterates over a split once, in the store's order; the last batch may be smaller.
 
     Args:
-        collate: makes a batch from example numbers.
+        collate: makes a batch from example numbers, which are on its device.
         batch_size: examples per batch.
         drop_last: whether a smaller last batch is left out, as in the released code's test.
         rank: rank of this process, which gets the batches rank, rank + world_size, …
@@ -135,7 +150,13 @@ class EvalLoader:
     """
 
     def __init__(
-        self, collate: Collator, *, batch_size: int, drop_last: bool = False, rank: int = 0, world_size: int = 1
+        self,
+        collate: Collator | DeviceCollator,
+        *,
+        batch_size: int,
+        drop_last: bool = False,
+        rank: int = 0,
+        world_size: int = 1,
     ):
         self.collate, self.batch_size = collate, batch_size
         self.rank, self.world_size = rank, world_size
@@ -149,4 +170,5 @@ class EvalLoader:
     def __iter__(self) -> Iterator[Batch]:
         """Yield the batches in order."""
         for start in range(self.rank * self.batch_size, self.num_examples, self.world_size * self.batch_size):
-            yield self.collate(np.arange(start, min(start + self.batch_size, self.num_examples)))
+            end = min(start + self.batch_size, self.num_examples)
+            yield self.collate(torch.arange(start, end, device=self.collate.device))

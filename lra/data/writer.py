@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import time
 from array import array
 from collections import Counter
@@ -19,7 +17,7 @@ from filelock import FileLock
 
 from lra.data.manifest import FORMAT_VERSION, MANIFEST
 from lra.data.store import array_path
-from lra.files import replace_text, sha256, to_disk
+from lra.files import making_folder, sha256
 from lra.types import TaskSpec, UserError
 
 Sequence = np.ndarray | int  # the numbers to store, or the number of a sequence that was written before
@@ -37,16 +35,6 @@ def store_lock(folder: Path, *, wait: bool = True) -> Iterator[None]:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_name(f".{folder.name}.lock"), blocking=wait):
         yield
-
-
-def unfinished_folder(folder: Path) -> Path:
-    """Return the temporary folder in which the store in `folder` is made."""
-    return folder.with_name(f".{folder.name}.unfinished")
-
-
-def replaced_folder(folder: Path) -> Path:
-    """Return the temporary folder of an old store while a new one replaces it."""
-    return folder.with_name(f".{folder.name}.replaced")
 
 
 def write_store(
@@ -79,32 +67,24 @@ def write_store(
     Raises:
         UserError: for a label or a number of sequences that the spec does not allow, and for an empty split.
     """
-    unfinished = unfinished_folder(folder)
-    shutil.rmtree(unfinished, ignore_errors=True)  # a killed process may have left it
-    unfinished.mkdir(parents=True)
-    with (unfinished / "tokens.raw").open("wb") as file:
-        tokens = _Tokens(file, dtype, max_length)
-        described = {name: _write_split(unfinished, name, spec, examples, tokens) for name, examples in splits.items()}
-    _save_tokens(unfinished, tokens, dtype)
-    manifest: dict[str, Any] = {
-        "format_version": FORMAT_VERSION,
-        "spec": asdict(spec),
-        "first_id": first_id,
-        "max_length": max_length,
-        "splits": described,
-        "arrays": {path.stem: _describe(path) for path in sorted(unfinished.glob("*.npy"))},
-        **facts,
-    }
-    manifest["seconds"] = round(time.monotonic() - started, 1)
-    for path in unfinished.glob("*.npy"):
-        to_disk(path)
-    replace_text(unfinished / MANIFEST, json.dumps(manifest, indent=2) + "\n")
-    replaced = replaced_folder(folder)
-    shutil.rmtree(replaced, ignore_errors=True)
-    if folder.exists():
-        folder.rename(replaced)
-    os.replace(unfinished, folder)
-    shutil.rmtree(replaced, ignore_errors=True)
+    with making_folder(folder, replace=True) as unfinished:
+        with (unfinished / "tokens.raw").open("wb") as file:
+            tokens = _Tokens(file, dtype, max_length)
+            described = {
+                name: _write_split(unfinished, name, spec, examples, tokens) for name, examples in splits.items()
+            }
+        _save_tokens(unfinished, tokens, dtype)
+        manifest: dict[str, Any] = {
+            "format_version": FORMAT_VERSION,
+            "spec": asdict(spec),
+            "first_id": first_id,
+            "max_length": max_length,
+            "splits": described,
+            "arrays": {path.stem: _describe(path) for path in sorted(unfinished.glob("*.npy"))},
+            **facts,
+        }
+        manifest["seconds"] = round(time.monotonic() - started, 1)
+        (unfinished / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
     return manifest
 
 

@@ -37,6 +37,12 @@ def keep_freed_memory() -> bool:
     return all(mallopt(name, value) for name, value in settings)
 
 
+def return_freed_memory() -> None:
+    """Return freed memory to the system; the next large tensor gets its pages anew."""
+    if is_glibc():
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def resident_bytes() -> int:
     """Resident memory of this process, in bytes."""
     return int(STATM.read_text().split()[1]) * PAGE_BYTES
@@ -64,7 +70,7 @@ class FreedMemory(Callback):
         if self.needed_bytes is None:
             self.needed_bytes = held
         elif held > self.growth * self.needed_bytes + self.margin_bytes:
-            ctypes.CDLL(None).malloc_trim(0)
+            return_freed_memory()
             self.needed_bytes = None
             self.times += 1
 

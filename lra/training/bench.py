@@ -51,7 +51,14 @@ def bare_step(module: ClassifierModule, optimizer: torch.optim.Optimizer, batch:
 
 
 def harness_steps(
-    module: ClassifierModule, datamodule: LightningDataModule, machine: Machine, folder: Path, *, steps: int, of: int
+    module: ClassifierModule,
+    datamodule: LightningDataModule,
+    machine: Machine,
+    folder: Path,
+    *,
+    steps: int,
+    of: int,
+    log_every_steps: int = 1,
 ) -> list[float]:
     """Time steps inside `lra train`, with data loading, logging, progress and checkpoints, without dev passes.
 
@@ -62,9 +69,10 @@ def harness_steps(
         folder: for the run's files.
         steps: number of steps to time, after a first step that is not counted.
         of: length of the run, in steps.
+        log_every_steps: steps between logged points, at which the harness waits for the device.
 
     Returns:
-        Seconds of each step.
+        Seconds of a step between each two logged points.
     """
     folder.mkdir(parents=True, exist_ok=True)
     curves = folder / METRICS
@@ -76,7 +84,7 @@ def harness_steps(
         steps=of,
         eval_every=of,
         max_steps=min(steps + 1, of),
-        log_every_steps=1,
+        log_every_steps=log_every_steps,
         checkpoint_every_seconds=60,
         loggers=[CurveLogger(curves, resume_step=0)],
         console=Console(quiet=True),

@@ -30,6 +30,8 @@ UNCOUNTED = {
     ATEN._fft_c2r: lambda x, dims, _, length, **__: _fft_flops(x, dims, last=length),
 }
 
+WITHOUT_WORK = {"empty", "empty_like", "empty_strided", "new_empty", "_unsafe_view"}  # they allocate or view
+
 
 @dataclass(frozen=True)
 class Work:
@@ -38,7 +40,7 @@ class Work:
     Attributes:
         flops: floating-point operations of matrix products and Fourier transforms.
         bytes: sum of the sizes of all inputs and outputs of all operators. Caches make the true traffic smaller.
-        operators: number of operators that ran, views not counted.
+        operators: number of operators that ran; views, allocations and readings of a property are not counted.
     """
 
     flops: int
@@ -60,7 +62,7 @@ class _Bytes(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: OpOverload, types: object, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
-        if not func.is_view:
+        if not (func.is_view or func.namespace == "prim" or func.overloadpacket.__name__ in WITHOUT_WORK):
             self.operators += 1
             self.bytes += sum(x.nbytes for x in tree_leaves((args, kwargs, out)) if isinstance(x, Tensor))
         return out
@@ -85,17 +87,17 @@ def product_rate(device: torch.device) -> float:
     """Measure the best FLOP/s of matrix products of the encoder's size, with matrices that stay in cache."""
     x, w = torch.randn(2048, 64, device=device), torch.randn(64, 192, device=device)
     out = torch.empty(2048, 192, device=device)
-    return 2 * x.numel() * 192 / _seconds(lambda: torch.mm(x, w, out=out), device)
+    return 2 * x.numel() * 192 / median_seconds(lambda: torch.mm(x, w, out=out), device)
 
 
 def copy_rate(device: torch.device) -> float:
     """Measure the bytes per second that a copy reads and writes, with tensors that are too large for caches."""
     x = torch.randn(1 << 25, device=device)
     out = torch.empty_like(x)
-    return 2 * x.nbytes / _seconds(lambda: out.copy_(x), device)
+    return 2 * x.nbytes / median_seconds(lambda: out.copy_(x), device)
 
 
-def _seconds(function: Callable[[], object], device: torch.device, *, least: float = 0.05) -> float:
+def median_seconds(function: Callable[[], object], device: torch.device, *, least: float = 0.05) -> float:
     """Time `function`: the median over five repetitions, each of so many calls that it takes `least` seconds."""
     function()
     turns: list[float] = []

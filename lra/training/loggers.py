@@ -17,7 +17,7 @@ from pytorch_lightning.utilities import rank_zero_only
 from lra.files import replace_text
 from lra.run_files import WANDB_ID
 from lra.training.ranks import come_first
-from lra.training.wandb_history import points_in_wandb
+from lra.training.wandb_history import points_in_wandb, wait_until_written
 from lra.training.wandb_server import begin_online
 from lra.types import UserError
 
@@ -130,7 +130,9 @@ def finish_wandb(loggers: Sequence[Logger]) -> None:
     """Close the W&B run of `loggers`, so that this process can begin another one."""
     for logger in loggers:
         if isinstance(logger, CurvesInWandb):
+            file = Path(logger.experiment.settings.sync_file)
             logger.experiment.finish()
+            wait_until_written(file)
 
 
 def wandb_id(folder: Path) -> str:

@@ -2,19 +2,60 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import gc
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
-from lra.types import Batch, TaskSpec
+from lra.types import Batch, TaskSpec, UserError
 
 if TYPE_CHECKING:  # importing torch is slow, and `is_out_of_memory` does not need it
     from lra.training.module import ClassifierModule
 
-OUT_OF_MEMORY = ("CUDA out of memory", "not enough memory", "can't allocate memory")  # torch: CUDA, CPU
+T = TypeVar("T")
+OUT_OF_MEMORY = (  # torch's allocator on a GPU, CUDA itself, cuBLAS, and the allocator on a CPU
+    "CUDA out of memory",
+    "CUDA error: out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "not enough memory",
+    "can't allocate memory",
+)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Tell whether an error is about too little memory."""
     return isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)
+
+
+def next_parts(batch_size: int, parts: int) -> int | None:
+    """Return the next number of equal parts to try after `parts`, at least twice as many; None if there is none."""
+    return next((more for more in range(2 * parts, batch_size + 1) if batch_size % more == 0), None)
+
+
+def in_fewest_parts(measure: Callable[[int], T], batch_size: int) -> T:
+    """Call `measure` with 1, 2, 4 … parts of a batch, until it does not run out of memory; return its result.
+
+    Raises:
+        UserError: when not even one example fits.
+    """
+    parts: int | None = 1
+    while parts is not None:
+        try:
+            return measure(parts)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+        release_memory()
+        parts = next_parts(batch_size, parts)
+    raise UserError("out of memory with one example at a time")
+
+
+def release_memory() -> None:
+    """Give the memory of a failed attempt back: its modules refer to each other, so they are not freed at once."""
+    import torch
+
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def parts_that_fit(module: ClassifierModule, spec: TaskSpec, *, batch_size: int, parts: int) -> int | None:

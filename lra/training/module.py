@@ -15,9 +15,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
-from torchmetrics import MeanMetric
-from torchmetrics.classification import MulticlassAccuracy, MulticlassConfusionMatrix
 
+from lra.training.metrics import MeanLoss, accuracy, confusion_matrix
 from lra.training.ranks import gather, interleave
 from lra.types import Batch, UserError
 
@@ -57,15 +56,19 @@ class ClassifierModule(pl.LightningModule):
         self.model = model
         self.label = label
         self._make_optimizer, self._make_schedule = make_optimizer, make_schedule
-        self.train_loss, self.eval_loss = MeanMetric(), MeanMetric()
-        self.train_accuracy = MulticlassAccuracy(num_classes, average="micro")
-        self.eval_accuracy = MulticlassAccuracy(num_classes, average="micro")
-        self.eval_confusion = MulticlassConfusionMatrix(num_classes)
+        self.train_loss, self.eval_loss = MeanLoss(), MeanLoss()
+        self.train_accuracy, self.eval_accuracy = accuracy(num_classes), accuracy(num_classes)
+        self.eval_confusion = confusion_matrix(num_classes)
         self.correct: list[Tensor] = []
         self.confusion: list[list[int]] = []
         self._loaded_step = 0
         self.train_loss.persistent(True)  # kept in checkpoints, so that a resumed run logs the same points
         self.train_accuracy.persistent(True)
+
+    @property
+    def reads_late(self) -> bool:
+        """Whether a step reads nothing from the device: on a GPU the host would wait for it, and launch nothing."""
+        return self.device.type != "cpu"
 
     def make_optimizer(self) -> Optimizer:
         """Make the recipe's optimizer for this model, without the schedule."""
@@ -86,11 +89,11 @@ class ClassifierModule(pl.LightningModule):
         """Compute the loss of one batch.
 
         Raises:
-            NonFiniteLossError: on a CPU, when the loss is NaN or infinite.
+            NonFiniteLossError: when the loss is NaN or infinite; on a GPU `pop_train_metrics` raises it.
         """
         logits = self(batch)
         loss = cross_entropy(logits, batch.label)
-        if loss.device.type == "cpu":  # on a GPU reading the loss would wait for it; there the logged mean is checked
+        if not self.reads_late:
             self._check_finite(loss)
         self.train_loss.update(loss.detach())
         self.train_accuracy.update(logits.detach(), batch.label)

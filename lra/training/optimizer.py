@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import signature
 from typing import Any
 
 from torch import nn
@@ -58,6 +60,19 @@ def group_parameters(
         if FRACTION in group:
             parameter_group["lr"] = _fraction(name, group) * _rate(name, optimizer)
     return optimizer
+
+
+def fused_where_possible(make_optimizer: Callable[..., Optimizer]) -> Callable[..., Optimizer]:
+    """Let an optimizer that has a fused form update all parameters in one kernel; others stay as they are.
+
+    Adam and AdamW have one. It equals the other forms up to rounding, and needs no number of the host's: the number of
+    steps is counted on the device, and a gradient scaler's verdict is read there. An optimizer whose settings choose a
+    form themselves (`fused`, `foreach`) keeps it.
+    """
+    if not isinstance(make_optimizer, partial) or {"fused", "foreach"} & make_optimizer.keywords.keys():
+        return make_optimizer
+    has_one = "fused" in signature(make_optimizer.func).parameters
+    return partial(make_optimizer, fused=True) if has_one else make_optimizer
 
 
 def _pattern(name: str, group: Mapping[str, object]) -> str:

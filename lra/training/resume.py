@@ -48,13 +48,23 @@ class ResumePoint(Checkpoint):
         every_seconds: longest time between checkpoints, which is the training time that a kill can cost.
         eval_every: optimizer steps between dev passes.
         steps: optimizer steps of the whole run.
+        batch_parts: number of parts into which a batch is split; the position in the data counts these.
 
     Attributes:
         ended: whether a callback of the user's own, such as early stopping, has ended the run before its last step.
     """
 
-    def __init__(self, folder: Path, *, best: Best | None, every_seconds: float, eval_every: int, steps: int):
-        self.folder, self.best = folder, best
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        best: Best | None,
+        every_seconds: float,
+        eval_every: int,
+        steps: int,
+        batch_parts: int = 1,
+    ):
+        self.folder, self.best, self.batch_parts = folder, best, batch_parts
         self.every_seconds, self.eval_every, self.steps = every_seconds, eval_every, steps
         self.train_seconds = 0.0
         self.ended = False
@@ -111,10 +121,16 @@ class ResumePoint(Checkpoint):
         trainer.save_checkpoint(self.folder / LAST)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the training time in seconds, the best dev pass, and each process's random states."""
+        """Return training time in seconds, parts of a batch, the best dev pass, and each process's random states."""
         best = None if self.best is None else asdict(self.best)
         ended = {"ended": True} if self.ended else {}
-        return {"train_seconds": self.train_seconds, "best": best, "random": self._random_of_ranks, **ended}
+        return {
+            "train_seconds": self.train_seconds,
+            "batch_parts": self.batch_parts,
+            "best": best,
+            "random": self._random_of_ranks,
+            **ended,
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore the training time and the random states; the constructor has the best dev pass already."""
@@ -141,6 +157,14 @@ def reached(folder: Path) -> tuple[int, bool]:
         return 0, False
     last = read_checkpoint(folder / LAST)
     return int(last["global_step"]), bool(last["callbacks"]["ResumePoint"].get("ended"))
+
+
+def saved_parts(folder: Path) -> int | None:
+    """Return the number of parts of a batch in the last checkpoint; None without one, or if it is of an older run."""
+    if not (folder / LAST).exists():
+        return None
+    parts = read_checkpoint(folder / LAST)["callbacks"]["ResumePoint"].get("batch_parts")
+    return None if parts is None else int(parts)
 
 
 def _time_is_up(trainer: pl.Trainer) -> bool:

@@ -25,6 +25,7 @@ from lra.training.allocator import FreedMemory, is_glibc, keep_freed_memory
 from lra.training.best import best_so_far
 from lra.training.checkpoints import WholeCheckpointIO, fitting_weights, read_checkpoint
 from lra.training.module import ClassifierModule
+from lra.training.precision import check_gpu, lightnings_name, set_float32
 from lra.training.progress import RunProgress
 from lra.training.ranks import by_srun, come_first, rank
 from lra.training.resume import ResumePoint, reached
@@ -40,12 +41,13 @@ class Machine:
     """Hardware and precision that a run uses on this machine.
 
     Args:
-        accelerator, devices, precision, accumulate_grad_batches: Lightning's Trainer arguments of the same names.
+        accelerator, devices, accumulate_grad_batches: Lightning's Trainer arguments of the same names.
+        precision: Lightning's argument of this name, or `tf32`, see `lra.training.precision`.
         threads: CPU threads; None: torch's default.
 
     Raises:
-        UserError: when `accelerator` is `gpu` and torch sees no CUDA device, or `threads` is far above the number of
-            cores.
+        UserError: when `accelerator` is `gpu` and torch sees no CUDA device, or one without the precision, or `threads`
+            is far above the number of cores.
     """
 
     accelerator: str
@@ -61,8 +63,17 @@ class Machine:
                 f"trainer.threads={self.threads}, but this machine has {cores} cores, and more than {THREADS_PER_CORE}"
                 f" threads a core are no help; type trainer.threads={cores}"
             )
-        if self.accelerator == "gpu" and not torch.cuda.is_available():
-            raise UserError("trainer=gpu, but no CUDA device is visible to torch; type trainer=cpu, or see: lra doctor")
+        if self.accelerator == "gpu":
+            if not torch.cuda.is_available():
+                raise UserError(
+                    "trainer=gpu, but no CUDA device is visible to torch; type trainer=cpu, or see: lra doctor"
+                )
+            check_gpu(self.precision)
+
+    @property
+    def device(self) -> torch.device:
+        """The device of this process; on a GPU that is the current one, which Lightning sets for each process."""
+        return torch.device("cuda" if self.accelerator == "gpu" else "cpu")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +88,7 @@ class TestedRun:
         best_dev_accuracy, best_step: accuracy in [0, 1] and step of the dev pass whose checkpoint was tested.
         train_seconds: training time, dev passes included, summed over all resumes of the run.
         peak_memory_bytes: largest memory of the process that tested the run.
+        batch_parts: number of parts into which each batch was split.
     """
 
     test_accuracy: float
@@ -88,6 +100,7 @@ class TestedRun:
     best_step: int
     train_seconds: float
     peak_memory_bytes: int
+    batch_parts: int
 
 
 def quiet_lightning() -> None:
@@ -105,8 +118,9 @@ def quiet_lightning() -> None:
 
 
 def prepare_machine(machine: Machine) -> None:
-    """Set the number of threads and the memory allocation of this process."""
+    """Set the precision of float32, the number of threads and the memory allocation of this process."""
     quiet_lightning()
+    set_float32(machine.precision)
     if machine.accelerator == "cpu":
         keep_freed_memory()
     if machine.threads:
@@ -134,7 +148,7 @@ def make_trainer(
         "accelerator": machine.accelerator,
         "devices": machine.devices,
         "strategy": "ddp" if machine.devices > 1 else "auto",
-        "precision": machine.precision,
+        "precision": lightnings_name(machine.precision),
         "enable_progress_bar": False,
         "enable_model_summary": False,
         "num_sanity_val_steps": 0,
@@ -227,7 +241,14 @@ def fit(
         return ended or done >= steps
     every = min(eval_every, steps)
     telemetry = Telemetry(every_steps=log_every_steps)
-    resume = ResumePoint(folder, best=best, every_seconds=checkpoint_every_seconds, eval_every=every, steps=steps)
+    resume = ResumePoint(
+        folder,
+        best=best,
+        every_seconds=checkpoint_every_seconds,
+        eval_every=every,
+        steps=steps,
+        batch_parts=machine.accumulate_grad_batches,
+    )
     trainer = make_trainer(
         machine,
         trainer_arguments,
@@ -265,7 +286,7 @@ def test(
     return {name: value.item() for name, value in trainer.callback_metrics.items()}
 
 
-def finish(folder: Path, metrics: dict[str, float], module: ClassifierModule) -> TestedRun:
+def finish(folder: Path, metrics: dict[str, float], module: ClassifierModule, machine: Machine) -> TestedRun:
     """Collect a run's outcome from the metrics of its test, from `module` and from its checkpoints."""
     last, best = read_checkpoint(folder / LAST), best_so_far(folder)
     assert best is not None, "a finished run has had a dev pass"
@@ -278,5 +299,6 @@ def finish(folder: Path, metrics: dict[str, float], module: ClassifierModule) ->
         best_dev_accuracy=best.accuracy,
         best_step=best.step,
         train_seconds=float(last["callbacks"]["ResumePoint"]["train_seconds"]),
-        peak_memory_bytes=peak_memory_bytes(module.device),
+        peak_memory_bytes=peak_memory_bytes(machine.device),  # Lightning has moved the module to the CPU
+        batch_parts=machine.accumulate_grad_batches,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,18 @@ def points_in_wandb(folder: Path, run_id: str) -> set[tuple[int, str]]:
         if isinstance(step := row.get(STEP), int)
         for name in row
     }
+
+
+def wait_until_written(path: Path, *, seconds: float = 10) -> None:
+    """Wait, at most so long, until W&B's own process has written the end of a run, which `finish` does not wait for.
+
+    A run that is resumed before would not know the points that are still to be written, and send them twice.
+    """
+    end = time.monotonic() + seconds
+    while path.exists() and time.monotonic() < end:
+        if any(record.WhichOneof("record_type") == "exit" for record in read_records(path)):
+            return
+        time.sleep(0.05)
 
 
 def read_history(path: Path) -> Iterator[dict[str, Any]]:

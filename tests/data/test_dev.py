@@ -55,7 +55,14 @@ def test_the_same_examples_are_held_out_every_time():
 def datamodule(store, **changes):
     chosen = {"dev_split": "test", "text_length": None, "test_last_batch": "kept", **changes}
     return StoreDataModule(
-        spec=SPEC, store_dir=store, mask_zero=True, batch_size=4, num_train_batches=50, seed=0, **chosen
+        spec=SPEC,
+        store_dir=store,
+        mask_zero=True,
+        batch_size=4,
+        num_train_batches=50,
+        seed=0,
+        on_device=False,
+        **chosen,
     )
 
 

@@ -62,6 +62,7 @@ def opened(folder, manifest) -> str | None:
     return None
 
 
+@pytest.mark.slow
 def test_each_field_missing_null_of_a_wrong_type_or_out_of_range_is_one_line(store):
     """Whatever stands there, there is a line or the store opens: nothing else may be raised."""
     manifest = json.loads((store / MANIFEST).read_text())

@@ -61,6 +61,7 @@ def test_code_in_a_checkpoint_is_refused_without_advice_to_run_it(checkpoint, ca
     assert "planted" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", [pytest.param("", marks=pytest.mark.slow), '{"tokens": "12'])
 def test_half_a_note_of_the_data_does_not_stick_a_run(home, capsys, left):
     """As a kill left it before files were replaced whole."""
@@ -77,6 +78,7 @@ def test_half_a_note_of_the_data_does_not_stick_a_run(home, capsys, left):
     assert data.read_text() == whole
 
 
+@pytest.mark.slow
 def test_half_a_note_of_the_data_is_no_matter_where_nothing_was_trained(home):
     assert main([*COMMAND, "trainer.max_steps=2"]) == 0
     (data,) = home.rglob("data.json")

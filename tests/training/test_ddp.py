@@ -71,6 +71,7 @@ def test_correctness_and_confusion_are_those_of_the_test(data_dir, tmp_path):
 def test_batches_of_several_processes_are_the_batches_of_one():
     class Collate:
         split = range(23)
+        device = torch.device("cpu")
 
         def __call__(self, indices):
             return torch.as_tensor(indices)

@@ -37,6 +37,7 @@ def outcome(runs):
     return json.loads(path.read_text())["outcome"]
 
 
+@pytest.mark.slow
 def test_a_moved_run_ends_as_an_undisturbed_one(stopped, home, tmp_path, monkeypatch):
     shutil.move(home, tmp_path / "moved")
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "moved"))

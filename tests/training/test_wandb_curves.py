@@ -14,7 +14,7 @@ from lra.cli import main
 from lra.cli_support.plan import _steps_behind
 from lra.training.curves import read_curves
 from lra.training.telemetry import Telemetry
-from tests.training.offline_run import offline_runs
+from tests.training.offline_run import offline_runs, whole
 
 # At this rate nothing is learned: all dev passes are equal, and the first is the best.
 WORDS = ("train", "size=tiny", "recipe.steps=6", "recipe.eval_every=2", "recipe.optimizer.lr=1e-12")
@@ -30,6 +30,8 @@ TESTED = [(2, "test/accuracy"), (2, "test/loss")]
 
 def test_the_axis_of_the_curves_is_the_step_and_a_test_is_at_the_step_that_was_tested(home):
     assert main(TRAIN) == 0
+    (path,) = home.rglob("wandb/offline-run-*/*.wandb")
+    whole(path, seconds=0)  # the command has waited for W&B's own process
     (offline,) = offline_runs(home)
     axes = {metric.name or metric.glob_name: metric.step_metric for metric in offline.of_type("metric")}
     assert axes == {"trainer/global_step": "", "*": "trainer/global_step"}
@@ -41,6 +43,7 @@ def test_the_axis_of_the_curves_is_the_step_and_a_test_is_at_the_step_that_was_t
     assert [row for row in offline.history if "learning_rate" in row][-1]["learning_rate"] >= 0
 
 
+@pytest.mark.slow
 def test_a_resumed_run_has_each_point_once_and_never_goes_back(home, tmp_path):
     """As after kills at steps 5 and 3, before which the last checkpoint was that of step 2.
 

@@ -1,0 +1,42 @@
+"""trainer.data_on_device=true: a run's numbers are those of one without it, which it may have been until then."""
+
+from __future__ import annotations
+
+import pytest
+
+from lra.cli import main
+from lra.data import device_store
+from tests.training.test_training import curve, same, weights
+
+TINY = ("train", "size=tiny", "attention=none", "logger=csv", "trainer.threads=1", "callbacks.log_every_steps=1")
+RUN = (*TINY, "recipe.steps=6", "recipe.eval_every=3")
+THERE = "trainer.data_on_device=true"
+
+
+@pytest.fixture
+def copies(monkeypatch):
+    """One entry for each copy of a store to a device."""
+    seen, copied = [], device_store._copied
+    monkeypatch.setattr(device_store, "_copied", lambda *args, **kwargs: seen.append(1) or copied(*args, **kwargs))
+    return seen
+
+
+def test_a_run_may_go_on_with_its_data_elsewhere(home, tmp_path, monkeypatch, copies):
+    """Weights, losses and accuracies at the end are those of a run in one go, to the last bit."""
+    assert main(RUN) == 0
+    parts = tmp_path / "parts"
+    monkeypatch.setenv("LRA_RUNS_DIR", str(parts))
+    assert main([*RUN, "trainer.max_steps=4"]) == 0
+    assert not copies
+    assert main([*RUN, THERE]) == 0
+    assert len(copies) == 1, "not one more for the test"
+    assert same(weights(home), weights(parts))
+    columns = ("step", "train/loss", "dev/loss", "test/loss", "test/accuracy")
+    assert curve(home, *columns) == curve(parts, *columns)
+
+
+def test_what_does_not_fit_stops_the_run_in_a_line(home, capsys, monkeypatch):
+    monkeypatch.setattr(device_store, "free_device_bytes", lambda device: 2000)
+    assert main([*RUN, THERE]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "only 0.000 GB of cpu's memory are free; type trainer.data_on_device=false" in line

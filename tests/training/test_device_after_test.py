@@ -1,0 +1,34 @@
+"""After a test Lightning has moved the module to the CPU: what is measured then asks the machine for its device."""
+
+from __future__ import annotations
+
+import torch
+
+from lra.config import load_config, run_dir
+from lra.training import run as training
+from lra.training.run import Machine
+
+TINY = ["task=listops", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv", "trainer.threads=1"]
+
+
+def test_the_machine_knows_its_device(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    settings = {"devices": 1, "precision": "32-true", "accumulate_grad_batches": 1, "threads": None}
+    devices = [Machine(accelerator=accelerator, **settings).device.type for accelerator in ("gpu", "cpu")]
+    assert devices == ["cuda", "cpu"]
+
+
+def test_memory_and_errors_are_measured_on_it(home, monkeypatch):
+    """The device `meta` stands for the GPU: a module that is measured there is there."""
+    from lra.cli import main
+
+    seen = []
+    monkeypatch.setattr(Machine, "device", property(lambda _: torch.device("meta")))
+    monkeypatch.setattr(training, "peak_memory_bytes", lambda device: seen.append(device.type) or 1)
+    monkeypatch.setattr(
+        "lra.training.approximation.measure_approximation",
+        lambda model, _, device: seen.extend((device.type, *{weight.device.type for weight in model.parameters()})),
+    )
+    assert main(["train", *TINY]) == 0
+    assert seen == ["meta", "meta", "meta"]
+    assert (run_dir(load_config("train", TINY)) / "result.json").exists()

@@ -1,0 +1,65 @@
+"""A precision's name says what is computed: float32 is never TF32, and what a device lacks is refused."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from lra import config
+from lra.cli import main
+from lra.training import run
+from lra.training.precision import check_gpu, lightnings_name
+from lra.types import UserError
+
+
+@pytest.fixture(autouse=True)
+def _restore():
+    yield
+    torch.set_float32_matmul_precision("highest")
+
+
+def machine(precision: str) -> run.Machine:
+    return run.Machine(accelerator="cpu", devices=1, precision=precision, accumulate_grad_batches=1, threads=None)
+
+
+def test_float32_is_exact_whatever_ran_before_in_this_process():
+    said = []
+    for precision in ("tf32", "32-true", "tf32", "bf16-mixed", "tf32", "16-mixed"):
+        run.prepare_machine(machine(precision))
+        said.append((torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32))
+    exact, shorter = ("highest", False), ("high", True)
+    assert said == [shorter, exact, shorter, exact, shorter, exact]
+
+
+def test_to_lightning_tf32_is_float32():
+    assert [lightnings_name(name) for name in ("tf32", "32-true", "16-mixed")] == ["32-true", "32-true", "16-mixed"]
+    assert run.make_trainer(machine("tf32"), logger=False).precision == "32-true"
+
+
+@pytest.mark.parametrize("precision, instead", [("tf32", "float32"), ("16-mixed", "bf16")])
+def test_precisions_of_gpus_are_refused_on_a_cpu(home, capsys, precision, instead):
+    assert main(["train", "size=tiny", "logger=csv", f"trainer.precision={precision}"]) == 2
+    said = capsys.readouterr().err
+    assert f"trainer.precision={precision} needs a GPU: on a CPU torch would compute in {instead}" in said
+    assert not home.exists()
+
+
+@pytest.mark.parametrize("capability, has", [((7, 5), False), ((8, 0), True), ((9, 0), True)])
+def test_a_gpu_without_tf32_is_refused(monkeypatch, capability, has):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Old GPU")
+    check_gpu("32-true")
+    if has:
+        check_gpu("tf32")
+    else:
+        with pytest.raises(UserError, match=r"Old GPU has no TF32; type trainer\.precision=32-true"):
+            check_gpu("tf32")
+
+
+def test_each_precision_is_a_run_of_its_own():
+    names = ("32-true", "tf32", "bf16-mixed", "16-mixed")
+    folders = {
+        config.run_dir(config.load_config("train", ["trainer=gpu", f"trainer.precision={name}"])) for name in names
+    }
+    assert len(folders) == len(names)
+    assert config.load_config("train", ["trainer=gpu"]).trainer.precision == "32-true", "the paper's, unless asked"
