@@ -10,7 +10,8 @@ from pathlib import Path
 
 from filelock import Timeout
 
-from lra.data.writer import replaced_folder, store_lock, unfinished_folder
+from lra.data.writer import store_lock
+from lra.files import replaced_folder, unfinished_folder
 
 
 @contextlib.contextmanager

@@ -6,29 +6,36 @@ The names in `__all__` are for notebooks and scripts. Each is imported when it i
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # importing it from typing takes long enough for a Ctrl-C, whose traceback nobody hears yet
 if TYPE_CHECKING:
+    from typing import Any
+
     from lra.api import Run, compose, load_run, prepare_data, records
-    from lra.build import build_datamodule, build_model, build_module
+    from lra.build import build_datamodule, build_mixers, build_model, build_module
     from lra.config import run_dir
+    from lra.interop.exported import load_exported
+    from lra.model import SequenceEncoder
     from lra.types import UserError
 
 __version__ = "0.1.0"
 __all__ = [
     "Run",
+    "SequenceEncoder",
     "UserError",
     "build_datamodule",
+    "build_mixers",
     "build_model",
     "build_module",
     "compose",
+    "load_exported",
     "load_run",
     "prepare_data",
     "records",
     "run_dir",
 ]
-_HOMES = {"build_datamodule": "build", "build_model": "build", "build_module": "build", "run_dir": "config"}
-_HOMES["UserError"] = "types"
+_HOMES = {"build_datamodule": "build", "build_mixers": "build", "build_model": "build", "build_module": "build"}
+_HOMES |= {"run_dir": "config", "SequenceEncoder": "model", "UserError": "types", "load_exported": "interop.exported"}
 
 
 def __getattr__(name: str) -> Any:

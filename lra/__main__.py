@@ -1,6 +1,6 @@
 """Entry point of `lra` and `python -m lra`; Ctrl-C ends the process without a traceback, even during imports."""
 
-import signal
+import _signal as signal  # built in; the import of signal itself takes long enough for a Ctrl-C
 import sys
 
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else the shell has told the process to ignore it

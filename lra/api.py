@@ -18,7 +18,7 @@ from lra.paths import runs_dir
 from lra.results.collect import collect
 from lra.results.record import read_record
 from lra.results.schema import Record
-from lra.run_files import BEST, METRICS
+from lra.run_files import METRICS
 from lra.types import UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used
@@ -110,19 +110,16 @@ def load_run(folder: str | Path) -> Run:
     """
     import pandas as pd
 
-    from lra.training.checkpoints import fitting_weights
     from lra.training.curves import COLUMNS, read_curves
 
     folder = Path(folder).expanduser()
     cfg = read_trained_config(folder, load_config("train").paths)
-    module = build.build_module(cfg)
-    module.load_state_dict(fitting_weights(folder / BEST, module))
     return Run(
         folder=folder,
         config=cfg,
         record=read_record(folder),
         curves=pd.DataFrame(read_curves(folder / METRICS), columns=list(COLUMNS)),
-        module=module.eval(),
+        module=build.build_trained_module(cfg, folder).eval(),
     )
 
 

@@ -25,18 +25,21 @@ VERBS = {
     "prepare": "make a task's data: download or generate it, pack it, check it",
     "train": "train one attention on one task, test it, record the result; -m for several runs",
     "evaluate": "test a run's best checkpoint again",
+    "diagnose": "how far a model's attention is from exact attention, and whether that matters to it",
     "table": "the paper's table: plan it, run the missing cells, show it beside the published numbers",
     "compare": "attentions side by side on a task, with confidence intervals and a figure",
     "sweep": "accuracy, time and memory against the number of landmarks: lra sweep landmarks",
     "report": "write all results of a run group into one HTML file",
     "publish": "append records to a file that is kept with the code",
     "import": "copy runs of another machine into this machine's folder of runs",
+    "export": "write a trained model as files that load without its training: safetensors, settings, model card",
+    "fill-mask": "fill the mask in a text with the weights of a Hugging Face Nyströmformer",
     "show": "look at a model, data, the protocols, runs, or what can be chosen: lra show runs, lra show tasks",
     "check": "test the contract of an attention or a mixer, such as one of your own",
-    "bench": "measure where the time of a training step goes: lra bench step",
+    "bench": "measure a training step (lra bench step), attentions alone (lra bench attention), a GPU (lra bench gpu)",
     "doctor": "show what is installed, which folders are used, and what is missing",
 }
-MODULES = {"import": "import_runs"}  # a module cannot be named like a Python keyword
+MODULES = {"import": "import_runs", "fill-mask": "fill_mask"}  # names that no Python module can have
 HELP = ("-h", "--help", "help")
 COMPLETION = ("-sc", "--shell-completion")
 ONE_RUN_FLAGS = ("--cfg", "-c", "--info", "-i")  # Hydra's flags that print something in place of running
@@ -151,7 +154,8 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
             raise
 
     try:
-        if hasattr(command, "main"):  # a verb over many runs composes their configurations itself
+        over_many = getattr(command, "is_over_many", lambda _: hasattr(command, "main"))
+        if over_many(words):  # a verb over many runs, or methods, composes their configurations itself
             with ends_in_order():
                 command.main(words)
             return 0

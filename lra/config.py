@@ -14,6 +14,7 @@ from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 
+from lra.later_settings import without_later
 from lra.names import checked_name
 from lra.pass_through import added_settings
 from lra.paths import conf_dir, conf_dirs, conf_names, data_dir, runs_dir
@@ -27,6 +28,7 @@ SETTINGS = ("task", "protocol", "model", "recipe", "size")  # `settings` adds th
 TRAINER_SETTINGS = ("accelerator", "precision", "accumulate_grad_batches")
 LOOKS_OF_TASK = ("sizes", "codec", "open_source")  # not hashed: the record has the hash of the data itself
 ATTENTION = "attention"  # the mixer that is configured by `attention=NAME`
+AUTO = "auto"  # value of `trainer.accumulate_grad_batches`
 
 for _name, _folder in (("data_dir", data_dir), ("runs_dir", runs_dir)):
     OmegaConf.register_new_resolver(f"lra.{_name}", lambda folder=_folder: str(folder()), replace=True)
@@ -138,16 +140,27 @@ def settings(cfg: DictConfig) -> dict[str, Any]:
     chosen = {mixer_group(cfg): mixer_settings(cfg)} | {group: plain(cfg[group]) for group in SETTINGS}
     for key in LOOKS_OF_TASK:
         chosen["task"].pop(key, None)
-    if chosen["model"].get("packed") == "auto":  # as in all earlier runs; other values change rounding and random draws
-        del chosen["model"]["packed"]
-    trainer = {key: cfg.trainer[key] for key in TRAINER_SETTINGS}
+    chosen = {group: without_later(values) for group, values in chosen.items()}
+    trainer = {key: cfg.trainer[key] for key in TRAINER_SETTINGS} | {"accumulate_grad_batches": batch_parts(cfg)}
     if cfg.trainer.devices > 1:
         trainer["devices"] = cfg.trainer.devices
     if cfg.get("compile"):  # changes rounding and the random draws of dropout
-        trainer["compile"] = True
+        trainer["compile"] = cfg.compile
+    if cfg.trainer.get("fused_optimizer"):  # changes rounding
+        trainer["fused_optimizer"] = True
     callbacks = plain(cfg.callbacks) if "callbacks" in cfg else {}  # the stored configuration of a run has none
     added = added_settings(plain(cfg.trainer), callbacks)
     return {**chosen, **added, "trainer": {**trainer, **added.get("trainer", {})}}
+
+
+def batch_parts(cfg: DictConfig) -> int:
+    """Return the number of parts of a batch with which a run begins.
+
+    With `auto` it is 1, in the run's hash too. Such a run takes more parts when the batch does not fit into memory; its
+    record has their number among its costs, because the same examples make the same step up to rounding.
+    """
+    parts = cfg.trainer.accumulate_grad_batches
+    return 1 if parts == AUTO else int(parts)
 
 
 def config_hash(cfg: DictConfig) -> str:

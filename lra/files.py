@@ -1,9 +1,10 @@
-"""Write files atomically: a kill or a power cut leaves the old or the new file. Check that a file is regular."""
+"""Write files and folders atomically: a kill or a power cut leaves the old or the new one. Check what a file is."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,46 @@ def replacing(path: Path) -> Iterator[Path]:
         os.replace(unfinished, path)
     except BaseException:
         unfinished.unlink(missing_ok=True)
+        raise
+
+
+def unfinished_folder(folder: Path) -> Path:
+    """Return the temporary folder in which `folder` is made, which a killed process may leave."""
+    return folder.with_name(f".{folder.name}.unfinished")
+
+
+def replaced_folder(folder: Path) -> Path:
+    """Return the temporary place of an old folder while a new one replaces it."""
+    return folder.with_name(f".{folder.name}.replaced")
+
+
+@contextmanager
+def making_folder(folder: Path, *, replace: bool) -> Iterator[Path]:
+    """Yield a temporary folder, which takes the place of `folder` after the block, or is deleted after an error.
+
+    Args:
+        folder: the folder to make; only one process at a time may make it.
+        replace: whether an old folder is replaced; otherwise only an empty one is.
+
+    Raises:
+        OSError: when an old folder is not empty and must not be replaced.
+    """
+    unfinished, replaced = unfinished_folder(folder), replaced_folder(folder)
+    shutil.rmtree(unfinished, ignore_errors=True)  # a killed process may have left it
+    unfinished.mkdir(parents=True)
+    try:
+        yield unfinished
+        for path in unfinished.iterdir():
+            to_disk(path)
+        if replace:
+            shutil.rmtree(replaced, ignore_errors=True)
+            if folder.exists():
+                folder.rename(replaced)
+        os.replace(unfinished, folder)
+        if replace:
+            shutil.rmtree(replaced, ignore_errors=True)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
         raise
 
 

@@ -7,7 +7,10 @@ from typing import Any
 
 from lra.types import UserError
 
-OWN_ARGUMENTS = ("accelerator", "devices", "precision", "accumulate_grad_batches", "max_steps", "threads")
+OWN_ARGUMENTS = (
+    *("accelerator", "devices", "precision", "accumulate_grad_batches", "max_steps", "threads"),
+    *("fused_optimizer", "data_on_device"),
+)
 ENTRIES = {  # groups whose entries are made from config: their own settings, and an example of a class
     "callbacks": (("log_every_steps", "checkpoint_every_seconds"), "pytorch_lightning.callbacks.EarlyStopping"),
     "logger": (("wandb",), "pytorch_lightning.loggers.TensorBoardLogger"),

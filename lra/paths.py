@@ -8,10 +8,13 @@ import os
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
+import yaml
+
 from lra.types import UserError
 
 CONF_VARIABLE = "LRA_CONF_PATH"  # the user's own folders in the form of `conf/`
 CONF_ENTRY_POINT = "lra.conf"  # an installed package names its conf folder by it: `package`, or `package:folder`
+NAMED_GROUPS = ("attention", "mixer", "task", "protocol")  # runs, data and rows are called by the `name` in the file
 
 
 def conf_dir() -> Path:
@@ -25,7 +28,8 @@ def conf_dirs() -> list[Path]:
     """All configuration folders: the project's, those in `$LRA_CONF_PATH`, and those of installed packages.
 
     Raises:
-        UserError: for a folder that does not exist or has no config group, and for a file that two folders have.
+        UserError: for a folder that does not exist or has no config group, for a file that two folders have, and for
+            a file whose `name` is not that of the file.
     """
     return list(_conf_dirs(os.environ.get(CONF_VARIABLE, ""), os.getcwd()))
 
@@ -58,6 +62,8 @@ def _conf_dirs(variable: str, _here: str) -> tuple[Path, ...]:
         for other in folders:
             _check_names(folder, other)
         folders.append(folder)
+    for folder in folders[1:]:
+        _check_names_inside(folder)
     return tuple(folders)
 
 
@@ -81,6 +87,19 @@ def _check_names(folder: Path, other: Path) -> None:
         name = path.relative_to(folder)
         if (other / name).exists():
             raise UserError(f"{path} has the name of {other / name}, which cannot be replaced; call it otherwise")
+
+
+def _check_names_inside(folder: Path) -> None:
+    """Refuse a file that names itself otherwise, as a copy does: its runs and rows would be those of the original."""
+    for path in sorted(path for group in NAMED_GROUPS for path in (folder / group).glob("*.yaml")):
+        try:
+            content = yaml.safe_load(path.read_bytes())
+        except yaml.YAMLError:
+            continue  # Hydra says in which line, when the file is chosen
+        name = content.get("name") if isinstance(content, dict) else None
+        if path.stem != "base" and str(name) != path.stem:
+            has = "has no name" if name is None else f"has name: {name}"
+            raise UserError(f"{path} {has}, by which its runs and rows are called; write in it: name: {path.stem}")
 
 
 def data_dir() -> Path:

@@ -12,6 +12,8 @@ CURVE = "curve.png"  # the learning curve drawn from them
 BEST = "best.ckpt"  # the weights with the best dev accuracy, which are tested
 LAST = "last.ckpt"  # the checkpoint to resume from: weights, optimizer, schedule, random state
 WANDB_ID = "wandb_id"  # the run's id in W&B
+DIAGNOSIS = "diagnosis.json"  # what lra diagnose has measured
+DIAGNOSIS_PAGE = "diagnosis.html"  # the page of it
 FAILED = "failed.json"  # the error of the run's last attempt in a sweep
 
 

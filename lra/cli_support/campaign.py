@@ -40,7 +40,7 @@ class Campaign:
         from lra.cli_support.settings import check_settings
         from lra.config import load_config
         from lra.results.reference import REFERENCES
-        from lra.sweeps.grid import make_cells, sweep_names
+        from lra.sweeps.grid import make_cells, spell_out_all, sweep_names
 
         words = list(words)
         own = [f"what={words.pop(0)}"] if words and "=" not in words[0] and not words[0].startswith("-") else []
@@ -61,6 +61,7 @@ class Campaign:
             self.settings.sweep = chosen[-1]
         if self.settings.sweep not in sweep_names():
             raise UserError(f"sweep={self.settings.sweep} is not known; choose one of {', '.join(sweep_names())}")
+        self.words = spell_out_all(self.settings.sweep, self.words)
         _, *self.words = check("train", [f"sweep={self.settings.sweep}", *self.words], sweep=True)
         if self.settings.what not in ACTIONS:
             raise UserError(f"{self.settings.what!r} is no action; type: lra {verb} {'|'.join(ACTIONS)}")

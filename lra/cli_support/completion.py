@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from typing import Any
 
 from lra.types import UserError
@@ -42,12 +44,34 @@ def complete(words: Sequence[str], verbs: Mapping[str, str], objects_of: Callabl
     if objects:
         print(SHELLS[shell].join(objects))
     elif verb in verbs:
-        os.environ["COMP_LINE"] = " ".join(["lra", *(word for word in rest if not word.isalpha() or word == rest[-1])])
-        _ask_hydra("train" if verb in OVER_RUNS else verb, f"query={shell}")
+        _answer("train" if verb in OVER_RUNS else verb, rest, shell)
 
 
 def _beginning(typed: Sequence[str], known: Sequence[str] | Mapping[str, str]) -> list[str]:
     return [word for word in known if word.startswith(typed[-1] if typed else "")]
+
+
+def _answer(verb: str, typed: Sequence[str], shell: str) -> None:
+    """Print Hydra's answer for the last word; of several values, `key=a,b`, Hydra is asked about one alone."""
+    *before, last = [word for word in typed if not word.isalpha() or word == typed[-1]]
+    listed, comma, _ = last.rpartition(",")
+    key, _, values = listed.partition("=")
+    before = [_with_one_value(word) for word in before]
+    os.environ["COMP_LINE"] = " ".join(["lra", *before, _with_one_value(last) if values else last])
+    answer = StringIO()
+    with redirect_stdout(answer):
+        _ask_hydra(verb, f"query={shell}")
+    words = answer.getvalue().split()
+    if values:
+        others = {f"{key}={value}" for value in values.split(",")}
+        words = [word.replace(f"{key}=", f"{listed}{comma}", 1) for word in words if word not in others]
+    print(SHELLS[shell].join(words))
+
+
+def _with_one_value(word: str) -> str:
+    """Keep the last one of several values: `key=a,b` becomes `key=b`."""
+    key, equals, values = word.partition("=")
+    return f"{key}{equals}{values.rpartition(',')[2]}"
 
 
 def _ask_hydra(verb: str, request: str) -> None:

@@ -74,8 +74,8 @@ DEPARTURES = (
     ),
     Departure(
         "available attentions",
-        "also linear attention, which its table does not have",
-        "not available, but attention=none is",
-        "no published table has linear attention",
+        "also linear attention without its paper's normaliser, which its table does not have",
+        "attention=linear is the paper's, and there are more: lra show attentions",
+        "each attention is the method of its paper",
     ),
 )

@@ -25,6 +25,7 @@ FOLDER_TROUBLE = {
     errno.ENOENT: "there is no such file or folder, and it cannot be made",
 }
 TARGET_TROUBLE = re.compile(r"Error locating target '([^']+)'")
+MISSING_SIZE = re.compile(r"Interpolation key 'task\.sizes\.([^']+)' not found")
 NO_SPACE = "No space left on device"
 
 
@@ -40,6 +41,9 @@ def explain(error: BaseException) -> str:
     target = TARGET_TROUBLE.search(str(error))
     if isinstance(error, InstantiationException) and target:
         return target_line(target[1])
+    size = MISSING_SIZE.search(str(error))
+    if isinstance(error, OmegaConfBaseException) and size:
+        return f"the task has no size={size[1]}; type another, or add {size[1]} to the sizes in the task's YAML file"
     if isinstance(error, OmegaConfBaseException) or type(error).__module__.startswith("hydra."):
         return _first_lines(error)
     if isinstance(error, OSError) and error.errno in FOLDER_TROUBLE:

@@ -1,20 +1,31 @@
-"""Child process of `lra table plan`, and no verb: measure a few steps of one cell, print the estimate as JSON."""
+"""Child process of `lra table plan` and `lra bench gpu`, and no verb: measure steps of one cell, print JSON.
+
+Without more, it prints an estimate. After `beside=FOLDER` it is one of several processes that share the device, and
+prints its steps per second.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 from dataclasses import asdict
+from pathlib import Path
 
 
 def main(words: list[str]) -> int:
-    """Print the estimate of the cell that `words` configure, and return the exit code."""
+    """Measure the cell that `words` configure, and return the exit code."""
     from lra import config
     from lra.cli_support.errors import explain
     from lra.sweeps.estimate import measure_here
+    from lra.sweeps.side_by_side import BESIDE, step_beside_others
 
+    beside = [word.removeprefix(BESIDE) for word in words if word.startswith(BESIDE)]
     try:
-        print(json.dumps(asdict(measure_here(config.load_config("train", words)))))
+        cfg = config.load_config("train", [word for word in words if not word.startswith(BESIDE)])
+        if beside:
+            print(json.dumps(step_beside_others(cfg, Path(beside[0]))))
+        else:
+            print(json.dumps(asdict(measure_here(cfg))))
     except Exception as error:
         print(explain(error), file=sys.stderr)
         return 2

@@ -13,6 +13,7 @@ from lra.pass_through import INSTEAD, TRAINER_ARGUMENTS, trainer_advice
 from lra.types import UserError
 
 OF_ITSELF = ("name", "_target_", "_partial_")  # what a group's file says of itself: no settings that one varies
+MOST_LISTED = 24  # names that an error lists: every attention, but not every setting
 ANY_ATTENTION = f"mixer={ATTENTION}"  # its settings are `attention.…`; verbs over many runs put it beside mixers
 
 
@@ -73,7 +74,7 @@ def nearest(word: str, known: list[str]) -> str:
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     if near:
         return f"did you mean {near[0]}?"
-    return f"choose one of {', '.join(known)}" if len(known) < 12 else "no name is like it"
+    return f"choose one of {', '.join(known)}" if len(known) <= MOST_LISTED else "no name is like it"
 
 
 def _beside(key: str, keys: Iterable[str]) -> list[str]:

@@ -86,6 +86,7 @@ def write_result(
                 "train_seconds": outcome.train_seconds,
                 "steps_per_second": outcome.trained_steps / outcome.train_seconds,
                 "peak_memory_bytes": outcome.peak_memory_bytes,
+                "batch_parts": outcome.batch_parts,
                 "device": build_trainer.device_name(cfg),
             },
             **({} if approximation is None else {"approximation": approximation}),

@@ -12,7 +12,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from lra.cli_support.additions import check_change, gives_value
 from lra.cli_support.known_settings import check_every_choice, keys_of, nearest, unknown_setting
-from lra.cli_support.settings import KINDS, NUMBERS, check_value, has_rule
+from lra.cli_support.settings import KINDS, NUMBERS, WORDS, check_value, has_rule
 from lra.config import ATTENTION, load_config
 from lra.pass_through import ENTRIES
 from lra.paths import conf_dirs, conf_names
@@ -133,6 +133,8 @@ def _parse(word: str) -> Override:
     try:
         return OverridesParser.create().parse_override(word)
     except HydraException as error:
+        if "…" in word:
+            raise UserError(f"{word}: … stands for what you fill in; lra show runs lists the runs") from error
         key, value = word.split("=", 1)
         raise UserError(
             f"{word} cannot be read; put a value with special characters in quotes: \"{key}='{value}'\""
@@ -164,11 +166,13 @@ def _checked(known: list[DictConfig], override: Override) -> str:
     default = OmegaConf.select(defaults, key) if not OmegaConf.is_missing(defaults, key) else None
     ruled = has_rule(defaults, key)
     kind, number = CONTAINERS.get(type(default), type(default)), NUMBERS.get(key) if ruled else None
-    if default is None:
+    if default is None or (number is not None and default == number.word):
         kind = number.kind if number else str
     for value in _values(override):
         open_to_null = default is None or (number is not None and number.null)
-        if not _fits(value, kind) and not (value is None and open_to_null):
+        fits = _fits(value, str if key in WORDS else kind)  # the words may be of several types
+        fits = fits or (number is not None and value == number.word)
+        if not fits and not (value is None and open_to_null):
             shown = "null" if default is None else str(default).lower() if isinstance(default, bool) else default
             raise UserError(f"{_word(override, value)} is not {KINDS[kind]}; the default is {key}={shown}")
         if ruled and value is not None and "${" not in str(value):  # `check_settings` sees an interpolation's value
@@ -196,6 +200,11 @@ def _quoted(override: Override) -> str:
         return word
     texts = [f"'{part}'" if isinstance(value, int | float) else part for part, value in zip(parts, values, strict=True)]
     return f"{key}={','.join(texts)}"
+
+
+def in_quotes(text: str) -> str:
+    """Quote a text as Hydra reads it, so that it may hold commas, brackets and spaces."""
+    return "'" + text.replace("'", r"\'") + "'"
 
 
 def _word(override: Override, value: object) -> str:

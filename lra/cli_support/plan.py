@@ -29,6 +29,7 @@ def print_plan(console: Console, campaign: Campaign) -> None:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from lra.build_trainer import device_name
+    from lra.cli_support.plan_together import Measured, proposal
 
     kinds: dict[Path, list[Cell]] = defaultdict(list)
     for cell in campaign.cells:
@@ -37,6 +38,7 @@ def print_plan(console: Console, campaign: Campaign) -> None:
     console.print(f"{len(campaign.cells)} cells in {campaign.group}")
     console.print(_line(width, "cell", "seeds", "done", "s/step", "memory", "hours left"), style="bold")
     missing_cells, hours_left, unknown = 0, 0.0, 0
+    measured: list[Measured] = []
     bar = Progress(
         TextColumn("measuring {task.description}"), BarColumn(bar_width=20), MofNCompleteColumn(), TimeElapsedColumn(),
         console=console, transient=True, disable=not console.is_terminal,
@@ -46,7 +48,9 @@ def print_plan(console: Console, campaign: Campaign) -> None:
         for cells in kinds.values():
             bar.update(task, description=_name(cells))
             missing = [cell for cell in cells if not cell.finished]
-            hours = _print_kind(console, width, cells, missing, campaign.group / CACHE)
+            hours, estimate = _print_kind(console, width, cells, missing, campaign.group / CACHE)
+            if estimate is not None and hours is not None:
+                measured.append(Measured(hours, estimate.peak_memory_bytes, missing[0]))
             missing_cells += len(missing)
             hours_left += hours or 0.0
             unknown += len(missing) if hours is None else 0
@@ -56,10 +60,18 @@ def print_plan(console: Console, campaign: Campaign) -> None:
         f"{missing_cells} cells to run, {hours_left:,.1f} hours on {device_name(campaign.cells[0].cfg)} one after the"
         f" other{but}, dev passes and tests counted in; preparing data is not.\nRun them: lra {campaign.verb} run",
     )
+    if missing_cells > 1 and measured:
+        console.print(proposal(campaign, measured))
 
 
-def _print_kind(console: Console, width: int, cells: list[Cell], missing: list[Cell], cache: Path) -> float | None:
-    """Measure and print one kind of cell; return the hours of its missing cells, None if measuring failed."""
+def _print_kind(
+    console: Console, width: int, cells: list[Cell], missing: list[Cell], cache: Path
+) -> tuple[float | None, Estimate | None]:
+    """Measure and print one kind of cell.
+
+    Returns:
+        The hours of its missing cells and their estimate; None for what could not be, or need not be, measured.
+    """
     from lra.cli_support.console import size_text
 
     estimate, notes = None, []
@@ -85,7 +97,7 @@ def _print_kind(console: Console, width: int, cells: list[Cell], missing: list[C
     said = "; ".join([*notes, *_states(missing)])
     failed = bool(missing) and estimate is None
     console.print(f"{line}  {said}".rstrip(), style="red" if failed else None)
-    return hours
+    return hours, estimate
 
 
 def _name(cells: list[Cell]) -> str:

@@ -10,8 +10,6 @@ from rich.text import Text
 
 from lra import build
 from lra.config import load_config
-from lra.run_files import BEST
-from lra.training.checkpoints import fitting_weights
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -31,9 +29,8 @@ def print_predictions(console: Console, cfg: DictConfig, folder: Path, count: in
     """
     if not count:
         return
-    data, module = build.build_datamodule(cfg), build.build_module(cfg)
+    data, module = build.build_datamodule(cfg), build.build_trained_module(cfg, folder)
     codec = build.build_codec(load_config("train", [f"task='{cfg.task.name}'"]))  # a stored configuration has no codec
-    module.load_state_dict(fitting_weights(folder / BEST, module))
     batch = next(iter(data.test_dataloader()))
     with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
         guesses = module.model.eval()(batch.tokens, batch.valid).argmax(1).tolist()

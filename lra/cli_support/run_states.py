@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,8 +26,8 @@ class RunState(NamedTuple):
     """A run's folder and what has become of it.
 
     Attributes:
-        folder: the run's folder.
-        group: its run group.
+        folder: the run's folder, or the file of its published record.
+        group: its run group, or the name of that file.
         task: the task.
         method: the attention or the mixer, with the settings that tell it apart if it is finished.
         settings: protocol, size, steps and hash, as in the folder's name.
@@ -58,11 +58,13 @@ def run_states(runs: Path, group: str | None = None) -> list[RunState]:
             continue
         if record is not None:
             records[folder] = record
-        accuracy = None if record is None else f"finished, {record['outcome']['test_accuracy']:.2%}"
-        states.append(_state(runs, folder, accuracy or _unfinished(folder)))
-    names = _names(records)
-    named = [state._replace(method=names.get(state.folder, state.method)) for state in states]
-    return sorted(named, key=lambda state: (state.group, state.task, natural(state.method), state.settings, state.seed))
+        states.append(_state(runs, folder, _unfinished(folder) if record is None else finished(record)))
+    names = method_names(records.values())
+    named = [
+        state._replace(method=names[id(records[state.folder])]) if state.folder in records else state
+        for state in states
+    ]
+    return sorted_states(named)
 
 
 def _run_folders(place: Path) -> Iterator[Path]:
@@ -77,6 +79,11 @@ def _state(runs: Path, folder: Path, state: str) -> RunState:
     *group, task, method, settings, seed = folder.relative_to(runs).parts
     touched = max((folder / file).stat().st_mtime for file in MARKS_OF_A_RUN if (folder / file).exists())
     return RunState(folder, "/".join(group), task, method, settings, int(seed.removeprefix("seed")), state, touched)
+
+
+def finished(record: Record) -> str:
+    """Word the state of a finished run."""
+    return f"finished, {record['outcome']['test_accuracy']:.2%}"
 
 
 def _unfinished(folder: Path) -> str:
@@ -98,11 +105,18 @@ def _last_step(folder: Path) -> int:
     return int(steps[-1]) if steps else 0
 
 
-def _names(records: dict[Path, Record]) -> dict[Path, str]:
-    folders = {id(record): folder for folder, record in records.items()}
+def method_names(records: Collection[Record]) -> dict[int, str]:
+    """Name the method of each record, by the record's id, with the settings that tell it apart from the others."""
     return {
-        folders[id(record)]: name
-        for of_kind in by_kind(records.values()).values()
+        id(record): name
+        for of_kind in by_kind(records).values()
         for name, members in group_by_variant(of_kind).items()
         for record in members
     }
+
+
+def sorted_states(states: Iterable[RunState]) -> list[RunState]:
+    """Sort by group, task, method, settings and seed."""
+    return sorted(
+        states, key=lambda state: (state.group, state.task, natural(state.method), state.settings, state.seed)
+    )

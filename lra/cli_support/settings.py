@@ -8,9 +8,11 @@ from typing import Any
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
+from lra.config import AUTO
 from lra.names import checked_name
 from lra.pass_through import ENTRIES, check_additions
 from lra.results.schema import is_ours
+from lra.training.compiled import GRAPH_MODES, check_parts
 from lra.types import UserError
 
 MOST_WHOLE = 2**31 - 1
@@ -29,6 +31,7 @@ class Number:
         most: upper bound; the bound itself is not allowed if `below`. Infinity is never allowed.
         example: the value that an error suggests.
         null: whether the setting may be null.
+        word: a word that the setting may have in place of a number.
     """
 
     kind: type
@@ -38,11 +41,12 @@ class Number:
     above: bool = False
     below: bool = False
     null: bool = False
+    word: str | None = None
 
     def allows(self, value: object) -> bool:
         """Tell whether `value` is a number of this kind within the bounds."""
-        if value is None:
-            return self.null
+        if value is None or value == self.word:
+            return self.null or value is not None
         if isinstance(value, bool) or not isinstance(value, int if self.kind is int else int | float):
             return False
         high_enough = value > self.least if self.above else value >= self.least
@@ -50,6 +54,9 @@ class Number:
         return math.isfinite(value) and high_enough and low_enough
 
     def __str__(self) -> str:
+        return self._numbers() if self.word is None else f"{self._numbers()}, nor {self.word}"
+
+    def _numbers(self) -> str:
         what = "a whole number" if self.kind is int else "a number"
         low = f"above {self.least:g}" if self.above else f"of at least {self.least:g}"
         if math.isinf(self.most) or self.most == MOST_WHOLE:
@@ -57,9 +64,11 @@ class Number:
         return f"{what} {low} and {'below' if self.below else 'at most'} {_plain(self.most)}"
 
 
-def whole(example: int, *, least: int = 1, most: int = MOST_WHOLE, null: bool = False) -> Number:
+def whole(
+    example: int, *, least: int = 1, most: int = MOST_WHOLE, null: bool = False, word: str | None = None
+) -> Number:
     """Make the rule of a count."""
-    return Number(int, least, most, example, null=null)
+    return Number(int, least, most, example, null=null, word=word)
 
 
 def share(example: float, *, above: bool = False) -> Number:
@@ -95,19 +104,30 @@ NUMBERS = {
     "attention.num_landmarks": whole(64),
     "attention.pinv_iterations": whole(6),
     "attention.pinv_rtol": share(1e-4),
+    "attention.pinv_ridge": share(1e-3, above=True),
+    "attention.kmeans_steps": whole(3),
+    "attention.coarse_landmarks": whole(0, least=0),
     "attention.value_skip_taps": whole(35, least=0),
     "attention.projections": whole(256),
     "attention.features": whole(256),
     "attention.redraw_every": whole(0, least=0),
     "attention.num_hashes": whole(2),
     "attention.chunk_length": whole(64),
+    "attention.block_length": whole(64),
+    "attention.neighbour_blocks": whole(1, least=0),
+    "attention.window": whole(256, least=2),
+    "attention.global_tokens": whole(1, least=0),
+    "attention.window_blocks": whole(3),
+    "attention.global_blocks": whole(2, least=0),
+    "attention.random_blocks": whole(3, least=0),
+    "attention.regularisation": real(0.1, above=True),
     "mixer.states": whole(64, least=2),
     "mixer.step_least": real(0.001, above=True),
     "mixer.step_most": real(0.1, above=True),
     "mixer.averages": whole(16),
     "mixer.parameter_groups.dynamics.weight_decay": real(0.01),
     "mixer.parameter_groups.dynamics.lr_fraction": real(0.25, above=True),
-    "trainer.accumulate_grad_batches": whole(2),
+    "trainer.accumulate_grad_batches": whole(2, word=AUTO),
     "trainer.devices": whole(2, most=1024),
     "trainer.max_steps": whole(10, null=True),
     "trainer.threads": whole(2, null=True),  # lra.training.run.Machine checks the upper bound
@@ -118,9 +138,17 @@ NUMBERS = {
     "task.data.data_seed": whole(0, least=0, most=MOST_SEED),
     "workers": whole(2, most=1024),  # lra table, sweep, compare
     "steps": whole(10),  # lra bench
+    "top": whole(5),  # lra fill-mask
     "dev_batches": whole(10),  # lra bench
+    **{name: whole(number) for name, number in (("batch", 8), ("heads", 2), ("head_dim", 32), ("repeats", 9))},
+    "threads": whole(2, null=True),  # these and the next: lra bench attention
+    "cell_seconds": real(60, above=True),
+    "minutes": real(10, above=True),  # these and the next two: lra bench gpu
+    "parity_steps": whole(20),
+    "parity_examples": whole(8),
     "predictions": whole(3, least=0),  # lra train, evaluate
-    "examples": whole(3, least=0),  # lra show data
+    "examples": whole(3, least=0),  # lra show data; lra diagnose, which refuses 0
+    "sequences": whole(8),  # lra diagnose
     "samples": whole(2, least=0),  # lra report
 }
 PAIRS = {"recipe.optimizer.betas": share(0.9)}
@@ -132,12 +160,18 @@ KINDS: dict[type, str] = {  # what a value of a type is called
     list: "a list",
     dict: "a group of settings",
 }
-WORDS: dict[str, tuple[str | None, ...]] = {
+WORDS: dict[str, tuple[str | bool | None, ...]] = {
     "finished": ("refuse", "show"),
+    "compile": (False, True, *GRAPH_MODES),
     "trainer.accelerator": ("cpu", "gpu"),
-    "trainer.precision": ("32-true", "bf16-mixed", "16-mixed", "64-true"),
+    "trainer.precision": ("32-true", "tf32", "bf16-mixed", "16-mixed", "64-true"),
     "debug.profiler": ("simple", "advanced", None),
+    "dtype": ("float32", "float64", "bfloat16", "float16"),  # these and the next: lra bench attention
+    "device": ("cpu", "cuda"),
+    "against": ("pypi", None),
+    "predict": ("h100", None),  # lra bench gpu
 }
+ON_CPU_INSTEAD = {"16-mixed": "bf16", "tf32": "float32"}  # precisions that only GPUs have
 
 
 def check_settings(cfg: DictConfig) -> None:
@@ -159,10 +193,24 @@ def check_settings(cfg: DictConfig) -> None:
     data = OmegaConf.select(cfg, "task.data")
     if data is not None:
         _check_data(data)
-    if OmegaConf.select(cfg, "trainer.precision") == "16-mixed" and cfg.trainer.accelerator == "cpu":
+    if OmegaConf.select(cfg, "trainer") is not None:
+        _check_trainer(cfg)
+
+
+def _check_trainer(cfg: DictConfig) -> None:
+    """Refuse settings of the trainer that contradict each other; each by itself is checked already."""
+    trainer = cfg.trainer
+    if trainer.accelerator == "cpu" and trainer.precision in ON_CPU_INSTEAD:
         raise UserError(
-            "trainer.precision=16-mixed needs a GPU: on a CPU torch would compute in bf16 instead;"
-            " type trainer.precision=bf16-mixed, or trainer=gpu"
+            f"trainer.precision={trainer.precision} needs a GPU: on a CPU torch would compute in"
+            f" {ON_CPU_INSTEAD[trainer.precision]} instead; type trainer=gpu, or trainer.precision=32-true"
+        )
+    if isinstance(trainer.accumulate_grad_batches, int):
+        check_parts(cfg.get("compile"), trainer.accumulate_grad_batches)
+    if trainer.get("fused_optimizer") and trainer.get("gradient_clip_val") and trainer.precision.endswith("-mixed"):
+        raise UserError(
+            f"trainer.precision={trainer.precision} cannot clip gradients with a fused optimizer;"
+            " type trainer.fused_optimizer=false, or leave trainer.gradient_clip_val out"
         )
 
 
@@ -191,7 +239,8 @@ def _check_data(data: Any) -> None:
 
 def has_rule(cfg: DictConfig, key: str) -> bool:
     """Tell whether the tables apply to a setting: not to the knobs of a class of the user's own."""
-    return is_ours(OmegaConf.select(cfg, f"{key.split('.')[0]}._target_"))
+    group = OmegaConf.select(cfg, key.split(".")[0])
+    return not isinstance(group, DictConfig) or is_ours(group.get("_target_"))
 
 
 def check_value(key: str, value: object, typed: str | None = None) -> None:
@@ -212,7 +261,7 @@ def check_value(key: str, value: object, typed: str | None = None) -> None:
         raise UserError(f"{typed} is not {NUMBERS[key]}; type for example {key}={_plain(NUMBERS[key].example)}")
     if key in PAIRS and not (isinstance(value, list) and _are_two(value, PAIRS[key])):
         raise UserError(f"{typed} is not two numbers, each {PAIRS[key]}; type for example {key}=[0.9,0.999]")
-    if key in WORDS and value not in WORDS[key]:
+    if key in WORDS and (type(value), value) not in {(type(word), word) for word in WORDS[key]}:  # 1 is not true
         raise UserError(f"{typed} is not known; choose one of {', '.join(map(_plain, WORDS[key]))}")
 
 

@@ -15,20 +15,26 @@ UNITS = ((86_400, "d"), (3600, "h"), (60, "min"))
 
 
 def show_runs(cfg: DictConfig) -> None:
-    """Print a line for each run; `run_group=` chooses one group.
+    """Print a line for each run: of all groups, of the group `run_group=`, or of the file of published records `file=`.
+
+    Published records are shown where they are asked for by name, not among all groups: they are no runs of this folder.
 
     Raises:
         UserError: when there is no run.
     """
     from lra.cli_support.console import make_console
     from lra.cli_support.narrow import print_text_table
+    from lra.cli_support.published_states import published_states
     from lra.cli_support.run_states import run_states
     from lra.results.tables import TextTable
 
     runs = Path(cfg.paths.runs)
-    states = run_states(runs, cfg.run_group)
+    place = _place(runs, cfg.run_group, cfg.file)
+    states = run_states(runs, cfg.run_group) if cfg.file is None else []
+    published, troubles = ([], []) if place == runs else published_states(place)
+    states += published
     if not states:
-        raise UserError(f"no run is below {runs / (cfg.run_group or '')}; type: lra train size=tiny logger=csv")
+        raise UserError(_nothing(place, troubles))
     now = time.time()
     rows = [
         [
@@ -38,18 +44,47 @@ def show_runs(cfg: DictConfig) -> None:
             age(now - state.touched),
             state.group,
             state.settings,
-            str(state.folder.relative_to(runs)),
+            str(state.folder.relative_to(runs) if state.folder.is_relative_to(runs) else state.folder),
         ]
         for state in states
     ]
     table = TextTable(
-        title=f"{len(states)} runs below {runs}",
+        title=f"{len(states)} runs {'in' if place.is_file() else 'below'} {place}",
         columns=("run", "seed", "state", "age", "group", "settings", "folder"),
         rows=rows,
+        notes=troubles,
         optional=("folder", "settings", "group"),
         prose=("state", "group", "settings", "folder"),
     )
-    print_text_table(make_console(), table)
+    console = make_console()
+    print_text_table(console, table)
+    for note in table.notes:
+        console.print(note, style="yellow")
+
+
+def _place(runs: Path, group: str | None, file: str | None) -> Path:
+    """Find what is shown: the folder of runs, a group's folder or file, or any file of published records.
+
+    Raises:
+        UserError: when both are given, and for a file that cannot hold records.
+    """
+    if file is None:
+        return runs / (group or "")
+    if group is not None:
+        raise UserError(f"run_group={group} has no effect beside the file {file}; leave one of the two out")
+    path = Path(file).expanduser()
+    if not path.is_file() or path.suffix != ".jsonl":
+        what = "is not a .jsonl file of published records" if path.exists() else "is not there"
+        raise UserError(f"{file} {what}; for a folder below {runs} type for example: lra show runs run_group=table")
+    return path
+
+
+def _nothing(place: Path, troubles: list[str]) -> str:
+    if troubles:
+        return f"no valid record is in {place}; {troubles[0]}"
+    if place.is_file():
+        return f"no record is in {place}; it may hold other measurements, such as speeds"
+    return f"no run is below {place}; type: lra train size=tiny logger=csv"
 
 
 def age(seconds: float) -> str:

@@ -14,6 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from lra.cli_support.settings import check_settings
 from lra.cli_support.stored_version import RETRAIN, check_version
+from lra.later_settings import later_settings
 from lra.names import checked_name
 from lra.pass_through import ENTRIES, TARGET
 from lra.paths import conf_dirs
@@ -70,11 +71,20 @@ def read_stored_config(folder: Path) -> DictConfig:
             )
     try:
         _check_shape(cfg)
+        _add_later(cfg)
         check_version(cfg, folder)
         check_settings(cfg)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
     return cfg
+
+
+def _add_later(cfg: DictConfig) -> None:
+    """Add settings that an earlier version's run lacks, with the value that acts as that version did."""
+    for group in cfg.values():
+        if isinstance(group, DictConfig):
+            for name, value in later_settings(group).items():
+                group.setdefault(name, value)
 
 
 @cache

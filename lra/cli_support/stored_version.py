@@ -21,7 +21,10 @@ from lra.types import UserError
 
 PARTS = (*config.SETTINGS, *MIXERS, "trainer", "seed")  # a model and its data are built from these keys
 # Settings that older runs do not have; a run without them is built as before.
-LATER = {"recipe.parameter_groups", "mixer.parameter_groups", "task.longest", "mixer", "model.packed"}
+MISSING_IN_OLDER = {
+    *("recipe.parameter_groups", "mixer.parameter_groups", "task.longest", "mixer"),
+    *("trainer.fused_optimizer", "trainer.data_on_device"),
+}
 NOT_BUILT_FROM = (
     *("task.sizes.", "task.data.", "task.codec", "task.open_source"),  # used for making the store
     "mixer.parameter_groups.",  # used by the optimizer
@@ -70,7 +73,7 @@ def _compare(key: str, stored: Mapping[Any, object], today: Mapping[str, object]
     name = key.split(".")[-1]
     default = today[name]
     if name not in stored:
-        if key in LATER:
+        if key in MISSING_IN_OLDER:
             return
         raise UserError(f"{key} is missing, so another version of lra has trained this run; {_with_which(folder)}")
     value = stored[name]

@@ -61,11 +61,12 @@ def _wait(workers: Sequence[Child], console: Console) -> None:
 def _launch(sweep: str, words: list[str], workers: int, launcher: list[str]) -> None:
     import hydra
 
+    from lra.cli_support.overrides import in_quotes
     from lra.paths import conf_dir
 
     if not any("hydra/launcher=" in word for word in launcher):
         launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={workers}", *launcher]
-    quoted = ",".join("'" + word.replace("'", r"\'") + "'" for word in words)
+    quoted = ",".join(map(in_quotes, words))
     sys.argv = ["lra", "--multirun", f"of={sweep}", f"worker=range({workers})", f"words=[{quoted}]", *launcher]
     hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="worker")(work)()
 

@@ -3,6 +3,7 @@
   lra compare run task=listops attention=full,nystrom,linformer     trains what is missing, then shows
   lra compare run attention=nystrom attention.pinv=iterative,exact  variants of one
   lra compare run attention=nystrom mixer=s4d,gated                 other mixers beside an attention
+  lra compare run attention=all size=tiny                           every attention and every mixer; also task=all
   lra compare plan task=text attention=full,nystrom seed=range(5)   hours and memory that the runs would need
   lra compare show task=listops run_group=table                     from the records of `lra table`
   lra compare show format=csv out=compare.csv
@@ -69,7 +70,7 @@ def _baseline(campaign: Campaign, records: list[Record]) -> str | None:
     from lra.results.variants import group_by_variant
 
     groups = group_by_variant(records)
-    for cell in campaign.cells:
+    for cell in campaign.cells if groups else ():
         chosen = set(flat(config.settings(cell.cfg)).items())
         apart = {
             name: len(chosen ^ set(flat(members[0]["settings"]).items()))

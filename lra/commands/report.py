@@ -5,25 +5,29 @@
   lra report run_group=published samples=0
 
 It begins with one table of all accuracies. Then come tables and figures of each protocol, size and task, a table of
-all runs that can be sorted, each run's settings and provenance, and examples of each task. The file needs no network
-and has a light and a dark style, also for phones.
+all runs that can be sorted, with links to the pages of lra diagnose, each run's settings and provenance, and examples
+of each task. The file needs no network and has a light and a dark style, also for phones.
 """
 
 from __future__ import annotations
 
 import base64
+import os
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from lra.types import UserError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
+    from lra.results.collect import Collection
     from lra.results.kinds import Kind
-    from lra.results.report import Part, Sample, Section
+    from lra.results.page import Part, Section
+    from lra.results.report import Sample
     from lra.results.schema import Record
 
 SHEET = 16  # images that are shown for a task
@@ -49,17 +53,31 @@ def run(cfg: DictConfig) -> None:
     if not collection.records:
         raise UserError(f"no record is below {group}; runs there are: {_groups(Path(cfg.paths.runs))}")
     newest, kinds = max(map(finished_at, collection.records)), by_kind(collection.records)
-    path = write_report(
-        group / "report.html" if cfg.out is None else Path(cfg.out).expanduser(),
+    path = group / "report.html" if cfg.out is None else Path(cfg.out).expanduser()
+    write_report(
+        path,
         title=f"Long Range Arena: {cfg.run_group}",
         subtitle=f"{len(collection.records)} runs, the last of {newest[:10]}; made from their records alone.",
         headline=headline(kinds, reference=cfg.reference),
         sections=[_section(kind, records, cfg.reference) for kind, records in kinds.items()],
-        runs=run_lines(kinds),
+        runs=run_lines(kinds, _diagnoses(collection, path.parent)),
         samples=_samples(cfg, collection.records) if cfg.samples else [],
         troubles=collection.troubles,
     )
     make_console().print(f"{visible(str(path))}  {size_text(path.stat().st_size)}")
+
+
+def _diagnoses(collection: Collection, folder: Path) -> dict[tuple[object, ...], str]:
+    """Find the pages of `lra diagnose` beside the records: for each run's key a link from a page in `folder`."""
+    from lra.results.collect import run_key
+    from lra.run_files import DIAGNOSIS_PAGE, RESULT
+
+    pages = {
+        run_key(record): source.with_name(DIAGNOSIS_PAGE)
+        for record, source in zip(collection.records, collection.sources, strict=True)
+        if source.name == RESULT
+    }
+    return {key: quote(os.path.relpath(page, folder)) for key, page in pages.items() if page.is_file()}
 
 
 def _groups(runs: Path) -> str:
@@ -70,8 +88,8 @@ def _groups(runs: Path) -> str:
 def _section(kind: Kind, records: list[Record], reference: str) -> Section:
     """Make the section of a protocol and size: its table, then a part for each task that has more to show."""
     from lra.results.accuracy_table import accuracy_table
+    from lra.results.page import Part, Section
     from lra.results.reference import in_order
-    from lra.results.report import Part, Section
 
     tasks = in_order(record["identity"]["task"] for record in records)
     parts = [_part(task, [record for record in records if record["identity"]["task"] == task]) for task in tasks]
@@ -82,12 +100,12 @@ def _section(kind: Kind, records: list[Record], reference: str) -> Section:
 def _part(task: str, records: list[Record]) -> Part:
     from lra.results.comparison import comparison_table, contenders
     from lra.results.landmarks import landmark_points, landmark_table
+    from lra.results.page import Part, svg
     from lra.results.plateau import dev_curves
     from lra.results.plot_comparison import plot_pareto
     from lra.results.plot_curves import plot_curves
     from lra.results.plot_landmarks import plot_landmarks
     from lra.results.provenance import provenance_notes
-    from lra.results.report import Part, svg
     from lra.results.titles import holding
 
     rate, tables, figures = records[0]["outcome"]["majority_rate"], [], {}

@@ -9,6 +9,7 @@ lra show data task=listops                     examples in readable form; length
 lra show data task=image size=demo split=test examples=5
 lra show runs                                  each run: finished with its accuracy, running, begun, or failed and why
 lra show runs run_group=table
+lra show runs runs/published/demo.jsonl        the runs in a file of published records
 lra show tasks                                 classes, length, examples, terms, and whether the data is prepared here
 lra show attentions                            each attention and mixer: knobs with their values, cost, source
 """
@@ -30,7 +31,7 @@ ALLOWED_GROWTH = 1.1  # Long Range Arena asks for at most 10 % more parameters t
 
 
 def overrides(words: list[str]) -> list[str]:
-    """Turn the leading word into `what=WORD`.
+    """Turn the leading word into `what=WORD`, and a file after `runs` into `file=PATH`.
 
     Raises:
         UserError: when that word is missing or unknown.
@@ -39,7 +40,12 @@ def overrides(words: list[str]) -> list[str]:
         raise UserError(f"show what? type one of: {', '.join(f'lra show {what}' for what in WHAT)}")
     if words[0] not in WHAT:
         raise UserError(f"{words[0]!r} cannot be shown; type one of: {', '.join(f'lra show {what}' for what in WHAT)}")
-    return [f"what={words[0]}", *words[1:]]
+    what, *rest = words
+    if what == "runs" and rest and "=" not in rest[0] and not rest[0].startswith("-"):
+        from lra.cli_support.overrides import in_quotes
+
+        rest[0] = f"file={in_quotes(rest[0])}"
+    return [f"what={what}", *rest]
 
 
 def run(cfg: DictConfig) -> None:

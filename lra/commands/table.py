@@ -3,6 +3,7 @@
   lra table plan                             75 cells: which are finished; measured s/step, hours, memory of the others
   lra table run                              runs the missing cells; after Ctrl-C or a kill, the same command resumes
   lra table run task=listops,text seed=0     a part of the table
+  lra table run attention=all size=short     every attention and every mixer, not the paper's five alone; also task=all
   lra table run workers=2 trainer.threads=1  two cells at a time on this machine
   lra table run workers=8 hydra/launcher=submitit_slurm hydra.launcher.timeout_min=1440
   lra table show                             value ± spread (seeds), the paper's value, the difference; works any time

@@ -7,18 +7,20 @@
   lra train -m attention=full,nystrom seed=0,1,2     all six, one after the other
   lra train size=tiny logger=csv                     a trial of a few seconds
   lra train trainer=ddp trainer.devices=2            two processes, each with half of every batch (DDP)
-  lra train trainer=gpu trainer.precision=bf16-mixed
+  lra train trainer=gpu compile=reduce-overhead      with CUDA graphs
+  lra train trainer=gpu trainer.precision=tf32       or bf16-mixed, 16-mixed; float32 is the default
   lra train experiment=demo                          the README's demo
 
 The result goes to runs/<group>/<task>/<attention>/<settings>/seed<k>/result.json ($LRA_RUNS_DIR for another place).
 Missing data is prepared first. After Ctrl-C or a kill, the same command resumes the run.
 
-  task=listops|text|retrieval|image|pathfinder|pathx    attention=nystrom|full|linformer|performer|reformer
+  task=listops|text|retrieval|image|pathfinder|pathx    attention=nystrom|full|… (lra show attentions)
   mixer=s4d|gated           another sequence mixer in place of attention; its settings are mixer.KEY
   protocol=paper|clean      size=full|short|demo|tiny
   recipe.steps=N (length of run and schedule)      trainer.max_steps=N (stop early, with no result)
   logger=wandb|csv          logger.wandb.mode=online               force=true (train a finished run again)
   check=true                compare the prepared data with its hashes first (only this finds a damaged byte)
+  trainer.data_on_device=true    keep the data in the device's memory; the default with trainer=gpu
   lra train --cfg job       prints every setting
 """
 
@@ -88,51 +90,76 @@ def run(cfg: DictConfig) -> float | None:
 
 
 def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
+    from lra import build_trainer, config
+    from lra.cli_support.batch_parts import TooLargeError, first_parts
+    from lra.cli_support.predictions import print_predictions
+    from lra.cli_support.store import ensure_store
+    from lra.cli_support.summary import print_summary
+    from lra.data.store import verify_store
+    from lra.sweeps.lease import lease
+    from lra.training.checkpoints import says_what_is_saved
+    from lra.training.memory import release_memory
+    from lra.training.ranks import rank
+    from lra.training.run import quiet_lightning
+
+    quiet_lightning()
+    build_trainer.build_machine(cfg)
+    ensure_store(cfg, console)
+    first = rank(cfg.trainer.devices) == 0
+    with lease(folder) if first else nullcontext(), says_what_is_saved(folder, cfg.recipe.steps):
+        if first and cfg.check:
+            verify_store(config.store_dir(cfg))
+        parts = first_parts(cfg, folder) if replaced is None else config.batch_parts(cfg)
+        record, fits = None, False
+        while not fits:
+            try:
+                record, fits = _attempt(cfg, folder, console, parts, replaced=replaced), True
+            except TooLargeError as error:
+                parts = error.parts
+            if not fits:
+                replaced = None  # its folder is renamed by now
+                release_memory()
+                console.print(
+                    f"out of memory: begun again with {parts} parts of {cfg.recipe.batch_size // parts} examples;"
+                    f" a step still has {cfg.recipe.batch_size}"
+                )
+    if record is not None:
+        print_summary(console, folder, record)
+        print_predictions(console, cfg, folder, cfg.predictions)
+
+
+def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, replaced: Record | None) -> Record | None:
+    """Train with the batch in `parts` parts; raise `TooLargeError` if it does not fit and more parts may be tried."""
     import pytorch_lightning as pl
     from omegaconf import OmegaConf
     from rich.text import Text
 
     from lra import build, build_trainer, config
     from lra.cli_support.outcome import check_same_data
-    from lra.cli_support.predictions import print_predictions
     from lra.cli_support.set_aside import set_aside
-    from lra.cli_support.store import ensure_store
-    from lra.cli_support.summary import print_summary
-    from lra.data.store import verify_store
     from lra.files import replace_text
     from lra.model.classifier import count_parameters
-    from lra.sweeps.lease import lease
-    from lra.training.checkpoints import says_what_is_saved
     from lra.training.ranks import rank
-    from lra.training.run import quiet_lightning
 
-    quiet_lightning()
-    machine = build_trainer.build_machine(cfg)
-    ensure_store(cfg, console)
-    first = rank(cfg.trainer.devices) == 0
-    with lease(folder) if first else nullcontext(), says_what_is_saved(folder, cfg.recipe.steps):
-        pl.seed_everything(cfg.seed, workers=True, verbose=False)
-        datamodule = build.build_datamodule(cfg)
-        module = build.build_module(cfg)
-        if first:
-            if cfg.check:
-                verify_store(config.store_dir(cfg))
-            set_aside(folder, replaced)
-            replace_text(folder / CONFIG, OmegaConf.to_yaml(cfg, resolve=True))
-            check_same_data(folder, datamodule.data_sha256)
-        parameters = count_parameters(module.model)
-        console.print(
-            Text.assemble(
-                (f"{cfg.task.name}/{config.method_name(cfg)}", "bold"),
-                f"  protocol {cfg.protocol.name}  seed {cfg.seed}"
-                f"  {parameters:,} parameters  {cfg.recipe.steps:,} steps of {cfg.recipe.batch_size}"
-                f"  on {cfg.trainer.accelerator}\n{folder}",
-            )
+    split = cfg.copy()
+    split.trainer.accumulate_grad_batches = parts
+    pl.seed_everything(cfg.seed, workers=True, verbose=False)
+    datamodule = build.build_datamodule(split)
+    module = build.build_module(split)
+    if rank(cfg.trainer.devices) == 0:
+        set_aside(folder, replaced)
+        replace_text(folder / CONFIG, OmegaConf.to_yaml(split, resolve=True))
+        check_same_data(folder, datamodule.data_sha256)
+    parameters = count_parameters(module.model)
+    console.print(
+        Text.assemble(
+            (f"{cfg.task.name}/{config.method_name(cfg)}", "bold"),
+            f"  protocol {cfg.protocol.name}  seed {cfg.seed}"
+            f"  {parameters:,} parameters  {cfg.recipe.steps:,} steps of {cfg.recipe.batch_size}"
+            f"  on {cfg.trainer.accelerator}\n{folder}",
         )
-        record = _fit_and_test(cfg, folder, console, module, datamodule, machine, parameters)
-    if record is not None:
-        print_summary(console, folder, record)
-        print_predictions(console, cfg, folder, cfg.predictions)
+    )
+    return _fit_and_test(cfg, folder, console, module, datamodule, build_trainer.build_machine(split), parameters)
 
 
 def _fit_and_test(
@@ -145,6 +172,7 @@ def _fit_and_test(
     parameters: int,
 ) -> Record | None:
     from lra import build_trainer, config
+    from lra.cli_support.batch_parts import TooLargeError, more_parts
     from lra.cli_support.outcome import write_result
     from lra.pass_through import trainer_arguments
     from lra.training import run as training
@@ -198,8 +226,9 @@ def _fit_and_test(
         )
         if not first:
             return None
-        approximation = measure_approximation(module.model, datamodule.test_dataloader(), module.device)
-        outcome = training.finish(folder, metrics, module)
+        model = module.model.to(machine.device)  # Lightning moves it to the CPU after a test
+        approximation = measure_approximation(model, datamodule.test_dataloader(), machine.device)
+        outcome = training.finish(folder, metrics, module, machine)
         record = write_result(cfg, folder, outcome, datamodule, parameters, approximation, read_curves(curves))
         log_result(loggers, record, folder)
         return record
@@ -210,7 +239,10 @@ def _fit_and_test(
     finally:
         finish_wandb(loggers)
     assert memory_is_out
-    raise UserError(_what_fits(cfg, module))
+    more = more_parts(cfg, folder, module, machine.accumulate_grad_batches)
+    if more is not None:
+        raise TooLargeError(more)
+    raise UserError(_what_fits(cfg, module, machine.accumulate_grad_batches))
 
 
 def _limit(cfg: DictConfig) -> str:
@@ -218,12 +250,12 @@ def _limit(cfg: DictConfig) -> str:
     return "trainer.max_steps" if cfg.trainer.max_steps is not None else "trainer.max_time"
 
 
-def _what_fits(cfg: DictConfig, module: ClassifierModule) -> str:
+def _what_fits(cfg: DictConfig, module: ClassifierModule, parts: int) -> str:
     """Word the error of a run that does not fit into memory, with the number of examples that do fit."""
     from lra import build
     from lra.training.memory import parts_that_fit
 
-    batch, parts = cfg.recipe.batch_size, cfg.trainer.accumulate_grad_batches
+    batch = cfg.recipe.batch_size
     line = f"out of memory with {batch // parts} examples at a time; the last checkpoint is kept"
     fits = parts_that_fit(module, build.build_spec(cfg), batch_size=batch, parts=parts)
     if fits is None:

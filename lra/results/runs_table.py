@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lra.results.collect import describe, finished_at
+from lra.results.collect import describe, finished_at, run_key
 from lra.results.kinds import Kind
 from lra.results.reference import in_order
 from lra.results.schema import Record
@@ -22,24 +23,33 @@ class RunLine:
         cells: for each of `RUN_COLUMNS` what is shown.
         name: the run in a few words.
         record: the whole record as JSON, without the field that only programs can read.
+        diagnosis: a link to the page of `lra diagnose`; empty if there is none.
     """
 
     cells: list[str]
     name: str
     record: str
+    diagnosis: str
 
 
-def run_lines(kinds: dict[Kind, list[Record]]) -> list[RunLine]:
-    """Make the lines of some records, in the order of their kinds, tasks, methods and seeds."""
+def run_lines(kinds: dict[Kind, list[Record]], diagnoses: Mapping[tuple[object, ...], str]) -> list[RunLine]:
+    """Make the lines of some records, in the order of their kinds, tasks, methods and seeds.
+
+    `diagnoses` has links to the pages of `lra diagnose` by the key of the run, see `run_key`.
+    """
     lines = []
     for kind, records in kinds.items():
         members = [(name, record) for name, seeds in group_by_variant(records).items() for record in seeds]
         for task in in_order(record["identity"]["task"] for record in records):
-            lines += [_line(name, kind, record) for name, record in members if record["identity"]["task"] == task]
+            lines += [
+                _line(name, kind, record, diagnoses.get(run_key(record), ""))
+                for name, record in members
+                if record["identity"]["task"] == task
+            ]
     return lines
 
 
-def _line(method: str, kind: Kind, record: Record) -> RunLine:
+def _line(method: str, kind: Kind, record: Record, diagnosis: str) -> RunLine:
     identity, outcome, hours = record["identity"], record["outcome"], record["cost"]["train_seconds"] / 3600
     readable = {key: value for key, value in outcome.items() if key != "test_correct"}
     return RunLine(
@@ -56,4 +66,5 @@ def _line(method: str, kind: Kind, record: Record) -> RunLine:
         ],
         name=describe(record),
         record=json.dumps({**dict(record), "outcome": readable}, indent=2),
+        diagnosis=diagnosis,
     )

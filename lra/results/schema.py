@@ -127,12 +127,17 @@ class Outcome(TypedDict):
 
 @with_config(CHECKED)
 class Cost(TypedDict):
-    """The cost of a run; `peak_memory_bytes` is the largest memory of the process or, on a GPU, of its allocator."""
+    """The cost of a run.
+
+    `peak_memory_bytes` is the largest memory of the process or, on a GPU, of its allocator, `batch_parts` the number of
+    parts into which each batch was split to need less of it.
+    """
 
     parameters: Positive
     train_seconds: Amount
     steps_per_second: Amount
     peak_memory_bytes: Positive
+    batch_parts: NotRequired[Positive]
     device: Word
 
 

@@ -18,9 +18,14 @@ def holding(records: Iterable[Record]) -> str:
     steps = sorted({record["outcome"]["steps"] for record in records})
     sizes = sorted({record["identity"]["size"] for record in records})
     counts = [f"{count:,}" for count in steps]
-    shown = " and ".join(counts) if len(counts) <= SEVERAL else f"{counts[0]} to {counts[-1]}"
-    text = f"protocol {' and '.join(protocols)}, {shown} steps"
-    return text if sizes == ["full"] else f"{text}, size={' and '.join(sizes)}: NOT the benchmark"
+    shown = _listed(counts) if len(counts) <= SEVERAL else f"{counts[0]} to {counts[-1]}"
+    text = f"protocol {_listed(protocols)}, {shown} steps"
+    return text if sizes == ["full"] else f"{text}, size={_listed(sizes)}: NOT the benchmark"
+
+
+def _listed(words: list[str]) -> str:
+    """List words as a sentence does: `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def title_of(task: str, records: Iterable[Record]) -> str:

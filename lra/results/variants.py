@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
+from lra.later_settings import later_settings
 from lra.pass_through import TARGET, TRAINER_ARGUMENTS
 from lra.results.collect import data_of
 from lra.results.paper import paper_settings
@@ -13,8 +14,11 @@ from lra.results.schema import MIXERS, Record
 from lra.results.settings import NOT_RECORDED, Flat, branches, flat, in_words
 
 ORDER = ("attention", "mixer", "model", "protocol", "size", "task", "data", "recipe", "trainer", "callbacks")
-ONLY_IF_SET = tuple(f"trainer.{name}" for name in (*TRAINER_ARGUMENTS, "devices", "compile"))  # and all callbacks
+ONLY_IF_SET = tuple(f"trainer.{name}" for name in (*TRAINER_ARGUMENTS, "devices", "compile", "fused_optimizer"))
 UNSET = "unset"  # the word of a setting that is recorded only if it is set
+# What a row without words has, even if no record has it: a table in another precision must not look like the paper's.
+ALWAYS_USUAL = {"trainer.precision": "32-true"}
+WITH_THE_DEVICE = ("trainer.fused_optimizer",)  # recorded only if set, but usual where the device brings it
 METHODS = (*MIXERS, "model")
 NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)")
 OF_THE_TASK = ("task", "data", "recipe")
@@ -36,7 +40,9 @@ def group_by_variant(records: Iterable[Record], *, but: tuple[str, ...] = ()) ->
     records = list(records)
     settings = [_settings(record, but) for record in records]
     set_by_some = {key for mine in settings for key in mine if _only_if_set(key)}
-    settings = [dict.fromkeys(set_by_some, UNSET) | mine for mine in settings]
+    recorded = {key for mine in settings for key in mine}
+    unset = dict.fromkeys(set_by_some, UNSET)
+    settings = [unset | _later(record, recorded) | mine for record, mine in zip(records, settings, strict=True)]
     usual = _usual(records, settings)
     groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
     for record, mine in zip(records, settings, strict=True):
@@ -77,6 +83,13 @@ def _settings(record: Record, but: tuple[str, ...]) -> Flat:
     return {key: word for key, word in leaves.items() if key not in said}
 
 
+def _later(record: Record, recorded: set[str]) -> Flat:
+    """Those of some recorded settings that a record's classes got later, with the values that earlier runs had."""
+    groups = {name: group for name, group in record["settings"].items() if isinstance(group, dict)}
+    later = flat({name: later_settings(group) for name, group in groups.items()})
+    return {key: word for key, word in later.items() if key in recorded}
+
+
 def _call(made: dict[str, object]) -> str:
     """Write what a class is made from as a call, such as `EarlyStopping(monitor=dev/accuracy, patience=5)`."""
     arguments = flat({key: value for key, value in made.items() if key != TARGET})
@@ -105,9 +118,11 @@ def _papers(record: Record) -> Flat:
 
 def _most(key: str, counts: Counter[str], papers: str | None) -> str | None:
     """Choose the usual value: the most frequent one, or the paper's among equals; None for a knob that varies."""
+    if key in ALWAYS_USUAL:
+        return ALWAYS_USUAL[key]
     if key.startswith(("attention.", "mixer.")) and len(counts) > 1:
         return None
-    if _only_if_set(key):
+    if _only_if_set(key) and key not in WITH_THE_DEVICE:
         return UNSET
     return max(sorted(counts), key=lambda word: (counts[word], word == papers))
 

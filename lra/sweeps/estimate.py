@@ -6,6 +6,7 @@ import itertools
 import json
 import statistics
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -81,10 +82,28 @@ def measure(cell: Cell) -> Estimate:
 
 
 def measure_here(cfg: DictConfig) -> Estimate:
-    """Measure a few training steps and an evaluation batch in this process."""
+    """Measure a few training steps and an evaluation batch in this process.
+
+    With `trainer.accumulate_grad_batches=auto` the batch is in as few parts as fit into memory.
+    """
+    from lra import config
+    from lra.training.memory import in_fewest_parts
+
+    if cfg.trainer.accumulate_grad_batches != config.AUTO:
+        return _measure_in_parts(cfg)
+
+    def measure(parts: int) -> Estimate:
+        split = cfg.copy()
+        split.trainer.accumulate_grad_batches = parts
+        return _measure_in_parts(split)
+
+    return in_fewest_parts(measure, cfg.recipe.batch_size)
+
+
+def _measure_in_parts(cfg: DictConfig) -> Estimate:
     import torch
 
-    from lra import build, build_trainer
+    from lra import build, build_trainer, config
     from lra.training import bench
     from lra.training.counting import synchronized_seconds
     from lra.training.run import prepare_machine
@@ -92,18 +111,17 @@ def measure_here(cfg: DictConfig) -> Estimate:
 
     machine = build_trainer.build_machine(cfg)
     prepare_machine(machine)
-    spec, device = build.build_spec(cfg), torch.device("cuda" if machine.accelerator == "gpu" else "cpu")
+    device = machine.device
     module = build.build_module(cfg).to(device).train()
     optimizer = module.make_optimizer()
-    parts = cfg.trainer.accumulate_grad_batches
+    parts = config.batch_parts(cfg)
     size = cfg.recipe.batch_size // parts
     prepared = is_prepared(cfg)
+    batches = batches_to_measure(cfg, device)
     if prepared:
         data = build.build_datamodule(cfg)
-        batches = bench.batches_of(data, device)
         dev_examples, test_examples = data.num_examples("dev"), data.num_examples("test")
     else:
-        batches = itertools.repeat(_full_batch(spec, size, device, masked=cfg.task.mask_zero))
         dev_examples, test_examples = _examples(cfg)
     memory_before = peak_memory_bytes(device)
 
@@ -138,6 +156,17 @@ def is_prepared(cfg: DictConfig) -> bool:
     from lra.data.manifest import MANIFEST
 
     return (config.store_dir(cfg) / MANIFEST).exists()
+
+
+def batches_to_measure(cfg: DictConfig, device: torch.device) -> Iterator[Batch]:
+    """Yield training batches of the task's own data, or batches of full length if it is not prepared."""
+    from lra import build, config
+    from lra.training import bench
+
+    if is_prepared(cfg):
+        return bench.batches_of(build.build_datamodule(cfg), device)
+    size = cfg.recipe.batch_size // config.batch_parts(cfg)
+    return itertools.repeat(_full_batch(build.build_spec(cfg), size, device, masked=cfg.task.mask_zero))
 
 
 def _examples_in_time(size: int, probe: int, probe_seconds: float) -> int:

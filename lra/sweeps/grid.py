@@ -19,6 +19,7 @@ from lra.results.reading import NewerRecordError
 from lra.results.record import read_record
 from lra.types import UserError
 
+ALL = "all"  # in place of a name: every name of the group
 METHOD = ("attention", "mixer", "model")  # config groups that can name a row's method
 
 
@@ -53,7 +54,8 @@ class Cell:
         """
         keys = METHOD if key == "attention" else (key,)
         said = [word.split("=", 1)[1] for word in self.words if word.split("=")[0].split(".name")[0] in keys]
-        if len(said) == 1 and said[0].isalnum() and said[0] != config.ATTENTION:
+        plain = len(said) == 1 and (said[0].isidentifier() or said[0].isdigit())
+        if plain and said[0] != config.ATTENTION:
             return said[0]
         if key == "attention":
             return config.method_name(self.cfg)
@@ -108,6 +110,28 @@ def make_cells(sweep: str, words: Sequence[str]) -> list[Cell]:
         groups_first = sorted(chosen, key=lambda word: "." in word.split("=")[0])
         cells[tuple(_counting([*fixed, *groups_first]))] = None
     return [Cell(words=words) for words in cells]
+
+
+def spell_out_all(sweep: str, words: Sequence[str]) -> list[str]:
+    """Replace `task=all`, `attention=all` and `mixer=all` by all names: first those of the sweep's file, in its order.
+
+    `attention=all` is every attention and, unless mixers are typed too, every other mixer.
+
+    Args:
+        sweep: name of the file.
+        words: the user's overrides.
+    """
+    asked = [group for group in ("task", config.ATTENTION, "mixer") if f"{group}={ALL}" in words]
+    others = [word for word in words if word not in {f"{group}={ALL}" for group in asked}]
+    if config.ATTENTION in asked and not any(word.startswith("mixer=") for word in words):
+        asked.append("mixer")
+    return [*others, *(f"{group}={','.join(_all_names(sweep, group))}" for group in asked)]
+
+
+def _all_names(sweep: str, group: str) -> list[str]:
+    """Names of a group's choices; self-attention is no mixer among them: it stands for the attentions."""
+    first = str(_sweep_params(sweep).get(group, "")).split(",")
+    return [name for name in dict.fromkeys([*first, *conf_names(group)]) if name and name != config.ATTENTION]
 
 
 def _counting(words: list[str]) -> list[str]:
