@@ -20,12 +20,8 @@ def each_and_all(first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
     return [pytest.param(*pair, marks=() if pair in fast else pytest.mark.slow) for pair in product(first, second)]
 
 
-def every_two(first: Sequence[Any], second: Sequence[Any], third: Sequence[Any]) -> list[Any]:
-    """All triples, for `parametrize`; the fast ones have every pair of a first and a second value.
-
-    The third takes turns along both, so that every pair with it is there too where they are as many or more.
-    """
-    return [
-        pytest.param(a, b, c, marks=() if (i + j) % len(third) == k else pytest.mark.slow)
-        for (i, a), (j, b), (k, c) in product(enumerate(first), enumerate(second), enumerate(third))
-    ]
+def each_and_all_triples(first: Sequence[Any], second: Sequence[Any], third: Sequence[Any]) -> list[Any]:
+    """All triples, for `parametrize`; those beyond `each_once` of the first two, the third in turns, are slow."""
+    fast = {(*pair, third[k % len(third)]) for k, pair in enumerate(each_once(first, second))}
+    triples = product(first, second, third)
+    return [pytest.param(*triple, marks=() if triple in fast else pytest.mark.slow) for triple in triples]

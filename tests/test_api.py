@@ -139,10 +139,10 @@ def test_records_are_a_frame_with_a_row_each(run_folder, home, tmp_path):
 
 
 def test_published_records_are_read_by_their_path():
-    frame = lra.records(ROOT / "runs/published/demo_compare.jsonl")
+    frame = lra.records(ROOT / "runs/published/short_table.jsonl")
     by_attention = frame.groupby("identity.attention")["outcome.test_accuracy"].agg(["mean", "count"])
     assert set(by_attention.index) >= {"nystrom", "full", "linformer"}
-    assert by_attention["mean"].between(0.1, 0.3).all()
+    assert by_attention["mean"].between(0.1, 0.8).all()
 
 
 def test_a_broken_record_is_left_out_with_a_warning(run_folder, home):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
@@ -9,14 +12,14 @@ from torch.nn.functional import cross_entropy
 from lra import build, config
 from lra.paths import conf_dir
 from lra.results.reference import PASS_BAND, paper_accuracy
-from tests.pairs import every_two
+from tests.pairs import each_and_all_triples
 
 
 def names(group: str) -> list[str]:
     return sorted(path.stem for path in (conf_dir() / group).glob("*.yaml"))
 
 
-CELLS = every_two(names("task"), names("attention"), names("protocol"))
+CELLS = each_and_all_triples(names("task"), names("attention"), names("protocol"))
 GROUPS = sorted(path.name for path in conf_dir().iterdir() if path.is_dir() and path.name not in ("recipe",))
 STEPS = {  # Xiong et al. 2021, released code: batch, warm-up, steps, eval every
     "listops": (32, 1000, 5000, 50),
@@ -88,6 +91,7 @@ def test_the_runs_folder_depends_on_what_moves_a_number_and_on_nothing_else():
         "logger=csv",
         "debug=profile",
         "trainer.threads=1",
+        "trainer.data_on_device=true",
         "source=generate",
     ):
         assert folder(same) == base, same
@@ -112,3 +116,11 @@ def test_the_reference_numbers_are_those_of_the_paper():
         mean = sum(paper_accuracy(attention, task) or 0 for task in PASS_BAND) / len(PASS_BAND)
         assert mean == pytest.approx(average, abs=0.006)
     assert paper_accuracy("nystrom", "pathx") is None
+
+
+def test_a_setting_that_was_added_later_leaves_the_hash_of_earlier_runs_as_it_was():
+    """The published demonstration is a run of Nyström attention from before `attention.causal`."""
+    published = json.loads(
+        Path(__file__).parent.with_name("runs").joinpath("published", "demo.jsonl").read_text().splitlines()[0]
+    )
+    assert config.config_hash(config.load_config("train", ["size=short"])) == published["provenance"]["config_hash"]

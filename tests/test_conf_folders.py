@@ -56,6 +56,7 @@ def test_a_run_trains_is_shown_is_evaluated_and_compared(own, capsys):
     assert "mine" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -138,7 +139,7 @@ def test_an_installed_package_brings_its_folder(home, tmp_path, monkeypatch, val
     install(site, value)
     write(site / folder, attention__thing=ATTENTION.replace("mine", "thing"))
     monkeypatch.syspath_prepend(site)
-    monkeypatch.setenv("LRA_CONF_PATH", f"{write(tmp_path / 'x', task__x='')}")  # not looked up before
+    monkeypatch.setenv("LRA_CONF_PATH", str(write(tmp_path / "x", task__x="name: x")))  # not looked up before
     assert site / folder in conf_dirs()
     assert load_config("train", ["attention=thing"]).attention.name == "thing"
 
@@ -146,6 +147,6 @@ def test_an_installed_package_brings_its_folder(home, tmp_path, monkeypatch, val
 def test_an_entry_point_that_leads_nowhere_is_one_line(home, tmp_path, monkeypatch, capsys):
     install(tmp_path / "site", "gone")
     monkeypatch.syspath_prepend(tmp_path / "site")
-    monkeypatch.setenv("LRA_CONF_PATH", f"{write(tmp_path / 'x', task__x='')}")
+    monkeypatch.setenv("LRA_CONF_PATH", str(write(tmp_path / "x", task__x="name: x")))
     assert main(["train"]) == 2
     assert "thing = gone names no package that is installed here" in capsys.readouterr().err

@@ -73,6 +73,7 @@ def trained(by_path):
         assert main(next(word for word in COMMANDS if word.startswith("lra train")).split()[1:]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [marked(command) for command in COMMANDS], ids=str)
 def test_a_shown_command_works_by_path(by_path, capsys, request, command):
     if command.startswith("lra evaluate"):
@@ -89,6 +90,7 @@ def test_a_shown_command_works_by_path(by_path, capsys, request, command):
     assert "broken" not in out
 
 
+@pytest.mark.slow
 def test_a_report_of_runs_whose_package_is_gone_has_no_examples_of_its_task(trained, monkeypatch, capsys):
     monkeypatch.delenv("LRA_CONF_PATH")
     assert main(["report", "run_group=default", "out=page.html"]) == 0

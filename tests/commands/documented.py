@@ -16,7 +16,9 @@ DOCUMENTS = (
 )
 OWN_PACKAGE = re.compile(r"=(window|averaging|majority)\b")  # of docs/examples: tests/test_own_package.py types these
 SHOWN = "model|protocol|data|runs|tasks|attentions"
-WORD = rf"(?:-m|--[\w-]+(?: job| FOLDER)?|[a-z_./]+=[^\s`'\"]+|plan|run|show|step|{SHOWN}|landmarks|/\S+|…)"
+WORD = (
+    rf"(?:-m|--[\w-]+(?: job| FOLDER)?|[a-z_./]+=[^\s`'\"]+|plan|run|show|step|attention|gpu|{SHOWN}|landmarks|/\S+|…)"
+)
 AMONG_WORDS = re.compile(rf"\blra (?:{'|'.join(VERBS)})(?![\w-])(?: {WORD}(?!\w))*(?!:)")
 
 

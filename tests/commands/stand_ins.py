@@ -21,9 +21,10 @@ STAND_INS = (
     (r"size=…", "size=tiny"),
     (r"key=value,value", "seed=0,1"),
     (r" …$", " attention=nystrom"),  # the attention or mixer of a record
-    (r"workers=N", "workers=2"),
+    (r"workers=(N|…)", "workers=2"),
     (r"\bPATH\b|(?<= )/mnt/\w+/runs|(?<==)/mnt/other/runs", "ELSEWHERE"),
     (r"run=runs/default/listops/nystrom/(…|[\w-]+)/seed0", "run=RUN"),
+    (r"run=DIR", "run=RUN"),
     (r"^lra evaluate --config-dir FOLDER", "lra evaluate --config-dir FOLDER run=RUN"),
     (r"hparams_search=optuna size=short", "hparams_search=optuna hydra.sweeper.n_trials=2"),
     (r"source=/data/", "source=~/"),  # a folder below the root
@@ -32,7 +33,8 @@ STAND_INS = (
         "hydra/launcher=submitit_local hydra.launcher.timeout_min",
     ),
     (r"workers=8", "workers=2"),
-    (r"size=demo(?!,)", "size=tiny"),
+    (r"size=(demo|short)(?!,)", "size=tiny"),
+    (r"task=listops,text,image,pathfinder attention=[\w,]+", "task=listops,image attention=nystrom,none"),  # 24 cells
 )
 
 # What is typed besides, unless the command says something else of the same key: the same way in seconds.
@@ -43,9 +45,14 @@ ADDED = (
     (r"^lra compare (run|plan)", "seed=0"),
     (r"^lra sweep landmarks(?! show)", "seed=0 attention.num_landmarks=8"),
     (r"^lra train sweep=", "task=listops attention=nystrom seed=0"),
-    (r"^lra bench", f"{TINY} steps=1 dev_batches=1"),
+    (r"^lra bench step", f"{TINY} steps=1 dev_batches=1"),
+    (r"^lra bench attention", "n=64,128 batch=1 repeats=1 threads=1"),
+    (r"^lra bench gpu .*predict=", "size=tiny task=listops attention=full"),
+    (r"^lra bench gpu .*trainer=cpu", "task=listops attention=full steps=1 parity_steps=2 processes=1"),
     (r"^lra (prepare|show data|show model)", "size=tiny"),
     (r"^lra prepare .*source=(~|/data|my)", "verify=false"),  # stand-ins are not the published archives
+    (r"^lra diagnose", "sequences=1 examples=8"),
+    (r"^lra diagnose(?!.* run=)", "size=tiny"),
     (r"^lra publish run", "dirty=true"),  # the tests may run in a changed checkout
 )
 
@@ -58,6 +65,14 @@ BEFORE = (
 # What ends with one line instead, and what this line says.
 REFUSED = (
     (r"trainer=gpu", "CUDA"),
+    (r"^lra bench gpu(?!.*(trainer=cpu|predict=))", "CUDA"),
+    (r"against=pypi", "against=pypi needs"),  # the tests' environment has not the extra `peers`
+    (r"^lra export$", "run= is missing"),
+    (r"^lra fill-mask$", "model= is missing"),
+    (
+        r"^lra fill-mask model=",
+        "model=nystromformer-512 is not a folder",
+    ),  # tests/interop/test_fill_mask.py makes a folder
     (r"^lra publish$", "say what and where: lra publish"),
 )
 
@@ -67,6 +82,8 @@ SLOW = (
     r"^lra sweep landmarks(?! show)",
     r"^lra train (-m|trainer=ddp|sweep=)",
     r"^lra bench",
+    r"^lra diagnose",
+    r"^lra diagnose .*(logger=wandb|attention=performer|to=)",  # tests/commands/test_diagnose.py types the like
     r"size=demo,tiny",
     r"^lra prepare task=path\w+ size",  # images are drawn
     r"^lra prepare task=(listops|text source=my.tar.gz) (check|force)=true",  # made twice

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 
+import pytest
+
 from lra.cli import main
 from lra.config import load_config, run_dir
 
 WORDS = ("size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
 
 
+@pytest.mark.slow
 def test_it_is_named_with_what_to_type(home, capsys):
     assert main(["train", *WORDS]) == 0
     path = run_dir(load_config("train", WORDS)) / "result.json"

@@ -91,6 +91,20 @@ def test_each_broken_promise_of_an_attention_is_one_line(own, capsys, body, line
     assert f"own under protocol=paper breaks {len(broken)} of its promises" in err
 
 
+NAN = "return (v if valid is None else v / valid.any(1)[:, None, None, None])"
+
+
+def test_what_is_not_finite_is_said_in_each_line_and_nothing_else_is_blamed(own, capsys):
+    """NaN differs from itself: without a word for it, batch-mates, state_dict and repetition would be blamed."""
+    own("attention", ATTENTION.format(body=NAN, twin="v"))
+    code, broken, _ = checked(capsys, "attention=own")
+    assert code == 2
+    assert len(broken) == 7
+    for line in broken:
+        assert "the output is not finite for a row that is all padding" in line
+        assert "is it batch_wide?" not in line
+
+
 def test_a_twin_that_says_otherwise_is_one_line(own, capsys):
     name = own("attention", ATTENTION.format(body="return v", twin="2 * v"))
     code, broken, _ = checked(capsys, "attention=own", f"twin={name}.twin")
@@ -100,6 +114,7 @@ def test_a_twin_that_says_otherwise_is_one_line(own, capsys):
     assert "length=1, masked=True" in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body, line",
     [

@@ -96,6 +96,7 @@ def test_max_steps_stops_early_without_a_result_and_the_run_goes_on_later(home, 
     assert len(results(home)) == 1
 
 
+@pytest.mark.slow
 def test_training_and_evaluating_need_neither_tfds_nor_wandb_and_another_process_evaluates_the_same(home, capsys):
     code = (
         "import sys\n"

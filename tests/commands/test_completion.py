@@ -25,6 +25,10 @@ from lra.cli import VERBS, main
         ("lra sweep ", {"landmarks"}),
         ("lra show model mixer=s", {"mixer=s4d"}),
         ("lra nonsense a", set()),
+        ("lra compare run attention=full,nys", {"attention=full,nystrom"}),
+        ("lra compare run attention=nystrom,ny", set()),
+        ("lra train -m task=text,pathx,path", {"task=text,pathx,pathfinder"}),
+        ("lra table run attention=full,nystrom recipe.st", {"recipe.steps="}),
     ],
 )
 def test_what_a_shell_is_answered(line, words, monkeypatch, capsys):

@@ -51,6 +51,7 @@ def conf(home, tmp_path, monkeypatch):
 SHOW, TABLE, COMPARE = ["show", "model"], ["table", "show"], ["compare", "show"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "verb, named",
     [

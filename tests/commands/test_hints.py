@@ -11,6 +11,7 @@ from lra.cli import main
 from tests.results.records import make_record
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["table", "compare", "sweep landmarks"])
 def test_the_hint_at_other_sizes_shows_them(verb, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path))

@@ -22,6 +22,7 @@ OF_FULL = (
 VERBS = (["train", "-m"], ["compare", "run"], ["compare", "show"], ["table", "plan"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
 @pytest.mark.parametrize("line, words", [OF_GATED, OF_FULL], ids=["mixers", "attentions"])
 def test_a_sweep_over_what_lacks_it_is_refused_before_anything_runs(verb, line, words, home, capsys):

@@ -108,7 +108,18 @@ def test_a_setting_that_this_version_has_not_is_named(stored, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "key", [("recipe", "parameter_groups"), ("compile",), ("check",), ("verify",), ("mixer",), ("model", "packed")]
+    "key",
+    [
+        ("recipe", "parameter_groups"),
+        ("compile",),
+        ("check",),
+        ("verify",),
+        ("mixer",),
+        ("model", "packed"),
+        ("trainer", "fused_optimizer"),
+        ("attention", "causal"),
+        ("trainer", "data_on_device"),
+    ],
 )
 def test_what_runs_of_before_may_lack_is_not_asked_for(key, stored, tmp_path):
     assert read(tmp_path, changed(stored["nystrom"], key)) == ""

@@ -23,6 +23,7 @@ def conf(tmp_path):
     return str(tmp_path / "conf")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CHOSEN)
 def test_it_trains_and_is_evaluated_and_recorded_under_its_own_name(case, conf, home, capsys):
     assert main(["train", "--config-dir", conf, *CHOSEN[case], *WORDS]) == 0

@@ -94,6 +94,7 @@ def test_what_moves_no_number_does_not(words):
     assert config_hash(load_config("train", ["logger=tensorboard"])) == config_hash(load_config("train"))
 
 
+@pytest.mark.slow
 def test_clipping_and_another_optimizer_take_effect(home):
     """Steps of a clipped gradient are as small as the norm allows; SGD has no state that would scale them up again."""
     words = ["recipe.steps=4", *SGD, "recipe.optimizer.lr=1"]
@@ -105,6 +106,7 @@ def test_clipping_and_another_optimizer_take_effect(home):
     assert "exp_avg" not in str(read_checkpoint(free / "last.ckpt")["optimizer_states"])
 
 
+@pytest.mark.slow
 def test_another_schedule_by_config_alone(home):
     cosine = ["recipe.schedule._target_=torch.optim.lr_scheduler.CosineAnnealingLR", "~recipe.schedule.steps"]
     cosine += ["~recipe.schedule.warmup_fraction", "+recipe.schedule.T_max=${recipe.steps}"]
@@ -114,6 +116,7 @@ def test_another_schedule_by_config_alone(home):
     assert main(["evaluate", f"run={folder}"]) == 0
 
 
+@pytest.mark.slow
 def test_early_stopping_ends_a_run_that_has_a_result(home, capsys):
     """With a rate of nearly 0 no dev pass is better than the first, so the second ends the run."""
     words = ["recipe.steps=40", "recipe.optimizer.lr=1e-30", "callbacks=early_stopping"]
@@ -129,6 +132,7 @@ def test_early_stopping_ends_a_run_that_has_a_result(home, capsys):
     assert record(folder)["outcome"] == outcome
 
 
+@pytest.mark.slow
 def test_the_average_of_the_weights_is_what_is_tested_and_a_resumed_run_ends_the_same(home):
     words = ["recipe.steps=6", "recipe.optimizer.lr=0.1", "callbacks=ema", "callbacks.ema.decay=0.5"]
     whole = train(*words, "run_group=whole")
@@ -140,6 +144,7 @@ def test_the_average_of_the_weights_is_what_is_tested_and_a_resumed_run_ends_the
     assert main(["evaluate", f"run={resumed}"]) == 0
 
 
+@pytest.mark.slow
 def test_a_run_that_max_time_stops_resumes_to_the_same_end(home, capsys, monkeypatch):
     monkeypatch.setattr(Timer, "time_elapsed", lambda timer, *_: 0.0 if timer.start_time() is None else 99.0)
     words = ["recipe.steps=5", "recipe.optimizer.lr=0.1"]
@@ -152,6 +157,7 @@ def test_a_run_that_max_time_stops_resumes_to_the_same_end(home, capsys, monkeyp
     assert record(whole)["outcome"] == record(resumed)["outcome"]
 
 
+@pytest.mark.slow
 def test_what_was_chosen_can_be_taken_away(home):
     """Without the callback it is the plain run; without W&B it logs to the curve file alone."""
     plain = train("recipe.steps=2")
@@ -182,6 +188,7 @@ def test_a_sweep_over_an_added_setting(home):
     assert len({cell.folder for cell in cells}) == len(cells) == 2
 
 
+@pytest.mark.slow
 def test_optuna_looks_for_the_best_dev_accuracy(home, capsys):
     words = ["hparams_search=optuna", "hydra.sweeper.n_trials=2", "recipe.steps=2"]
     assert main(["train", "-m", *TINY, *words]) == 0

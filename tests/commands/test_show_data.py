@@ -45,6 +45,7 @@ def test_retrieval_shows_both_documents(show):
     assert "document 2," in out
 
 
+@pytest.mark.slow
 def test_pixels_come_as_a_contact_sheet_too(show, tmp_path):
     out = show("task=pathfinder", "examples=1")
     assert "contact sheet" in out
@@ -54,6 +55,7 @@ def test_pixels_come_as_a_contact_sheet_too(show, tmp_path):
         assert min(image.size) > 500
 
 
+@pytest.mark.slow
 def test_black_pixels_are_not_masked_where_the_switch_says_so(show):
     out = show("task=pathfinder", "examples=0", "protocol.pixel_zero_is_padding=false")
     assert masked_percent(out) == 0

@@ -155,6 +155,7 @@ def test_a_signal_in_prepare_leaves_nothing_half_done(number, tmp_path):
     shutil.rmtree(tmp_path / "runs")
 
 
+@pytest.mark.slow
 def test_twice_is_once(data_dir, tmp_path):
     with disturbed(*TRAIN, data=data_dir, runs=tmp_path / "runs") as command:
         command.until(lambda: MOMENTS["training"](command.runs))

@@ -79,6 +79,7 @@ def with_payload(foreign: tuple[Path, Path], node: str) -> None:
     rewrite(folder, **{node: {"_target_": LOAD, "f": str(folder / "best.ckpt"), "weights_only": False}})
 
 
+@pytest.mark.slow
 def test_an_imported_run_does_not_execute_its_checkpoint(foreign, capsys):
     with_payload(foreign, "task.spec")
     folder, mark = foreign

@@ -26,7 +26,7 @@ def shell(command: str, cwd, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["bash", "-c", f"set -o pipefail; {command}"],
         capture_output=True,
-        text=True,
+        encoding=env.get("PYTHONIOENCODING", "utf-8"),
         check=False,
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(ROOT), **env},
@@ -48,7 +48,8 @@ def test_a_closed_pipe_shows_no_traceback(home, words):
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", pytest.param("ascii", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
 def test_letters_that_a_terminal_lacks_are_replaced(home, encoding):
     for words, code in (("--help", 0), ("show protocol", 0), ("train task=ListΩps", 2), ("doctor", 0)):
         done = shell(f"{LRA} {words}", home.parent, PYTHONIOENCODING=encoding)
@@ -115,6 +116,7 @@ sys.exit(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "modules",
     ["lra.cli", "lra.commands.train", "hydra", "lra.cli_support.errors", "omegaconf", "lra.build", "torch", "rich.text",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from lra.cli import main
 
 TINY = ["train", "-m", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv", "trainer.threads=1"]
@@ -14,6 +16,7 @@ def rows(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("│").split("│")] for line in table.splitlines() if line[:1] == "│"]
 
 
+@pytest.mark.slow
 def test_a_sweep_ends_with_a_table_also_when_a_run_failed(home, capsys):
     capsys.readouterr()
     assert main([*TINY, "attention=nystrom", "seed=0,1", "attention.value_skip_taps=3,4"]) == 2

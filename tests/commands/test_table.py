@@ -34,6 +34,7 @@ def published(home):
     return folder
 
 
+@pytest.mark.slow
 def test_run_trains_what_is_missing_and_shows_the_table(data_dir, tmp_path):
     words = ("table", "run", *GRID, "seed=0", "attention.num_landmarks=8")
     done = lra_here(*words, data=data_dir, runs=tmp_path / "runs")

@@ -76,6 +76,7 @@ def test_the_last_tenth_of_train_in_the_archives_order_is_dev(prepare, binary):
     assert manifest["origin"] == "stand-in"
 
 
+@pytest.mark.slow
 def test_the_python_archive_and_unpacked_folders_give_the_same(prepare, binary, tmp_path):
     wanted = prepare("image", f"source={binary}", "verify=false", size="demo")[0]["arrays"]
     files = as_python(binary)

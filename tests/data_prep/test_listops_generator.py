@@ -81,10 +81,10 @@ def depth(ids) -> int:
     return int(np.max(np.cumsum([(t < END) - (t == END) for t in map(int, ids)])))
 
 
-@pytest.fixture(scope="module", params=[2000, pytest.param(6000, marks=pytest.mark.slow)])
-def both(request):
-    fast = list(itertools.islice(generate(0, **LENGTHS), request.param))
-    return [(ids.tolist(), v) for ids, v in fast], slow(request.param)
+@pytest.fixture(scope="module")
+def both():
+    fast = list(itertools.islice(generate(0, **LENGTHS), 6000))
+    return [(ids.tolist(), v) for ids, v in fast], slow(6000)
 
 
 def chi_square(a: Counter, b: Counter) -> tuple[float, int]:
@@ -97,6 +97,7 @@ def chi_square(a: Counter, b: Counter) -> tuple[float, int]:
     return statistic, len(keys) - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "feature",
     [lambda e: [e[1]], lambda e: [depth(e[0])], lambda e: [t for t in e[0][:1]], lambda e: arguments(e[0])[-1:]],
@@ -108,6 +109,7 @@ def test_the_distribution_is_the_recursive_one(both, feature):
     assert statistic < CRITICAL.get(freedom, freedom + 4.5 * (2 * freedom) ** 0.5)
 
 
+@pytest.mark.slow
 def test_the_lengths_are_the_recursive_ones(both):
     fast, slow_ones = (np.sort([len(ids) for ids, _ in side]) for side in both)
     grid = np.arange(*LENGTHS.values())

@@ -52,6 +52,7 @@ def test_the_orientations_that_can_begin_a_contour(design, margin, expected):
     assert beginnings(design, margin) == expected
 
 
+@pytest.mark.slow
 def test_first_target_and_distractors_begin_in_these_orientations_and_the_second_target_in_any(contours):
     design, images = contours
     allowed = {margin: beginnings(design, margin) for margin in design.margins}
@@ -62,6 +63,7 @@ def test_first_target_and_distractors_begin_in_these_orientations_and_the_second
         assert share < 0.2  # a twelfth of all orientations
 
 
+@pytest.mark.slow
 def test_the_number_of_distractors(contours):
     """The original's: 1.16 at 32 × 32; nearly all 8 at 128 × 128."""
     design, images = contours

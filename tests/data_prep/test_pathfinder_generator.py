@@ -24,9 +24,9 @@ def original() -> tuple[np.ndarray, np.ndarray]:
         return samples["images"], samples["labels"]
 
 
-@pytest.fixture(scope="module", params=[400, pytest.param(800, marks=pytest.mark.slow)])
-def ours(request) -> tuple[np.ndarray, np.ndarray]:
-    made = list(generate_many(pathfinder32("hard"), 0, range(request.param)))
+@pytest.fixture(scope="module")
+def ours() -> tuple[np.ndarray, np.ndarray]:
+    made = list(generate_many(pathfinder32("hard"), 0, range(800)))
     return np.stack([image for image, _ in made]), np.array([label for _, label in made])
 
 
@@ -48,6 +48,7 @@ def marker_distance(image: np.ndarray) -> float:
     return float(np.hypot(y - other[0], x - other[1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "what, statistic",
     [
@@ -68,6 +69,7 @@ def test_a_statistic_is_that_of_the_original(original, ours, what, statistic):
     assert 0.75 < mine.std() / theirs.std() < 1.33, (what, theirs.std(), mine.std())
 
 
+@pytest.mark.slow
 def test_the_histogram_of_grey_levels_is_that_of_the_original(original, ours):
     """Total variation between the histograms in steps of 8; two halves of the original are .006 apart, ours .004."""
     edges = [0, 1, *range(8, 257, 8)]
@@ -77,6 +79,7 @@ def test_the_histogram_of_grey_levels_is_that_of_the_original(original, ours):
     assert (ours[0].min((1, 2)) == 0).all()
 
 
+@pytest.mark.slow
 def test_a_linear_probe_does_not_find_the_label(ours):
     """Ridge regression on pixels: within three standard errors of a guess."""
     images, labels = ours

@@ -62,6 +62,7 @@ def test_a_store_of_another_version_is_refused(prepare, tmp_path):
     assert prepare("text", "force=true")[0]["builder"].endswith("/1.0.0")
 
 
+@pytest.mark.slow
 def test_a_store_of_other_settings_is_refused(prepare):
     prepare("pathfinder")
     assert "split=permutation, but split=seed42" in prepare("pathfinder", "task.split=seed42")

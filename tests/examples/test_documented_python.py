@@ -13,6 +13,7 @@ from lra.cli import main
 from tests.conftest import ROOT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
 def test_what_is_shown_runs(home, page):
     matplotlib.use("agg")

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import matplotlib
+import pytest
 
 from tests.conftest import ROOT
 
@@ -22,6 +23,7 @@ def shown(source: str, names: dict[str, Any]) -> Any:
     return None if last is None else eval(compile(ast.Expression(last.value), "notebook.ipynb", "eval"), names)
 
 
+@pytest.mark.slow
 def test_the_cells_run_in_order(home, capsys):
     matplotlib.use("agg")
     names: dict[str, Any] = {}

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import runpy
 
+import pytest
+
 from tests.conftest import ROOT
 
 
+@pytest.mark.slow
 def test_the_script_trains_and_reads_its_record_back(home, capsys):
     script = str(ROOT / "docs/examples/train_from_python.py")
     runpy.run_path(script, run_name="__main__")

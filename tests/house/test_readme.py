@@ -94,6 +94,12 @@ def test_the_speeds_of_the_readme_are_their_records():
     assert f"| {made['text']['seconds']:.0f} s and {made['image']['seconds']:.0f} s, download" in text
 
 
+def protocol_name(identity: dict) -> str:
+    """The protocol's name; records of version 1 have its switches beside it."""
+    protocol = identity["protocol"]
+    return protocol if isinstance(protocol, str) else protocol["name"]
+
+
 def test_the_full_runs_are_their_records():
     text = (ROOT / "README.md").read_text()
     records = [json.loads(line) for line in (ROOT / "runs/published/listops.jsonl").read_text().splitlines()]
@@ -104,7 +110,7 @@ def test_the_full_runs_are_their_records():
         assert "-dirty" not in record["provenance"]["git_commit"]
         paper = paper_accuracy(identity["attention"], identity["task"])
         cells = (
-            f"`{identity['attention']}`, `{identity['protocol']['name']}`",
+            f"`{identity['attention']}`, `{protocol_name(identity)}`",
             str(identity["seed"]),
             f"{100 * outcome['best_dev_accuracy']:.2f} %",
             f"{100 * outcome['test_accuracy']:.2f} %",
@@ -115,20 +121,46 @@ def test_the_full_runs_are_their_records():
         assert f"| {' | '.join(cells)} |" in text
 
 
+SHORT = ("run_group=published/short_table.jsonl", "size=short")
+
+
+def markdown(words, monkeypatch, capsys) -> list[str]:
+    """The lines that a command prints about published records."""
+    monkeypatch.setenv("LRA_RUNS_DIR", str(ROOT / "runs"))
+    capsys.readouterr()
+    assert main([*words, "format=markdown"]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
 @pytest.mark.parametrize(
     "words",
     [
-        ("compare", "show", "run_group=published/demo_compare.jsonl"),
-        ("sweep", "landmarks", "show", "run_group=published/demo_landmarks.jsonl"),
+        ("table", "show", *SHORT),
+        ("compare", "show", "task=listops", *SHORT),
+        ("sweep", "landmarks", "show", "run_group=published/short_landmarks.jsonl", "size=short", "task=pathfinder"),
     ],
+    ids=lambda words: words[0],
 )
-def test_the_miniature_tables_are_what_their_commands_print(words, monkeypatch, capsys):
-    monkeypatch.setenv("LRA_RUNS_DIR", str(ROOT / "runs"))
-    capsys.readouterr()
-    assert main([*words, "size=demo", "recipe.steps=50", "format=markdown"]) == 0
-    table = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+def test_the_small_tables_are_what_their_commands_print(words, monkeypatch, capsys):
+    table = [line for line in markdown(words, monkeypatch, capsys) if line.startswith("|")]
     assert len(table) > 3
     assert "\n".join(table) in (ROOT / "README.md").read_text(), "\n".join(["this should stand there:", *table])
+
+
+def test_what_the_short_table_says_about_itself_stands_below_it(monkeypatch, capsys):
+    text = " ".join((ROOT / "README.md").read_text().replace("\n> ", "\n").split())
+    lines = markdown(("table", "show", *SHORT), monkeypatch, capsys)
+    for beginning in ("Spread between the rows", "Order of attentions against the paper's"):
+        (line,) = [line for line in lines if line.startswith(beginning)]
+        assert line in text, f"this should stand there: {line}"
+
+
+def test_the_short_tables_records_are_of_one_machine_and_committed_code():
+    lines = (ROOT / "runs/published/short_table.jsonl").read_text().splitlines()
+    records = [parse_record(line, "short_table.jsonl") for line in lines]
+    assert not [record for record in records if "-dirty" in record["provenance"]["git_commit"]]
+    hours = sum(record["cost"]["train_seconds"] for record in records) / 3600
+    assert f"{hours:.0f} hours of one core" in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

@@ -11,6 +11,8 @@ from tests.house.test_floors import FILES, ROOT
 
 NAMES = {value for name, value in vars(run_files).items() if name.isupper() and isinstance(value, str)}
 
+OF_DIAGNOSE = {run_files.DIAGNOSIS, run_files.DIAGNOSIS_PAGE}
+
 
 def typed_names(code: ast.AST) -> set[str]:
     """File names of a run that the code types itself: as a text of their own, or as a part of a path."""
@@ -23,7 +25,9 @@ def typed_names(code: ast.AST) -> set[str]:
 def test_the_names_are_those_of_the_readme():
     assert {"result.json", "metrics.csv", "config.yaml", "curve.png", "best.ckpt", "last.ckpt"} <= NAMES
     readme = (ROOT / "README.md").read_text()
-    assert all(f"`{name}`" in readme for name in NAMES - {"data.json", "wandb_id", "failed.json"})
+    assert all(f"`{name}`" in readme for name in NAMES - {"data.json", "wandb_id", "failed.json"} - OF_DIAGNOSE)
+    page = (ROOT / "docs/diagnosis.md").read_text()
+    assert all(f"`{name}`" in page for name in OF_DIAGNOSE)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))

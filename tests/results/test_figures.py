@@ -112,6 +112,7 @@ def swept(counts, seeds):
     return landmark_points([*records, make_record(attention="full")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(16, 32, 64, 128, 256, 512), (60, 64, 68), (8, 100, 101, 4096)])
 def test_landmarks_grow_from_left_to_right_and_their_numbers_do_not_collide(tmp_path, drawn, counts):
     plot_landmarks(swept(counts, [1] * len(counts)), tmp_path / "a.svg", title="listops", majority_rate=0.17)

@@ -60,6 +60,7 @@ def test_the_machine_and_the_released_precision_are_free(key, value):
 OF_EVERY_RUN = {"pooling", "batch_constant_sides", "batch_constant_examples", "test_last_batch"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "task, attention, own",
     [

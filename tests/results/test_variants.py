@@ -158,3 +158,9 @@ def test_what_was_added_names_the_row_and_not_its_neighbours():
             "nystrom (early=EarlyStopping(monitor=dev/accuracy, patience=5))": 1,
         }
     assert len(group_by_variant([clipped, stopped])) == 2
+
+
+def test_a_setting_that_was_added_later_is_compared_with_what_earlier_runs_had():
+    earlier, later = make_record(), with_setting(make_record(seed=1), "attention.causal", True)
+    assert list(group_by_variant([earlier, later])) == ["nystrom (causal=false)", "nystrom (causal=true)"]
+    assert list(group_by_variant([earlier, make_record(seed=1)])) == ["nystrom"]

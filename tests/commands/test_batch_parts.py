@@ -1,0 +1,124 @@
+"""A batch that does not fit into memory is split by itself; the run stays the same cell, and its record says so."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from lra.cli import main
+from lra.config import load_config
+from lra.model.classifier import SequenceClassifier
+from lra.results.record import read_record
+from lra.sweeps.estimate import measure_here
+from lra.training.curves import read_curves
+from lra.training.memory import in_fewest_parts
+from lra.types import UserError
+
+AUTO = "trainer.accumulate_grad_batches=auto"
+RUN = (
+    "train", "size=tiny", "attention=full", "recipe.steps=4", "recipe.eval_every=2", "model.num_layers=1", "logger=csv",
+    "model.dropout=0", "attention.attention_dropout=0", "callbacks.log_every_steps=1",
+)  # fmt: skip
+
+
+@pytest.fixture
+def little_memory(home, monkeypatch):
+    """Three examples do not fit: a GPU's error, which a CPU is made to raise."""
+    whole = SequenceClassifier.forward
+
+    def limited(self, tokens, valid, **form):
+        if len(tokens) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return whole(self, tokens, valid, **form)
+
+    monkeypatch.setattr(SequenceClassifier, "forward", limited)
+    return home
+
+
+def run_of(runs):
+    (folder,) = (path.parent for path in runs.rglob("last.ckpt"))
+    weights = torch.load(folder / "last.ckpt", weights_only=True)["state_dict"]
+    return read_record(folder), weights, read_curves(folder / "metrics.csv"), folder
+
+
+def train(runs, monkeypatch, *words):
+    monkeypatch.setenv("LRA_RUNS_DIR", str(runs))
+    assert main([*RUN, *words]) == 0
+    return run_of(runs)
+
+
+def test_a_batch_that_does_not_fit_is_the_same_cell_in_parts(home, tmp_path, monkeypatch, capsys, request):
+    whole, _, curve, _ = train(tmp_path / "whole", monkeypatch, AUTO)
+    typed, same_parts, _, _ = train(tmp_path / "typed", monkeypatch, "trainer.accumulate_grad_batches=4")
+    request.getfixturevalue("little_memory")
+    capsys.readouterr()
+    record, weights, curve_in_parts, _ = train(tmp_path / "parts", monkeypatch, AUTO)
+
+    assert "out of memory: begun again with 4 parts of 2 examples; a step still has 8" in capsys.readouterr().out
+    assert (whole["cost"]["batch_parts"], record["cost"]["batch_parts"]) == (1, 4)
+    assert record["provenance"]["config_hash"] == whole["provenance"]["config_hash"]
+    assert record["settings"] == whole["settings"]
+    assert record["settings"] != typed["settings"], "a typed number is a run of its own"
+    assert all(weights[name].equal(same_parts[name]) for name in weights), "as if the number had been typed"
+    for row, of_parts in zip(curve, curve_in_parts, strict=True):
+        losses = [name for name in ("train/loss", "dev/loss", "test/loss") if name in row]
+        assert losses
+        assert [of_parts[name] for name in losses] == pytest.approx([row[name] for name in losses], rel=1e-5)
+
+
+def test_a_resumed_run_keeps_its_parts(little_memory, tmp_path, monkeypatch, capsys):
+    _, through, _, _ = train(tmp_path / "through", monkeypatch, AUTO)
+    monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "resumed"))
+    assert main([*RUN, AUTO, "trainer.max_steps=3"]) == 0
+    assert main([*RUN, "trainer.accumulate_grad_batches=1"]) == 2
+    assert "begun with its batch in 4 parts; to go on type trainer.accumulate_grad_batches=auto" in (
+        capsys.readouterr().err
+    )
+    record, weights, _, folder = train(tmp_path / "resumed", monkeypatch, AUTO)
+    assert "begun again" not in capsys.readouterr().out
+    assert record["cost"]["batch_parts"] == 4
+    assert all(weights[name].equal(through[name]) for name in weights)
+    assert main(["evaluate", f"run={folder}"]) == 0
+    assert "the same as recorded" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("trainer.accumulate_grad_batches=1",),
+        ("attention=nystrom", AUTO),
+        ("protocol.test_last_batch=dropped", AUTO),
+    ],
+    ids=["typed", "batch-wide constants", "a last batch that is dropped"],
+)
+def test_parts_that_would_be_another_run_are_only_proposed(little_memory, capsys, words):
+    run = [word for word in RUN if not (words[0] == "attention=nystrom" and "attention" in word)]
+    assert main([*run, *words]) == 2
+    err = capsys.readouterr().err
+    assert "2 fit (tried): trainer.accumulate_grad_batches=4, a run of its own" in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_batch_wide_constants_of_whole_groups_are_the_same(little_memory, capsys):
+    run = [word for word in RUN if "attention" not in word]
+    assert main([*run, "attention=nystrom", "protocol.batch_constant_examples=2", AUTO]) == 0
+    assert "4 parts of 2 examples" in capsys.readouterr().out
+
+
+def test_a_plan_measures_the_parts_that_fit(little_memory):
+    parts = measure_here(load_config("train", [*RUN[1:], AUTO]))
+    assert (parts.batch_size, parts.note) == (2, "")
+
+
+def test_parts_are_doubled_and_another_error_is_not_swallowed():
+    tried = []
+
+    def measure(parts):
+        tried.append(parts)
+        raise RuntimeError("CUDA out of memory" if parts < 12 else "shape")
+
+    with pytest.raises(RuntimeError, match="shape"):
+        in_fewest_parts(measure, 24)
+    assert tried == [1, 2, 4, 8, 24]
+    with pytest.raises(UserError, match="one example"):
+        in_fewest_parts(lambda parts: measure(parts), 6)

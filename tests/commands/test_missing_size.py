@@ -1,0 +1,19 @@
+"""A task of the user's own without one of the sizes."""
+
+from __future__ import annotations
+
+import pytest
+
+from lra.cli import main
+from lra.paths import conf_dir
+
+
+@pytest.mark.parametrize("words", [["train"], ["prepare"], ["show", "data"], ["compare", "plan"]], ids=" ".join)
+def test_a_size_that_a_task_lacks_is_one_line(words, home, tmp_path, monkeypatch, capsys):
+    text = (conf_dir() / "task" / "listops.yaml").read_text().replace("name: listops", "name: mine")
+    (tmp_path / "own/task").mkdir(parents=True)
+    (tmp_path / "own/task/mine.yaml").write_text(text.replace("  short: ", "  long: "))
+    monkeypatch.setenv("LRA_CONF_PATH", str(tmp_path / "own"))
+    assert main([*words, "task=mine", "size=short"]) == 2
+    line = "lra: the task has no size=short; type another, or add short to the sizes in the task's YAML file\n"
+    assert capsys.readouterr().err == line

@@ -1,0 +1,70 @@
+"""`lra table plan` proposes how many cells to run at a time, from memory and from a measurement."""
+
+from __future__ import annotations
+
+import pytest
+
+from lra.cli import main
+from lra.cli_support import plan_together
+from lra.sweeps import estimate, side_by_side
+from lra.types import UserError
+from tests.sweeps.test_estimate import make_estimate
+
+PLAN = ("table", "plan", "task=listops", "attention=full,nystrom")
+GIB = 2**30
+
+
+@pytest.fixture
+def machine(home, monkeypatch):
+    """Eight cores and 4 GiB; a cell needs 1 GB."""
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    monkeypatch.setattr(plan_together, "_memory_bytes", lambda *, on_gpu: 4 * GIB)
+    monkeypatch.setattr(estimate, "measure", lambda cell: make_estimate())
+
+
+def plan(capsys, *words):
+    assert main([*PLAN, *words]) == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_memory_and_cores_say_how_many(machine, capsys):
+    assert plan(capsys).endswith("3 at a time, one on each core: lra table run workers=3 trainer.threads=1")
+
+
+def test_a_typed_number_is_measured_beside_one(machine, capsys, monkeypatch):
+    rates = {1: 10.0, 2: 18.0, 3: 15.0}
+    monkeypatch.setattr(side_by_side, "steps_per_second", lambda words, number: rates[number])
+    out = plan(capsys, "workers=3")
+    assert "3 fit into memory. Steps per second of so many listops/" in out
+    assert "1: 10.0, 2: 18.0, 3: 15.0; 1.80 times one alone: lra table run workers=2 trainer.threads=4" in out
+
+
+def test_a_measurement_that_fails_is_said_and_the_plan_stands(machine, capsys, monkeypatch):
+    def fails(words, number):
+        raise UserError("no room")
+
+    monkeypatch.setattr(side_by_side, "steps_per_second", fails)
+    out = plan(capsys, "workers=2")
+    assert "6 cells to run" in out
+    assert out.endswith("3 fit into memory; several at a time could not be measured: no room")
+
+
+def test_one_cell_left_needs_no_proposal(machine, capsys):
+    assert main(["table", "plan", "task=listops", "attention=full", "seed=0"]) == 0
+    assert "workers=" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "peak, memory, on_gpu, fit",
+    [(1 * GIB, 80 * GIB, True, 45), (1 * GIB, 10 * GIB, False, 9), (9 * GIB, 8 * GIB, False, 1)],
+)
+def test_processes_that_fit_leave_some_memory_and_have_a_context_each_on_a_gpu(peak, memory, on_gpu, fit):
+    assert plan_together.that_fit(peak, memory, on_gpu=on_gpu) == fit
+
+
+@pytest.mark.slow
+def test_two_processes_train_at_the_same_time(home):
+    words = ("size=tiny", "model.num_layers=1", "attention=full")
+    assert side_by_side.steps_per_second(words, 2) > 0
+    with pytest.raises(UserError, match="nystorm"):
+        side_by_side.steps_per_second(("attention=nystorm",), 1)

@@ -1,0 +1,88 @@
+"""The cost of attentions in the README is that of the committed records of `lra bench attention`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lra.bench.record import BenchCell, BenchRecord, parse_bench
+from lra.bench.summary import median_of, pass_of
+from lra.bench.tables import significant
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def bench(name: str) -> tuple[BenchRecord, dict[tuple[str, int], BenchCell]]:
+    path = ROOT / "runs/published" / name
+    record = parse_bench(path.read_text(), path)
+    assert "-dirty" not in str(record["settings"]["git_commit"])
+    return record, {(cell["method"], cell["length"]): cell for cell in record["cells"]}
+
+
+def per_instance(cells, method: str, length: int) -> str:
+    """MiB and milliseconds of a forward pass for one of its sequences."""
+    measured = pass_of(cells[method, length], "forward")
+    if measured is None:
+        return "–"
+    return f"{significant(measured['peak_bytes'] / 2**20 / 8)} / {significant(median_of(measured) * 1e3 / 8)}"
+
+
+def advantage(cells, reference: str, length: int) -> str:
+    full, mine = (pass_of(cells[method, length], "forward") for method in (reference, "nystrom"))
+    if full is None or mine is None:
+        return "–"
+    return f"{full['peak_bytes'] / mine['peak_bytes']:.1f}× / {median_of(full) / median_of(mine):.1f}×"
+
+
+PAPERS_TABLE_1 = {  # MB and ms of full and of Nyström attention with 64 landmarks
+    512: ((54, 0.8), (35, 0.7)),
+    1024: ((186, 2.4), (63, 1.3)),
+    2048: ((685, 10.0), (118, 2.7)),
+    4096: ((2620, 32.9), (229, 5.9)),
+    8192: ((10233, 155.4), (450, 12.3)),
+}
+
+
+@pytest.mark.parametrize("length", PAPERS_TABLE_1)
+def test_the_table_of_cost_is_that_of_the_record_beside_the_papers(length):
+    record, cells = bench("bench_attention.json")
+    assert record["settings"]["batch"] == 8
+    methods = ("full math", "full fused", "linformer", "longformer", "nystrom")
+    (memory, seconds), (own_memory, own_seconds) = PAPERS_TABLE_1[length]
+    row = [
+        f"{length:,}",
+        *(per_instance(cells, method, length) for method in methods),
+        *(advantage(cells, reference, length) for reference in ("full math", "full fused")),
+        f"{memory / own_memory:.1f}× / {seconds / own_seconds:.1f}×",
+    ]
+    assert f"| {' | '.join(row)} |" in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "ours, package",
+    [
+        ("nystrom", "nystrom-attention"),
+        ("nystrom", "transformers"),
+        ("linformer", "linformer "),
+        ("performer", "performer-pytorch"),
+        ("reformer", "reformer-pytorch"),
+    ],
+)
+def test_the_ratios_to_other_packages_are_those_of_the_record(ours, package):
+    record, cells = bench("bench_peers.json")
+    (peer,) = {method for method, _ in cells if method.startswith(package)}
+    ratios = [
+        f"{median_of(cells[peer, n]['both']) / median_of(cells[ours, n]['both']):.1f}×" for n in (1024, 2048, 4096)
+    ]
+    assert f"| {ours} | {peer} | {' | '.join(ratios)} |" in (ROOT / "README.md").read_text()
+    assert max(each.get("error", 0) for each in record["parity"]) < 1e-14
+
+
+def test_growth_and_memory_of_nystrom_attention_are_those_of_the_record():
+    _, cells = bench("bench_attention.json")
+    short, long = (cells["nystrom", length]["both"] for length in (4096, 65_536))
+    text = " ".join((ROOT / "README.md").read_text().split())
+    assert f"takes {median_of(long) / median_of(short):.0f} times as long for 16 times as many tokens" in text
+    inputs_and_outputs = 4 * 8 * 65_536 * 64 * 4
+    assert f"{long['peak_bytes'] / inputs_and_outputs:.2f} times the memory of its inputs and outputs" in text

@@ -1,0 +1,49 @@
+"""What the README says of a trained model's attention is in the committed record of `lra diagnose`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import mean
+
+import pytest
+
+from lra.diagnosis.schema import read_diagnosis
+
+ROOT = Path(__file__).resolve().parents[2]
+DIAGNOSIS = read_diagnosis(ROOT / "runs/published/diagnosis_pathfinder.json")
+TEXT = " ".join((ROOT / "README.md").read_text().split())
+
+
+@pytest.mark.parametrize(
+    "name, landmarks, words",
+    [
+        ("exact", None, "exact attention"),
+        ("exact inverse", 64, "64 landmarks, exact inverse"),
+        ("nystrom", 128, "128 landmarks"),
+        ("nystrom", 32, "32 landmarks"),
+        ("nystrom", 8, "8 landmarks"),
+        ("none", None, "no attention"),
+    ],
+)
+def test_each_swap_is_its_record(name, landmarks, words):
+    (swap,) = [s for s in DIAGNOSIS["swaps"] if s["name"] == name and s["num_landmarks"] in (landmarks, None)]
+    difference, error = 100 * swap["difference"], 100 * swap["difference_error"]
+    row = f"| {words} | {100 * swap['accuracy']:.1f} % | −{-difference:.1f} ± {error:.1f} |"
+    assert row in TEXT
+
+
+def test_k_means_has_the_share_of_the_error_that_is_named():
+    shares = []
+    for head in (head for layer in DIAGNOSIS["layers"] for head in layer):
+        errors = {
+            curve["method"]: dict(zip(curve["num_landmarks"], curve["matrix_error"], strict=True))
+            for curve in head["curves"]
+        }
+        shares += [errors["kmeans"][count] / errors["segment_means"][count] for count in (8, 16, 32, 64)]
+    assert (round(min(shares), 1), round(max(shares), 1)) == (0.2, 0.6)
+
+
+def test_the_errors_are_those_of_the_heads():
+    heads = [head for layer in DIAGNOSIS["layers"] for head in layer]
+    assert f"by {100 * mean(h['matrix_error'] for h in heads):.1f} %;" in TEXT
+    assert f"equal weights would differ by {100 * mean(h['uniform_error'] for h in heads):.1f} %" in TEXT
