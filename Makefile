@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check docs hooks format clean
+.PHONY: help setup demo test test-slow test-hf check docs hooks format clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,10 @@ test: setup  ## Run the tests (under 4 minutes on 2 cores); the house rules are 
 
 test-slow: setup  ## Run the tests that take minutes: speed ratios, planted bugs, large files
 	$(BIN)/python -m pytest -m slow
+
+test-hf: setup  ## Install the extra hf, and run the tests that compare with the package transformers
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m pip install --disable-pip-version-check --quiet -e '.[hf]'
+	$(BIN)/python -m pytest tests/interop
 
 check: setup  ## Lint, format, types, and the house rules
 	$(BIN)/ruff check .
