@@ -261,7 +261,7 @@ def check_value(key: str, value: object, typed: str | None = None) -> None:
         raise UserError(f"{typed} is not {NUMBERS[key]}; type for example {key}={_plain(NUMBERS[key].example)}")
     if key in PAIRS and not (isinstance(value, list) and _are_two(value, PAIRS[key])):
         raise UserError(f"{typed} is not two numbers, each {PAIRS[key]}; type for example {key}=[0.9,0.999]")
-    if key in WORDS and (type(value), value) not in {(type(word), word) for word in WORDS[key]}:  # 1 is not true
+    if key in WORDS and (type(value), value) not in [(type(word), word) for word in WORDS[key]]:  # 1 is not true
         raise UserError(f"{typed} is not known; choose one of {', '.join(map(_plain, WORDS[key]))}")
 
 
