@@ -19,7 +19,8 @@ from tests.model.test_sequence_encoder import DIMS, LENGTH, encoder_of
         ({"embed_dim": 2.5}, "embed_dim=2.5 is not a whole number"),
         ({"dropout": 1.0}, r"dropout=1.0 is not in \[0, 1\)"),
         ({"pooling": "first"}, "pooling=first is not known; choose one of last, mean"),
-        ({"num_landmarks": 0}, "^num_landmarks=0, but at least 1 is needed; type num_landmarks=64"),
+        ({"num_landmarks": 0}, "^num_landmarks=0 is not a whole number of at least 1"),
+        ({"num_landmarks": 2.5}, "^num_landmarks=2.5 is not a whole number of at least 1"),
         ({"landmark_source": "values"}, "^landmark_source=values is not known"),
     ],
 )
