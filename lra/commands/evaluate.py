@@ -37,6 +37,8 @@ def run(cfg: DictConfig) -> None:
     if trained.trainer.devices > 1:
         console.print(f"trained on {trained.trainer.devices} devices, tested here on one: the batches are the same")
         trained.trainer.devices = 1
+    if trained.trainer.get("data_on_device"):
+        trained.trainer.data_on_device = False  # for one pass it need not be copied; the batches are the same
     datamodule = build.build_datamodule(trained)
     module = build.build_module(trained)
     metrics = training.test(

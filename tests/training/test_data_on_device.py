@@ -35,6 +35,14 @@ def test_a_run_may_go_on_with_its_data_elsewhere(home, tmp_path, monkeypatch, co
     assert curve(home, *columns) == curve(parts, *columns)
 
 
+def test_a_run_with_its_data_there_is_tested_again_without_a_copy(home, capsys, copies):
+    assert main([*RUN, THERE]) == 0
+    (record,) = home.rglob("result.json")
+    assert main(["evaluate", f"run={record.parent}"]) == 0
+    assert "the same as recorded, to the last digit" in capsys.readouterr().out
+    assert len(copies) == 1, "that of the training"
+
+
 def test_what_does_not_fit_stops_the_run_in_a_line(home, capsys, monkeypatch):
     monkeypatch.setattr(device_store, "free_device_bytes", lambda device: 2000)
     assert main([*RUN, THERE]) == 2
