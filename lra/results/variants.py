@@ -31,7 +31,8 @@ def group_by_variant(records: Iterable[Record], *, but: tuple[str, ...] = ()) ->
     A name lists settings that tell variants apart. A knob of an attention is listed when it differs among the
     attention's records: `nystrom (num_landmarks=32)`. Any other setting is listed when it differs from the most
     frequent value, which is counted among the records of a task for data and recipe, and else among all records. A
-    setting that only some records hold is listed as "not recorded" for the others. So no group mixes settings.
+    setting that only some records hold is listed as "not recorded" for the others; more than three of them are counted,
+    if that does not make two names equal. So no group mixes settings.
 
     Args:
         records: any records.
@@ -47,13 +48,26 @@ def group_by_variant(records: Iterable[Record], *, but: tuple[str, ...] = ()) ->
     groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
     for record, mine in zip(records, settings, strict=True):
         groups[record["identity"]["attention"], *_apart(record, mine, usual)].append(record)
-    named: dict[str, list[Record]] = defaultdict(list)
-    for (attention, *apart), members in groups.items():
+    variants: dict[tuple[str, ...], list[Record]] = defaultdict(list)
+    for words, members in groups.items():
         unrecorded = _unrecorded(members, but)
         for record in members:
-            words = [*apart, *unrecorded.get(id(record), [])]
-            named[f"{in_words(attention)} ({', '.join(words)})" if words else in_words(attention)].append(record)
+            variants[*words, *unrecorded.get(id(record), [])].append(record)
+    short = {words: _name(*_counted(words)) for words in variants}
+    times = Counter(short.values())
+    named = {short[words] if times[short[words]] == 1 else _name(*words): found for words, found in variants.items()}
     return dict(sorted(named.items(), key=lambda item: natural(item[0])))
+
+
+def _name(attention: str, *apart: str) -> str:
+    return f"{in_words(attention)} ({', '.join(apart)})" if apart else in_words(attention)
+
+
+def _counted(words: tuple[str, ...]) -> list[str]:
+    """Replace more than three settings that were not recorded by their number."""
+    others = [word for word in words if not word.endswith(f" {NOT_RECORDED}")]
+    number = len(words) - len(others)
+    return [*others, f"{number} settings {NOT_RECORDED}"] if number > 3 else list(words)
 
 
 def natural(name: str) -> tuple[list[str | float], str]:
