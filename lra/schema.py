@@ -1,8 +1,9 @@
-"""Check the content of a file against a pydantic schema, and word the first error as one line for the user."""
+"""Parse a JSON file and check it against a pydantic schema; the first error is worded as one line for the user."""
 
 from __future__ import annotations
 
-from typing import Annotated, TypeVar
+import json
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -13,6 +14,23 @@ SHOWN = 60  # characters of a wrong value that the error shows
 
 Positive = Annotated[int, Field(ge=1, le=10**15)]
 Count = Annotated[int, Field(ge=0, le=10**15)]
+
+
+def parsed_json(content: str | bytes, place: object, remedy: str) -> Any:
+    """Parse JSON; bytes are decoded as UTF-8.
+
+    Args:
+        content: the JSON.
+        place: the file, or the place in a file, for the error.
+        remedy: what the user can do, for the error.
+
+    Raises:
+        UserError: when the content is no JSON, or nested too deeply.
+    """
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{place} is not JSON ({error}); {remedy}") from error
 
 
 def checked(adapter: TypeAdapter[T], value: object, place: object, remedy: str) -> T:

@@ -123,10 +123,12 @@ def check_choice(knob: str, value: str, choices: Sequence[str]) -> None:
 
 
 def check_count(knob: str, count: int, *, least: int, example: int) -> None:
-    """Refuse a count that is too small.
+    """Refuse a count that is too small or no whole number, which Python callers can pass.
 
     Raises:
-        UserError: for a count below `least`, with an example of a right one.
+        UserError: for anything but a whole number of at least `least`, with an example of a right one.
     """
-    if count < least:
-        raise UserError(f"attention.{knob}={count}, but at least {least} is needed; type attention.{knob}={example}")
+    if not isinstance(count, int) or count < least:
+        raise UserError(
+            f"attention.{knob}={count} is not a whole number of at least {least}; type attention.{knob}={example}"
+        )

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from lra.attention.base import AttentionBackend, AttentionDims, check_choice
-from lra.types import UserError
+from lra.attention.base import AttentionBackend, AttentionDims, check_choice, check_count
 
 SHARINGS = ("all", "layer", "none")
 
@@ -34,8 +33,7 @@ class LinformerAttention(AttentionBackend):
     def __init__(self, dims: AttentionDims, *, projections: int, sharing: str):
         super().__init__(dims)
         check_choice("sharing", sharing, SHARINGS)
-        if projections < 1:
-            raise UserError(f"attention.projections={projections}, but at least 1 is needed; the paper has 256")
+        check_count("projections", projections, least=1, example=256)
         self.sharing = sharing
         self.project_keys = self._draw(projections)
         self.project_values = self._draw(projections) if sharing == "none" else self.project_keys

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lra.attention.base import AttentionBackend, AttentionDims, check_choice
+from lra.attention.base import AttentionBackend, AttentionDims, check_choice, check_count
 from lra.ops.random_features import linear_attention, orthogonal_gaussian, relu_features, softmax_features
 from lra.packed.packing import Packing
 from lra.packed.performer import packed_performer
@@ -73,8 +73,7 @@ class PerformerAttention(AttentionBackend):
         }
         for name, value in chosen.items():
             check_choice(name, value, CHOICES[name])
-        if features < 1:
-            raise UserError(f"attention.features={features}, but at least 1 is needed; the paper has 256")
+        check_count("features", features, least=1, example=256)
         if redraw_every < 0:
             raise UserError(f"attention.redraw_every={redraw_every} is negative; type attention.redraw_every=0")
         self.kernel, self.scaling, self.key_maximum = kernel, scaling, key_maximum

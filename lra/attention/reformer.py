@@ -11,12 +11,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from lra.attention.base import AttentionBackend, AttentionDims, check_choice, real_positions
+from lra.attention.base import AttentionBackend, AttentionDims, check_choice, check_count, real_positions
 from lra.ops.hashed_chunks import attend_chunks
 from lra.ops.hashing import bucket_factors, draw_rotations, hash_buckets, hash_order
 from lra.packed.hashed_chunks import Rings, attend_rings
 from lra.packed.packing import Packing
-from lra.types import UserError
 
 CHOICES = {
     "biases": ("unused", "used"),
@@ -65,9 +64,8 @@ class ReformerAttention(AttentionBackend):
         rotations: str,
     ):
         super().__init__(dims)
-        for name, count in (("num_hashes", num_hashes), ("chunk_length", chunk_length)):
-            if count < 1:
-                raise UserError(f"attention.{name}={count}, but at least 1 is needed; the paper's table has 2 and 64")
+        check_count("num_hashes", num_hashes, least=1, example=2)
+        check_count("chunk_length", chunk_length, least=1, example=64)
         for name, value in {"biases": biases, "look_back": look_back, "rotations": rotations}.items():
             check_choice(name, value, CHOICES[name])
         self.num_hashes, self.chunk_length = num_hashes, chunk_length

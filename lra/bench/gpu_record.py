@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Annotated, Literal, NotRequired
@@ -10,13 +9,10 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
-from lra.bench.record import MEASURE_AGAIN
-from lra.files import replace_text
-from lra.results.record import read_text
+from lra.bench.record_file import read_bench
 from lra.results.schema import CHECKED, Amount, Error, Word
 from lra.results.settings import hash_of
-from lra.schema import Count, Positive, checked
-from lra.types import UserError
+from lra.schema import Count, Positive
 
 FormOfStep = Literal["eager", "compiled"]
 
@@ -113,18 +109,7 @@ def begin_gpu_record(path: Path, settings: GpuSettings, *, force: bool) -> GpuRe
     """
     if not os.path.lexists(path) or force:
         return {"schema_version": 1, "what": "bench gpu", "settings": settings, "cells": []}
-    try:
-        content = json.loads(read_text(path))
-    except ValueError as error:
-        raise UserError(f"{path} is not JSON ({error}); {MEASURE_AGAIN}") from error
-    return checked(GPU_RECORD, content, path, MEASURE_AGAIN)
-
-
-def write_gpu_record(path: Path, record: GpuRecord) -> None:
-    """Check the record and write it atomically."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    whole = checked(GPU_RECORD, record, path, MEASURE_AGAIN)
-    replace_text(path, json.dumps(whole, indent=1, allow_nan=False) + "\n")
+    return read_bench(path, GPU_RECORD)
 
 
 def cell_of(record: GpuRecord, task: str, attention: str) -> GpuCell:

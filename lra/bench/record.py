@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired
@@ -10,16 +9,13 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
-from lra.files import replace_text
-from lra.results.record import read_text
+from lra.bench.record_file import read_bench
 from lra.results.schema import CHECKED, Amount, Error, Word
 from lra.results.settings import hash_of
-from lra.schema import Count, Positive, checked
-from lra.types import UserError
+from lra.schema import Count, Positive
 
 PASSES: tuple[Literal["forward", "both"], ...] = ("forward", "both")
 PASS_TITLES = {"forward": "forward", "both": "forward + backward"}
-MEASURE_AGAIN = "move it away and measure again"
 
 
 @with_config(CHECKED)
@@ -115,7 +111,7 @@ def begin_record(path: Path, settings: BenchSettings, *, force: bool) -> BenchRe
         UserError: when the file is no valid record.
     """
     if os.path.lexists(path) and not force:
-        return parse_bench(read_text(path), path)
+        return read_bench(path, BENCH_RECORD)
     return {
         "schema_version": 1,
         "what": "bench attention",
@@ -124,26 +120,6 @@ def begin_record(path: Path, settings: BenchSettings, *, force: bool) -> BenchRe
         "whole": [],
         "parity": [],
     }
-
-
-def parse_bench(text: str, path: Path) -> BenchRecord:
-    """Parse and check the text of a record.
-
-    Raises:
-        UserError: when it is no valid record.
-    """
-    try:
-        content = json.loads(text)
-    except ValueError as error:
-        raise UserError(f"{path} is not JSON ({error}); {MEASURE_AGAIN}") from error
-    return checked(BENCH_RECORD, content, path, MEASURE_AGAIN)
-
-
-def write_bench(path: Path, record: BenchRecord) -> None:
-    """Check the record and write it atomically."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    whole = checked(BENCH_RECORD, record, path, MEASURE_AGAIN)
-    replace_text(path, json.dumps(whole, indent=1, allow_nan=False) + "\n")
 
 
 def cells_at(record: BenchRecord, length: int) -> dict[str, BenchCell]:

@@ -28,7 +28,8 @@ def bench_attention(words: list[str]) -> None:
     """Do what `lra bench attention WORDS` asks for."""
     from lra.bench.inputs import BenchShape
     from lra.bench.parity import parity_of
-    from lra.bench.record import begin_record, record_path, write_bench
+    from lra.bench.record import BENCH_RECORD, begin_record, record_path
+    from lra.bench.record_file import write_bench
     from lra.cli_support.bench_show import show_bench
     from lra.cli_support.console import make_console
     from lra.training.run import Machine, prepare_machine
@@ -54,7 +55,7 @@ def bench_attention(words: list[str]) -> None:
     record, console = begin_record(path, settings, force=cfg.force), make_console()
     if peers and not record["parity"]:
         record["parity"] = [parity_of(peer, shape, ours_of(peer)) for peer in peers]
-        write_bench(path, record)
+        write_bench(path, BENCH_RECORD, record)
     measure_missing(record, path, cfg, methods, shape, console)
     show_bench(record, path, cfg, console)
 
@@ -112,7 +113,8 @@ def measure_missing(
         Stopped: after a signal; the record keeps what has been measured.
     """
     from lra.bench.measure import Bench, BenchPlan
-    from lra.bench.record import write_bench
+    from lra.bench.record import BENCH_RECORD
+    from lra.bench.record_file import write_bench
     from lra.signals import Stopped
 
     missing = sorted(set(cfg.n) - set(record["whole"]))
@@ -124,7 +126,7 @@ def measure_missing(
 
             def keep(cells: list[BenchCell], length: int = length) -> None:
                 record["cells"] = [cell for cell in record["cells"] if cell["length"] != length] + cells
-                write_bench(path, record)
+                write_bench(path, BENCH_RECORD, record)
 
             try:
                 bench.measure_length(length, keep)
@@ -135,6 +137,6 @@ def measure_missing(
                 )
                 raise
             record["whole"] = sorted({*record["whole"], length})
-            write_bench(path, record)
+            write_bench(path, BENCH_RECORD, record)
             if not console.is_terminal and (cfg.format == "terminal" or cfg.out):  # else stdout is the table alone
                 console.print(f"measured: L = {length:,}")

@@ -111,15 +111,16 @@ def measure_while_there_is_time(
     Raises:
         Stopped: after a signal; the record keeps what has been measured.
     """
-    from lra.bench.gpu_record import cell_of, write_gpu_record
+    from lra.bench.gpu_record import GPU_RECORD, cell_of
     from lra.bench.gpu_units import TITLES, Budget, units
+    from lra.bench.record_file import write_bench
     from lra.cli_support.bench_gpu_measure import measure_rates, measure_unit
     from lra.signals import Stopped, check_stopped
 
     budget, began = Budget(cfg.minutes * 60), time.monotonic()
     if "rates" not in record:
         record["rates"] = measure_rates(cells[0].cfg)
-        write_gpu_record(path, record)
+        write_bench(path, GPU_RECORD, record)
     budget.spent = time.monotonic() - began
     attentions = [cell.choice("attention") for cell in cells]
     todo, skipped = units(attentions, compiled=bool(cfg.compiled), together=bool(cfg.processes)), []
@@ -143,7 +144,7 @@ def measure_while_there_is_time(
                 stopped.kept = f"{done} are in {path}. The same command goes on from there."
                 raise
             budget.spend(unit.kind, time.monotonic() - begun)
-            write_gpu_record(path, record)
+            write_bench(path, GPU_RECORD, record)
             advance(name, 1)
             if not console.is_terminal and (cfg.format == "terminal" or cfg.out):
                 console.print(f"measured: {name}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,7 +9,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict  # pydantic reads typing's own from Python 3.12 on
 
 from lra.files import regular_file
-from lra.schema import Count, Positive, checked
+from lra.schema import Count, Positive, checked, parsed_json
 from lra.types import UserError
 
 FORMAT_VERSION = 2
@@ -95,10 +94,7 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     if not path.exists():
         raise UserError(f"no prepared data in {folder}; type: lra prepare {_arguments(folder)}")
-    try:
-        manifest = json.loads(regular_file(path).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} is not JSON ({error}); {again(folder)}") from error
+    manifest = parsed_json(regular_file(path).read_bytes(), path, again(folder))
     version = manifest.get("format_version") if isinstance(manifest, dict) else None
     if version != FORMAT_VERSION:
         raise UserError(f"{folder} has store format {version}, this version reads {FORMAT_VERSION}; {again(folder)}")

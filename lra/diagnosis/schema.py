@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from lra.files import regular_file, replace_text
-from lra.schema import Count, Positive, checked
+from lra.schema import Count, Positive, checked, parsed_json
 from lra.types import UserError
 
 DIAGNOSIS_VERSION = 1
@@ -141,10 +141,7 @@ def read_diagnosis(path: Path) -> Diagnosis:
     remedy = "make it again: lra diagnose"
     if regular_file(path).stat().st_size > MOST_BYTES:
         raise UserError(f"{path} has more than {MOST_BYTES >> 20} MiB; {remedy}")
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
-        raise UserError(f"{path} is not JSON; {remedy}") from error
+    content = parsed_json(path.read_bytes(), path, remedy)
     if not isinstance(content, dict) or content.get("version") != DIAGNOSIS_VERSION:
         raise UserError(f"{path} is no diagnosis of version {DIAGNOSIS_VERSION}; {remedy}")
     return checked(ADAPTER, content, path, remedy)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from pickle import UnpicklingError  # what torch raises; nothing here unpickles
@@ -14,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from lra.files import regular_file
+from lra.schema import parsed_json
 from lra.types import UserError
 
 CONFIG_JSON = "config.json"
@@ -35,10 +35,7 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
     _check_there(path, remedy)
     if path.stat().st_size > MOST_JSON_BYTES:
         raise UserError(f"{path} is larger than 1 MiB, which no such file is; {remedy}")
-    try:
-        value = json.loads(path.read_text("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} is not JSON ({error}); {remedy}") from error
+    value = parsed_json(path.read_bytes(), path, remedy)
     if not isinstance(value, dict):
         raise UserError(f"{path} holds no settings; {remedy}")
     return value

@@ -22,7 +22,6 @@ from lra.model.self_attention import attention_layers
 from lra.model.sequence_input import (
     VectorPositionEmbedding,
     check_encoder_sizes,
-    check_whole,
     checked_mask,
     checked_vectors,
 )
@@ -40,10 +39,8 @@ def nystrom_layers(*, num_landmarks: int, landmark_source: str) -> MakeMixers:
     """Return what makes layers of Nyström attention with the settings of conf/attention and of `protocol=clean`.
 
     Raises:
-        UserError: for a number of landmarks that is none; when the layers are made, for another setting outside its
-            range, by its name in Python.
+        UserError: when the layers are made, for a setting outside its range, by its name in Python.
     """
-    check_whole(num_landmarks=num_landmarks)
     make_backend = partial(
         NystromAttention,
         num_landmarks=num_landmarks,

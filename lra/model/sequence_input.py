@@ -39,24 +39,15 @@ class VectorPositionEmbedding(nn.Module):
         return dropped_TD
 
 
-def check_whole(**sizes: int) -> None:
-    """Refuse sizes that are not whole numbers of at least 1.
-
-    Raises:
-        UserError: with the size and a right value.
-    """
-    for name, size in sizes.items():
-        if not isinstance(size, int) or size < 1:
-            raise UserError(f"{name}={size} is not a whole number of at least 1; type for example {name}=4")
-
-
 def check_encoder_sizes(dropout: float, **sizes: int) -> None:
     """Refuse a dropout rate outside [0, 1), and sizes that are no whole numbers or do not fit each other.
 
     Raises:
         UserError: with a right value.
     """
-    check_whole(**sizes)
+    for name, size in sizes.items():
+        if not isinstance(size, int) or size < 1:
+            raise UserError(f"{name}={size} is not a whole number of at least 1; type for example {name}=4")
     if not 0 <= dropout < 1:
         raise UserError(f"dropout={dropout} is not in [0, 1); type for example dropout=0.1")
     width, heads = sizes["hidden_size"], sizes["num_heads"]

@@ -49,7 +49,7 @@ def test_evaluation_repeats_its_landmarks_and_training_samples_anew_from_torchs_
 @pytest.mark.parametrize(
     "knobs, words",
     [
-        ({"num_landmarks": 0}, "attention.num_landmarks=0, but at least 1"),
+        ({"num_landmarks": 0}, "attention.num_landmarks=0 is not a whole number of at least 1"),
         ({"regularisation": 0.0}, "type attention.regularisation=0.1"),
         ({"regularisation": float("nan")}, "attention.regularisation=nan is not above 0"),
     ],

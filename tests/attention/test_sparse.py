@@ -84,15 +84,15 @@ def test_the_random_blocks_are_drawn_by_the_seed_and_saved():
 @pytest.mark.parametrize(
     "name, knobs, words",
     [
-        ("local", {"block_length": 0}, "attention.block_length=0, but at least 1"),
-        ("local", {"neighbour_blocks": -1}, "attention.neighbour_blocks=-1, but at least 0"),
+        ("local", {"block_length": 0}, "attention.block_length=0 is not a whole number of at least 1"),
+        ("local", {"neighbour_blocks": -1}, "attention.neighbour_blocks=-1 is not a whole number of at least 0"),
         ("longformer", {"window": 255}, "attention.window=255 is not an even number .* type attention.window=256"),
         ("longformer", {"window": 0}, "attention.window=0 is not an even number"),
         ("longformer", {"global_tokens": -1}, "type attention.global_tokens=1"),
-        ("bigbird", {"block_length": 0}, "attention.block_length=0, but at least 1"),
+        ("bigbird", {"block_length": 0}, "attention.block_length=0 is not a whole number of at least 1"),
         ("bigbird", {"window_blocks": 2}, "attention.window_blocks=2 is not an odd number"),
-        ("bigbird", {"global_blocks": -1}, "attention.global_blocks=-1, but at least 0"),
-        ("bigbird", {"random_blocks": -1}, "attention.random_blocks=-1, but at least 0"),
+        ("bigbird", {"global_blocks": -1}, "attention.global_blocks=-1 is not a whole number of at least 0"),
+        ("bigbird", {"random_blocks": -1}, "attention.random_blocks=-1 is not a whole number of at least 0"),
     ],
 )
 def test_a_wrong_window_says_what_would_be_right(name, knobs, words):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lra.bench.gpu_record import begin_gpu_record, cell_of, gpu_record_path, write_gpu_record
+from lra.bench.gpu_record import GPU_RECORD, begin_gpu_record, cell_of, gpu_record_path
 from lra.bench.gpu_tables import lines_of_hours, step_table
+from lra.bench.record_file import write_bench
 from lra.types import UserError
 
 SETTINGS = {
@@ -36,7 +37,7 @@ def record_of(tmp_path):
 def test_it_is_found_again_by_its_settings_and_goes_on(tmp_path):
     record = record_of(tmp_path)
     path = gpu_record_path(tmp_path / "bench", SETTINGS)
-    write_gpu_record(path, record)
+    write_bench(path, GPU_RECORD, record)
     assert begin_gpu_record(path, SETTINGS, force=False) == record
     assert begin_gpu_record(path, SETTINGS, force=True)["cells"] == []
     assert gpu_record_path(tmp_path, {**SETTINGS, "precision": "bf16-mixed"}).name != path.name
@@ -55,7 +56,7 @@ def test_a_number_that_cannot_be_is_refused(tmp_path):
     record = record_of(tmp_path)
     record["cells"][0]["eager"]["hours"] = -1.0
     with pytest.raises(UserError, match=r"eager\.hours"):
-        write_gpu_record(tmp_path / "gpu.json", record)
+        write_bench(tmp_path / "gpu.json", GPU_RECORD, record)
     assert not (tmp_path / "gpu.json").exists()
 
 

@@ -7,7 +7,6 @@ import torch
 
 from lra.cli import main
 from lra.config import load_config
-from lra.model.classifier import SequenceClassifier
 from lra.results.record import read_record
 from lra.sweeps.estimate import measure_here
 from lra.training.curves import read_curves
@@ -19,20 +18,6 @@ RUN = (
     "train", "size=tiny", "attention=full", "recipe.steps=4", "recipe.eval_every=2", "model.num_layers=1", "logger=csv",
     "model.dropout=0", "attention.attention_dropout=0", "callbacks.log_every_steps=1",
 )  # fmt: skip
-
-
-@pytest.fixture
-def little_memory(home, monkeypatch):
-    """Three examples do not fit: a GPU's error, which a CPU is made to raise."""
-    whole = SequenceClassifier.forward
-
-    def limited(self, tokens, valid, **form):
-        if len(tokens) > 2:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
-        return whole(self, tokens, valid, **form)
-
-    monkeypatch.setattr(SequenceClassifier, "forward", limited)
-    return home
 
 
 def run_of(runs):

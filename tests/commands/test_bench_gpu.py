@@ -8,12 +8,10 @@ import subprocess
 import sys
 
 import pytest
-import torch
 
 from lra.cli import main
 from lra.cli_support import bench_gpu_measure
 from lra.cli_support.bench_gpu_words import read_gpu_words
-from lra.model.classifier import SequenceClassifier
 from lra.signals import Stopped
 from tests.conftest import ROOT
 
@@ -63,17 +61,9 @@ def test_steps_parity_and_hours_are_measured_and_kept(home, capsys):
     assert "measured:" not in capsys.readouterr().out, "it is in the record"
 
 
-def test_a_batch_that_does_not_fit_is_measured_in_parts(home, monkeypatch):
-    whole = SequenceClassifier.forward
-
-    def limited(self, tokens, valid, **form):
-        if len(tokens) > 2:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
-        return whole(self, tokens, valid, **form)
-
-    monkeypatch.setattr(SequenceClassifier, "forward", limited)
+def test_a_batch_that_does_not_fit_is_measured_in_parts(little_memory):
     assert main([*BENCH, "attention=full"]) == 0
-    (cell,) = record_of(home)["cells"]
+    (cell,) = record_of(little_memory)["cells"]
     assert (cell["eager"]["batch_size"], cell["eager"]["batch_parts"]) == (8, 4)
 
 

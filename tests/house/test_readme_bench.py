@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lra.bench.record import BenchCell, BenchRecord, parse_bench
+from lra.bench.record import BENCH_RECORD, BenchCell, BenchRecord
+from lra.bench.record_file import read_bench
 from lra.bench.summary import median_of, pass_of
 from lra.bench.tables import significant
 
@@ -15,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def bench(name: str) -> tuple[BenchRecord, dict[tuple[str, int], BenchCell]]:
     path = ROOT / "runs/published" / name
-    record = parse_bench(path.read_text(), path)
+    record = read_bench(path, BENCH_RECORD)
     assert "-dirty" not in str(record["settings"]["git_commit"])
     return record, {(cell["method"], cell["length"]): cell for cell in record["cells"]}
 
