@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # slow imports, made only where they are used
     from pytorch_lightning.callbacks import Callback
     from pytorch_lightning.loggers.logger import Logger
 
-    from lra.training.run import Machine
+    from lra.training.machine import Machine
 
 
 def build_machine(cfg: DictConfig) -> Machine:
@@ -26,7 +26,7 @@ def build_machine(cfg: DictConfig) -> Machine:
     Raises:
         UserError: when this machine does not have what the configuration asks for.
     """
-    from lra.training.run import Machine
+    from lra.training.machine import Machine
 
     return Machine(
         accelerator=cfg.trainer.accelerator,

@@ -32,7 +32,7 @@ def bench_attention(words: list[str]) -> None:
     from lra.bench.record_file import write_bench
     from lra.cli_support.bench_show import show_bench
     from lra.cli_support.console import make_console
-    from lra.training.run import Machine, prepare_machine
+    from lra.training.machine import Machine, prepare_machine
 
     cfg, chosen = read_words(words)
     packed = cfg.device == "cpu" if cfg.packed == "auto" else str(cfg.packed).lower() == "true"

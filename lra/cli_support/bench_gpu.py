@@ -28,7 +28,7 @@ def bench_gpu(words: list[str]) -> None:
     from lra.bench.gpu_tables import lines_of_hours
     from lra.cli_support.bench_gpu_show import show_gpu_bench, show_prediction
     from lra.cli_support.console import make_console
-    from lra.training.run import prepare_machine
+    from lra.training.machine import prepare_machine
 
     cfg, typed, cells = read_gpu_words(words)
     console = make_console()

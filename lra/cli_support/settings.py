@@ -130,7 +130,7 @@ NUMBERS = {
     "trainer.accumulate_grad_batches": whole(2, word=AUTO),
     "trainer.devices": whole(2, most=1024),
     "trainer.max_steps": whole(10, null=True),
-    "trainer.threads": whole(2, null=True),  # lra.training.run.Machine checks the upper bound
+    "trainer.threads": whole(2, null=True),  # lra.training.machine.Machine checks the upper bound
     "callbacks.log_every_steps": whole(10),
     "callbacks.checkpoint_every_seconds": real(60),
     **{f"task.data.{name}": whole(256) for name in ("seq_len", "max_length", "min_length", "side", "drawn_side")},

@@ -100,7 +100,7 @@ def run(cfg: DictConfig) -> None:
     from lra.cli_support.console import make_console
     from lra.cli_support.store import ensure_store
     from lra.config import method_name
-    from lra.training.run import prepare_machine
+    from lra.training.machine import prepare_machine
 
     console = make_console()
     ensure_store(cfg, console)

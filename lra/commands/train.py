@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from lra.data.datamodule import StoreDataModule
     from lra.results.schema import Record
+    from lra.training.machine import Machine
     from lra.training.module import ClassifierModule
-    from lra.training.run import Machine
 
 
 def run(cfg: DictConfig) -> float | None:
@@ -98,9 +98,9 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
     from lra.data.store import verify_store
     from lra.sweeps.lease import lease
     from lra.training.checkpoints import says_what_is_saved
+    from lra.training.machine import quiet_lightning
     from lra.training.memory import release_memory
     from lra.training.ranks import rank
-    from lra.training.run import quiet_lightning
 
     quiet_lightning()
     build_trainer.build_machine(cfg)

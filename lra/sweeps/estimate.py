@@ -106,7 +106,7 @@ def _measure_in_parts(cfg: DictConfig) -> Estimate:
     from lra import build, build_trainer, config
     from lra.training import bench
     from lra.training.counting import synchronized_seconds
-    from lra.training.run import prepare_machine
+    from lra.training.machine import prepare_machine
     from lra.training.telemetry import peak_memory_bytes
 
     machine = build_trainer.build_machine(cfg)

@@ -68,7 +68,7 @@ def step_beside_others(cfg: DictConfig, folder: Path) -> float:
     from lra.bench.step_time import WARM_UP, make_step
     from lra.sweeps.estimate import batches_to_measure
     from lra.training.counting import synchronized_seconds
-    from lra.training.run import prepare_machine
+    from lra.training.machine import prepare_machine
 
     machine = build_trainer.build_machine(cfg)
     prepare_machine(machine)

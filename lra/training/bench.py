@@ -18,8 +18,10 @@ from lra.data.datamodule import StoreDataModule
 from lra.run_files import METRICS
 from lra.training.counting import synchronized_seconds
 from lra.training.curves import CurveLogger, read_curves
+from lra.training.machine import Machine
 from lra.training.module import ClassifierModule
-from lra.training.run import Machine, fit, make_trainer
+from lra.training.run import fit
+from lra.training.trainer import make_trainer
 from lra.types import Batch
 
 

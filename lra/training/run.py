@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,65 +12,20 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import Logger
-from pytorch_lightning.plugins.environments import ClusterEnvironment, LightningEnvironment, SLURMEnvironment
-from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from rich.console import Console
 
 from lra.run_files import LAST
-from lra.signals import check_stopped
-from lra.training.allocator import FreedMemory, is_glibc, keep_freed_memory
 from lra.training.best import best_so_far
-from lra.training.checkpoints import WholeCheckpointIO, fitting_weights, read_checkpoint
+from lra.training.checkpoints import fitting_weights, read_checkpoint
+from lra.training.machine import Machine
 from lra.training.module import ClassifierModule
-from lra.training.precision import check_gpu, lightnings_name, set_float32
 from lra.training.progress import RunProgress
-from lra.training.ranks import by_srun, come_first, rank
+from lra.training.ranks import rank
 from lra.training.resume import ResumePoint, reached
 from lra.training.telemetry import Telemetry, peak_memory_bytes
-from lra.types import UserError
+from lra.training.trainer import make_trainer
 
-THREADS_PER_CORE = 4  # upper bound; with a million threads, torch crashes
 RANK_STRIDE = 1_000_003  # distance of the seeds of processes that train together; large, to avoid seeds of other runs
-
-
-@dataclass(frozen=True, kw_only=True)
-class Machine:
-    """Hardware and precision that a run uses on this machine.
-
-    Args:
-        accelerator, devices, accumulate_grad_batches: Lightning's Trainer arguments of the same names.
-        precision: Lightning's argument of this name, or `tf32`, see `lra.training.precision`.
-        threads: CPU threads; None: torch's default.
-
-    Raises:
-        UserError: when `accelerator` is `gpu` and torch sees no CUDA device, or one without the precision, or `threads`
-            is far above the number of cores.
-    """
-
-    accelerator: str
-    devices: int
-    precision: str
-    accumulate_grad_batches: int
-    threads: int | None
-
-    def __post_init__(self) -> None:
-        cores = os.cpu_count() or 1
-        if self.threads and self.threads > THREADS_PER_CORE * cores:
-            raise UserError(
-                f"trainer.threads={self.threads}, but this machine has {cores} cores, and more than {THREADS_PER_CORE}"
-                f" threads a core are no help; type trainer.threads={cores}"
-            )
-        if self.accelerator == "gpu":
-            if not torch.cuda.is_available():
-                raise UserError(
-                    "trainer=gpu, but no CUDA device is visible to torch; type trainer=cpu, or see: lra doctor"
-                )
-            check_gpu(self.precision)
-
-    @property
-    def device(self) -> torch.device:
-        """The device of this process; on a GPU that is the current one, which Lightning sets for each process."""
-        return torch.device("cuda" if self.accelerator == "gpu" else "cpu")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,93 +53,6 @@ class TestedRun:
     train_seconds: float
     peak_memory_bytes: int
     batch_parts: int
-
-
-def quiet_lightning() -> None:
-    """Suppress Lightning's messages and hints; errors are still shown."""
-    logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
-    for text in (
-        "does not have many workers",
-        "You called `self.log",
-        "Checkpoint directory",
-        "logging interval",
-        "is deprecated, use `isinstance",
-        "callbacks used to create the checkpoint",  # when a run that an older version began is resumed
-    ):
-        warnings.filterwarnings("ignore", message=f".*{text}.*")
-
-
-def prepare_machine(machine: Machine) -> None:
-    """Set the precision of float32, the number of threads and the memory allocation of this process."""
-    quiet_lightning()
-    set_float32(machine.precision)
-    if machine.accelerator == "cpu":
-        keep_freed_memory()
-    if machine.threads:
-        torch.set_num_threads(machine.threads)
-
-
-def make_trainer(
-    machine: Machine,
-    arguments: Mapping[str, Any] | None = None,
-    *,
-    callbacks: Sequence[Callback] = (),
-    **settings: Any,
-) -> pl.Trainer:
-    """Make a Lightning Trainer for `machine`, without Lightning's progress bar, model summary and sanity check.
-
-    Raises:
-        UserError: when Lightning refuses the user's `arguments`.
-    """
-    prepare_machine(machine)
-    keeps = machine.accelerator == "cpu" and is_glibc()
-    if machine.devices == 1:
-        come_first()
-    own: dict[str, Any] = {
-        "callbacks": [StopsAtSignals(), *callbacks, *([FreedMemory()] if keeps else [])],
-        "accelerator": machine.accelerator,
-        "devices": machine.devices,
-        "strategy": "ddp" if machine.devices > 1 else "auto",
-        "precision": lightnings_name(machine.precision),
-        "enable_progress_bar": False,
-        "enable_model_summary": False,
-        "num_sanity_val_steps": 0,
-        "use_distributed_sampler": False,  # the loaders give each process its share of a batch
-        "plugins": [WholeCheckpointIO(), _environment(machine)],
-        **settings,
-    }
-    try:
-        trainer = pl.Trainer(**own, **(arguments or {}))
-    except (MisconfigurationException, TypeError, ValueError) as error:
-        if not arguments:
-            raise
-        typed = ", ".join(f"+trainer.{name}={value}" for name, value in arguments.items())
-        raise UserError(f"Lightning's Trainer does not take {typed}: {' '.join(str(error).split())}") from error
-    # `lra.signals` handles signals. Lightning's handlers would answer SIGTERM with a collective call, which waits for
-    # processes that have ended, and SLURM's signals with a checkpoint in the middle of a step.
-    trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
-    return trainer
-
-
-def _environment(machine: Machine) -> ClusterEnvironment:
-    """Choose how the processes of a run find each other: Lightning would guess from any environment variable."""
-    return SLURMEnvironment(auto_requeue=False) if by_srun(machine.devices) else LightningEnvironment()
-
-
-class StopsAtSignals(Callback):
-    """Ends a run after a signal whose exception a library has caught."""
-
-    def on_train_batch_start(self, *_: object) -> None:
-        """Check before each training batch."""
-        check_stopped()
-
-    def on_validation_batch_start(self, *_: object) -> None:
-        """Check before each dev batch."""
-        check_stopped()
-
-    def on_test_batch_start(self, *_: object) -> None:
-        """Check before each test batch."""
-        check_stopped()
 
 
 def fit(

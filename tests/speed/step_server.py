@@ -13,7 +13,7 @@ from inputs import batch_of
 from torch.nn.functional import cross_entropy
 
 from lra import build, build_trainer
-from lra.training.run import prepare_machine
+from lra.training.machine import prepare_machine
 
 try:
     from lra import config

@@ -68,7 +68,8 @@ def test_a_process_that_grows_gives_freed_memory_back():
 
 def test_every_trainer_on_a_cpu_watches_its_memory():
     from lra.training.allocator import FreedMemory
-    from lra.training.run import Machine, make_trainer
+    from lra.training.machine import Machine
+    from lra.training.trainer import make_trainer
 
     machine = Machine(accelerator="cpu", devices=1, precision="32-true", accumulate_grad_batches=1, threads=None)
     assert sum(isinstance(one, FreedMemory) for one in make_trainer(machine, logger=False).callbacks) == 1

@@ -6,7 +6,7 @@ import torch
 
 from lra.config import load_config, run_dir
 from lra.training import run as training
-from lra.training.run import Machine
+from lra.training.machine import Machine
 
 TINY = ["task=listops", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv", "trainer.threads=1"]
 

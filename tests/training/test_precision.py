@@ -7,8 +7,9 @@ import torch
 
 from lra import config
 from lra.cli import main
-from lra.training import run
+from lra.training.machine import Machine, prepare_machine
 from lra.training.precision import check_gpu, lightnings_name
+from lra.training.trainer import make_trainer
 from lra.types import UserError
 
 
@@ -18,14 +19,14 @@ def _restore():
     torch.set_float32_matmul_precision("highest")
 
 
-def machine(precision: str) -> run.Machine:
-    return run.Machine(accelerator="cpu", devices=1, precision=precision, accumulate_grad_batches=1, threads=None)
+def machine(precision: str) -> Machine:
+    return Machine(accelerator="cpu", devices=1, precision=precision, accumulate_grad_batches=1, threads=None)
 
 
 def test_float32_is_exact_whatever_ran_before_in_this_process():
     said = []
     for precision in ("tf32", "32-true", "tf32", "bf16-mixed", "tf32", "16-mixed"):
-        run.prepare_machine(machine(precision))
+        prepare_machine(machine(precision))
         said.append((torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32))
     exact, shorter = ("highest", False), ("high", True)
     assert said == [shorter, exact, shorter, exact, shorter, exact]
@@ -33,7 +34,7 @@ def test_float32_is_exact_whatever_ran_before_in_this_process():
 
 def test_to_lightning_tf32_is_float32():
     assert [lightnings_name(name) for name in ("tf32", "32-true", "16-mixed")] == ["32-true", "32-true", "16-mixed"]
-    assert run.make_trainer(machine("tf32"), logger=False).precision == "32-true"
+    assert make_trainer(machine("tf32"), logger=False).precision == "32-true"
 
 
 @pytest.mark.parametrize("precision, instead", [("tf32", "float32"), ("16-mixed", "bf16")])
