@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
@@ -10,7 +12,6 @@ from lra import build, config
 from lra.cli import main
 from lra.training.compiled import GRAPH_MODES
 from tests.attention.test_contract import NAMES
-from tests.pairs import each_and_all
 
 
 @pytest.fixture(autouse=True)
@@ -97,8 +98,11 @@ def losses(words: list[str], *, steps: int) -> list[torch.Tensor]:
 
 
 def compare(words: list[str], mode: str) -> None:
-    """The compiler's own generator gives other numbers than eager torch; here it draws as eager torch does."""
-    with torch._inductor.config.patch(fallback_random=True):
+    """The compiler's own generator gives other numbers than eager torch; here it draws as eager torch does.
+
+    Nor does it choose kernels of its own for products by their times: torch fails on some such choices on a CPU.
+    """
+    with torch._inductor.config.patch(fallback_random=True, max_autotune_gemm_backends="ATEN"):
         plain, compiled = losses(words, steps=3), losses([*words, f"compile={mode}"], steps=3)
     torch.testing.assert_close(compiled, plain, rtol=1e-4, atol=1e-5)
 
@@ -108,8 +112,13 @@ def test_compiled_steps_are_eager_ones():
     compare(["attention=average", "recipe.optimizer.lr=1e-2"], "reduce-overhead")
 
 
+GRAPHED = ("full", "nystrom", "reformer")  # on a CPU these modes compile what "true" does
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("attention, mode", each_and_all(NAMES, ["true", *GRAPH_MODES]))
+@pytest.mark.parametrize(
+    "attention, mode", [*((name, "true") for name in NAMES), *product(GRAPHED, GRAPH_MODES)], ids=str
+)
 def test_compiled_steps_are_eager_ones_for_every_attention(attention, mode):
     dropped = ["attention.attention_dropout=0"] if attention == "full" else []
     compare([f"attention={attention}", "protocol=clean", *dropped], mode)
