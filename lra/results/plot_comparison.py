@@ -24,8 +24,10 @@ def plot_pareto(compared: list[Contender], path: Path, *, title: str, majority_r
     """
     figure, axis = plt.subplots(figsize=(8.5, 4.5), layout="constrained")
     most = max(contender.cell.peak_memory_bytes for contender in compared)
-    for number, contender in enumerate(compared):
-        cell, shape, colour = contender.cell, SHAPES[number % len(SHAPES)], f"C{number % 10}"
+    ranks = {name: rank for rank, name in enumerate(sorted(contender.name for contender in compared))}
+    for contender in compared:
+        rank = ranks[contender.name]  # so the colours are those of the learning curves
+        cell, shape, colour = contender.cell, SHAPES[rank % len(SHAPES)], f"C{rank % 10}"
         seconds, area = 1 / cell.steps_per_second, 300 * cell.peak_memory_bytes / most
         axis.scatter(seconds, cell.mean, s=area, marker=shape, color=colour, alpha=0.5)
         axis.plot(seconds, cell.mean, ls="", marker=shape, ms=6, color=colour, label=legend_name(contender.name))

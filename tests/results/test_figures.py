@@ -10,6 +10,7 @@ from matplotlib.text import Text
 
 from lra.results.comparison import contenders
 from lra.results.landmarks import landmark_points
+from lra.results.plateau import dev_curves
 from lra.results.plot_comparison import plot_pareto
 from lra.results.plot_curves import plot_curves
 from lra.results.plot_landmarks import plot_landmarks
@@ -70,6 +71,21 @@ def compared(seeds: int, gap: float = 0.0, *, slowest: float = 2.0):
             record["cost"]["steps_per_second"] = 1 / (0.3 * slowest ** (place / 4))
             records.append(record)
     return contenders(records)
+
+
+def test_a_variant_has_the_same_colour_in_both_pictures(tmp_path, drawn):
+    names = ("full", "nystrom", "performer")
+    records = [make_record(attention=name) for name in names]
+    for record in records:
+        record["outcome"]["dev_curve"] = {"step": [1, 2], "accuracy": [0.2, 0.3]}
+    plot_pareto(contenders(records, "nystrom"), tmp_path / "a.svg", title="listops", majority_rate=0.17)
+    plot_curves(dev_curves(records), tmp_path / "b.svg", title="listops", majority_rate=0.17)
+    one, other = (
+        {line.get_label(): line.get_color() for line in figure.axes[0].lines if line.get_label() in names}
+        for figure in drawn
+    )
+    assert len(set(one.values())) == len(names)
+    assert one == other
 
 
 @pytest.mark.parametrize("slowest", [1.02, 2.0, 40.0])
