@@ -63,6 +63,14 @@ def home(data_dir, tmp_path, monkeypatch) -> Path:
     return tmp_path / "runs"
 
 
+@pytest.fixture
+def not_deaf():
+    """A shell that has started the tests in the background has made them, and what they start, deaf to Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def hear_ctrl_c() -> None:
     """For a child process: a shell that started the tests in the background has made them deaf to it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

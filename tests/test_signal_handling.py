@@ -16,12 +16,7 @@ from tests.conftest import ROOT
 NUMBERS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
-@pytest.fixture(autouse=True)
-def _not_deaf():
-    """A shell that has started the tests in the background has made them, and what they start, deaf to Ctrl-C."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("not_deaf")
 
 
 def run(work):

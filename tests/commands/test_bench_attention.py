@@ -64,7 +64,7 @@ def test_markdown_goes_to_a_file(place, capsys):
     assert "attentions on the padded form" in text
 
 
-def test_ctrl_c_keeps_what_is_measured(place, capsys, monkeypatch):
+def test_ctrl_c_keeps_what_is_measured(place, capsys, monkeypatch, not_deaf):
     rounds = []
     turn = cell.PassTimer.turn
 
