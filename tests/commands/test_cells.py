@@ -40,6 +40,7 @@ def test_every_task_and_every_attention_trains_and_is_tested(runs):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_every_cell_trains_and_is_tested(runs):
     tasks, attentions = (",".join(names(group)) for group in ("task", "attention"))
     assert main(["train", "-m", f"task={tasks}", f"attention={attentions}", *WORDS]) == 0

@@ -10,6 +10,7 @@ from torch.nn.functional import cross_entropy
 
 from lra import build, config
 from tests.attention.test_contract import NAMES
+from tests.pairs import each_once
 
 TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "pathx")
 
@@ -29,9 +30,11 @@ def gradients(model, batch):
 
 
 def marked(task: str, attention: str) -> object:
-    """A compilation takes seconds: two of the grid are fast."""
-    fast = (task, attention) in (("listops", "nystrom"), ("image", "full"))
-    return pytest.param(task, attention, marks=() if fast else pytest.mark.slow)
+    """A compilation takes seconds: two of the grid are fast, and the slow ones have each task and each attention."""
+    if (task, attention) in (("listops", "nystrom"), ("image", "full")):
+        return pytest.param(task, attention)
+    rest = [] if (task, attention) in each_once(TASKS, NAMES) else [pytest.mark.exhaustive]
+    return pytest.param(task, attention, marks=[pytest.mark.slow, *rest])
 
 
 @pytest.mark.parametrize("task, attention", [marked(*pair) for pair in product(TASKS, NAMES)])

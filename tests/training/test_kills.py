@@ -68,5 +68,6 @@ def test_killed_at_some_changes_of_its_folder_a_run_goes_on_to_the_same_bits(dat
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_killed_at_every_change_of_its_folder_a_run_goes_on_to_the_same_bits(data_dir, tmp_path):
     assert check_kills(data_dir, tmp_path, "all") > 50
