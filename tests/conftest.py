@@ -65,10 +65,12 @@ def home(data_dir, tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def not_deaf():
-    """A shell that has started the tests in the background has made them, and what they start, deaf to Ctrl-C."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """A shell's background jobs, and what they start, are deaf to Ctrl-C, and those of nohup to SIGHUP."""
+    hearing = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in hearing.items()}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def hear_ctrl_c() -> None:
