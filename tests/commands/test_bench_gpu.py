@@ -114,6 +114,7 @@ def test_ctrl_c_keeps_what_is_finished(home, capsys, monkeypatch, noted):
     assert noted == ["eager listops/full", "parity listops/nystrom", "parity listops/full"]
 
 
+@pytest.mark.slow
 def test_it_asks_for_the_papers_table_on_a_gpu_and_measures_what_is_prepared(home, capsys, noted):
     _, typed, cells = read_gpu_words([])
     assert (len(cells), cells[0].cfg.trainer.accelerator) == (25, "gpu")
@@ -151,6 +152,7 @@ def test_a_mistake_is_one_line(home, capsys, words, line):
     assert len(err.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_prepared_data_needs_no_package_that_only_making_data_or_wandb_needs(home):
     """A GPU's machine may have torch and lightning alone."""
     train = ["train", "size=tiny", "logger=csv", "model.num_layers=1", "recipe.steps=2", "recipe.eval_every=2"]

@@ -49,6 +49,7 @@ def test_parts_of_a_batch_are_refused_where_their_gradients_would_be_overwritten
     assert not home.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", [["attention=reformer"], ["attention=skyformer"], ["attention=nystrom", "attention.landmark_rule=random"]]
 )
@@ -107,6 +108,7 @@ def compare(words: list[str], mode: str) -> None:
     torch.testing.assert_close(compiled, plain, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_compiled_steps_are_eager_ones():
     """By the real compiler: forward, backward and the smaller last batch of a dev pass, each a graph of its own."""
     compare(["attention=average", "recipe.optimizer.lr=1e-2"], "reduce-overhead")

@@ -49,7 +49,14 @@ def read_at(reads: Reads, *words: str) -> list[int]:
     return [step for step, count in sorted(reads.by_step.items()) if count and step > 0]
 
 
-@pytest.mark.parametrize("words", [[], ["trainer.precision=bf16-mixed"], ["+trainer.gradient_clip_val=1.0"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        pytest.param(["trainer.precision=bf16-mixed"], marks=pytest.mark.slow),
+        pytest.param(["+trainer.gradient_clip_val=1.0"], marks=pytest.mark.slow),
+    ],
+)
 def test_only_logged_points_are_read(home, monkeypatch, reads, words):
     monkeypatch.setattr(ClassifierModule, "reads_late", True)
     assert read_at(reads, *words) == [5, 10, 15, 20]
