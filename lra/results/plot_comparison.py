@@ -14,7 +14,7 @@ from lra.results.pareto import pareto_front
 from lra.results.plots import legend_beside, legend_name, majority_line, round_ticks
 from lra.results.text import for_figure
 
-SHAPES = "osDv^P*X<>"
+SHAPES = "osDv^P*X<"  # nine, beside ten colours: ninety variants look different
 
 
 def plot_pareto(compared: list[Contender], path: Path, *, title: str, majority_rate: float) -> Path:

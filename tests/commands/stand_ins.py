@@ -35,6 +35,7 @@ STAND_INS = (
     (r"workers=8", "workers=2"),
     (r"size=(demo|short)(?!,)", "size=tiny"),
     (r"task=listops,text,image,pathfinder attention=[\w,]+", "task=listops,image attention=nystrom,none"),  # 24 cells
+    (r"attention=double_softmax,[\w,]+", "attention=double_softmax,average"),  # 9 cells
 )
 
 # What is typed besides, unless the command says something else of the same key: the same way in seconds.

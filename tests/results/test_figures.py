@@ -88,6 +88,13 @@ def test_a_variant_has_the_same_colour_in_both_pictures(tmp_path, drawn):
     assert one == other
 
 
+def test_as_many_variants_as_attentions_look_different(tmp_path, drawn):
+    variants = contenders([make_record(num_landmarks=count) for count in range(1, 26)])
+    plot_pareto(variants, tmp_path / "a.svg", title="listops", majority_rate=0.17)
+    dots = [line for line in drawn[0].axes[0].lines if "landmarks" in str(line.get_label())]
+    assert len({(dot.get_color(), dot.get_marker()) for dot in dots}) == len(variants) == 25
+
+
 @pytest.mark.parametrize("slowest", [1.02, 2.0, 40.0])
 def test_a_comparison_of_neighbours_can_be_read(tmp_path, drawn, slowest):
     plot_pareto(compared(1, slowest=slowest), tmp_path / "a.svg", title="listops", majority_rate=0.17)
