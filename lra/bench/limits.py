@@ -13,7 +13,7 @@ def predict(points: Sequence[tuple[int, float]], length: int) -> float:
     This is exact for a cost that grows with L or with L², and too high for what grows more slowly than L.
 
     Args:
-        points: (length, cost) of smaller lengths, in growing order, at least two.
+        points: (length, cost) of smaller lengths, in growing order, at least two, none of them twice.
         length: L of the prediction.
     """
     (first, low), (last, high) = points[-2:]

@@ -53,7 +53,7 @@ class Bench:
         self.methods, self.shape, self.plan, self.advance = methods, shape, plan, advance
         self.device = torch.device(shape.device)
         self.rates = ProductRates(self.device, DTYPES[shape.dtype])
-        self.needed: dict[str, list[tuple[int, int, float]]] = {method.name: [] for method in methods}
+        self.needed: dict[str, dict[int, tuple[int, float]]] = {method.name: {} for method in methods}
 
     def remember(self, cells: Sequence[BenchCell]) -> None:
         """Take what an earlier measurement needed as known."""
@@ -62,7 +62,7 @@ class Bench:
             if passes and cell["method"] in self.needed:
                 peak = max(each["peak_bytes"] for each in passes)
                 seconds = max(min(each["seconds"]) for each in passes)
-                self.needed[cell["method"]].append((cell["length"], peak, seconds))
+                self.needed[cell["method"]][cell["length"]] = (peak, seconds)
 
     def measure_length(self, length: int, keep: Callable[[list[BenchCell]], object]) -> list[BenchCell]:
         """Measure all methods at one length.
@@ -126,19 +126,19 @@ class Bench:
             raise
         peak = max(timer.peak_bytes for timer in timers.values())
         seconds = max(timer.first_seconds for timer in timers.values())
-        self.needed[method.name].append((inputs.shape.length, peak, seconds))
+        self.needed[method.name][inputs.shape.length] = (peak, seconds)
         return timers, None
 
     def _too_much(self, method: BenchMethod, length: int) -> str | None:
         """Word why a method is left out at this length; None if it is tried."""
         if length <= ALWAYS_TRIED:
             return None
-        points = self.needed[method.name]
-        for probe in PROBES if len(points) < 2 else ():
+        known = self.needed[method.name]
+        for probe in [each for each in PROBES if each not in known] if len(known) < 2 else ():
             _, trouble = self._try(method, BenchInputs(self.shape.at(probe)))
             if trouble:
                 return trouble
-        points.sort()
+        points = sorted((at, *cost) for at, cost in known.items())
         needs = predict([(at, float(peak)) for at, peak, _ in points], length)
         seconds = predict([(at, time) for at, _, time in points], length)
         free = MEMORY_SHARE * free_bytes(self.device)

@@ -126,6 +126,18 @@ def test_what_would_not_fit_is_left_out_before_it_is_tried(quick, monkeypatch, f
     assert re.search(said, left_out["left_out"])
 
 
+def test_a_length_that_is_known_twice_predicts_too(quick, monkeypatch):
+    """One that was tried as a probe before, or measured by an earlier command, is measured again."""
+    monkeypatch.setattr(measure, "ALWAYS_TRIED", 8)
+    bench = bench_of(method("a", torch.sin), plan=BenchPlan(backward=False, repeats=1, cell_seconds=60))
+    for lengths in ((16, 8), (512, 512, 1024)):
+        for length in lengths:
+            (cell,) = bench.measure_length(length, lambda _: None)
+            bench.remember([cell])
+            assert "forward" in cell
+    assert list(bench.needed["a"]) == [256, 512, 16, 8, 1024]
+
+
 def test_the_inputs_are_the_same_in_every_layout():
     inputs = BenchInputs(SHAPE)
     q_BHLE, k_BHLE, v_BHLE = inputs.by_head()
