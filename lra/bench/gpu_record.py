@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Literal, NotRequired
 
@@ -101,15 +102,17 @@ def gpu_record_path(folder: Path, settings: GpuSettings) -> Path:
     return folder / f"gpu-{hash_of(settings)}.json"
 
 
-def begin_gpu_record(path: Path, settings: GpuSettings, *, force: bool) -> GpuRecord:
-    """Read the record at `path`, or begin a new one if there is none or if `force`.
+def begin_gpu_record(path: Path, settings: GpuSettings, *, again: Collection[tuple[str, str]] = ()) -> GpuRecord:
+    """Read the record at `path` without the cells `again` (task and attention), or begin a new one if there is none.
 
     Raises:
         UserError: when the file is no valid record.
     """
-    if not os.path.lexists(path) or force:
+    if not os.path.lexists(path):
         return {"schema_version": 1, "what": "bench gpu", "settings": settings, "cells": []}
-    return read_bench(path, GPU_RECORD)
+    record = read_bench(path, GPU_RECORD)
+    record["cells"] = [cell for cell in record["cells"] if (cell["task"], cell["attention"]) not in again]
+    return record
 
 
 def cell_of(record: GpuRecord, task: str, attention: str) -> GpuCell:

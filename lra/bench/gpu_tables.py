@@ -24,7 +24,7 @@ def step_table(record: GpuRecord) -> TextTable:
         "ceiling: the most of what the counted products, memory traffic and launches of the eager step need at these"
         " rates; a step below it is served by caches, or by fused operators",
         *(
-            f"left out: {cell['task']}/{cell['attention']} {what}: {why}"
+            f"left out: {cell['task']}/{cell['attention']} {what}: {why} (force=true tries again)"
             for cell in record["cells"]
             for what, why in cell.get("left_out", {}).items()
         ),
@@ -78,20 +78,20 @@ def _best(cell: GpuCell) -> MeasuredStep | None:
     return min(steps, key=lambda step: step["hours"]) if steps else None
 
 
-def lines_of_hours(record: GpuRecord, *, cells: int, seeds: int) -> list[str]:
+def lines_of_hours(cells: Sequence[GpuCell], *, of: int, seeds: int) -> list[str]:
     """Word the hours of the whole table: of those cells that were measured, each with all seeds.
 
     Args:
-        record: what was measured.
-        cells: the number of cells of the table, without seeds.
+        cells: what was measured of the table's cells.
+        of: the number of cells of the table, without seeds.
         seeds: runs of each cell.
     """
-    measured = [cell for cell in record["cells"] if _best(cell)]
+    measured = [cell for cell in cells if _best(cell)]
     lines = []
     for form in ("eager", "compiled"):
         hours = [cell[form]["hours"] for cell in measured if form in cell]
         if hours:
-            lines.append(f"{form}: {len(hours)} of {cells} cells × {seeds} seeds take {sum(hours) * seeds:,.1f} hours")
+            lines.append(f"{form}: {len(hours)} of {of} cells × {seeds} seeds take {sum(hours) * seeds:,.1f} hours")
     best = sum(step["hours"] for step in map(_best, measured) if step) * seeds
     for cell in measured:
         together = cell.get("together", {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired
 
@@ -104,14 +105,17 @@ def record_path(folder: Path, settings: BenchSettings) -> Path:
     return folder / f"attention-{hash_of(settings)}.json"
 
 
-def begin_record(path: Path, settings: BenchSettings, *, force: bool) -> BenchRecord:
-    """Read the record at `path`, or begin a new one if there is none or if `force`.
+def begin_record(path: Path, settings: BenchSettings, *, again: Collection[int] = ()) -> BenchRecord:
+    """Read the record at `path` without its cells at the lengths `again`, or begin a new one if there is none.
 
     Raises:
         UserError: when the file is no valid record.
     """
-    if os.path.lexists(path) and not force:
-        return read_bench(path, BENCH_RECORD)
+    if os.path.lexists(path):
+        record = read_bench(path, BENCH_RECORD)
+        record["cells"] = [cell for cell in record["cells"] if cell["length"] not in again]
+        record["whole"] = [length for length in record["whole"] if length not in again]
+        return record
     return {
         "schema_version": 1,
         "what": "bench attention",

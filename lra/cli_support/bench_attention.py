@@ -52,8 +52,8 @@ def bench_attention(words: list[str]) -> None:
     )
     settings = _settings(cfg, methods, packed=packed, device=_device(cfg.device))
     path = record_path(Path(cfg.paths.runs) / "bench", settings)
-    record, console = begin_record(path, settings, force=cfg.force), make_console()
-    if peers and not record["parity"]:
+    record, console = begin_record(path, settings, again=cfg.n if cfg.force else ()), make_console()
+    if peers and (cfg.force or not record["parity"]):
         record["parity"] = [parity_of(peer, shape, ours_of(peer)) for peer in peers]
         write_bench(path, BENCH_RECORD, record)
     measure_missing(record, path, cfg, methods, shape, console)

@@ -24,7 +24,7 @@ SEEDS = 3  # runs of each cell in the paper's table
 def bench_gpu(words: list[str]) -> None:
     """Do what `lra bench gpu WORDS` asks for."""
     from lra import build_trainer
-    from lra.bench.gpu_record import begin_gpu_record, gpu_record_path
+    from lra.bench.gpu_record import begin_gpu_record, cell_of, gpu_record_path
     from lra.bench.gpu_tables import lines_of_hours
     from lra.cli_support.bench_gpu_show import show_gpu_bench, show_prediction
     from lra.cli_support.console import make_console
@@ -39,9 +39,9 @@ def bench_gpu(words: list[str]) -> None:
     asked, cells = len(cells), _prepared(cells, console)
     settings = _settings(cfg, typed, cells[0].cfg)
     path = gpu_record_path(Path(cfg.paths.runs) / "bench", settings)
-    record = begin_gpu_record(path, settings, force=cfg.force)
+    record = begin_gpu_record(path, settings, again=list(map(cell_key, cells)) if cfg.force else ())
     not_reached = measure_while_there_is_time(record, path, cfg, cells, console)
-    hours = lines_of_hours(record, cells=asked, seeds=SEEDS)
+    hours = lines_of_hours([cell_of(record, *cell_key(cell)) for cell in cells], of=asked, seeds=SEEDS)
     show_gpu_bench(record, path, cfg, [*hours, *lines_of_unreached(not_reached, cells, cfg.minutes)], console)
 
 
@@ -58,7 +58,12 @@ def lines_of_unreached(not_reached: list[Unit], cells: list[Cell], minutes: floa
 
 def cell_name(cell: Cell) -> str:
     """Name a cell, such as `listops/nystrom num_landmarks=16`."""
-    return f"{cell.cfg.task.name}/{cell.choice('attention')}{cell.apart}"
+    return "/".join(cell_key(cell))
+
+
+def cell_key(cell: Cell) -> tuple[str, str]:
+    """Return the task and the attention by which the record has a cell, the latter with its swept knobs."""
+    return cell.cfg.task.name, cell.choice("attention") + cell.apart
 
 
 def _prepared(cells: list[Cell], console: Console) -> list[Cell]:
@@ -127,7 +132,7 @@ def measure_while_there_is_time(
     with work_progress(console, len(todo)) as advance:
         for number, unit in enumerate(todo):
             cell = cells[unit.place]
-            kept: GpuCell = cell_of(record, cell.cfg.task.name, attentions[unit.place] + cell.apart)
+            kept: GpuCell = cell_of(record, *cell_key(cell))
             if unit.kind in kept or unit.kind in kept.get("left_out", {}):
                 continue
             if not budget.allows(unit.kind):

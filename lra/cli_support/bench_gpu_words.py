@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 GPU_CONFIG = "bench_gpu"
 SWEEP = "paper_table"
+CELLS = ("task", "attention", "mixer")  # of which several values, of their knobs too, are several cells
 GPU_BENCH_FORMATS = ("terminal", "markdown")
 
 
@@ -46,10 +47,24 @@ def read_gpu_words(words: Sequence[str]) -> tuple[DictConfig, list[str], list[Ce
     if not any(word.startswith("trainer=") for word in typed) and cfg.predict is None:
         typed = ["trainer=gpu", *typed]
     _, *typed = check("train", [f"sweep={SWEEP}", "seed=0", *spell_out_all(SWEEP, typed)], sweep=True)
+    _check_one_value(typed)
     cells = make_cells(SWEEP, typed)
     for cell in cells:
         check_settings(cell.cfg)
     return cfg, typed, cells
+
+
+def _check_one_value(words: Sequence[str]) -> None:
+    """Refuse several values of a setting by which the record does not tell cells apart."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    for override in OverridesParser.create().parse_overrides(list(words)):
+        key = override.key_or_group
+        if override.is_sweep_override() and key.split(".")[0] not in CELLS:
+            raise UserError(
+                f"{override.input_line}: lra bench gpu takes one value of {key} at a time; type {key}="
+                f"{next(override.sweep_string_iterator())}, and the others in commands of their own"
+            )
 
 
 def _as_list(word: str) -> str:

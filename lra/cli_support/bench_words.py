@@ -47,11 +47,15 @@ def read_words(words: Sequence[str]) -> tuple[DictConfig, list[str]]:
     lengths = list(cfg.n)
     wrong = [length for length in lengths if type(length) is not int or not 1 < length <= MOST_LENGTH]
     if wrong or not lengths:
-        raise UserError(f"n={','.join(map(str, wrong))} is no list of whole numbers of at least 2; type n=512,1024")
+        raise UserError(
+            f"n={','.join(map(str, wrong))} is no list of whole numbers from 2 to {MOST_LENGTH:,}; type n=512,1024"
+        )
     if cfg.format not in BENCH_FORMATS:
         raise UserError(f"format={cfg.format} is not known; choose one of {', '.join(BENCH_FORMATS)}")
     if str(cfg.packed).lower() not in ("auto", "true", "false"):
         raise UserError(f"packed={cfg.packed} is not known; choose one of auto, true, false")
+    if str(cfg.packed).lower() == "true" and cfg.device != "cpu":
+        raise UserError("packed=true is for device=cpu, as in the encoder; type packed=auto")
     check_out(cfg.out, "bench.md")
     return cfg, chosen
 

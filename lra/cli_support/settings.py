@@ -163,6 +163,7 @@ KINDS: dict[type, str] = {  # what a value of a type is called
 WORDS: dict[str, tuple[str | bool | None, ...]] = {
     "finished": ("refuse", "show"),
     "compile": (False, True, *GRAPH_MODES),
+    "compiled": (False, True, *GRAPH_MODES),  # lra bench gpu
     "trainer.accelerator": ("cpu", "gpu"),
     "trainer.precision": ("32-true", "tf32", "bf16-mixed", "16-mixed", "64-true"),
     "debug.profiler": ("simple", "advanced", None),

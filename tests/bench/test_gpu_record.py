@@ -23,7 +23,7 @@ def measured(seconds: float, hours: float, *, parts: int = 1):
 
 
 def record_of(tmp_path):
-    record = begin_gpu_record(tmp_path / "none.json", SETTINGS, force=False)
+    record = begin_gpu_record(tmp_path / "none.json", SETTINGS)
     record["rates"] = {"flops_per_second": 1e12, "bytes_per_second": 1e12, "launch_seconds": 5e-6}
     cell = cell_of(record, "listops", "nystrom")
     cell.update(eager=measured(0.01, 2.0), compiled=measured(0.004, 1.0), together={"1": 100.0, "2": 150.0})
@@ -38,8 +38,9 @@ def test_it_is_found_again_by_its_settings_and_goes_on(tmp_path):
     record = record_of(tmp_path)
     path = gpu_record_path(tmp_path / "bench", SETTINGS)
     write_bench(path, GPU_RECORD, record)
-    assert begin_gpu_record(path, SETTINGS, force=False) == record
-    assert begin_gpu_record(path, SETTINGS, force=True)["cells"] == []
+    assert begin_gpu_record(path, SETTINGS) == record
+    others = begin_gpu_record(path, SETTINGS, again=[("listops", "nystrom")])["cells"]
+    assert others == record["cells"][1:], "what is not asked for stays"
     assert gpu_record_path(tmp_path, {**SETTINGS, "precision": "bf16-mixed"}).name != path.name
     assert cell_of(record, "listops", "full") is record["cells"][1]
 
@@ -48,7 +49,7 @@ def test_it_is_found_again_by_its_settings_and_goes_on(tmp_path):
 def test_what_is_no_record_is_refused_in_one_line(tmp_path, text):
     (tmp_path / "gpu.json").write_text(text)
     with pytest.raises(UserError, match="measure again") as refused:
-        begin_gpu_record(tmp_path / "gpu.json", SETTINGS, force=False)
+        begin_gpu_record(tmp_path / "gpu.json", SETTINGS)
     assert "\n" not in str(refused.value)
 
 
@@ -68,11 +69,11 @@ def test_a_row_has_the_medians_the_ceiling_and_whether_the_losses_are_the_cpus(t
     assert first["parity"] == "3.0e-07 < 1.0e-06"
     assert (second["batch"], second["compiled"]) == ("4 × 8", "–")
     assert second["parity"] == "no number NOT < 1.0e-06"
-    assert "left out: listops/full compiled: out of memory" in table.notes
+    assert "left out: listops/full compiled: out of memory (force=true tries again)" in table.notes
 
 
 def test_hours_are_of_all_seeds_and_of_several_processes(tmp_path):
-    lines = lines_of_hours(record_of(tmp_path), cells=25, seeds=3)
+    lines = lines_of_hours(record_of(tmp_path)["cells"], of=25, seeds=3)
     assert lines == [
         "eager: 2 of 25 cells × 3 seeds take 15.0 hours",
         "compiled: 1 of 25 cells × 3 seeds take 3.0 hours",

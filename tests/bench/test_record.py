@@ -7,7 +7,7 @@ import json
 import pytest
 
 from lra.bench.plot import plot_bench
-from lra.bench.record import BENCH_RECORD, begin_record, record_path
+from lra.bench.record import BENCH_RECORD, begin_record, lengths_of, record_path
 from lra.bench.record_file import write_bench
 from lra.bench.summary import FUSED, MATH
 from lra.types import UserError
@@ -19,8 +19,9 @@ RECORD = bench_record({FUSED: {256: 1.0, 512: 4.0}, MATH: {256: 2.0, 512: "out o
 def test_a_record_is_found_again_by_its_settings(tmp_path):
     path = record_path(tmp_path / "bench", RECORD["settings"])
     write_bench(path, BENCH_RECORD, RECORD)
-    assert begin_record(path, RECORD["settings"], force=False) == RECORD
-    assert begin_record(path, RECORD["settings"], force=True)["cells"] == []
+    assert begin_record(path, RECORD["settings"]) == RECORD
+    others = begin_record(path, RECORD["settings"], again=[512])
+    assert (others["whole"], lengths_of(others)) == ([256], [256]), "what is not asked for stays"
     assert record_path(tmp_path, {**RECORD["settings"], "batch": 2}).name != path.name
     assert [file.name for file in path.parent.iterdir()] == [path.name], "nothing unfinished is left"
 
@@ -38,7 +39,7 @@ def test_what_is_no_record_is_refused_in_one_line(tmp_path, content, said):
     path = tmp_path / "attention-00000000.json"
     path.write_text(content)
     with pytest.raises(UserError, match="measure again") as refused:
-        begin_record(path, RECORD["settings"], force=False)
+        begin_record(path, RECORD["settings"])
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
 

@@ -86,12 +86,13 @@ def test_ctrl_c_keeps_what_is_measured(place, capsys, monkeypatch, not_deaf):
 @pytest.mark.parametrize(
     "words, line",
     [
-        (["n=1,2"], "n=1 is no list of whole numbers of at least 2; type n=512,1024"),
+        (["n=1,2"], "n=1 is no list of whole numbers from 2 to 16,777,216; type n=512,1024"),
         (["n=many"], "n=many is no list of whole numbers"),
         (["repeats=0"], "repeats=0 is not a whole number of at least 1"),
         (["dtype=float8"], "dtype=float8 is not known; choose one of float32, float64, bfloat16, float16"),
         (["device=tpu"], "device=tpu is not known"),
         (["device=cuda"], "CUDA"),
+        (["device=cuda", "packed=true"], "packed=true is for device=cpu, as in the encoder; type packed=auto"),
         (["format=latex"], "format=latex is not known; choose one of terminal, markdown, csv"),
         (["task=listops"], "task=listops is no setting of lra bench attention"),
         (["nystrom"], "'nystrom' is no setting"),

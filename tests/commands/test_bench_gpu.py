@@ -88,6 +88,25 @@ def test_values_of_a_knob_are_cells_of_their_own(home, noted):
     assert {kind.split("/")[1] for kind in noted} == {"nystrom num_landmarks=8", "nystrom num_landmarks=16"}
 
 
+def test_force_measures_the_asked_cells_alone_and_their_hours_are_said(home, noted, monkeypatch, capsys):
+    assert main([*BENCH, BOTH]) == 0
+    noted.clear()
+    assert main([*BENCH, "attention=full"]) == 0
+    assert not noted, "it is in the record"
+    assert main([*BENCH, "attention=full", "force=true"]) == 0
+    assert noted == ["eager listops/full", "parity listops/full"]
+    assert len(record_of(home)["cells"]) == 2
+    steps = {"attention": "full", "task": "listops", "eager": {"hours": 2.0}}
+    monkeypatch.setattr("lra.bench.gpu_record.cell_of", lambda record, task, attention: steps)
+    assert main([*BENCH, "attention=full"]) == 0
+    assert "eager: 1 of 1 cells × 3 seeds take 6.0 hours" in capsys.readouterr().out
+
+
+def test_a_compilers_mode_is_a_value_of_compiled():
+    cfg, _, _ = read_gpu_words(["compiled=reduce-overhead", "task=listops", "attention=full"])
+    assert cfg.compiled == "reduce-overhead"
+
+
 def test_the_time_is_kept_and_what_was_not_reached_is_said(home, capsys, noted):
     assert main([*BENCH, BOTH, "minutes=1e-9"]) == 0
     out = " ".join(capsys.readouterr().out.split())
@@ -143,6 +162,12 @@ def test_a_prediction_needs_neither_a_gpu_nor_data(home, capsys, monkeypatch):
         (["format=csv"], "terminal, markdown"),
         (["attention=nystrm"], "nystrom"),
         (["speed"], "'speed' is no setting"),
+        (["compiled=fast"], "compiled=fast is not known; choose one of"),
+        (
+            ["trainer.precision=32-true,tf32"],
+            "one value of trainer.precision at a time; type trainer.precision=32-true",
+        ),
+        (["seed=0,1"], "one value of seed at a time; type seed=0"),
     ],
 )
 def test_a_mistake_is_one_line(home, capsys, words, line):
