@@ -23,7 +23,7 @@ from rich.progress import (
 )
 
 from data_prep.source import TFDS_SPLITS, Request, Source
-from data_prep.unfinished import unfinished_dataset
+from data_prep.unfinished import clear_leftovers, unfinished_dataset
 from lra.data.manifest import MANIFEST, check_asked, read_manifest
 from lra.data.writer import Example, store_lock, write_store
 from lra.paths import source_dirs
@@ -49,7 +49,7 @@ def prepare(
     command: str,
     console: Console,
 ) -> dict[str, Any]:
-    """Make a task's store, unless it exists already.
+    """Make a task's store, unless it exists already; one that a killed process left under another name does.
 
     Args:
         spec: facts about the task.
@@ -70,6 +70,7 @@ def prepare(
         UserError: when the source is missing, broken or not the benchmark's, or a store with other settings exists.
     """
     with store_lock(folder):
+        clear_leftovers(folder)
         if (folder / MANIFEST).exists() and not force:
             manifest = read_manifest(folder)
             check_asked(manifest, folder, settings, source, version)

@@ -1,4 +1,4 @@
-"""Temporary folders of a preparation: removed at its end, or after a kill by the next `lra prepare`."""
+"""Temporary folders of a preparation: removed at its end, or after a kill by the next, which restores an old store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from filelock import Timeout
 
 from lra.data.writer import store_lock
-from lra.files import replaced_folder, unfinished_folder
+from lra.files import delete_temporary, replaced_folder, restore_folder, unfinished_folder
 
 
 @contextlib.contextmanager
@@ -27,13 +27,23 @@ def unfinished_dataset(store: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(store: Path) -> None:
-    """Remove the temporary folders that killed processes have left, unless another process is making the store."""
+    """Call `clear_leftovers` if there are any, unless another process is making the store."""
     folders = (_dataset_folder(store), unfinished_folder(store), replaced_folder(store))
     left = [folder for folder in folders if folder.exists() and os.access(folder.parent, os.W_OK)]
     if left:
         with contextlib.suppress(Timeout), store_lock(store, wait=False):
-            for folder in left:
-                shutil.rmtree(folder, ignore_errors=True)
+            clear_leftovers(store)
+
+
+def clear_leftovers(store: Path) -> None:
+    """Remove the temporary folders that killed processes have left; the caller holds the store's lock.
+
+    A process that was killed between the two renames of `making_folder` has left an old store under another name and
+    none in its place: it is moved back.
+    """
+    restore_folder(store)
+    delete_temporary(store)
+    shutil.rmtree(_dataset_folder(store), ignore_errors=True)
 
 
 def _dataset_folder(store: Path) -> Path:

@@ -1,4 +1,8 @@
-"""Write files and folders atomically: a kill or a power cut leaves the old or the new one. Check what a file is."""
+"""Write files and folders whole. Check what a file is.
+
+A kill or a power cut leaves the old file or the new one. A kill leaves the old folder or the new one, but between two
+renames none at its place and both beside it, see `making_folder`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lra.types import UserError
@@ -34,13 +38,34 @@ def unfinished_folder(folder: Path) -> Path:
 
 
 def replaced_folder(folder: Path) -> Path:
-    """Return the temporary place of an old folder while a new one replaces it."""
+    """Return the temporary place of an old folder while a new one replaces it; what is there is whole."""
     return folder.with_name(f".{folder.name}.replaced")
+
+
+def restore_folder(folder: Path) -> None:
+    """Move an old folder back to its place if nothing has taken it; no other process may be making the folder."""
+    replaced = replaced_folder(folder)
+    if replaced.exists() and not folder.exists():
+        replaced.rename(folder)
+
+
+def delete_temporary(folder: Path) -> None:
+    """Delete both temporary folders; no other process may be making the folder."""
+    unfinished, replaced = unfinished_folder(folder), replaced_folder(folder)
+    shutil.rmtree(unfinished, ignore_errors=True)
+    if replaced.exists():
+        with suppress(OSError):  # deleted under the other name, so that after a kill no half is restored
+            replaced.rename(unfinished)
+            shutil.rmtree(unfinished)
 
 
 @contextmanager
 def making_folder(folder: Path, *, replace: bool) -> Iterator[Path]:
     """Yield a temporary folder, which takes the place of `folder` after the block, or is deleted after an error.
+
+    An old folder is renamed to `replaced_folder` before the new one is renamed to its place. After an error between the
+    two the old one is moved back. A kill between them leaves nothing at `folder`, and both whole beside it: the next
+    call with `replace` moves the old one back before its block, and `restore_folder` does so at any time.
 
     Args:
         folder: the folder to make; only one process at a time may make it.
@@ -49,21 +74,24 @@ def making_folder(folder: Path, *, replace: bool) -> Iterator[Path]:
     Raises:
         OSError: when an old folder is not empty and must not be replaced.
     """
-    unfinished, replaced = unfinished_folder(folder), replaced_folder(folder)
-    shutil.rmtree(unfinished, ignore_errors=True)  # a killed process may have left it
+    unfinished = unfinished_folder(folder)
+    if replace:  # a killed process may have left folders
+        restore_folder(folder)
+        delete_temporary(folder)
+    shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
     try:
         yield unfinished
         for path in unfinished.iterdir():
             to_disk(path)
-        if replace:
-            shutil.rmtree(replaced, ignore_errors=True)
-            if folder.exists():
-                folder.rename(replaced)
+        if replace and folder.exists():
+            folder.rename(replaced_folder(folder))
         os.replace(unfinished, folder)
         if replace:
-            shutil.rmtree(replaced, ignore_errors=True)
+            delete_temporary(folder)
     except BaseException:
+        if replace:
+            restore_folder(folder)
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
 

@@ -1,10 +1,12 @@
-"""A folder is made whole, or not at all."""
+"""A folder is made whole, or not at all; an old one is lost to no error and no kill."""
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
-from lra.files import making_folder, replaced_folder, unfinished_folder
+from lra.files import making_folder, replaced_folder, restore_folder, unfinished_folder
 
 
 def names(folder):
@@ -16,12 +18,17 @@ def fill(folder, *, replace):
         (unfinished / "new").write_text("whole")
 
 
+def leave(*folders):
+    """Make folders as a killed process leaves them."""
+    for left in folders:
+        left.mkdir(parents=True)
+        (left / "old").write_text("")
+
+
 @pytest.mark.parametrize("replace", [True, False])
 def test_a_folder_appears_whole_and_what_a_kill_has_left_is_cleared(tmp_path, replace):
     folder = tmp_path / "a" / "folder"
-    for left in (unfinished_folder(folder), *([replaced_folder(folder)] if replace else [])):
-        left.mkdir(parents=True)
-        (left / "half").write_text("")
+    leave(unfinished_folder(folder))
     with making_folder(folder, replace=replace) as unfinished:
         (unfinished / "new").write_text("whole")
         assert not folder.exists()
@@ -45,4 +52,40 @@ def test_after_an_error_the_old_folder_is_as_it_was(tmp_path):
     fill(folder, replace=True)
     with pytest.raises(OSError, match="not empty"), making_folder(folder, replace=True) as unfinished:
         unfinished.parent.rmdir()
+    assert names(tmp_path) == ["folder", "folder/new"]
+
+
+def test_an_old_folder_is_moved_back_when_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
+    folder = tmp_path / "folder"
+    leave(folder)
+
+    def fail(source, target):
+        assert names(tmp_path) == [
+            ".folder.replaced",
+            ".folder.replaced/old",
+            ".folder.unfinished",
+            ".folder.unfinished/new",
+        ]
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="no space left"):
+        fill(folder, replace=True)
+    assert names(tmp_path) == ["folder", "folder/old"]
+
+
+def test_an_old_folder_that_a_kill_left_between_two_renames_is_restored(tmp_path):
+    folder = tmp_path / "folder"
+    leave(unfinished_folder(folder), replaced_folder(folder))
+    with making_folder(folder, replace=True):
+        assert names(tmp_path) == [".folder.unfinished", "folder", "folder/old"]
+    leave(replaced_folder(tmp_path / "other"))
+    restore_folder(tmp_path / "other")
+    assert names(tmp_path) == ["folder", "other", "other/old"]
+
+
+def test_an_old_folder_that_a_kill_left_after_both_renames_is_deleted(tmp_path):
+    folder = tmp_path / "folder"
+    leave(folder, replaced_folder(folder))
+    fill(folder, replace=True)
     assert names(tmp_path) == ["folder", "folder/new"]

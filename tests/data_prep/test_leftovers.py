@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +12,9 @@ import time
 
 import pytest
 
+from data_prep.unfinished import remove_leftovers
 from lra.data.writer import store_lock
+from lra.files import replaced_folder, unfinished_folder
 from tests.conftest import ROOT
 
 
@@ -45,6 +48,30 @@ def test_what_a_killed_process_has_left_is_removed_by_the_next(prepare, tmp_path
     assert leftovers(tmp_path / "data")
     assert prepare("pathfinder")[0]["arrays"] == before["arrays"]
     assert not leftovers(tmp_path / "data")
+
+
+def test_a_store_that_a_kill_left_between_two_renames_is_restored(prepare, tmp_path):
+    made, _ = prepare("text")
+    store = tmp_path / "data/stores/text/tiny"
+    shutil.copytree(store, unfinished_folder(store))
+    store.rename(replaced_folder(store))
+    assert prepare("text")[0] == made, "the old store, not one that is made again"
+    assert sorted(path.name for path in store.parent.iterdir()) == [".tiny.lock", "tiny"]
+
+
+def test_leftovers_are_removed_and_an_old_store_restored_unless_it_is_being_made(tmp_path):
+    store = tmp_path / "tiny"
+    for folder in (replaced_folder(store), unfinished_folder(store)):
+        folder.mkdir()
+        (folder / folder.suffix).touch()
+    with store_lock(store):
+        remove_leftovers(store)
+        assert not store.exists()
+    remove_leftovers(store)
+    assert [path.name for path in store.iterdir()] == [".replaced"]
+    store.rename(unfinished_folder(store))
+    remove_leftovers(store)
+    assert [path.name for path in tmp_path.iterdir()] == [".tiny.lock"]
 
 
 def test_what_another_process_is_making_is_left_alone(prepare, tmp_path):
