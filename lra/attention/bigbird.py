@@ -42,7 +42,8 @@ class BigbirdAttention(AttentionBackend):
     ):
         super().__init__(dims)
         check_count("block_length", block_length, least=1, example=64)
-        if window_blocks < 1 or window_blocks % 2 == 0:
+        check_count("window_blocks", window_blocks, least=1, example=3)
+        if window_blocks % 2 == 0:
             raise UserError(
                 f"attention.window_blocks={window_blocks} is not an odd number; type attention.window_blocks=3"
             )

@@ -33,7 +33,8 @@ class LongformerAttention(AttentionBackend):
 
     def __init__(self, dims: AttentionDims, *, window: int, global_tokens: int):
         super().__init__(dims)
-        if window < 2 or window % 2:
+        check_count("window", window, least=2, example=256)
+        if window % 2:
             raise UserError(f"attention.window={window} is not an even number of at least 2; type attention.window=256")
         check_count("global_tokens", global_tokens, least=0, example=1)
         self.window, self.global_tokens = window, global_tokens

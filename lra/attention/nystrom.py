@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, scaled_dot_product_attention
 
-from lra.attention.base import AttentionBackend, AttentionDims, check_choice, real_positions
+from lra.attention.base import AttentionBackend, AttentionDims, check_choice, check_count, real_positions
 from lra.attention.nystrom_inverse import LandmarkInverse
 from lra.attention.nystrom_landmarks import Landmarks
 from lra.ops.causal_nystrom import causal_nystrom
@@ -93,7 +93,8 @@ class NystromAttention(AttentionBackend):
             pinv_ridge=pinv_ridge,
             coarse_landmarks=coarse_landmarks,
         )
-        if value_skip_taps < 0 or (value_skip_taps and value_skip_taps % 2 == 0):
+        check_count("value_skip_taps", value_skip_taps, least=0, example=35)
+        if value_skip_taps and value_skip_taps % 2 == 0:
             raise UserError(
                 f"attention.value_skip_taps={value_skip_taps} is not odd; the paper has 35, and 0 is without"
             )

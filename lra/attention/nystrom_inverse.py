@@ -43,10 +43,7 @@ class LandmarkInverse:
             raise UserError(f"attention.pinv_rtol={self.pinv_rtol} is not in [0, 1); type attention.pinv_rtol=1e-4")
         if not 0 < self.pinv_ridge < 1:
             raise UserError(f"attention.pinv_ridge={self.pinv_ridge} is not in (0, 1); type attention.pinv_ridge=1e-3")
-        if self.coarse_landmarks < 0:
-            raise UserError(
-                f"attention.coarse_landmarks={self.coarse_landmarks} is negative; type attention.coarse_landmarks=0"
-            )
+        check_count("coarse_landmarks", self.coarse_landmarks, least=0, example=0)
 
     @property
     def batch_wide(self) -> bool:

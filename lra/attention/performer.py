@@ -13,7 +13,6 @@ from lra.ops.random_features import linear_attention, orthogonal_gaussian, relu_
 from lra.packed.packing import Packing
 from lra.packed.performer import packed_performer
 from lra.packed.random_features import Features
-from lra.types import UserError
 
 CHOICES = {
     "kernel": ("softmax", "relu"),
@@ -74,8 +73,7 @@ class PerformerAttention(AttentionBackend):
         for name, value in chosen.items():
             check_choice(name, value, CHOICES[name])
         check_count("features", features, least=1, example=256)
-        if redraw_every < 0:
-            raise UserError(f"attention.redraw_every={redraw_every} is negative; type attention.redraw_every=0")
+        check_count("redraw_every", redraw_every, least=0, example=0)
         self.kernel, self.scaling, self.key_maximum = kernel, scaling, key_maximum
         self.pass_maximum = maximum_gradient == "passed"
         self.padded_keys, self.redraw_every = padded_keys, redraw_every
