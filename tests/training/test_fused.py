@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 
 from lra import build, config
 from lra.training.optimizer import fused_where_possible
+from tests.conftest import ROOT
 
 
 def trained(words: list[str], steps: int = 20) -> dict[str, torch.Tensor]:
@@ -44,6 +46,19 @@ def test_the_setting_reaches_the_optimizer():
     assert optimizer_of("trainer.fused_optimizer=true").defaults["fused"] is True
     chosen = optimizer_of("trainer.fused_optimizer=true", "+recipe.optimizer.foreach=true")
     assert (chosen.defaults["fused"], chosen.defaults["foreach"]) == (None, True), "what the recipe says holds"
+
+
+def test_every_optimizer_that_the_setting_names_has_a_fused_form():
+    (line,) = [line for line in (ROOT / "conf/trainer/cpu.yaml").read_text().splitlines() if "fused_optimizer" in line]
+    named = re.search(r"\(such as (.*)\)", line)
+    assert named, "there are others, and torch adds some"
+    for name in named[1].split(", "):
+        weight = torch.nn.Parameter(torch.ones(3))
+        optimizer = fused_where_possible(partial(getattr(torch.optim, name), lr=0.1))([weight])
+        assert optimizer.defaults["fused"] is True
+        weight.sum().backward()
+        optimizer.step()
+        assert (weight < 1).all()
 
 
 def test_an_optimizer_without_a_fused_form_stays_as_it_is():
