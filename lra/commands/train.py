@@ -253,6 +253,7 @@ def _limit(cfg: DictConfig) -> str:
 def _what_fits(cfg: DictConfig, module: ClassifierModule, parts: int) -> str:
     """Word the error of a run that does not fit into memory, with the number of examples that do fit."""
     from lra import build
+    from lra.training.compiled import GRAPH_MODES
     from lra.training.memory import parts_that_fit
 
     batch = cfg.recipe.batch_size
@@ -260,4 +261,7 @@ def _what_fits(cfg: DictConfig, module: ClassifierModule, parts: int) -> str:
     fits = parts_that_fit(module, build.build_spec(cfg), batch_size=batch, parts=parts)
     if fits is None:
         return f"{line}. Not even one example fits: choose another attention=, or a smaller size="
-    return f"{line}. {batch // fits} fit (tried): trainer.accumulate_grad_batches={fits}, a run of its own"
+    line, proposed = f"{line}. {batch // fits} fit (tried)", f"trainer.accumulate_grad_batches={fits}"
+    if cfg.get("compile") in GRAPH_MODES:
+        line, proposed = f"{line}, but CUDA graphs (compile={cfg.compile}) take no parts", f"{proposed} compile=true"
+    return f"{line}: {proposed}, a run of its own"

@@ -85,6 +85,16 @@ def test_parts_that_would_be_another_run_are_only_proposed(little_memory, capsys
     assert len(err.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize("mode", ["reduce-overhead", "max-autotune"])
+def test_cuda_graphs_are_not_for_parts_and_what_is_proposed_instead_runs(little_memory, monkeypatch, capsys, mode):
+    monkeypatch.setattr("lra.training.compiled.compile_model", lambda model, mode: None)  # it would compile for minutes
+    assert main([*RUN, f"compile={mode}", AUTO]) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    proposed = "trainer.accumulate_grad_batches=4 compile=true"
+    assert f"2 fit (tried), but CUDA graphs (compile={mode}) take no parts: {proposed}, a run of its own" in line
+    assert main([*RUN, *proposed.split()]) == 0
+
+
 def test_batch_wide_constants_of_whole_groups_are_the_same(little_memory, capsys):
     run = [word for word in RUN if "attention" not in word]
     assert main([*run, "attention=nystrom", "protocol.batch_constant_examples=2", AUTO]) == 0
