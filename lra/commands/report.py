@@ -109,7 +109,7 @@ def _part(task: str, records: list[Record]) -> Part:
     from lra.results.titles import holding
 
     rate, tables, figures = records[0]["outcome"]["majority_rate"], [], {}
-    compared, points = contenders(records), landmark_points(records)
+    compared, points = contenders(records, _baseline(records)), landmark_points(records)
     if len(compared) > 1:
         tables.append(comparison_table(records, compared, title=f"Side by side: {holding(records)}"))
         figures["accuracy against time"] = svg(partial(plot_pareto, compared, title=task, majority_rate=rate))
@@ -125,6 +125,14 @@ def _part(task: str, records: list[Record]) -> Part:
     return Part(
         name=task, tables=[table.without_empty_columns().with_notes(*notes) for table in tables], figures=figures
     )
+
+
+def _baseline(records: list[Record]) -> str | None:
+    """Name the first variant of Nyström attention, which the others are compared with; None if there is none."""
+    from lra.results.variants import group_by_variant
+
+    named = group_by_variant(records).items()
+    return next((name for name, members in named if members[0]["identity"]["attention"] == "nystrom"), None)
 
 
 def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:

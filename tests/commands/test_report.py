@@ -70,6 +70,12 @@ def test_it_holds_tables_figures_runs_samples_and_troubles(page):
     assert re.search(r"label \d\n(MIN|MAX|MED|SM) = \d", page)
 
 
+def test_the_others_are_compared_with_nystrom_attention(page):
+    table = page[page.index("Side by side") :]
+    first, second = re.findall(r"<tr>\s*<t[hd][^>]*>(full|nystrom)<", table)[:2]
+    assert (first, second) == ("nystrom", "full")
+
+
 def test_it_needs_nothing_from_outside_and_runs_nothing_but_the_sorting(page):
     found = Page(page)
     assert found.open == []
