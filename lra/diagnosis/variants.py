@@ -55,10 +55,15 @@ class Variants:
 
     def exact(self, backend: AttentionBackend) -> NystromAttention:
         """Make exact softmax attention."""
-        return self.nystrom(backend, num_landmarks=backend.dims.max_seq_len, landmarks=AS_MANY_AS_POSITIONS)
+        return self.nystrom(
+            backend,
+            num_landmarks=backend.dims.max_seq_len,
+            landmarks=AS_MANY_AS_POSITIONS,
+            exact_when_short=True,
+        )
 
     def silent(self, backend: AttentionBackend) -> NystromAttention:
         """Make what is left without attention: the value skip, or zeros."""
-        variant = self.nystrom(backend, num_landmarks=1, landmarks="valid")
+        variant = self.nystrom(backend, num_landmarks=1, exact_when_short=False)  # never exact, whatever the masking
         variant.inverse = Silent(**asdict(variant.inverse))
         return variant

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 
 from lra.attention.base import AttentionBackend
+from lra.attention.full import FullAttention
 from lra.diagnosis.layers import attentions
 from lra.diagnosis.swap import measure_swaps, predicted_classes, substitutes, swapped
 from lra.model.classifier import in_padded_form
@@ -29,9 +32,19 @@ def test_exact_attention_in_place_of_full_attention_changes_nothing():
     assert ("exact inverse", 64) not in swaps
 
 
-@pytest.mark.parametrize("protocol", ["paper", "clean"])
-def test_a_nystrom_model_keeps_its_value_skip_and_its_other_choices(protocol):
-    model, variants = model_of("attention=nystrom", "attention.num_landmarks=16", f"protocol={protocol}")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["protocol=paper"],
+        ["protocol=clean"],
+        ["protocol=paper", "attention.masking=kernel_3"],
+        ["protocol=paper", "attention.exact_when_short=false"],
+        ["protocol=clean", "attention.exact_when_short=false", "attention.landmark_rule=strided"],
+    ],
+    ids=" ".join,
+)
+def test_a_nystrom_model_keeps_its_value_skip_and_its_other_choices(settings):
+    model, variants = model_of("attention=nystrom", "attention.num_landmarks=16", *settings)
     same = logits(model, lambda backend: variants.nystrom(backend))
     for mine, other, exact in zip(logits(model), same, logits(model, variants.exact), strict=True):
         torch.testing.assert_close(other, mine)
@@ -40,8 +53,10 @@ def test_a_nystrom_model_keeps_its_value_skip_and_its_other_choices(protocol):
     torch.testing.assert_close(packed, padded, atol=1e-6, rtol=1e-5)
     for backend in attentions(model, "it"):
         backend.value_skip.data.zero_()
-    silent, without = logits(model, variants.silent), logits(model, lambda backend: Zero(backend.dims))
-    torch.testing.assert_close(silent[1], without[1])
+    full = partial(FullAttention, kernel="fused", attention_dropout=0.0)
+    for variant, same in ((variants.silent, Zero), (variants.exact, full)):
+        mine, other = logits(model, variant), logits(model, lambda backend, same=same: same(backend.dims))
+        torch.testing.assert_close(mine[1], other[1], atol=1e-6, rtol=1e-5)
 
 
 class Zero(AttentionBackend):
