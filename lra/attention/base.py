@@ -128,7 +128,7 @@ def check_count(knob: str, count: int, *, least: int, example: int) -> None:
     Raises:
         UserError: for anything but a whole number of at least `least`, with an example of a right one.
     """
-    if not isinstance(count, int) or count < least:
+    if type(count) is not int or count < least:
         raise UserError(
             f"attention.{knob}={count} is not a whole number of at least {least}; type attention.{knob}={example}"
         )

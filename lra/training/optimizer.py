@@ -65,9 +65,9 @@ def group_parameters(
 def fused_where_possible(make_optimizer: Callable[..., Optimizer]) -> Callable[..., Optimizer]:
     """Let an optimizer that has a fused form update all parameters in one kernel; others stay as they are.
 
-    Adam and AdamW have one. It equals the other forms up to rounding, and needs no number of the host's: the number of
-    steps is counted on the device, and a gradient scaler's verdict is read there. An optimizer whose settings choose a
-    form themselves (`fused`, `foreach`) keeps it.
+    Adam, AdamW and SGD have one, for example. It equals the other forms up to rounding, and needs no number of the
+    host's: the number of steps is counted on the device, and a gradient scaler's verdict is read there. An optimizer
+    whose settings choose a form themselves (`fused`, `foreach`) keeps it.
     """
     if not isinstance(make_optimizer, partial) or {"fused", "foreach"} & make_optimizer.keywords.keys():
         return make_optimizer

@@ -97,6 +97,7 @@ def test_the_math_kernel_of_full_is_the_fused_one():
         ("nystrom", {"value_skip_taps": -1}, "not a whole number of at least 0; type attention.value_skip_taps=35"),
         ("nystrom", {"value_skip_taps": 35.5}, "attention.value_skip_taps=35.5 is not a whole number"),
         ("nystrom", {"coarse_landmarks": 8.0}, "attention.coarse_landmarks=8.0 is not a whole number of at least 0"),
+        ("nystrom", {"num_landmarks": True}, "attention.num_landmarks=True is not a whole number of at least 1"),
         ("performer", {"redraw_every": 1.5}, "attention.redraw_every=1.5 is not a whole number of at least 0"),
         ("performer", {"redraw_every": None}, "attention.redraw_every=None is not a whole number"),
     ],
