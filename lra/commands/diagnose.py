@@ -5,6 +5,8 @@
   lra diagnose task=listops attention=nystrom size=tiny      a fresh model, without accuracies
   lra diagnose run=runs/default/listops/nystrom/…/seed0 logger=wandb
 
+It computes on the CPU in float32, with trainer.threads=N threads; check=true compares the data with its hashes first.
+
 For each layer and head, on sequences of the dev split: errors of the attention matrix and of its output, against the
 number of landmarks too; ranks; the condition and the pseudo-inverse of Nyström's landmark kernel; heat maps. Then the
 dev accuracy with exact attention, with other numbers of landmarks and without attention in place of the model's own,
@@ -14,8 +16,6 @@ without training. Writes diagnosis.html and diagnosis.json to the run's folder. 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,31 +24,36 @@ from lra.types import UserError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-BESIDE_A_RUN = ("run", "to", "examples", "sequences", "logger", "paths", "source", "verify")
-
 
 def run(cfg: DictConfig) -> None:
     """Diagnose a run or a fresh model."""
     from hydra.core.hydra_config import HydraConfig
 
     from lra.cli_support.console import make_console, size_text
+    from lra.cli_support.diagnose_words import check_words
     from lra.cli_support.diagnosed import diagnosed_model
     from lra.cli_support.diagnosis import diagnosis_of, log_to_wandb
     from lra.cli_support.narrow import print_text_table
-    from lra.config import logs_to_wandb
+    from lra.config import logs_to_wandb, store_dir
+    from lra.data.store import verify_store
     from lra.diagnosis.page import write_diagnosis_page
     from lra.diagnosis.schema import write_diagnosis
     from lra.diagnosis.words import answer, heads_table, swaps_table
     from lra.results.text import visible
     from lra.run_files import DIAGNOSIS, DIAGNOSIS_PAGE
+    from lra.training.machine import Machine, prepare_machine
 
-    if cfg.run is not None:
-        _check_alone(HydraConfig.get().overrides.task)
+    check_words(HydraConfig.get().overrides.task, beside_a_run=cfg.run is not None)
     if cfg.examples < 1:
         raise UserError(f"examples={cfg.examples}, but accuracies need some; type for example examples=1000")
     _check_to(cfg.to)
+    threads = cfg.trainer.threads  # of this machine, not of the one that trained a run
+    machine = Machine(accelerator="cpu", devices=1, precision="32-true", accumulate_grad_batches=1, threads=threads)
+    prepare_machine(machine)
     console = make_console()
     subject = diagnosed_model(cfg, console)
+    if cfg.check:
+        verify_store(store_dir(subject.cfg))
     folder = _writable(subject.folder if cfg.to is None else Path(cfg.to).expanduser())
     diagnosis, pairs = diagnosis_of(subject, examples=cfg.examples, sequences=cfg.sequences, console=console)
     write_diagnosis(folder / DIAGNOSIS, diagnosis)
@@ -64,13 +69,6 @@ def run(cfg: DictConfig) -> None:
         console.print(f"{visible(str(path))}  {size_text(path.stat().st_size)}")
     if logs_to_wandb(cfg):
         log_to_wandb(cfg, diagnosis, tables, folder, console)
-
-
-def _check_alone(words: Sequence[str]) -> None:
-    """Refuse settings of a model beside `run=`, whose model has its own."""
-    silent = [word for word in words if re.split(r"[.=]", word.lstrip("+~"))[0] not in BESIDE_A_RUN]
-    if silent:
-        raise UserError(f"{silent[0]} has no effect beside run=, whose model has its own; leave one of the two out")
 
 
 def _check_to(to: str | None) -> None:

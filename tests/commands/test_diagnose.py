@@ -160,6 +160,17 @@ def test_it_is_logged_to_wandb_when_that_is_asked_for(trained, home, capsys, tmp
         (["run=RUN", "sequences=0"], "at least 1"),
         (["run=RUN", "attention=full"], "attention=full has no effect beside run="),
         (["run=RUN", "recipe.steps=4"], "recipe.steps=4 has no effect beside run="),
+        (["run=RUN", "source=generate"], "source=generate has no effect beside run="),
+        (["run=RUN", "trainer=gpu"], "trainer=gpu has no effect beside run="),
+        (["run=RUN", "trainer.threads=1000000"], "trainer.threads=1000000, but this machine has"),
+        (["size=tiny", "trainer.threads=1000000"], "trainer.threads=1000000, but this machine has"),
+        (["size=tiny", "trainer=gpu"], "trainer=gpu has no effect: a model is diagnosed on the CPU in float32"),
+        (["size=tiny", "trainer.precision=bf16-mixed"], "leave it out, or type for example trainer.threads=2"),
+        (["size=tiny", "+trainer.max_time=1"], "+trainer.max_time=1 has no effect"),
+        (["size=tiny", "recipe.steps=4"], "recipe.steps=4 has no effect on a fresh model"),
+        (["size=tiny", "recipe=listops"], "recipe=listops has no effect on a fresh model"),
+        (["size=tiny", "compile=true"], "name a trained run: run=DIR"),
+        (["size=tiny", "force=true"], "force=true has no effect on a fresh model"),
         (["run=RUN", "to=FILE"], "is a file; type a folder"),
         (["run=RUN", "to="], "type a folder"),
         (["size=tiny", "mixer=s4d"], "s4d is no attention"),
@@ -176,6 +187,25 @@ def test_mistakes_are_one_line(trained, home, capsys, tmp_path, words, said):
     assert said in err
     assert len(err.strip().splitlines()) == 1
     assert not list(tmp_path.rglob("diagnosis.*"))
+
+
+@pytest.mark.parametrize("subject", [["run=RUN"], ["size=tiny", "trainer=cpu"]])
+def test_threads_and_the_check_of_the_data_are_as_typed(
+    trained, data_dir, home, capsys, tmp_path, monkeypatch, subject
+):
+    asked = []
+    monkeypatch.setattr("lra.training.machine.torch.set_num_threads", asked.append)
+    shutil.copytree(data_dir, tmp_path / "data")
+    monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path / "data"))
+    (tokens,) = (tmp_path / "data").rglob("tokens.npy")
+    content = bytearray(tokens.read_bytes())
+    content[-1] ^= 1
+    tokens.write_bytes(content)
+    words = [word.replace("RUN", str(run_of(trained))) for word in subject]
+    code, _, err = run(capsys, "diagnose", *words, "trainer.threads=2", "check=true")
+    assert code == 2
+    assert f"{tokens} has changed since it was made" in err
+    assert asked == [2]
 
 
 def test_a_run_without_a_checkpoint(trained, home, capsys, tmp_path):
