@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lra.types import UserError
 
 BESIDE_A_RUN = ("run", "to", "examples", "sequences", "logger", "paths", "check")
-OF_THE_MACHINE = ("trainer.threads", "trainer=cpu")
+HONOURED_OF_TRAINER = ("trainer.threads", "trainer=cpu")
 OF_TRAINING = ("recipe", "compile", "callbacks", "debug", "force", "finished", "predictions")
 
 
@@ -25,7 +25,7 @@ def check_words(words: Sequence[str], *, beside_a_run: bool) -> None:
     for word in words:
         plain = word.lstrip("+~")
         key = re.split(r"[.=]", plain)[0]
-        if plain.split("=")[0] in OF_THE_MACHINE or plain in OF_THE_MACHINE:
+        if plain.split("=")[0] in HONOURED_OF_TRAINER or plain in HONOURED_OF_TRAINER:
             continue
         if beside_a_run and key not in BESIDE_A_RUN:
             raise UserError(
