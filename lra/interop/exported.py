@@ -15,11 +15,11 @@ from typing import Annotated, Any, Literal, NotRequired
 
 import torch
 from pydantic import ConfigDict, Field, TypeAdapter, with_config
-from torch import Tensor, nn
+from torch import nn
 from typing_extensions import TypedDict
 
 from lra.attention.base import AttentionBackend
-from lra.interop.files import CONFIG_JSON, SAFETENSORS, read_json, read_tensors
+from lra.interop.files import CONFIG_JSON, SAFETENSORS, first_misfit, read_json, read_tensors
 from lra.later_settings import later_settings
 from lra.model.mixer import MakeMixers, SequenceMixer, mixer_layers
 from lra.model.self_attention import attention_layers
@@ -82,7 +82,9 @@ def load_exported(folder: str | Path, *, trusted: Sequence[str] = ()) -> nn.Modu
     dtypes = {weight.dtype for weight in weights.values() if weight.is_floating_point()}
     if len(dtypes) == 1:  # float64 for trainer.precision=64-true
         model.to(dtypes.pop())
-    _check_fit(weights, model, folder / SAFETENSORS)
+    misfit = first_misfit(weights, model)
+    if misfit is not None:
+        raise UserError(f"{folder / SAFETENSORS} does not fit {CONFIG_JSON}: {misfit}; {AGAIN}")
     model.load_state_dict(weights)
     return model.eval()
 
@@ -126,11 +128,3 @@ def _maker(
         raise UserError(f"{place} names {target}, which is no {kind.__name__}; {AGAIN}")
     values = {key: value for key, value in settings.items() if key != TARGET_KEY}
     return partial(found, **{**later_settings(settings), **values})
-
-
-def _check_fit(weights: Mapping[str, Tensor], model: nn.Module, place: Path) -> None:
-    shapes = [{name: tuple(t.shape) for name, t in state.items()} for state in (weights, model.state_dict())]
-    wrong = sorted({name for name, _ in shapes[0].items() ^ shapes[1].items()})
-    if wrong:
-        has, should = (named.get(wrong[0], "nothing") for named in shapes)
-        raise UserError(f"{place} does not fit {CONFIG_JSON}: {wrong[0]} has {has}, not {should}; {AGAIN}")

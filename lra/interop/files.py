@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from lra.files import regular_file
 from lra.schema import parsed_json
@@ -79,6 +79,16 @@ def read_torch_file(path: Path, remedy: str) -> dict[str, Tensor]:
     if not isinstance(weights, dict) or not all(isinstance(weight, Tensor) for weight in weights.values()):
         raise UserError(f"{path} holds more than tensors by their names; {remedy}")
     return {str(name): weight for name, weight in weights.items()}
+
+
+def first_misfit(weights: Mapping[str, Tensor], model: nn.Module) -> str | None:
+    """Say how the first weight, by name, does not fit a model: `NAME has (2, 3), not (3, 3)`; None: all fit."""
+    shapes = [{name: tuple(weight.shape) for name, weight in state.items()} for state in (weights, model.state_dict())]
+    wrong = sorted({name for name, _ in shapes[0].items() ^ shapes[1].items()})
+    if not wrong:
+        return None
+    has, should = (found.get(wrong[0], "nothing") for found in shapes)
+    return f"{wrong[0]} has {has}, not {should}"
 
 
 def write_tensors(path: Path, weights: Mapping[str, Tensor]) -> None:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from lra.interop.build_model import build_text_model
 from lra.interop.config import ARCHITECTURES, TheirConfig, checked_config
+from lra.interop.files import first_misfit
 from lra.interop.weights import our_weights, their_weights
 from lra.model.text_model import TextModel
 from lra.types import UserError
@@ -80,15 +81,13 @@ def converted(
         UserError: when the weights do not fit the configuration, with the first that does not.
     """
     model = build_text_model(config, architecture).to(dtype)
-    ours, needed = our_weights(weights), model.state_dict()
+    ours = our_weights(weights)
     if model.head is None:
         ours = {name: weight for name, weight in ours.items() if name.startswith("encoder.")}
-    shapes = [{name: tuple(weight.shape) for name, weight in state.items()} for state in (ours, needed)]
-    wrong = sorted({name for name, _ in shapes[0].items() ^ shapes[1].items()})
-    if wrong:
-        has, should = (found.get(wrong[0], "nothing") for found in shapes)
+    misfit = first_misfit(ours, model)
+    if misfit is not None:
         raise UserError(
-            f"{place}: the weights do not fit config.json of a {architecture}: {wrong[0]} has {has}, not {should};"
+            f"{place}: the weights do not fit config.json of a {architecture}: {misfit};"
             " bring the checkpoint's own files together"
         )
     model.load_state_dict(ours)
