@@ -29,6 +29,8 @@ from lra.types import TaskSpec, UserError
 OUR_ROOMS = ("lra.attention", "lra.mixers", "lra.model")
 TARGET_KEY = "_target_"  # in a group of settings: the dotted name of the class that takes the others
 AGAIN = "export the run again: lra export"
+# what constructors raise for settings that no run has; UserError, which speaks of the command line, is a ValueError
+WRONG_SETTINGS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 @with_config(ConfigDict(strict=True, extra="forbid"))
@@ -99,11 +101,10 @@ def _build(config: ExportedConfig, place: Path, trusted: tuple[str, ...]) -> nn.
     else:
         make_mixers = partial(mixer_layers, make_mixer=method)
     make = _maker(config["model"], nn.Module, place, trusted)
-    spec = TaskSpec(**config["task"])
     try:
-        model: nn.Module = make(spec, make_mixers)
-    except (TypeError, AssertionError, RuntimeError) as error:
-        said = " ".join(str(error).split())
+        model: nn.Module = make(TaskSpec(**config["task"]), make_mixers)
+    except WRONG_SETTINGS as error:
+        said = " ".join(str(error).split()) or type(error).__name__
         raise UserError(f"{place}: no model can be built from it ({said}); {AGAIN}") from error
     return model
 

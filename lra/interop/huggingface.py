@@ -49,14 +49,26 @@ def to_huggingface(model: TextModel) -> nn.Module:
     """Convert a model that `from_huggingface` or `converted` has made to one of transformers, with the same weights.
 
     Raises:
-        UserError: when transformers is not installed.
+        UserError: for a model that they have not made or whose layers have changed since, and when transformers is not
+            installed.
     """
+    source = model.source if isinstance(model, TextModel) else None
+    if source is None:
+        raise UserError(
+            f"this {type(model).__name__} was not made from a Nyströmformer of transformers; convert what"
+            " lra.interop.huggingface.from_huggingface returns"
+        )
     transformers = import_transformers("lra.interop.huggingface.to_huggingface")
-    assert model.source is not None, "this model was not made from a Nyströmformer of transformers"
-    architecture, config = model.source
+    architecture, config = source
     theirs: nn.Module = getattr(transformers, architecture)(transformers.NystromformerConfig.from_dict(dict(config)))
-    dtype = next(model.parameters()).dtype
-    theirs.to(dtype).load_state_dict(their_weights(copy.deepcopy(model.state_dict()), architecture))
+    weights = their_weights(copy.deepcopy(model.state_dict()), architecture)
+    misfit = first_misfit(weights, theirs)
+    if misfit is not None:
+        raise UserError(
+            f"this model's layers have changed since it was made from a {architecture}: {misfit}; convert the model"
+            " that lra.interop.huggingface.from_huggingface returns"
+        )
+    theirs.to(next(model.parameters()).dtype).load_state_dict(weights)
     return theirs.train(model.training)
 
 

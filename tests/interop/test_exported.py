@@ -158,7 +158,11 @@ def change(config, *keys, value):
         (["attention", "_target_"], "lra.model.head.ClassifierHead", "is no AttentionBackend"),
         (["attention", "_target_"], "lra.attention.nothing.Nothing", "cannot be imported"),
         (["attention", "surprise"], 1, "no model can be built from it"),
-        (["attention", "num_landmarks"], 0, "num_landmarks=0"),
+        (["attention", "num_landmarks"], 0, r"config\.json: no model can be built from it .*num_landmarks=0"),
+        (["model", "dropout"], 2, r"config\.json: no model can be built from it \(dropout probability"),
+        (["model", "pooling"], None, r"config\.json: no model can be built from it \(pooling None"),
+        (["model", "width"], "wide", r"config\.json: no model can be built from it"),
+        (["task", "num_classes"], 1, r"config\.json: no model can be built from it .*num_classes=1"),
         (["model", "width"], 32, "has [(]"),
         (["task", "vocab_size"], "many", "task.vocab_size='many'"),
         (["lra_export"], 2, "lra_export=2"),
@@ -172,6 +176,14 @@ def test_a_changed_configuration_is_one_line(exported, keys, value, said):
     with pytest.raises(UserError, match=said) as caught:
         package.load_exported(exported)
     assert "\n" not in str(caught.value)
+
+
+def test_what_a_constructor_cannot_divide_by_is_one_line_too(exported):
+    config = exported_config(package.compose(*TINY, "attention=performer"))
+    change(config, "model", "head_dim", value=0)
+    (exported / "config.json").write_text(json.dumps(config))
+    with pytest.raises(UserError, match=r"config\.json: no model can be built from it \(integer division or modulo"):
+        package.load_exported(exported)
 
 
 def test_settings_that_only_hydra_can_build_from_are_refused():

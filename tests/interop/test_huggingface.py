@@ -200,3 +200,12 @@ def test_weights_that_do_not_fit_are_named():
     model = drawn_model(0)
     with pytest.raises(UserError, match=r"encoder\.blocks\.\d\.\S+ has nothing, not \("):
         from_huggingface(changed(model, num_hidden_layers=model.config.num_hidden_layers + 1))
+
+
+def test_layers_that_were_changed_after_a_conversion_are_named():
+    ours = from_huggingface(drawn_model(0))
+    ours.encoder.blocks[0].feed_forward[3] = torch.nn.Linear(2, 3)
+    with pytest.raises(
+        UserError, match=r"layers have changed .*encoder\.layer\.0\.output\.dense\.bias has \(3,\), not"
+    ):
+        to_huggingface(ours)
