@@ -233,10 +233,13 @@ class SequenceEncoder(nn.Module):
             `[B, D]`.
 
         Raises:
-            UserError: for inputs of another shape or dtype.
+            UserError: for inputs of another shape or dtype, and when `packed` is True but the packed form does not
+                work here.
         """
         x_BLI = checked_vectors(x_BLI, self.embedding)
         valid_BL = checked_mask(x_BLI, mask, lengths)
+        if packed and not works_packed(x_BLI.device):
+            raise UserError("packed=True works on a CPU, not compiled and without autocast; leave packed out")
         if packed is None:
             packed = works_packed(x_BLI.device)
         return self._packed(x_BLI, valid_BL) if packed else self._padded(x_BLI, valid_BL)

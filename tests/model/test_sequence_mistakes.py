@@ -68,3 +68,27 @@ def test_a_wrong_input_is_refused_in_one_line(inputs, words, said):
     with pytest.raises(lra.UserError, match=said) as refused:
         encoder_of()(*inputs, **words)
     assert "\n" not in str(refused.value)
+
+
+def on_another_device(encoder):
+    return encoder(X.to("meta"), REAL.to("meta"), packed=True)
+
+
+def in_mixed_precision(encoder):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return encoder(X, REAL, packed=True)
+
+
+def compiled(encoder):
+    torch._dynamo.reset()
+    return torch.compile(encoder, backend="eager")(X, REAL, packed=True)
+
+
+@pytest.mark.parametrize("call", [on_another_device, in_mixed_precision, compiled])
+@pytest.mark.parametrize("method", [None, "attention=full", "mixer=s4d"])
+def test_the_packed_form_is_refused_where_there_is_none(method, call):
+    encoder = encoder_of(method)
+    with pytest.raises(lra.UserError, match=r"packed=True works on a CPU.*leave packed out") as refused:
+        call(encoder)
+    assert "\n" not in str(refused.value)
+    torch.testing.assert_close(encoder(X, REAL, packed=True), encoder(X, REAL, packed=False))
