@@ -10,8 +10,10 @@ import torch
 from lra.interop.config import landmark_length
 from lra.interop.huggingface import from_huggingface, to_huggingface
 from lra.types import UserError
+from tests.conftest import ROOT
 
 transformers = pytest.importorskip("transformers", reason="pip install 'lra[hf]'")
+CONFIGURATIONS, WITH_GRADIENTS = range(20), range(6)  # seeds
 CLASSES = ("NystromformerModel", "NystromformerForMaskedLM", "NystromformerForSequenceClassification")
 
 
@@ -91,7 +93,7 @@ def theirs_of(model, tokens, types, valid):
 
 
 @pytest.mark.parametrize("masked", [True, False])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", CONFIGURATIONS)
 @pytest.mark.parametrize("dtype, tolerance", [(torch.float32, 1e-5), (torch.float64, 1e-12)])
 def test_outputs_are_theirs(seed, masked, dtype, tolerance):
     theirs = drawn_model(seed, dtype)
@@ -105,7 +107,7 @@ def test_outputs_are_theirs(seed, masked, dtype, tolerance):
     assert (out - expected).abs().max() / scale < tolerance
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", CONFIGURATIONS)
 def test_weights_and_configuration_come_back_to_the_bit(seed):
     theirs = drawn_model(seed, torch.float64 if seed % 2 else torch.float32)
     back = to_huggingface(from_huggingface(theirs))
@@ -116,7 +118,7 @@ def test_weights_and_configuration_come_back_to_the_bit(seed):
     assert back.config.to_dict() == {**theirs.config.to_dict(), "dtype": back.config.to_dict()["dtype"]}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", WITH_GRADIENTS)
 def test_gradients_are_theirs(seed):
     theirs = drawn_model(seed, torch.float64)
     tokens, types, valid = drawn_inputs(theirs.config, masked=True)
@@ -132,6 +134,36 @@ def test_gradients_are_theirs(seed):
         mine = torch.zeros_like(expected) if gradients[name] is None else gradients[name]
         torch.testing.assert_close(mine, expected, rtol=1e-9, atol=1e-10, msg=lambda said, name=name: f"{name}: {said}")
     assert any(gradient is not None and gradient.abs().max() > 1e-3 for gradient in gradients.values())
+
+
+def test_the_page_says_what_is_compared():
+    page = " ".join((ROOT / "docs/huggingface.md").read_text().split())
+    assert f"On {len(CONFIGURATIONS)} random configurations, with and without masks, the outputs agree" in page
+    assert f"on {len(WITH_GRADIENTS)} of them, with masks, the gradients agree to 1e-9 in float64" in page
+
+
+def test_their_landmarks_are_of_one_length_and_ours_of_any():
+    """As docs/huggingface.md says; a batch of the right number of tokens in all is no error there, but no answer."""
+    page = " ".join((ROOT / "docs/huggingface.md").read_text().split())
+    assert "exactly `segment_means_seq_len // num_landmarks * num_landmarks` tokens" in page
+    for segmented in (12, 13, 15):
+        sizes = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8, "num_hidden_layers": 1}
+        config = transformers.NystromformerConfig(**sizes, segment_means_seq_len=segmented, num_landmarks=4)
+        torch.manual_seed(0)
+        theirs = transformers.NystromformerModel(config).double().eval()
+        ours = from_huggingface(theirs)
+        for length in range(1, 17):
+            tokens = torch.randint(2, config.vocab_size, (5, length))
+            out = ours(tokens, None)
+            if length == 12:
+                torch.testing.assert_close(out, theirs(tokens).last_hidden_state)
+                continue
+            with pytest.raises(RuntimeError):
+                theirs(tokens)
+        halves = torch.randint(2, config.vocab_size, (2, 6))
+        other = torch.stack([halves[0], halves[1].flip(0)])
+        first, second = (theirs(tokens).last_hidden_state[0] for tokens in (halves, other))
+        assert (first - second).abs().max() > 1e-9, "the landmarks of the first example are of the second too"
 
 
 def test_padding_is_read_as_there():
