@@ -22,7 +22,7 @@ class LayerInputs:
 
     Attributes:
         backend: the layer's attention.
-        q, k, v: queries, keys and values `[B, H, L, E]`, unscaled; zeros at padding.
+        q, k, v: queries, keys and values `[B, H, L, E]`, unscaled; zeros at padding, unless the attention reads it.
         valid: `[B, L]`, True at real tokens.
     """
 
@@ -73,8 +73,8 @@ def layer_inputs(model: nn.Module, backends: list[AttentionBackend], batch: Batc
         if backend not in noted:
             valid_BL = real_positions(inputs[3], inputs[0])
             some = valid_BL.any(1).nonzero().flatten()[:sequences]
-            real = valid_BL[some, None, :, None]
-            q, k, v = (x[some].float() * real for x in inputs[:3])
+            read = valid_BL[some, None, :, None] | backend.reads_padding
+            q, k, v = (x[some].float() * read for x in inputs[:3])
             noted[backend] = LayerInputs(backend=backend, q=q, k=k, v=v, valid=valid_BL[some])
 
     hooks = [backend.register_forward_pre_hook(note) for backend in backends]

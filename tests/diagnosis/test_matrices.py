@@ -7,6 +7,7 @@ import torch
 from hydra.utils import instantiate
 
 from lra.diagnosis import matrices
+from lra.diagnosis.layers import attentions
 from lra.diagnosis.matrices import attention_matrices, exact_matrices
 from lra.types import UserError
 from tests.attention.test_contract import NAMES, PROTOCOLS, settings
@@ -65,6 +66,18 @@ def test_layers_get_what_the_model_computes_and_padding_is_zero():
     x = block.mixer_norm(model.encoder.embedding(batch.tokens[:, 0]))
     q = block.mixer.qkv(x).unflatten(2, (3, 2, 32))[0, :200, 0].transpose(0, 1)
     torch.testing.assert_close(first.q[0, :, :200], q)
+
+
+@pytest.mark.parametrize("masking", ["all", "kernel_3"])
+def test_a_layer_attends_as_it_does_in_the_model_also_where_padding_is_read(masking):
+    model, _ = model_of("attention=nystrom", "attention.num_landmarks=16", f"attention.masking={masking}")
+    batch, computed = batch_of(200, 256, 17), {}
+    for backend in attentions(model, "it"):
+        backend.register_forward_hook(lambda module, _, out: computed.__setitem__(module, out))
+    layers = inputs_of(model, batch)
+    for inputs, expected in zip(layers, list(computed.values()), strict=True):
+        real = inputs.valid[:, None, :, None]
+        torch.testing.assert_close(inputs.attend(inputs.backend, inputs.v) * real, expected * real)
 
 
 @pytest.mark.parametrize(
