@@ -69,6 +69,7 @@ def test_layers_get_what_the_model_computes_and_padding_is_zero():
 
 
 @pytest.mark.parametrize("masking", ["all", "kernel_3"])
+@torch.no_grad()
 def test_a_layer_attends_as_it_does_in_the_model_also_where_padding_is_read(masking):
     model, _ = model_of("attention=nystrom", "attention.num_landmarks=16", f"attention.masking={masking}")
     batch, computed = batch_of(200, 256, 17), {}
