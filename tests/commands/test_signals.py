@@ -91,8 +91,13 @@ def test_sigterm_in_training_keeps_the_step_and_goes_on(data_dir, tmp_path, undi
     goes_on(TRAIN, data_dir, tmp_path / "runs", undisturbed)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("where", MOMENTS)
+def marked(where: str) -> object:
+    """That of a table takes two minutes, and test_table.py kills a table too."""
+    rest = [pytest.mark.exhaustive] if where == "table" else []
+    return pytest.param(where, marks=[pytest.mark.slow, *rest])
+
+
+@pytest.mark.parametrize("where", [marked(where) for where in MOMENTS])
 def test_one_signal_after_the_other_and_the_result_is_the_undisturbed_runs(where, data_dir, tmp_path, undisturbed):
     runs = tmp_path / "runs"
     for number in CODES:
