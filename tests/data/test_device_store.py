@@ -23,8 +23,8 @@ from lra.data.writer import write_store
 from lra.types import UserError
 from tests.data.test_store import FACTS, SPEC
 
-FIRST_ID = {"listops": 0, "text": 1, "retrieval": 1, "image": 0, "pathfinder": 0}
-SAME_LENGTH = ("image", "pathfinder")
+FIRST_ID = {"listops": 0, "text": 1, "retrieval": 1, "image": 0, "pathfinder": 0, "pathx": 0}
+SAME_LENGTH = ("image", "pathfinder", "pathx")
 CPU, META = torch.device("cpu"), torch.device("meta")  # a meta tensor has no numbers: who reads one gets an error
 
 
@@ -79,6 +79,7 @@ def both(folder, spec=SPEC, *, device=CPU, longest: int | None = None, mask_zero
     return Collator(split, spec, mask_zero=mask_zero), there
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["paper", "clean"])
 @pytest.mark.parametrize("task", FIRST_ID)
 def test_every_tasks_batches_are_those_of_main_memory(task, protocol, tmp_path):
@@ -93,6 +94,7 @@ def test_every_tasks_batches_are_those_of_main_memory(task, protocol, tmp_path):
     assert len(batches[-1].label) == 70 % 16
 
 
+@pytest.mark.slow
 def test_every_process_has_its_share(tmp_path):
     for rank in (0, 1):
         host = attach(data_of("retrieval", tmp_path), rank=rank, world_size=2)

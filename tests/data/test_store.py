@@ -156,6 +156,7 @@ def test_a_killed_writer_leaves_the_old_store_and_the_next_one_cleans_up(store):
     assert [path.name for path in store.parent.iterdir() if path.is_dir()] == ["full"]
 
 
+@pytest.mark.slow
 def test_two_writers_at_once_do_not_spoil_each_other(store):
     context = multiprocessing.get_context("spawn")
     writers = [context.Process(target=write, args=(store, 50, start)) for start in (0, 1)]

@@ -103,6 +103,7 @@ def test_an_archive_that_asks_for_memory_or_time_is_refused(tmp_path, name):
     assert "fetch it again" in done.stdout
 
 
+@pytest.mark.slow
 def test_members_that_were_read_are_not_kept(tmp_path):
     with (tmp_path / "x.tar").open("wb") as file:
         file.write(header(tarfile.REGTYPE, 0, "b/unwanted") * 1000 + bytes(1024))

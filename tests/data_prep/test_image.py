@@ -106,6 +106,7 @@ def test_a_pickle_that_would_run_something_is_refused_and_runs_nothing(prepare, 
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage, line",
     [

@@ -22,6 +22,7 @@ def leftovers(folder):
     return [path for path in folder.rglob("*") if "incomplete" in path.name or ".unfinished" in path.name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["text", "image", "retrieval", "listops"])
 def test_nothing_is_left_in_the_temporary_folder(prepare, tmp_path, monkeypatch, task):
     (tmp_path / "temporary").mkdir()
@@ -50,6 +51,7 @@ def test_what_a_killed_process_has_left_is_removed_by_the_next(prepare, tmp_path
     assert not leftovers(tmp_path / "data")
 
 
+@pytest.mark.slow
 def test_a_store_that_a_kill_left_between_two_renames_is_restored(prepare, tmp_path):
     made, _ = prepare("text")
     store = tmp_path / "data/stores/text/tiny"
@@ -74,6 +76,7 @@ def test_leftovers_are_removed_and_an_old_store_restored_unless_it_is_being_made
     assert [path.name for path in tmp_path.iterdir()] == [".tiny.lock"]
 
 
+@pytest.mark.slow
 def test_what_another_process_is_making_is_left_alone(prepare, tmp_path):
     prepare("text")
     work = tmp_path / "data/stores/text/.tiny.tfds.unfinished"

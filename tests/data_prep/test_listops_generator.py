@@ -119,6 +119,7 @@ def test_the_lengths_are_the_recursive_ones(both):
     assert fast[-1] < LENGTHS["max_length"]
 
 
+@pytest.mark.slow
 def test_values_are_those_of_the_evaluator(both):
     for ids, v in both[0][:500]:
         assert evaluate(np.array(ids)) == v

@@ -48,6 +48,7 @@ def test_the_benchmarks_counts_are_unverified(prepare, files, monkeypatch):
     assert set(manifest["source"]["files"]) == set(tsv.FILES.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [(), ("verify=false",)])
 def test_no_expression_is_cut(prepare, files, monkeypatch, words):
     monkeypatch.setattr(source, "BENCHMARK", {"train": 5, "dev": 1, "test": 1})

@@ -77,6 +77,7 @@ def test_the_number_of_distractors(contours):
     assert all(len(contour.paddles) == 4 for _, _, distractors in images for contour in distractors)
 
 
+@pytest.mark.slow
 def test_without_the_rule_there_are_four_times_as_many_distractors_in_all_orientations(monkeypatch):
     any_orientation(monkeypatch)
     images = grown(DESIGNS[0], 60)

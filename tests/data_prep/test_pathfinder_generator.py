@@ -104,6 +104,7 @@ def test_an_image_depends_on_seed_and_number_alone():
     assert not np.array_equal(generate(design, 8, 3)[0], alone[0][0])
 
 
+@pytest.mark.slow
 def test_larger_and_easier_images():
     image, label = generate(pathfinder128("hard"), 0, 0)
     assert image.shape == (128, 128)
@@ -126,6 +127,7 @@ def told_by_distance(design, count=200):
     return np.maximum(np.histogram(same, bins)[0], np.histogram(other, bins)[0]).sum() / (2 * count)
 
 
+@pytest.mark.slow
 def test_small_images_hold_two_contours_that_must_be_followed():
     assert told_by_distance(pathfinder16()) < told_by_distance(pathfinder32("easy")) + 0.1 < 0.75
     made = [generate(pathfinder16(), 0, number) for number in range(400)]

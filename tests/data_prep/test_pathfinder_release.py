@@ -44,6 +44,7 @@ def unpacked(tmp_path, files):
     return tmp_path / "lra_release"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("how", ["permutation", "seed42"])
 def test_images_get_the_labels_of_the_metadata(prepare, tmp_path, packed, how):
@@ -76,6 +77,7 @@ def test_a_permutation_leaves_nothing_out_and_names_nothing_twice():
 META = f"{HARD}/metadata/2.npy"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage, line",
     [
@@ -93,6 +95,7 @@ def test_what_is_wrong_is_named(prepare, tmp_path, damage, line):
     assert line in prepare("pathfinder", f"source={source}", "verify=false")
 
 
+@pytest.mark.slow
 def test_wrong_words_are_refused(prepare, tmp_path):
     source = write_tar(tmp_path / "x.gz", release())
     assert "permutation, seed42" in prepare("pathfinder", "task.split=seed43")
@@ -105,6 +108,7 @@ def test_wrong_words_are_refused(prepare, tmp_path):
     assert "30 all examples, the benchmark 200,000" in prepare("pathfinder", f"source={source}")
 
 
+@pytest.mark.slow
 def test_path_x_takes_the_larger_images(prepare, tmp_path):
     files = {name.replace("pathfinder32", "pathfinder128"): content for name, content in release().items()}
     files = {

@@ -26,6 +26,7 @@ def folder(name: str, *, broken: bool = False) -> dict[str, bytes]:
     return files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("first", ["outer", "inner"])
 def test_the_inner_folder_is_read_and_recorded(prepare, tmp_path, first, packed):

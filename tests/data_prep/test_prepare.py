@@ -37,6 +37,7 @@ def wait_until(true: Callable[[], bool]) -> bool:
 SLOW = [pytest.param(task, marks=pytest.mark.slow) for task in ("pathfinder", "pathx")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["text", "image", "retrieval", *SLOW])
 def test_a_tiny_store_is_the_same_every_time_and_says_where_it_is_from(prepare, tmp_path, task):
     first, splits = prepare(task)
@@ -52,6 +53,7 @@ def test_a_tiny_store_is_the_same_every_time_and_says_where_it_is_from(prepare, 
     assert len(splits["train"]) == first["splits"]["train"]["count"]
 
 
+@pytest.mark.slow
 def test_a_store_of_another_version_is_refused(prepare, tmp_path):
     prepare("text")
     path = tmp_path / "data/stores/text/tiny" / MANIFEST
@@ -88,6 +90,7 @@ def test_killed_in_the_middle_and_started_again(prepare, tmp_path, after_seconds
     assert not [path for path in (tmp_path / "data").rglob("*incomplete*")]
 
 
+@pytest.mark.slow
 def test_two_at_once_make_one_store(prepare, tmp_path):
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "lra", "prepare", "task=text", "size=tiny"]

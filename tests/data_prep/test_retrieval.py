@@ -48,12 +48,14 @@ def test_documents_are_stored_once_and_pairs_name_them(prepare, tmp_path):
     assert manifest["origin"] == "stand-in"
 
 
+@pytest.mark.slow
 def test_the_order_stays(prepare, tmp_path):
     rows = "".join(row(float(i % 2), f"document {i // 3}", f"document {i}") for i in range(200))
     _, splits = prepare("retrieval", f"source={folder(tmp_path, train=rows)}", "verify=false")
     assert [splits["train"].example(i)[0][1].tobytes() for i in range(200)] == [b"document %d" % i for i in range(200)]
 
 
+@pytest.mark.slow
 def test_the_archive_gives_the_same(prepare, tmp_path):
     wanted, _ = prepare("retrieval", f"source={folder(tmp_path)}", "verify=false")
     files = {f"lra_release/lra_release/tsv_data/{FILES[split]}": text.encode() for split, text in ROWS.items()}
@@ -67,6 +69,7 @@ def test_the_benchmarks_counts_are_unverified_since_no_hash_is_published(prepare
     assert prepare("retrieval", f"source={folder(tmp_path)}")[0]["origin"] == "unverified"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "split, text, line",
     [

@@ -56,6 +56,7 @@ def test_a_device_is_no_source(prepare):
     assert "source=/dev/zero is a device" in prepare("text", "source=/dev/zero")
 
 
+@pytest.mark.slow
 def test_a_pipe_and_a_socket_are_no_source(prepare, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     assert "is a pipe, not a regular file" in prepare("image", f"source={tmp_path / 'pipe'}", "verify=false")
@@ -73,6 +74,7 @@ def test_a_pipe_in_a_folder_of_files_is_refused(prepare, tmp_path):
     assert "0_9.txt is a pipe" in prepare("text", f"source={tmp_path / 'aclImdb'}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [MANIFEST, "tokens.npy"])
 def test_a_pipe_in_a_store_is_refused(prepare, tmp_path, name):
     prepare("text")

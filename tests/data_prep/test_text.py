@@ -36,6 +36,7 @@ def test_bytes_are_stored_as_they_are_and_counted(prepare, imdb):
     assert manifest["first_id"] == 1
 
 
+@pytest.mark.slow
 def test_the_unpacked_folder_gives_the_same(prepare, imdb, tmp_path):
     packed, _ = prepare("text", f"source={imdb}", "verify=false")
     with tarfile.open(imdb) as opened:

@@ -32,6 +32,7 @@ def load(tmp_path, monkeypatch):
     return lambda name, **named: tfds.load(name, data_dir=str(tmp_path / "tfds"), **named)
 
 
+@pytest.mark.slow
 def test_the_benchmark_is_listed_with_every_task_and_size():
     assert "lra" in tfds.list_builders(with_community_datasets=False)
     tasks = {task: config.load_config("prepare", [f"task={task}"]).task.sizes for task in conf_names("task")}

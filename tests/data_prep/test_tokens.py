@@ -69,6 +69,7 @@ def stored(**sizes: object) -> dict[str, list[tuple[list[int], int]]]:
     }
 
 
+@pytest.mark.slow
 def test_words_become_ids_by_the_training_rows_alone(prepare, capsys):
     code, said = prepare(WORDS)
     assert code == 0, said
@@ -85,6 +86,7 @@ def test_words_become_ids_by_the_training_rows_alone(prepare, capsys):
     assert "a <unk>" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_file_without_splits_is_split_the_same_way_every_time(prepare):
     assert prepare(IDS)[0] == 0
     first = stored()
@@ -95,6 +97,7 @@ def test_a_file_without_splits_is_split_the_same_way_every_time(prepare):
     assert stored() == first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64])
 def test_both_forms_of_npz_are_the_same(prepare, dtype):
     rows = [[1, 0, 2], [3], [2, 2, 2, 2]]
@@ -113,6 +116,7 @@ def test_longer_rows_are_cut_where_the_task_says_so(prepare):
     assert stored(seq_len=2)["train"][0] == ([3, 2], 0)
 
 
+@pytest.mark.slow
 def test_a_file_in_the_sources_folder_or_in_a_package_needs_no_source(prepare, tmp_path, monkeypatch):
     (tmp_path / "there").mkdir()
     monkeypatch.setenv("LRA_SOURCE_DIR", str(tmp_path / "there"))
@@ -135,6 +139,7 @@ OBJECTS = npz(tokens=np.array([[1, "a"]], object), labels=np.array([0]))
 ROWS = "tokens,label,split\n1 2,0,train\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content, sizes, line",
     [
@@ -176,6 +181,7 @@ def test_a_wrong_csv_is_one_line(prepare, content, sizes, line):
     assert not Path("data/stores/mine/full").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content, line",
     [
@@ -199,6 +205,7 @@ def test_a_wrong_npz_is_one_line(prepare, content, line):
     assert "not foreseen" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words, line",
     [
