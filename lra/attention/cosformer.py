@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from lra.attention.base import AttentionBackend
-from lra.ops.random_features import linear_attention
+from lra.ops.linear_attention import linear_attention
 from lra.packed.packing import Packing
 from lra.packed.sequences import mix_each
 

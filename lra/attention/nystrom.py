@@ -111,6 +111,7 @@ class NystromAttention(AttentionBackend):
                 landmark_rule=landmark_rule,
                 landmark_source=landmark_source,
                 coarse_landmarks=coarse_landmarks,
+                pinv=pinv,
             )
         self.num_landmarks, self.landmarks, self.causal = num_landmarks, landmarks, causal
         self.value_skip = None
@@ -121,7 +122,7 @@ class NystromAttention(AttentionBackend):
     @property
     def batch_wide(self) -> bool:
         """Whether the start of the iterative pseudo-inverse depends on all examples."""
-        return self.inverse.batch_wide and not self.causal
+        return self.inverse.batch_wide
 
     @property
     def reads_padding(self) -> bool:
@@ -195,5 +196,6 @@ def _check_causal(**chosen: str | int) -> None:
     """Refuse what has no causal form."""
     causal = {"landmarks": "valid", "landmark_rule": "segment_means", "landmark_source": "both", "coarse_landmarks": 0}
     for name, value in chosen.items():
-        if value != causal[name]:
-            raise UserError(f"attention.{name}={value} has no causal form; type attention.{name}={causal[name]}")
+        right = {**causal, "pinv": "regularised"}[name]  # each block of landmarks is inverted with a ridge
+        if value != right:
+            raise UserError(f"attention.{name}={value} has no causal form; type attention.{name}={right}")

@@ -44,11 +44,16 @@ class LandmarkInverse:
         if not 0 < self.pinv_ridge < 1:
             raise UserError(f"attention.pinv_ridge={self.pinv_ridge} is not in (0, 1); type attention.pinv_ridge=1e-3")
         check_count("coarse_landmarks", self.coarse_landmarks, least=0, example=0)
+        if self.coarse_landmarks and self.pinv != "regularised":
+            raise UserError(
+                f"attention.coarse_landmarks={self.coarse_landmarks} inverts with a ridge, so"
+                f" attention.pinv={self.pinv} would have no effect; type attention.pinv=regularised"
+            )
 
     @property
     def batch_wide(self) -> bool:
         """Whether the start of the iterative pseudo-inverse depends on all examples."""
-        return self.pinv == "iterative" and self.pinv_start == "batch" and not self.coarse_landmarks
+        return self.pinv == "iterative" and self.pinv_start == "batch"
 
     def weigh(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
         """Multiply the pseudo-inverse of kernel 2 of landmark queries and keys with `x_BHME`, such as summaries."""

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from lra.attention.base import AttentionBackend, AttentionDims, check_choice, check_count
-from lra.ops.random_features import linear_attention, orthogonal_gaussian, relu_features, softmax_features
+from lra.ops.linear_attention import linear_attention
+from lra.ops.random_features import orthogonal_gaussian, relu_features, softmax_features
 from lra.packed.packing import Packing
 from lra.packed.performer import packed_performer
 from lra.packed.random_features import Features

@@ -41,13 +41,3 @@ def relu_features(x_BHLE: Tensor, projection_RE: Tensor, *, epsilon: float) -> T
     """Compute φ(x) = (relu(w·x) + ε) / √R: generalized attention of Choromanski et al. 2021, section 2.2."""
     features_BHLR: Tensor = (torch.relu(x_BHLE @ projection_RE.T) + epsilon) * projection_RE.shape[0] ** -0.5
     return features_BHLR
-
-
-def linear_attention(q_BHLR: Tensor, k_BHLR: Tensor, v_BHLE: Tensor) -> Tensor:
-    """Compute φ(q) (φ(k)ᵀ v), divided by φ(q) Σ φ(k): attention in O(L · R · E); `[B, H, L, E]`.
-
-    A row whose normaliser is 0, because there is no key, gives zeros.
-    """
-    total_BHRE = k_BHLR.mT @ v_BHLE
-    normaliser_BHL1 = q_BHLR @ k_BHLR.sum(2)[..., None]
-    return (q_BHLR @ total_BHRE) / torch.where(normaliser_BHL1 > 0, normaliser_BHL1, 1.0)

@@ -129,6 +129,7 @@ def test_performer_with_relu_features_equals_its_twin(protocol, masked):
     torch.testing.assert_close(made(q, k, v, valid), slow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scaling, power", [("once", 0.5), ("twice", 1.0)])
 def test_performer_approaches_the_softmax_that_its_scaling_names(scaling, power):
     made = backend("performer", "clean", 40, scaling=scaling, features=20_000)

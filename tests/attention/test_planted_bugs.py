@@ -68,6 +68,6 @@ def test_a_planted_bug_is_caught(name, file, old, new, tmp_path):
     test, _, promise = name.rstrip("]").partition("[")
     of_its_own = Path(file).stem if Path(file).stem in test_contract.NAMES else ""  # others need not be tried
     chosen = " and ".join(filter(None, (promise, promise and of_its_own)))
-    words = ["-x", "-p", "no:cacheprovider", test, *(["-k", chosen] if chosen else [])]
+    words = ["-x", "-p", "no:cacheprovider", "-m", "slow or not slow", test, *(["-k", chosen] if chosen else [])]
     status, output = run_tests(tmp_path, words)
     assert status == 1, output  # 1: a test failed; 2 to 5: none was run
