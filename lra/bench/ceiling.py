@@ -1,4 +1,4 @@
-"""The least time of a training step on a device, from its counted work and the device's rates."""
+"""What a training step's counted products, traffic and launches, each alone, would take at a device's rates."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ def bench_attention(words: list[str]) -> None:
 
     cfg, chosen = read_words(words)
     packed = cfg.device == "cpu" if cfg.packed == "auto" else str(cfg.packed).lower() == "true"
-    methods = methods_to_measure(chosen, packed=packed)
     peers = peers_to_measure() if cfg.against == "pypi" else []
+    methods = methods_to_measure(chosen, packed=packed, peers=peers)
     methods += [peer.method() for peer in peers]
     machine = Machine(
         accelerator="gpu" if cfg.device == "cuda" else "cpu",

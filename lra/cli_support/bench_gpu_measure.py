@@ -71,23 +71,27 @@ def _device(cfg: DictConfig) -> torch.device:
 
 
 def _measured_step(cell: Cell, cfg: DictConfig, *, compiled: bool | str) -> MeasuredStep:
-    """Time a cell's steps with its batch in as few parts as fit.
+    """Time a cell's steps with its batch in the typed number of parts, or with `auto` in as few as fit.
 
     Raises:
-        UserError: when not even one example fits, or `compiled` is a mode that takes no parts.
+        UserError: when no number of parts fits with which training would go on.
     """
+    from lra import build, build_trainer, config
     from lra.training.memory import in_fewest_parts
 
     run = cell.cfg.copy()
     run.compile = compiled
+    if run.trainer.accumulate_grad_batches != config.AUTO:
+        return _step_in_parts(run, cfg.steps)
 
     def _in_parts(parts: int) -> MeasuredStep:
-        if parts > 1 and isinstance(compiled, str):  # a mode with CUDA graphs, see `more_parts`
-            raise UserError(f"out of memory, and compile={compiled} takes no parts of a batch")
         run.trainer.accumulate_grad_batches = parts
         return _step_in_parts(run, cfg.steps)
 
-    return in_fewest_parts(_in_parts, run.recipe.batch_size)
+    def _same(parts: int) -> bool:
+        return build_trainer.is_same_in_parts(run, build.build_model(run), parts)
+
+    return in_fewest_parts(_in_parts, run.recipe.batch_size, same=_same)
 
 
 def _step_in_parts(run: DictConfig, steps: int) -> MeasuredStep:

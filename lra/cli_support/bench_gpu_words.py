@@ -28,6 +28,7 @@ def read_gpu_words(words: Sequence[str]) -> tuple[DictConfig, list[str], list[Ce
     from lra.cli_support.out_file import check_out
     from lra.cli_support.overrides import check
     from lra.cli_support.settings import check_settings
+    from lra.cli_support.unread import check_all_read
     from lra.sweeps.grid import make_cells, spell_out_all
 
     strange = next((word for word in words if "=" not in word or word.startswith("-")), None)
@@ -51,6 +52,7 @@ def read_gpu_words(words: Sequence[str]) -> tuple[DictConfig, list[str], list[Ce
     cells = make_cells(SWEEP, typed)
     for cell in cells:
         check_settings(cell.cfg)
+        check_all_read(cell.cfg, "train")
     return cfg, typed, cells
 
 

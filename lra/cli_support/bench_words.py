@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from lra.bench.methods import BenchMethod
+    from lra.bench.peers import Peer
     from lra.sweeps.grid import Cell
 
 OWN_CONFIG = "bench_attention"
@@ -66,10 +67,11 @@ def _as_list(word: str) -> str:
     return f"n=[{value}]" if key == "n" and not value.startswith("[") else word
 
 
-def methods_to_measure(words: Sequence[str], *, packed: bool) -> list[BenchMethod]:
+def methods_to_measure(words: Sequence[str], *, packed: bool, peers: Sequence[Peer] = ()) -> list[BenchMethod]:
     """Build the methods: exact attention by both kernels, then those that were typed; by default all that there are.
 
-    Several values of a knob give several methods, as `attention.num_landmarks=32,64` does.
+    Several values of a knob give several methods, as `attention.num_landmarks=32,64` does. Each of the `peers` brings
+    the method of ours whose outputs equal its own.
 
     Raises:
         UserError: for the first wrong word.
@@ -92,12 +94,20 @@ def methods_to_measure(words: Sequence[str], *, packed: bool) -> list[BenchMetho
         if {**settings, "attention_dropout": 0.0} not in known and settings not in known:
             known.append(settings)
             cells.append((_name(cell), cell))
+    for cell in (Cell(words=peer.ours) for peer in peers if peer.ours):
+        if mixer_settings(cell.cfg) not in known:
+            known.append(mixer_settings(cell.cfg))
+            cells.append((f"{method_name(cell.cfg)} ({', '.join(map(_knob, cell.words[1:]))})", cell))
     methods = [_method(name, cell.cfg, packed=packed) for name, cell in cells]
     return sorted(methods, key=lambda method: method.kind)  # attentions first
 
 
 def _exact(kernel: str, protocol: list[str]) -> tuple[str, tuple[str, ...]]:
     return kernel, ("attention=full", f"attention.kernel={kernel}", "attention.attention_dropout=0.0", *protocol)
+
+
+def _knob(word: str) -> str:
+    return word.rpartition(".")[2]
 
 
 def _name(cell: Cell) -> str:

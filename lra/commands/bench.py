@@ -39,13 +39,13 @@ lra bench gpu trainer=cpu size=tiny compiled=false  a trial of the same on a CPU
 lra bench gpu predict=h100                         what steps should take by NVIDIA's data sheet, from a count alone
 
 The word `gpu` asks for the cells of the paper's table whose data is prepared: the time of a step, eager and compiled,
-bare and in the harness, beside the least that its products, memory traffic and launches need at the measured rates of
-this device; the losses of 20 steps beside those of the CPU; how much more several processes do together; the hours of
-the table. The most important is measured first: Nyström and exact attention of every task. After minutes=10 nothing
-more is begun. The record is in runs/bench; Ctrl-C keeps what is finished, and the same command goes on from there.
-Losses are compared without dropout, with 8 examples a step, and may differ ten times as much as float32 differs from
-float64 on the CPU. Settings: minutes, steps, compiled, parity_steps, parity_examples, processes, predict, force, format
-(terminal, markdown), out; all others as for lra train.
+bare and in the harness, beside what its counted products, memory traffic and launches, each alone, would take at the
+measured rates of this device; the losses of 20 steps beside those of the CPU; how much more several processes do
+together; the hours of the table. The most important is measured first: Nyström and exact attention of every task.
+After minutes=10 nothing more is begun. The record is in runs/bench; Ctrl-C keeps what is finished, and the same
+command goes on from there. Losses are compared without dropout, with 8 examples a step, and may differ ten times as
+much as float32 differs from float64 on the CPU. Settings: minutes, steps, compiled, parity_steps, parity_examples,
+processes, predict, force, format (terminal, markdown), out; all others as for lra train.
 """
 
 from __future__ import annotations

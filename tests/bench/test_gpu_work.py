@@ -19,6 +19,7 @@ def counted(*words: str, batch_size: int) -> Work:
     return gpu_work(build.build_module(cfg), build.build_spec(cfg), batch_size=batch_size, masked=cfg.task.mask_zero)
 
 
+@pytest.mark.slow
 def test_the_products_are_those_of_a_step_with_numbers():
     cfg = config.load_config("train", [*WORDS, "attention=nystrom"])
     module, spec = build.build_module(cfg), build.build_spec(cfg)
@@ -30,6 +31,7 @@ def test_the_products_are_those_of_a_step_with_numbers():
     assert counted("attention=nystrom", batch_size=2).flops == count_work(step).flops
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attention", ["nystrom", "full"])
 def test_a_larger_batch_is_more_work_by_as_many_operators(attention):
     """A group of examples, or of matrices, that suits a CPU's caches would be a launch more for each group."""

@@ -44,6 +44,7 @@ def bench_of(*methods, plan=PLAN, turns=None):
     return Bench(methods, SHAPE, plan, lambda name, length: turned.append((name, length)))
 
 
+@pytest.mark.slow
 def test_the_peak_counts_what_is_held_at_once():
     x = torch.randn(250_000)
 
@@ -84,6 +85,7 @@ def test_a_prediction_is_never_below_the_line_through_zero():
     assert predict([(256, 10.0), (512, 11.0)], 1024) == 22.0
 
 
+@pytest.mark.slow
 def test_methods_take_turns_and_each_cell_has_all_of_them():
     turns, kept = [], []
     bench = bench_of(method("a", torch.sin), method("b", torch.exp), turns=turns)

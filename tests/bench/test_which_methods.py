@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lra import config
+from lra.bench.peers import PEERS
 from lra.cli_support.bench_words import methods_to_measure
 from lra.paths import conf_names
 
@@ -12,12 +13,23 @@ ATTENTIONS = {*conf_names("attention")} - {"full"}
 MIXERS = {f"{name} + projections" for name in conf_names("mixer") if name != config.ATTENTION}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [[], ["attention=all"]])
 def test_all_are_every_attention_and_every_mixer_once(words):
     names = [method.name for method in methods_to_measure(words, packed=False)]
     assert sorted(names) == sorted({"full fused", "full math"} | ATTENTIONS | MIXERS)
 
 
+@pytest.mark.slow
 def test_all_mixers_come_without_attentions():
     names = {method.name for method in methods_to_measure(["mixer=all"], packed=False)}
     assert names == {"full fused", "full math"} | MIXERS
+
+
+def test_each_peer_is_measured_beside_the_method_whose_outputs_equal_its_own():
+    chosen = methods_to_measure(["attention=nystrom,performer"], packed=False, peers=PEERS)
+    methods = {method.name: method.settings for method in chosen}
+    added = {"linformer (protocol=paper)", "performer (protocol=clean)", "local (block_length=128, neighbour_blocks=1)"}
+    assert methods.keys() == {"full fused", "full math", "nystrom", "performer", *added}
+    for words in (peer.ours for peer in PEERS if peer.ours):
+        assert config.mixer_settings(config.load_config("train", words)) in methods.values()

@@ -55,6 +55,7 @@ def test_mixers_say_that_their_projections_are_inside(place, capsys):
     assert {line.split(",")[2] for line in lines} == {"forward"}
 
 
+@pytest.mark.slow
 def test_markdown_goes_to_a_file(place, capsys):
     words = ["attention=none", "n=16", "packed=false", "out=bench.md"]
     assert main(["bench", "attention", *words, *SHORT]) == 0

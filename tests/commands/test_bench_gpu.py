@@ -47,6 +47,7 @@ def record_of(home):
     return json.loads(path.read_text())
 
 
+@pytest.mark.slow
 def test_steps_parity_and_hours_are_measured_and_kept(home, capsys):
     assert main([*BENCH, "attention=nystrom"]) == 0
     out = capsys.readouterr().out
@@ -61,12 +62,29 @@ def test_steps_parity_and_hours_are_measured_and_kept(home, capsys):
     assert "measured:" not in capsys.readouterr().out, "it is in the record"
 
 
+@pytest.mark.slow
 def test_a_batch_that_does_not_fit_is_measured_in_parts(little_memory):
-    assert main([*BENCH, "attention=full"]) == 0
+    assert main([*BENCH, "attention=full", "trainer.accumulate_grad_batches=auto"]) == 0
     (cell,) = record_of(little_memory)["cells"]
     assert (cell["eager"]["batch_size"], cell["eager"]["batch_parts"]) == (8, 4)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "attention, parts, why",
+    [
+        ("full", "1", "out of memory"),
+        ("nystrom", "auto", "out of memory, and in 2 parts the batch would make another run"),
+    ],
+)
+def test_what_training_refuses_is_not_measured(attention, parts, why, little_memory):
+    assert main([*BENCH, f"attention={attention}", f"trainer.accumulate_grad_batches={parts}"]) == 0
+    (cell,) = record_of(little_memory)["cells"]
+    assert cell["left_out"]["eager"] == why
+    assert "eager" not in cell
+
+
+@pytest.mark.slow
 def test_a_compiler_that_fails_leaves_the_eager_steps(home, monkeypatch, capsys):
     whole = bench_gpu_measure._step_in_parts
 
@@ -83,11 +101,13 @@ def test_a_compiler_that_fails_leaves_the_eager_steps(home, monkeypatch, capsys)
     assert cell["left_out"] == {"compiled": "no working C++ compiler"}
 
 
+@pytest.mark.slow
 def test_values_of_a_knob_are_cells_of_their_own(home, noted):
     assert main([*BENCH, "attention=nystrom", "attention.num_landmarks=8,16"]) == 0
     assert {kind.split("/")[1] for kind in noted} == {"nystrom num_landmarks=8", "nystrom num_landmarks=16"}
 
 
+@pytest.mark.slow
 def test_force_measures_the_asked_cells_alone_and_their_hours_are_said(home, noted, monkeypatch, capsys):
     assert main([*BENCH, BOTH]) == 0
     noted.clear()
@@ -143,6 +163,7 @@ def test_it_asks_for_the_papers_table_on_a_gpu_and_measures_what_is_prepared(hom
     assert {kind.split()[1].split("/")[0] for kind in noted} == {"listops"}
 
 
+@pytest.mark.slow
 def test_a_prediction_needs_neither_a_gpu_nor_data(home, capsys, monkeypatch):
     monkeypatch.setenv("LRA_DATA_DIR", "/nowhere")
     assert main(["bench", "gpu", "predict=h100", "size=tiny", "task=text", "attention=full", "format=markdown"]) == 0
@@ -151,6 +172,7 @@ def test_a_prediction_needs_neither_a_gpu_nor_data(home, capsys, monkeypatch):
     assert "| text/full " in table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words, line",
     [
