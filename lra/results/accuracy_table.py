@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lra.results.agreement import agreement_with_paper
+from lra.results.agreement import agreement_by_task
 from lra.results.cells import Row, TableCell, make_rows
 from lra.results.discrimination import discrimination_by_task
 from lra.results.paper import in_short
@@ -90,6 +90,12 @@ def _difference(cell: TableCell | None) -> str:
     return number(cell.difference, sign=True) + where
 
 
+def _tested(records: list[Record]) -> str:
+    limited = any("limit_test_batches" in record["settings"].get("trainer", {}) for record in records)
+    part = "; a row with limit_test_batches: so many batches, or that fraction of them, alone" if limited else ""
+    return f"every test example{part}"
+
+
 def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: int) -> list[str]:
     if not records:
         return ["No record yet: lra table run makes them."]
@@ -97,7 +103,7 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
     notes = [
         "value ± standard deviation over seeds (number of seeds); average of complete rows only; hours: mean training"
         " time of a seed, all tasks together.",
-        "Tested: every test example, with the checkpoint that was best on dev"
+        f"Tested: {_tested(records)}, with the checkpoint that was best on dev"
         + (
             "; Text's dev split is its test split."
             if any(record["settings"]["task"].get("dev_split") == "test" for record in records)
@@ -125,7 +131,7 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
     if stuck:
         notes.append(f"Not more than three standard errors above the majority class: {'; '.join(stuck)}.")
     if {record["identity"]["size"] for record in records} != {"full"}:
-        notes += _discrimination(records) + _agreement(records)
+        notes += _discrimination(records) + _agreement(records, reference)
     notes += [ORIGINS[origin] + "." for origin in origins]
     if left_out:
         notes.append(f"{left_out} records on stand-in data are left out.")
@@ -141,14 +147,15 @@ def _discrimination(records: list[Record]) -> list[str]:
     return [f"Spread between the rows over noise between seeds, in points, with the F test's p: {said}."]
 
 
-def _agreement(records: list[Record]) -> list[str]:
+def _agreement(records: list[Record], reference: str) -> list[str]:
     """Word a note on how well a shortened benchmark ranks attentions; no note if too few can be compared."""
-    by_task = agreement_with_paper(records)
+    by_task = agreement_by_task(records, reference=reference)
     if not by_task:
         return []
     said = "; ".join(f"{task} {agreement}" for task, agreement in by_task.items())
+    whose = "the paper's" if reference == "paper" else f"{reference}'s"
     return [
-        f"Order of attentions against the paper's, Kendall's rank correlation [95 % over seeds]: {said}."
+        f"Order of attentions against {whose}, Kendall's rank correlation [95 % over seeds]: {said}."
         " A p above 0.05: chance alone may give such an order. No other claim is made about the benchmark."
     ]
 

@@ -1,4 +1,4 @@
-"""Measure by rank correlation, for each task, how well a shortened benchmark ranks attentions as the paper does."""
+"""Measure by rank correlation, for each task, whether a shortened benchmark ranks attentions as published ones are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lra.results.reference import PAPER
+from lra.results.reference import REFERENCES
 from lra.results.schema import Record
 from lra.results.variants import accuracies_by_task
 
@@ -62,17 +62,22 @@ def rank_agreement(measured: Sequence[Sequence[float]], published: Sequence[floa
     )
 
 
-def agreement_with_paper(records: Sequence[Record]) -> Mapping[str, RankAgreement]:
-    """Compute the agreement with the paper's order for each task with at least three of the paper's attentions.
+def agreement_by_task(records: Sequence[Record], *, reference: str) -> Mapping[str, RankAgreement]:
+    """Compute the agreement with a published order for each task with at least three of its attentions.
 
-    Only rows named by an attention alone count: a row with a setting in its name differs from the paper's model.
+    Only rows named by an attention alone count: a row with a setting in its name differs from the published model.
+
+    Args:
+        records: of one size and protocol.
+        reference: the source of the published accuracies, a key of `REFERENCES`.
     """
+    published = REFERENCES[reference]
     known = {
-        task: {name: seeds for name, seeds in by_name.items() if task in PAPER.get(name, {})}
+        task: {name: seeds for name, seeds in by_name.items() if task in published.get(name, {})}
         for task, by_name in accuracies_by_task(records).items()
     }
     return {
-        task: rank_agreement(list(by_name.values()), [PAPER[name][task] for name in by_name])
+        task: rank_agreement(list(by_name.values()), [published[name][task] for name in by_name])
         for task, by_name in known.items()
         if len(by_name) >= LEAST_ATTENTIONS and len({np.mean(seeds) for seeds in by_name.values()}) > 1
     }

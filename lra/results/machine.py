@@ -1,4 +1,4 @@
-"""Read which software computes a run: versions, and the commit of the source tree."""
+"""Read what computes a run: the processor, versions, and the commit of the source tree."""
 
 from __future__ import annotations
 
@@ -7,13 +7,30 @@ import platform
 import subprocess
 from pathlib import Path
 
+VECTORS = ("avx512f", "avx2")  # as Linux calls them, the widest first
 PACKAGES = ("lra", "torch", "pytorch-lightning", "torchmetrics", "hydra-core", "numpy")
 
 
 def versions() -> dict[str, str]:
-    """Read the versions of Python, the platform and the packages that can change a result."""
+    """Read the versions of Python, the platform, the processor and the packages that can change a result."""
     numbers = {name: importlib.metadata.version(name) for name in PACKAGES if _installed(name)}
-    return {"python": platform.python_version(), "platform": platform.platform(), **numbers}
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processor": processor(),
+        **numbers,
+    }
+
+
+def processor() -> str:
+    """Name the processor with its widest vectors, such as `AMD EPYC (avx2)`, which decide how fast products are."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.machine()
+    facts = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in reversed(lines))}
+    vectors = next((name for name in VECTORS if name in facts.get("flags", "").split()), None)
+    return facts.get("model name", platform.machine()) + (f" ({vectors})" if vectors else "")
 
 
 def _installed(name: str) -> bool:

@@ -78,7 +78,7 @@ def write_page(
         path: the file.
         title, subtitle: above all else.
         sections: in order.
-        troubles: warnings at the top.
+        troubles: warnings at the top; more than three are folded.
         template: a template in this folder that extends `page.html`, or this itself.
         script: the only script of the page; empty for none.
         more: what the template needs besides.

@@ -7,20 +7,20 @@ from lra.results.statistics import LEAST_SEEDS_FOR_T, paired_t
 
 
 def pareto_front(compared: list[Contender]) -> list[Contender]:
-    """Select the contenders than which no faster one is more accurate beyond noise, the fastest first.
+    """Select the fastest contender, and each slower one that is more accurate than all faster ones on the front.
 
-    Beyond noise: the interval over the seeds that both have (Student's paired t, 95 %) lies above 0. Contenders with
-    fewer seeds than that needs are left out. Fewer than two others: there is no front.
+    More accurate means beyond noise: the interval over the seeds that both have (Student's paired t, 95 %) lies above
+    0. Contenders with fewer seeds than that needs are left out. Fewer than two others: there is no front.
     """
     judged = [contender for contender in compared if len(contender.accuracies) >= LEAST_SEEDS_FOR_T]
     if len(judged) < 2:
         return []
     ordered = sorted(judged, key=lambda contender: -contender.cell.steps_per_second)
-    return [
-        contender
-        for place, contender in enumerate(ordered)
-        if not any(_is_clearly_better(faster, contender) for faster in ordered[:place])
-    ]
+    front: list[Contender] = []
+    for contender in ordered:
+        if all(_is_clearly_better(contender, faster) for faster in front):
+            front.append(contender)
+    return front
 
 
 def _is_clearly_better(first: Contender, second: Contender) -> bool:

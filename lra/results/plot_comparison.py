@@ -34,12 +34,11 @@ def plot_pareto(compared: list[Contender], path: Path, *, title: str, majority_r
         if cell.std is not None:
             axis.errorbar(seconds, cell.mean, yerr=cell.std, capsize=3, color=colour)
     front = pareto_front(compared)
-    if front:
+    if len(front) > 1:
         places = [(1 / contender.cell.steps_per_second, contender.cell.mean) for contender in front]
         edge = {"ls": "", "marker": "o", "ms": 12, "mfc": "none", "mec": plt.rcParams["text.color"], "zorder": 3}
-        axis.plot(
-            *zip(*places, strict=True), **edge, label="Pareto front: no faster one is\nmore accurate beyond noise"
-        )
+        label = "Pareto front: each is more accurate\nbeyond noise than the faster ones"
+        axis.plot(*zip(*places, strict=True), **edge, label=label)
     majority_line(axis, majority_rate)
     axis.set_xscale("log")
     axis.margins(0.15)

@@ -11,7 +11,8 @@ heads.forEach((head, column) => {
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
     const text = (row) => row.cells[column].textContent;
     const rows = [...table.tBodies[0].rows];
-    rows.sort((a, b) => text(a).localeCompare(text(b), "en", { numeric: true }) * (down ? -1 : 1));
+    const compare = (a, b) => (isNaN(a - b) ? a.localeCompare(b, "en", { numeric: true }) : a - b);
+    rows.sort((a, b) => compare(text(a), text(b)) * (down ? -1 : 1));
     table.tBodies[0].append(...rows);
   });
 });

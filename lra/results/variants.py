@@ -7,18 +7,20 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from lra.later_settings import later_settings
-from lra.pass_through import TARGET, TRAINER_ARGUMENTS
+from lra.pass_through import ALWAYS_RECORDED, TARGET
 from lra.results.collect import data_of
 from lra.results.paper import paper_settings
+from lra.results.reference import in_order
 from lra.results.schema import MIXERS, Record
 from lra.results.settings import NOT_RECORDED, Flat, branches, flat, in_words
 
 ORDER = ("attention", "mixer", "model", "protocol", "size", "task", "data", "recipe", "trainer", "callbacks")
-ONLY_IF_SET = tuple(f"trainer.{name}" for name in (*TRAINER_ARGUMENTS, "devices", "compile", "fused_optimizer"))
+ALWAYS_SET = tuple(f"trainer.{name}" for name in ALWAYS_RECORDED)
 UNSET = "unset"  # the word of a setting that is recorded only if it is set
 # What a row without words has, even if no record has it: a table in another precision must not look like the paper's.
 ALWAYS_USUAL = {"trainer.precision": "32-true"}
 WITH_THE_DEVICE = ("trainer.fused_optimizer",)  # recorded only if set, but usual where the device brings it
+WITH_ARGUMENTS = ("recipe.optimizer", "recipe.schedule")  # a user may add any argument, or choose another class
 METHODS = (*MIXERS, "model")
 NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)")
 OF_THE_TASK = ("task", "data", "recipe")
@@ -40,10 +42,10 @@ def group_by_variant(records: Iterable[Record], *, but: tuple[str, ...] = ()) ->
     """
     records = list(records)
     settings = [_settings(record, but) for record in records]
-    set_by_some = {key for mine in settings for key in mine if _only_if_set(key)}
     recorded = {key for mine in settings for key in mine}
-    unset = dict.fromkeys(set_by_some, UNSET)
-    settings = [unset | _later(record, recorded) | mine for record, mine in zip(records, settings, strict=True)]
+    settings = [
+        _unset(mine, recorded) | _later(record, recorded) | mine for record, mine in zip(records, settings, strict=True)
+    ]
     usual = _usual(records, settings)
     groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
     for record, mine in zip(records, settings, strict=True):
@@ -77,13 +79,13 @@ def natural(name: str) -> tuple[list[str | float], str]:
 
 
 def accuracies_by_task(records: Iterable[Record]) -> dict[str, dict[str, list[float]]]:
-    """Test accuracies of the seeds, as fractions, by task and variant."""
+    """Test accuracies of the seeds, as fractions, by task, in the order of the table, and variant."""
     accuracies: dict[str, dict[str, list[float]]] = {}
     for name, members in group_by_variant(records).items():
         for record in members:
             seeds = accuracies.setdefault(record["identity"]["task"], {}).setdefault(name, [])
             seeds.append(record["outcome"]["test_accuracy"])
-    return accuracies
+    return {task: accuracies[task] for task in in_order(accuracies)}
 
 
 def _settings(record: Record, but: tuple[str, ...]) -> Flat:
@@ -95,6 +97,12 @@ def _settings(record: Record, but: tuple[str, ...]) -> Flat:
     row = record["identity"]["attention"]  # the row's name starts with it
     said = {"task.name", *but, *(f"{group}.name" for group in METHODS if leaves.get(f"{group}.name") == in_words(row))}
     return {key: word for key, word in leaves.items() if key not in said}
+
+
+def _unset(mine: Flat, recorded: set[str]) -> Flat:
+    """Those recorded settings that are recorded only if they are set, and the arguments of a class that others have."""
+    classes = tuple(f"{place}." for place in WITH_ARGUMENTS if f"{place}.{TARGET}" in mine)
+    return {key: UNSET for key in recorded if _only_if_set(key) or key.startswith(classes)}
 
 
 def _later(record: Record, recorded: set[str]) -> Flat:
@@ -112,7 +120,7 @@ def _call(made: dict[str, object]) -> str:
 
 
 def _only_if_set(key: str) -> bool:
-    return key in ONLY_IF_SET or key.startswith("callbacks.")
+    return key.startswith(("trainer.", "callbacks.")) and key not in ALWAYS_SET
 
 
 def _usual(records: list[Record], settings: list[Flat]) -> dict[tuple[Family, str], str | None]:

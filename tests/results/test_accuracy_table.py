@@ -97,7 +97,8 @@ def test_its_forms():
     ("skyformer", "full", 57.37), ("skyformer", "nystrom", 58.93), ("skyformer", "reformer", 58.99),
     ("skyformer", "performer", 58.00), ("google", "full", 54.39), ("google", "performer", 51.41),
     ("google", "linformer", 51.36), ("google", "reformer", 50.67), ("xformers", "performer", 53.35),
-    ("xformers", "linformer", 54.24), ("skyformer", "linformer", 54.69),
+    ("xformers", "linformer", 54.24), ("skyformer", "linformer", 54.69), ("google", "local", 46.06),
+    ("google", "linear", 50.55), ("google", "longformer", 53.46), ("google", "bigbird", 55.01),
 ])  # fmt: skip
 def test_published_rows_have_their_published_averages(source, attention, average):
     row = REFERENCES[source][attention]

@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from lra.results.accuracy_table import accuracy_table
-from lra.results.agreement import agreement_with_paper, rank_agreement
-from lra.results.reference import PAPER
+from lra.results.agreement import agreement_by_task, rank_agreement
+from lra.results.reference import PAPER, REFERENCES
 from tests.results.records import make_record
 
 
@@ -42,12 +42,35 @@ def records(size):
     ]
 
 
+@pytest.mark.slow
 def test_a_table_of_a_shorter_size_says_how_it_orders_attentions():
-    (found,) = agreement_with_paper(records("short")).values()
+    (found,) = agreement_by_task(records("short"), reference="paper").values()
     assert (found.tau, found.attentions) == (1, 4)
     assert any("Kendall's rank correlation" in note and "4 attentions" in note for note in notes("short"))
     assert not any("Kendall" in note for note in notes("full"))
-    assert agreement_with_paper(records("short")[:4]) == {}, "two attentions have no order worth a word"
+    assert agreement_by_task(records("short")[:4], reference="paper") == {}, "two attentions have no order worth a word"
+
+
+def test_the_order_is_that_of_the_asked_reference():
+    made = [
+        make_record(attention=attention, size="short", accuracy=accuracies["listops"] / 100)
+        for attention, accuracies in REFERENCES["google"].items()
+        if attention in PAPER
+    ]
+    (google,) = agreement_by_task(made, reference="google").values()
+    assert (google.tau, google.attentions) == (1, 4)
+    (paper,) = agreement_by_task(made, reference="paper").values()
+    assert paper.tau < 1
+    assert any("against google's" in note for note in accuracy_table(made, reference="google").notes)
+
+
+def test_tasks_come_in_the_order_of_the_table():
+    made = [
+        make_record(task, attention, size="short", accuracy=PAPER[attention][task] / 100)
+        for task in ("pathfinder", "listops", "text")
+        for attention in PAPER
+    ]
+    assert list(agreement_by_task(made, reference="paper")) == ["listops", "text", "pathfinder"]
 
 
 def notes(size):

@@ -81,7 +81,7 @@ def test_the_baseline_is_chosen_by_name():
         contenders(make("full", (0.36,)), "nystrom")
 
 
-def test_the_pareto_front_leaves_out_those_that_a_faster_one_beats_beyond_noise():
+def test_a_slower_one_is_on_the_pareto_front_if_it_is_more_accurate_beyond_noise():
     slow = make("full", (0.40, 0.41, 0.42)) + make("linformer", (0.30, 0.31, 0.32))
     for record in slow:
         record["cost"]["steps_per_second"] = 1.0
@@ -89,7 +89,7 @@ def test_the_pareto_front_leaves_out_those_that_a_faster_one_beats_beyond_noise(
     for record in fast[:3]:
         record["cost"]["steps_per_second"] = 3.0
     names = [contender.name for contender in pareto_front(contenders(fast + slow))]
-    assert names == ["nystrom", "performer", "full"], "performer is slower, but not clearly worse"
+    assert names == ["nystrom", "full"], "performer is slower, and linformer too; neither is more accurate"
 
 
 def test_without_three_seeds_there_is_no_pareto_front():

@@ -111,12 +111,13 @@ def test_curves_of_many_variants_with_long_names_can_be_read(tmp_path, drawn):
     assert_readable(drawn[-1])
 
 
+@pytest.mark.slow
 def test_a_front_is_drawn_of_what_noise_tells_apart(tmp_path, drawn):
     said = []
-    for seeds, gap in ((1, 0.05), (3, 0.05), (3, 0.0)):
+    for seeds, gap in ((1, 0.05), (3, 0.05), (3, -0.05)):  # in the last the fastest is the best
         plot_pareto(compared(seeds, gap), tmp_path / "a.svg", title="listops", majority_rate=0.17)
         said.append(" ".join(text.get_text() for text in texts(drawn[-1])))
-    assert ["Pareto" in words for words in said] == [False, True, True]
+    assert ["Pareto" in words for words in said] == [False, True, False]
 
 
 def test_one_seed_has_no_bar_of_a_spread(tmp_path, drawn):

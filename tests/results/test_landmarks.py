@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lra.results.landmarks import landmark_points, landmark_table
 from lra.results.plot_landmarks import plot_landmarks
 from tests.results.records import make_record
@@ -31,6 +33,7 @@ def test_without_records_it_says_what_to_type():
     assert landmark_table([], title="").notes == ["No record yet: lra sweep landmarks makes them."]
 
 
+@pytest.mark.slow
 def test_the_figure_is_drawn(tmp_path):
     path = plot_landmarks(landmark_points(sweep()), tmp_path / "f.png", title="ListOps", majority_rate=0.17)
     assert path.stat().st_size > 20_000

@@ -20,6 +20,7 @@ from tests.results.records import as_version_1, make_record, with_setting
 from tests.results.test_variants import another, leaves
 
 
+@pytest.mark.slow
 def test_the_papers_settings_are_those_that_conf_composes():
     import json
 

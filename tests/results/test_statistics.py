@@ -51,3 +51,14 @@ def test_the_bootstrap_agrees_with_the_normal_interval_of_paired_examples():
         (found.difference - 1.96 * error, found.difference + 1.96 * error), abs=0.1 * error + 0.0005
     )
     assert found == paired_bootstrap(list(first), list(second)), "the same examples, the same interval"
+
+
+def test_the_bootstrap_is_that_which_draws_each_example():
+    rng = np.random.default_rng(1)
+    first, second = rng.random((3, 300)) < 0.93, rng.random((3, 300)) < 0.90
+    found = paired_bootstrap(list(first), list(second))
+    drawn = stats.bootstrap(
+        (first.mean(0) - second.mean(0),), np.mean, n_resamples=20_000, batch=1000, method="percentile", rng=rng
+    )
+    expected = drawn.confidence_interval
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=0.04 * (found.high - found.low))

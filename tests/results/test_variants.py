@@ -7,6 +7,7 @@ import re
 import pytest
 
 from lra import config
+from lra.pass_through import ALWAYS_RECORDED
 from lra.results.accuracy_table import accuracy_table
 from lra.results.landmarks import landmark_points, point_name
 from lra.results.reading import validated
@@ -62,7 +63,7 @@ def test_that_test_walks_all_that_a_run_hashes():
     """Every group, the trainer's settings and empty ones too; a leaf is all that is left out."""
     walked = {key for key, _ in leaves(BASE[0]["settings"])}
     assert {key.split(".")[0] for key in walked} == {*config.SETTINGS, "attention", "trainer"}
-    assert {f"trainer.{key}" for key in config.TRAINER_SETTINGS} <= walked
+    assert {f"trainer.{key}" for key in ALWAYS_RECORDED} <= walked
     assert "recipe.parameter_groups" in walked
     assert walked == flat(BASE[0]["settings"]).keys()
 

@@ -1,0 +1,15 @@
+"""What a record says of the machine."""
+
+from __future__ import annotations
+
+import torch
+
+from lra.results.machine import processor, versions
+
+
+def test_the_processors_vectors_are_those_that_torch_found():
+    capability = torch.backends.cpu.get_cpu_capability()
+    found = {"AVX512": "avx512f", "AVX2": "avx2"}.get(capability)
+    assert (f"({found})" in processor()) == (found is not None)
+    assert processor() == versions()["processor"]
+    assert processor().split("(")[0].strip()
