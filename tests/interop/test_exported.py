@@ -97,6 +97,7 @@ def test_every_kind_of_method_to_the_bit(home, tmp_path, settings):
         assert weight.dtype == best[f"model.{name}"].dtype
 
 
+@pytest.mark.slow
 def test_the_card_says_what_the_record_says(run, tmp_path):
     assert main(["export", f"run={run}", f"to={tmp_path / 'model'}"]) == 0
     card = (tmp_path / "model/README.md").read_text()
@@ -206,6 +207,7 @@ def test_damaged_or_missing_files_are_one_line(exported):
         package.load_exported(exported)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_exported_is_one_line_and_nothing_is_written(run, tmp_path, capsys):
     taken, file = tmp_path / "taken", tmp_path / "file"
     taken.mkdir()
@@ -231,6 +233,7 @@ def test_what_cannot_be_exported_is_one_line_and_nothing_is_written(run, tmp_pat
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_an_export_that_ends_in_the_middle_leaves_nothing(run, tmp_path, capsys, monkeypatch):
     to = tmp_path / "place" / "model"
 

@@ -118,6 +118,20 @@ def test_weights_and_configuration_come_back_to_the_bit(seed):
     assert back.config.to_dict() == {**theirs.config.to_dict(), "dtype": back.config.to_dict()["dtype"]}
 
 
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("seed", CONFIGURATIONS)
+def test_weights_that_changed_here_give_the_same_outputs_there(seed, masked):
+    """As after more training of ours."""
+    theirs = drawn_model(seed, torch.float64)
+    before, ours = theirs_of(theirs, *(inputs := drawn_inputs(theirs.config, masked=masked))), from_huggingface(theirs)
+    with torch.no_grad():
+        for weight in ours.parameters():
+            weight.add_(0.1 * torch.randn_like(weight))
+        out, back = ours(inputs[0], inputs[2], inputs[1]), theirs_of(to_huggingface(ours).eval(), *inputs)
+    assert (back - out).abs().max() / out.abs().max().clamp(min=1) < 1e-12
+    assert (out - before).abs().max() > 1e-3
+
+
 @pytest.mark.parametrize("seed", WITH_GRADIENTS)
 def test_gradients_are_theirs(seed):
     theirs = drawn_model(seed, torch.float64)
