@@ -13,6 +13,7 @@ from lra.cli_support.overrides import check, check_mixer
 from lra.cli_support.settings import check_settings
 from lra.cli_support.store import ensure_store
 from lra.cli_support.stored_config import read_trained_config
+from lra.cli_support.unread import check_all_read
 from lra.config import load_config, store_dir
 from lra.paths import runs_dir
 from lra.results.collect import collect
@@ -70,6 +71,7 @@ def compose(*overrides: str) -> DictConfig:
     check_mixer(words)
     cfg = load_config("train", words)
     check_settings(cfg)
+    check_all_read(cfg, "train")
     return cfg
 
 

@@ -9,13 +9,14 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from lra.config import batch_parts, identity, logs_to_wandb, method_name, plain
-from lra.pass_through import targets_of
+from lra.pass_through import targets_of, trainer_arguments
 from lra.run_files import METRICS
 from lra.types import UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used
     from pytorch_lightning.callbacks import Callback
     from pytorch_lightning.loggers.logger import Logger
+    from torch import nn
 
     from lra.training.machine import Machine
 
@@ -37,6 +38,21 @@ def build_machine(cfg: DictConfig) -> Machine:
     )
 
 
+def is_same_in_parts(cfg: DictConfig, model: nn.Module, parts: int) -> bool:
+    """Tell whether a batch in `parts` parts makes the same run: the same steps up to rounding, and the same test.
+
+    It does not if a part has other batch-wide constants or other test examples than the whole batch. Several processes
+    would have to agree on a number, so they try none. Modes of `compile=` with CUDA graphs, which are words, overwrite
+    the gradients of the parts before.
+    """
+    if cfg.protocol.test_last_batch == "dropped" or cfg.trainer.devices > 1 or isinstance(cfg.get("compile"), str):
+        return False
+    batch = cfg.recipe.batch_size
+    group = min(cfg.model.get("batch_constant_examples") or batch, batch)
+    batch_wide = any(getattr(part, "batch_wide", False) for part in model.modules())
+    return not batch_wide or batch // parts % group == 0
+
+
 def device_name(cfg: DictConfig) -> str:
     """Name the device for the record: the GPU's name, or `cpu` with its number of threads."""
     import torch
@@ -46,6 +62,14 @@ def device_name(cfg: DictConfig) -> str:
     else:
         name = f"cpu ({torch.get_num_threads()} threads)"
     return name if cfg.trainer.devices == 1 else f"{cfg.trainer.devices} x {name}"
+
+
+def build_trainer_arguments(cfg: DictConfig) -> dict[str, Any]:
+    """Collect the arguments of Lightning's Trainer that the configuration adds; an entry with a `_target_` is made."""
+    return {
+        name: instantiate(value, _convert_="all") if isinstance(value, dict | list) else value
+        for name, value in trainer_arguments(plain(cfg.trainer)).items()
+    }
 
 
 def build_callbacks(cfg: DictConfig) -> list[Callback]:
@@ -68,16 +92,29 @@ def build_loggers(cfg: DictConfig, folder: Path, curves: Logger) -> list[Logger]
     task, method = cfg.task.name, method_name(cfg)
     to_wandb = start_wandb(
         folder,
-        **plain(cfg.logger.wandb),
-        name=f"{task}/{method}/{cfg.seed}",
-        group=cfg.run_group,
-        job_type=task,
-        tags=[task, method, cfg.protocol.name, cfg.size.name],
-        # A W&B sweep locks keys such as `task` to its words, so the settings of the task need another key.
-        config={**identity(cfg), "config": plain(cfg)},
+        **wandb_settings(
+            cfg,
+            name=f"{task}/{method}/{cfg.seed}",
+            job_type=task,
+            tags=[task, method, cfg.protocol.name, cfg.size.name],
+            # A W&B sweep locks keys such as `task` to its words, so the settings of the task need another key.
+            config={**identity(cfg), "config": plain(cfg)},
+        ),
     )
     to_wandb.catch_up(read_curves(folder / METRICS))
     return [curves, to_wandb, *added]
+
+
+def wandb_settings(
+    cfg: DictConfig, *, name: str, job_type: str, tags: list[str], config: dict[str, object]
+) -> dict[str, Any]:
+    """Collect the arguments of `start_wandb`: `logger.wandb`, whose own name, group or job type replace these here.
+
+    The tags and the keys of the config that `logger.wandb` has are added to these here.
+    """
+    own = plain(cfg.logger.wandb)
+    mine = {"name": name, "group": str(cfg.run_group), "job_type": job_type, **own}
+    return {**mine, "tags": [*tags, *own.get("tags", [])], "config": {**config, **own.get("config", {})}}
 
 
 def _entry(group: str, name: str, settings: DictConfig, kind: type) -> Any:

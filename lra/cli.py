@@ -133,7 +133,8 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     from lra.cli_support.errors import explain
     from lra.cli_support.overrides import check, check_mixer
     from lra.cli_support.settings import check_settings
-    from lra.cli_support.sweep_end import Job, print_jobs
+    from lra.cli_support.sweep_end import Job, jobs_elsewhere, print_jobs
+    from lra.cli_support.unread import check_all_read
     from lra.sweeps.lease import LeasedError
 
     jobs: list[Job] = []  # of a sweep, as far as they run in this process: those of Hydra's basic launcher
@@ -144,6 +145,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
         try:
             with ends_in_order():
                 check_settings(cfg)
+                check_all_read(cfg, verb)
                 return command.run(cfg)
         except Exception as error:
             if HydraConfig.get().mode is not RunMode.MULTIRUN:
@@ -166,18 +168,18 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
             raise UserError(f"{shown} is about one run and {flags[0]} about several: leave {flags[0]} out")
         if hasattr(command, "overrides"):  # a verb whose first word is no setting, as in `lra show model`
             settings = command.overrides(settings)
-        if not any(word.startswith("-") for word in settings):  # the word after a Hydra flag may be the flag's value
-            settings = check(verb, settings, sweep=bool(flags))
+        others, settings = _split(settings)
+        settings = check(verb, settings, sweep=bool(flags))
         check_mixer(settings)
-        settings = _flags_first(settings)
-        sys.argv = [f"lra {verb}", *flags, *settings]
-        hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(run)()
-        if jobs:
-            print_jobs(jobs)
+        sys.argv = [f"lra {verb}", *flags, *others, *settings]
+        try:
+            hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(run)()
+        finally:
+            check_stopped()
+            if flags and verb == "train" and (jobs := jobs or jobs_elsewhere(settings)):
+                print_jobs(jobs)
     except (Exception, _FailedError) as error:
         check_stopped()  # an error that a signal has caused, such as a child that ended, is not reported as one
-        if jobs:
-            print_jobs(jobs)
         if os.environ.get("LRA_DEBUG"):
             raise
         cause = error.error if isinstance(error, _FailedError) else error
@@ -185,10 +187,15 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     return 0
 
 
-def _flags_first(words: list[str]) -> list[str]:
-    """Put Hydra's flags and their values before the settings: Hydra accepts settings only side by side."""
+def _split(words: list[str]) -> tuple[list[str], list[str]]:
+    """Split words into Hydra's flags with their values, and settings: Hydra accepts settings only side by side.
+
+    The word after a flag may be its value, as in `--cfg job`. Without a flag, every word is taken for a setting.
+    """
+    if not any(word.startswith("-") for word in words):
+        return [], words
     settings = [word for word in words if word.startswith("~") or ("=" in word and not word.startswith("-"))]
-    return [*(word for word in words if word not in settings), *settings]
+    return [word for word in words if word not in settings], settings
 
 
 def _with_home(word: str) -> str:

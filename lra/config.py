@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from lra.later_settings import without_later
 from lra.names import checked_name
-from lra.pass_through import added_settings
+from lra.pass_through import ALWAYS_RECORDED, added_settings, targets_of
 from lra.paths import conf_dir, conf_dirs, conf_names, data_dir, runs_dir
 from lra.results.reading import NAMED
 from lra.results.schema import own_model
@@ -25,7 +25,6 @@ from lra.run_files import run_folder
 
 # Config groups that can change a number of the result. All others (folders, loggers), and the seed, are not hashed.
 SETTINGS = ("task", "protocol", "model", "recipe", "size")  # `settings` adds the attention, or the mixer
-TRAINER_SETTINGS = ("accelerator", "precision", "accumulate_grad_batches")
 LOOKS_OF_TASK = ("sizes", "codec", "open_source")  # not hashed: the record has the hash of the data itself
 ATTENTION = "attention"  # the mixer that is configured by `attention=NAME`
 AUTO = "auto"  # value of `trainer.accumulate_grad_batches`
@@ -141,14 +140,18 @@ def settings(cfg: DictConfig) -> dict[str, Any]:
     for key in LOOKS_OF_TASK:
         chosen["task"].pop(key, None)
     chosen = {group: without_later(values) for group, values in chosen.items()}
-    trainer = {key: cfg.trainer[key] for key in TRAINER_SETTINGS} | {"accumulate_grad_batches": batch_parts(cfg)}
+    trainer = {key: cfg.trainer[key] for key in ALWAYS_RECORDED} | {"accumulate_grad_batches": batch_parts(cfg)}
     if cfg.trainer.devices > 1:
         trainer["devices"] = cfg.trainer.devices
     if cfg.get("compile"):  # changes rounding and the random draws of dropout
         trainer["compile"] = cfg.compile
     if cfg.trainer.get("fused_optimizer"):  # changes rounding
         trainer["fused_optimizer"] = True
-    callbacks = plain(cfg.callbacks) if "callbacks" in cfg else {}  # the stored configuration of a run has none
+    callbacks: dict[str, Any] = {}
+    if targets_of(cfg.get("callbacks", {})):  # the stored configuration of a run has none
+        named = cfg.copy()
+        OmegaConf.update(named, "paths.run", "RUN")  # the run's folder, which would be named after this hash
+        callbacks = plain(named.callbacks)
     added = added_settings(plain(cfg.trainer), callbacks)
     return {**chosen, **added, "trainer": {**trainer, **added.get("trainer", {})}}
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cache
+from inspect import signature
 from typing import Any
 
 from lra.types import UserError
@@ -11,23 +14,14 @@ OWN_ARGUMENTS = (
     *("accelerator", "devices", "precision", "accumulate_grad_batches", "max_steps", "threads"),
     *("fused_optimizer", "data_on_device"),
 )
+ALWAYS_RECORDED = ("accelerator", "precision", "accumulate_grad_batches")  # in the hash and the record; others if set
 ENTRIES = {  # groups whose entries are made from config: their own settings, and an example of a class
     "callbacks": (("log_every_steps", "checkpoint_every_seconds"), "pytorch_lightning.callbacks.EarlyStopping"),
     "logger": (("wandb",), "pytorch_lightning.loggers.TensorBoardLogger"),
 }
 TARGET = "_target_"  # Hydra's key for the class that a group of settings is passed to
-TRAINER_ARGUMENTS = (
-    "gradient_clip_val",
-    "gradient_clip_algorithm",
-    "deterministic",
-    "benchmark",
-    "inference_mode",
-    "detect_anomaly",
-    "limit_val_batches",
-    "limit_test_batches",
-    "max_time",
-)
-CHANGES_NO_NUMBER = ("max_time", "detect_anomaly")  # the only ones that are not in the run's hash
+CHANGES_NO_NUMBER = ("max_time", "detect_anomaly", "enable_progress_bar", "enable_model_summary")  # not in the hash
+LIMITS = ("limit_val_batches", "limit_test_batches")
 INSTEAD = {  # arguments of the Trainer that lra sets itself, and the setting that says the same
     "max_epochs": "recipe.steps=5000",
     "min_epochs": "recipe.steps=5000",
@@ -43,12 +37,33 @@ INSTEAD = {  # arguments of the Trainer that lra sets itself, and the setting th
     "fast_dev_run": "size=tiny",
     "overfit_batches": "size=tiny",
     "default_root_dir": "paths.runs=FOLDER",
+    "num_nodes": "trainer.devices=2",
+    "use_distributed_sampler": "trainer.devices=2",
+    "enable_checkpointing": "callbacks.checkpoint_every_seconds=60",
+    "num_sanity_val_steps": "recipe.eval_every=50",
+    "reload_dataloaders_every_n_epochs": "recipe.steps=5000",
+}
+
+
+CALLBACKS_INSTEAD = {  # Lightning's callbacks that need epochs, or change what a step is; what does the same here
+    "StochasticWeightAveraging": "callbacks=ema",
+    "GradientAccumulationScheduler": "trainer.accumulate_grad_batches=2",
+    "BatchSizeFinder": "trainer.accumulate_grad_batches=auto",
+    "LearningRateFinder": "-m hparams_search=optuna",
 }
 
 
 def trainer_arguments(trainer: Mapping[str, Any]) -> dict[str, Any]:
     """Collect the added arguments of Lightning's Trainer that are not null, from the settings of the trainer."""
-    return {name: trainer[name] for name in TRAINER_ARGUMENTS if trainer.get(name) is not None}
+    return {str(name): trainer[name] for name in trainer if name not in OWN_ARGUMENTS and trainer[name] is not None}
+
+
+@cache
+def trainers_own() -> list[str]:
+    """List the arguments of Lightning's Trainer that may be added: all but those that lra sets itself."""
+    from pytorch_lightning import Trainer  # slow to import, and needed only where something is added
+
+    return [name for name in signature(Trainer).parameters if name not in (*OWN_ARGUMENTS, *INSTEAD)]
 
 
 def targets_of(group: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,12 +90,29 @@ def check_additions(settings: Mapping[str, Any]) -> None:
     Raises:
         UserError: with the setting, and what is right.
     """
-    for name in settings.get("trainer", {}):
-        if name not in (*OWN_ARGUMENTS, *TRAINER_ARGUMENTS):
+    trainer = settings.get("trainer", {})
+    for name in trainer:
+        if name not in OWN_ARGUMENTS and name not in trainers_own():
             raise UserError(trainer_advice(str(name)))
+    for name in LIMITS:
+        if name in trainer and trainer[name] is not None and not trainer[name]:
+            raise UserError(
+                f"trainer.{name}={trainer[name]} leaves nothing to measure: the checkpoint that is best on dev is"
+                f" tested; type for example +trainer.{name}=10, or leave it out"
+            )
+    to_wandb = settings.get("logger", {}).get("wandb")
+    if to_wandb is not None and "mode" not in to_wandb:
+        raise UserError("logger.wandb has settings, but no W&B run was chosen; type logger=wandb, or take them away")
     for group, (own, example) in ENTRIES.items():
         entries = settings.get(group, {})
         made = targets_of(entries)
+        for name, entry in made.items():
+            called = str(entry[TARGET]).rpartition(".")[2]
+            if called in CALLBACKS_INSTEAD:
+                raise UserError(
+                    f"{group}.{name}: {called} needs Lightning's epochs and batches, and lra counts steps; type"
+                    f" {CALLBACKS_INSTEAD[called]} in its place"
+                )
         for name in entries:
             if name not in own and name not in made:
                 raise UserError(
@@ -93,6 +125,10 @@ def trainer_advice(name: str) -> str:
     """Word what to type in place of a setting of the trainer that is not known, or that lra sets itself."""
     if name in INSTEAD:
         return f"trainer.{name} is set by lra itself; type for example {INSTEAD[name]}"
-    if name in TRAINER_ARGUMENTS:
+    known = trainers_own()
+    if name in known:
         return f"trainer.{name} has no default; to add it type +trainer.{name}=VALUE"
-    return f"trainer.{name} is no setting; of Lightning's Trainer there are +trainer.{', '.join(TRAINER_ARGUMENTS)}"
+    near = get_close_matches(name, [*OWN_ARGUMENTS, *known], n=1)
+    if near:
+        return f"trainer.{name} is no setting; did you mean {'' if near[0] in OWN_ARGUMENTS else '+'}trainer.{near[0]}?"
+    return f"trainer.{name} is no setting; of Lightning's Trainer there are +trainer.{', '.join(known)}"

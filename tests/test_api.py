@@ -59,6 +59,7 @@ def test_every_name_is_there_and_documented():
         lra.compse  # noqa: B018
 
 
+@pytest.mark.slow
 def test_compose_is_what_lra_train_would_use(run_folder):
     cfg = lra.compose(*SETTINGS)
     assert lra.run_dir(cfg) == run_folder
@@ -82,6 +83,7 @@ def test_compose_refuses_what_the_command_line_refuses(words, said):
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_data_is_prepared_where_it_is_missing(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path))
     cfg = lra.compose("task=listops", "size=tiny")
@@ -160,6 +162,7 @@ def test_no_records_are_said(home, place):
         lra.records(place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", [lra.api, lra.build], ids=["api", "build"])
 def test_the_examples_in_docstrings_run(run_folder, module):
     results = doctest.testmod(module, optionflags=doctest.ELLIPSIS)

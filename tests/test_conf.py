@@ -58,6 +58,7 @@ def test_recipes_are_the_papers(task):
     )
 
 
+@pytest.mark.slow
 def test_a_size_may_have_a_recipe_of_its_own_for_a_task():
     short, full = (config.load_config("train", ["task=text", f"size={size}"]).recipe for size in ("short", "full"))
     assert (short.steps, short.optimizer.lr) == (800, 1e-3)
@@ -66,6 +67,7 @@ def test_a_size_may_have_a_recipe_of_its_own_for_a_task():
     assert config.load_config("train", ["task=text", "size=short", "recipe.steps=7"]).recipe.schedule.steps == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group, name", [(group, name) for group in GROUPS for name in names(group)])
 def test_every_file_composes(group, name):
     override = f"{'+' if group in ('experiment', 'sweep') else ''}{group}={name}"
@@ -74,6 +76,7 @@ def test_every_file_composes(group, name):
     config.config_hash(config.load_config("train", [override]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task, masked", [("listops", True), ("text", True), ("image", False), ("pathfinder", False)])
 def test_pixels_are_masked_where_the_switch_says_so(task, masked):
     for zero_is_padding in ("true", "false"):
@@ -81,6 +84,7 @@ def test_pixels_are_masked_where_the_switch_says_so(task, masked):
         assert config.load_config("train", words).task.mask_zero is (masked or zero_is_padding == "true")
 
 
+@pytest.mark.slow
 def test_the_runs_folder_depends_on_what_moves_a_number_and_on_nothing_else():
     def folder(*words: str):
         return config.run_dir(config.load_config("train", words))

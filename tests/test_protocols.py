@@ -71,6 +71,7 @@ def config_of(capsys, *words: str) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
+@pytest.mark.slow
 def test_a_protocol_may_bring_recipes_of_its_own(mine, capsys):
     file = mine / "protocol/mine.yaml"
     file.write_text("defaults:\n  - _self_\n  - override /recipe@_global_.recipe: mine/${task}\n\n" + file.read_text())

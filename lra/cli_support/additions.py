@@ -41,7 +41,8 @@ def check_change(override: Override, known: Sequence[DictConfig]) -> None:
         if not there:
             raise unknown_setting(key, known[0])
         if not _is_removable(key, known):
-            raise UserError(f"{word} takes away a setting that every run needs; to change it type {key}=VALUE")
+            chosen = f"{key}.{TARGET}=CLASS" if f"{key}.{TARGET}" in keys_of(known[0]) else f"{key}=VALUE"
+            raise UserError(f"{word} takes away a setting that every run needs; to change it type {chosen}")
     elif there:
         raise UserError(f"{word} adds a setting that is there already; to change it type {str(word).lstrip('+')}")
     elif not _is_argument(key, known) and not key.startswith((*PARAMETER_GROUPS, *CHECKED_LATER)):

@@ -46,24 +46,14 @@ def first_parts(cfg: DictConfig, folder: Path) -> int:
 def more_parts(cfg: DictConfig, folder: Path, module: ClassifierModule, parts: int) -> int | None:
     """Return the next number of parts to try when `parts` did not fit; None if that would be another run.
 
-    That is so if the number was typed, if a checkpoint has been written, and if a part has other batch-wide constants
-    or other test examples than the whole batch. Several processes would have to agree on a number, so they try none.
-    Modes of `compile=` with CUDA graphs, which are words, overwrite the gradients of the parts before.
+    That is so if the number was typed, if a checkpoint has been written, and for what `is_same_in_parts` says.
     """
+    from lra.build_trainer import is_same_in_parts
     from lra.run_files import LAST
     from lra.training.checkpoints import saved_step
     from lra.training.memory import next_parts
 
-    if cfg.trainer.accumulate_grad_batches != AUTO or cfg.trainer.devices > 1 or saved_step(folder / LAST):
+    if cfg.trainer.accumulate_grad_batches != AUTO or saved_step(folder / LAST):
         return None
-    batch = cfg.recipe.batch_size
-    more = next_parts(batch, parts)
-    if more is None or cfg.protocol.test_last_batch == "dropped" or isinstance(cfg.get("compile"), str):
-        return None
-    group = min(cfg.model.get("batch_constant_examples") or batch, batch)
-    return None if has_batch_wide_constants(module) and batch // more % group else more
-
-
-def has_batch_wide_constants(module: ClassifierModule) -> bool:
-    """Tell whether a number of the model depends on all examples that are computed at once."""
-    return any(getattr(part, "batch_wide", False) for part in module.model.modules())
+    more = next_parts(cfg.recipe.batch_size, parts)
+    return more if more is not None and is_same_in_parts(cfg, module.model, more) else None

@@ -38,6 +38,7 @@ class Campaign:
         from lra.cli_support.out_file import check_out
         from lra.cli_support.overrides import check
         from lra.cli_support.settings import check_settings
+        from lra.cli_support.unread import check_all_read
         from lra.config import load_config
         from lra.results.reference import REFERENCES
         from lra.sweeps.grid import make_cells, spell_out_all, sweep_names
@@ -78,6 +79,7 @@ class Campaign:
         self.cells: list[Cell] = [cell for sweep, typed in self.sweeps.items() for cell in make_cells(sweep, typed)]
         for cell in self.cells[:1] if self.settings.what == "show" else self.cells:  # `show` runs no cell
             check_settings(cell.cfg)
+            check_all_read(cell.cfg, "train")
 
     @property
     def group(self) -> Path:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from typing import Any
 
+from lra.cli_support.conf_folders import conf_folders, take_folders
+from lra.pass_through import trainers_own
 from lra.types import UserError
 
 SHELLS = {"bash": " ", "fish": "\n"}  # what separates two answers; zsh uses bash's completion
 INSTALL = 'type eval "$(lra -sc install=bash)" in bash or zsh, lra -sc install=fish | source in fish'
+TO_TRAINER = "+trainer."  # what may be added there is in no configuration
+WHOLE_GROUP = re.compile(r"~[^.]+")  # every run needs all groups
 OVER_RUNS = ("table", "compare", "sweep")  # these verbs take the settings of `lra train`
 
 
@@ -53,15 +58,21 @@ def _beginning(typed: Sequence[str], known: Sequence[str] | Mapping[str, str]) -
 
 def _answer(verb: str, typed: Sequence[str], shell: str) -> None:
     """Print Hydra's answer for the last word; of several values, `key=a,b`, Hydra is asked about one alone."""
-    *before, last = [word for word in typed if not word.isalpha() or word == typed[-1]]
+    *earlier, last = typed
+    earlier, folders = take_folders(earlier)  # the flag of `--config-dir FOLDER` is taken out with its value
+    before = [word for word in earlier if not word.isalpha()]
+    added = last.removeprefix(TO_TRAINER)
+    if added != last:
+        print(SHELLS[shell].join(f"{TO_TRAINER}{name}=" for name in trainers_own() if name.startswith(added)))
+        return
     listed, comma, _ = last.rpartition(",")
     key, _, values = listed.partition("=")
     before = [_with_one_value(word) for word in before]
     os.environ["COMP_LINE"] = " ".join(["lra", *before, _with_one_value(last) if values else last])
     answer = StringIO()
-    with redirect_stdout(answer):
+    with redirect_stdout(answer), conf_folders(folders):
         _ask_hydra(verb, f"query={shell}")
-    words = answer.getvalue().split()
+    words = [word for word in answer.getvalue().split() if not WHOLE_GROUP.fullmatch(word)]
     if values:
         others = {f"{key}={value}" for value in values.split(",")}
         words = [word.replace(f"{key}=", f"{listed}{comma}", 1) for word in words if word not in others]

@@ -36,6 +36,11 @@ def check_words(words: Sequence[str], *, beside_a_run: bool) -> None:
                 f"{word} has no effect: a model is diagnosed on the CPU in float32; leave it out, or type for example"
                 " trainer.threads=2"
             )
+        if key == "examples" and not beside_a_run:
+            raise UserError(
+                f"{word} has no effect on a fresh model, which has no accuracies; leave it out, or name a trained run:"
+                " run=DIR"
+            )
         if key in OF_TRAINING:
             raise UserError(
                 f"{word} has no effect on a fresh model, which is not trained; leave it out, or name a trained run:"

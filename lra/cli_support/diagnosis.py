@@ -101,6 +101,7 @@ def log_to_wandb(
     cfg: DictConfig, diagnosis: Diagnosis, tables: list[TextTable], folder: Path, console: Console
 ) -> None:
     """Log a diagnosis as a W&B run of its own: the page, the tables, and the means over heads in the summary."""
+    from lra.build_trainer import wandb_settings
     from lra.diagnosis.to_wandb import log_diagnosis
     from lra.training.loggers import finish_wandb, start_wandb
 
@@ -110,12 +111,13 @@ def log_to_wandb(
     place.mkdir(exist_ok=True)
     logger = start_wandb(
         place,
-        **config.plain(cfg.logger.wandb),
-        name=name,
-        group=str(cfg.run_group),
-        job_type="diagnose",
-        tags=["diagnose", subject["task"], subject["attention"], subject["protocol"], subject["size"]],
-        config=dict(subject),
+        **wandb_settings(
+            cfg,
+            name=name,
+            job_type="diagnose",
+            tags=["diagnose", subject["task"], subject["attention"], subject["protocol"], subject["size"]],
+            config=dict(subject),
+        ),
     )
     try:
         log_diagnosis(logger.experiment, diagnosis, tables, folder / DIAGNOSIS_PAGE)

@@ -8,6 +8,7 @@ import re
 
 import yaml
 from hydra.errors import InstantiationException
+from lightning_fabric.utilities.exceptions import MisconfigurationException
 from omegaconf.errors import OmegaConfBaseException
 
 from lra.cli_support.targets import target_line
@@ -53,6 +54,8 @@ def explain(error: BaseException) -> str:
         return _folder_line(FOLDER_TROUBLE[error.errno] + (f" at {place}" if place else ""))
     if isinstance(error, RuntimeError) and NO_SPACE in str(error):  # array_record raises no OSError
         return _folder_line(f"{FOLDER_TROUBLE[errno.ENOSPC]} for the TFDS dataset")
+    if isinstance(error, MisconfigurationException):
+        return f"Lightning refuses these settings: {_first_lines(error)}"
     if is_out_of_memory(error):
         return (
             "out of memory; what was there before is kept. Smaller batches for a look at the model: size=tiny;"

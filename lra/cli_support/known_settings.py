@@ -9,7 +9,7 @@ from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
 from lra.config import ATTENTION
-from lra.pass_through import INSTEAD, TRAINER_ARGUMENTS, trainer_advice
+from lra.pass_through import trainer_advice
 from lra.types import UserError
 
 OF_ITSELF = ("name", "_target_", "_partial_")  # what a group's file says of itself: no settings that one varies
@@ -54,7 +54,7 @@ def check_every_choice(settings: Iterable[Override], choices: Mapping[str, DictC
 def unknown_setting(key: str, cfg: DictConfig) -> UserError:
     """The error for a setting that is not there, with the one that is most like it."""
     keys, (branch, _, name) = keys_of(cfg), key.rpartition(".")
-    if branch == "trainer" and name in (*TRAINER_ARGUMENTS, *INSTEAD):
+    if branch == "trainer":
         return UserError(trainer_advice(name))
     beside = _beside(key, keys)
     near = difflib.get_close_matches(name, beside, n=1, cutoff=0.6)

@@ -73,6 +73,7 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
 def _log(campaign: Campaign, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
     """Log the table and the figures to W&B, in a W&B run of their own in the run group."""
     from lra import config
+    from lra.build_trainer import wandb_settings
     from lra.training.loggers import finish_wandb, start_wandb
     from lra.training.wandb_results import log_table
 
@@ -83,12 +84,13 @@ def _log(campaign: Campaign, console: Console, name: str, table: TextTable, figu
     folder.mkdir(parents=True, exist_ok=True)
     logger = start_wandb(
         folder,
-        **config.plain(cfg.logger.wandb),
-        name=name,
-        group=str(cfg.run_group),
-        job_type=campaign.verb,
-        tags=[campaign.verb, cfg.protocol.name, cfg.size.name],
-        config={"title": table.title, "notes": table.notes},
+        **wandb_settings(
+            cfg,
+            name=name,
+            job_type=campaign.verb,
+            tags=[campaign.verb, cfg.protocol.name, cfg.size.name],
+            config={"title": table.title, "notes": table.notes},
+        ),
     )
     try:
         log_table(logger.experiment, name, table.columns, table.rows, figures)

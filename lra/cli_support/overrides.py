@@ -177,7 +177,7 @@ def _checked(known: list[DictConfig], override: Override) -> str:
             raise UserError(f"{_word(override, value)} is not {KINDS[kind]}; the default is {key}={shown}")
         if ruled and value is not None and "${" not in str(value):  # `check_settings` sees an interpolation's value
             check_value(key, value, _word(override, value))
-    return _quoted(override) if kind is str else str(override.input_line)
+    return _quoted(override) if kind is str and key not in WORDS else str(override.input_line)
 
 
 def _fits(value: object, kind: type) -> bool:

@@ -43,14 +43,14 @@ def show_runs(cfg: DictConfig) -> None:
             state.state,
             age(now - state.touched),
             state.group,
-            state.settings,
+            *_parts(state.settings),
             str(state.folder.relative_to(runs) if state.folder.is_relative_to(runs) else state.folder),
         ]
         for state in states
     ]
     table = TextTable(
         title=f"{len(states)} runs {'in' if place.is_file() else 'below'} {place}",
-        columns=("run", "seed", "state", "age", "group", "settings", "folder"),
+        columns=("run", "seed", "state", "age", "group", "settings", "hash", "folder"),
         rows=rows,
         notes=troubles,
         optional=("folder", "settings", "group"),
@@ -77,6 +77,12 @@ def _place(runs: Path, group: str | None, file: str | None) -> Path:
         what = "is not a .jsonl file of published records" if path.exists() else "is not there"
         raise UserError(f"{file} {what}; for a folder below {runs} type for example: lra show runs run_group=table")
     return path
+
+
+def _parts(settings: str) -> tuple[str, str]:
+    """Split the name of a folder of runs into its words and the hash, which a narrow terminal has room for."""
+    words, _, settings_hash = settings.rpartition("-")
+    return words, settings_hash
 
 
 def _nothing(place: Path, troubles: list[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,12 +19,39 @@ class Job:
     Attributes:
         cfg: its configuration.
         overrides: what was typed for it, such as `seed=1`.
-        error: the line of its error, if it has failed.
+        error: the line of its error, if it has failed in this process.
+        elsewhere: whether it ran in another process.
     """
 
     cfg: DictConfig
     overrides: list[str]
     error: str | None = None
+    elsewhere: bool = False
+
+
+def jobs_elsewhere(words: list[str]) -> list[Job]:
+    """List the runs of a sweep that a launcher has run in other processes; none if not even one was begun.
+
+    What a file of `sweep=` or a search varies is not typed, so such a sweep has none here.
+
+    Args:
+        words: the settings of `lra train -m`, as typed.
+    """
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    from lra.config import load_config, run_dir
+
+    typed = [each for each in OverridesParser.create().parse_overrides(words) if not each.is_hydra_override()]
+    if {"sweep", "hparams_search"} & {each.key_or_group for each in typed}:
+        return []
+    axes = [
+        [f"{each.key_or_group}={value}" for value in each.sweep_string_iterator()]
+        if each.is_sweep_override()
+        else [str(each.input_line)]
+        for each in typed
+    ]
+    jobs = [Job(load_config("train", job), list(job), elsewhere=True) for job in product(*axes)]
+    return jobs if any(run_dir(job.cfg).exists() for job in jobs) else []
 
 
 def print_jobs(jobs: list[Job]) -> None:
@@ -52,7 +80,8 @@ def _row(job: Job, shared: set[str]) -> list[str]:
     name = f"{job.cfg.task.name}/{method_name(job.cfg)}" + (f" ({', '.join(apart)})" if apart else "")
     record = None if job.error else read_record(run_dir(job.cfg))
     if record is None:
-        state = f"failed: {job.error}" if job.error else "stopped before its end"
+        ended = "failed, or stopped before its end" if job.elsewhere else "stopped before its end"
+        state = f"failed: {job.error}" if job.error else ended
         return [name, str(job.cfg.seed), MISSING, MISSING, MISSING, state]
     outcome = record["outcome"]
     accuracies = [f"{100 * accuracy:.2f}" for accuracy in (outcome["test_accuracy"], outcome["best_dev_accuracy"])]

@@ -19,11 +19,10 @@ def run(cfg: DictConfig) -> None:
     """Test the run whose folder is `cfg.run`."""
     from omegaconf import OmegaConf
 
-    from lra import build, build_trainer, config
+    from lra import build, build_trainer
     from lra.cli_support.console import make_console
     from lra.cli_support.predictions import print_predictions
     from lra.cli_support.stored_config import read_trained_config
-    from lra.pass_through import trainer_arguments
     from lra.results.record import read_record
     from lra.run_files import BEST
     from lra.training import run as training
@@ -47,7 +46,7 @@ def run(cfg: DictConfig) -> None:
         checkpoint=folder / BEST,
         machine=build_trainer.build_machine(trained),
         loggers=[],
-        trainer_arguments=trainer_arguments(config.plain(trained.trainer)),
+        trainer_arguments=build_trainer.build_trainer_arguments(trained),
     )
     accuracy = metrics["test/accuracy"]
     console.print(f"test accuracy {accuracy:.4%} over {datamodule.num_examples('test'):,} examples")

@@ -113,7 +113,7 @@ def _part(task: str, records: list[Record]) -> Part:
     if len(compared) > 1:
         tables.append(comparison_table(records, compared, title=f"Side by side: {holding(records)}"))
         figures["accuracy against time"] = svg(partial(plot_pareto, compared, title=task, majority_rate=rate))
-    if sum(point.num_landmarks is not None for point in points) > 1:
+    if len({point.num_landmarks for point in points} - {None}) > 1:  # a sweep, not variants with the same number
         tables.append(landmark_table(points, title=f"Landmarks: {holding(records)}"))
         figures["landmarks"] = svg(partial(plot_landmarks, points, title=task, majority_rate=rate))
     curves = dev_curves(records)

@@ -86,6 +86,11 @@ def run(cfg: DictConfig) -> float | None:
         console.quiet = not first  # only one of several processes prints
         _train(cfg, folder, console, replaced=record)
     record = read_record(folder)
+    if record is None and first and HydraConfig.get().sweeper.get("direction") is not None:
+        raise UserError(
+            "a trial of a search was stopped before its end, so it has no dev accuracy to compare; for shorter trials"
+            " type recipe.steps=N, in place of trainer.max_steps or trainer.max_time"
+        )
     return None if record is None else record["outcome"]["best_dev_accuracy"]
 
 
@@ -171,10 +176,9 @@ def _fit_and_test(
     machine: Machine,
     parameters: int,
 ) -> Record | None:
-    from lra import build_trainer, config
+    from lra import build_trainer
     from lra.cli_support.batch_parts import TooLargeError, more_parts
     from lra.cli_support.outcome import write_result
-    from lra.pass_through import trainer_arguments
     from lra.training import run as training
     from lra.training.approximation import measure_approximation
     from lra.training.checkpoints import saved_step
@@ -185,7 +189,7 @@ def _fit_and_test(
     from lra.training.wandb_results import log_result
     from lra.types import UserError
 
-    arguments = trainer_arguments(config.plain(cfg.trainer))
+    arguments = build_trainer.build_trainer_arguments(cfg)
     behind = saved_step(folder / LAST)
     if behind:
         console.print(f"Going on from step {behind:,}.")

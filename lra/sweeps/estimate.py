@@ -84,9 +84,12 @@ def measure(cell: Cell) -> Estimate:
 def measure_here(cfg: DictConfig) -> Estimate:
     """Measure a few training steps and an evaluation batch in this process.
 
-    With `trainer.accumulate_grad_batches=auto` the batch is in as few parts as fit into memory.
+    With `trainer.accumulate_grad_batches=auto` the batch is in as few parts as fit into memory, as in a training.
+
+    Raises:
+        UserError: when no number of parts fits with which training would go on.
     """
-    from lra import config
+    from lra import build, build_trainer, config
     from lra.training.memory import in_fewest_parts
 
     if cfg.trainer.accumulate_grad_batches != config.AUTO:
@@ -97,7 +100,10 @@ def measure_here(cfg: DictConfig) -> Estimate:
         split.trainer.accumulate_grad_batches = parts
         return _measure_in_parts(split)
 
-    return in_fewest_parts(measure, cfg.recipe.batch_size)
+    def same(parts: int) -> bool:
+        return build_trainer.is_same_in_parts(cfg, build.build_model(cfg), parts)
+
+    return in_fewest_parts(measure, cfg.recipe.batch_size, same=same)
 
 
 def _measure_in_parts(cfg: DictConfig) -> Estimate:

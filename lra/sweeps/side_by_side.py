@@ -20,6 +20,7 @@ GO = "go"  # file that lets all of them begin
 STEPPING_SECONDS = 3.0  # that they step for
 START_SECONDS = 180.0  # that they have to get ready
 READY_POLL_SECONDS = 0.02
+STEPS_AHEAD = 8  # steps that Python may be ahead of a GPU
 
 
 def steps_per_second(words: Sequence[str], processes: int) -> float:
@@ -63,6 +64,9 @@ def _wait_until_ready(children: Sequence[Child], folder: Path) -> None:
 def step_beside_others(cfg: DictConfig, folder: Path) -> float:
     """Be one of the processes: get ready, wait for the others, train; return the steps per second."""
     import itertools
+    from collections import deque
+
+    import torch
 
     from lra import build, build_trainer, config
     from lra.bench.step_time import WARM_UP, make_step
@@ -81,8 +85,13 @@ def step_beside_others(cfg: DictConfig, folder: Path) -> float:
     (folder / str(os.getpid())).touch()
     while not (folder / GO).exists():
         time.sleep(READY_POLL_SECONDS)
-    began, steps = time.perf_counter(), 0
+    began, steps, launched = time.perf_counter(), 0, deque[torch.cuda.Event]()
     while time.perf_counter() - began < STEPPING_SECONDS:
-        step().item()  # so that Python is not far ahead of the device when the time is over
+        step()
         steps += 1
+        if device.type == "cuda":  # launch some steps ahead, as training does, but not a queue of seconds
+            launched.append(torch.cuda.Event())
+            launched[-1].record()
+            if len(launched) > STEPS_AHEAD:
+                launched.popleft().synchronize()
     return steps / (synchronized_seconds(device) - began)

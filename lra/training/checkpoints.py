@@ -28,6 +28,7 @@ class WholeCheckpointIO(CheckpointIO):
         """Write the checkpoint to `path` atomically."""
         content = io.BytesIO()
         torch.save(checkpoint, content)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)  # ModelCheckpoint has a folder of its own
         replace_bytes(Path(path), content.getbuffer())
 
     def load_checkpoint(self, path: str | Path, *_: object, **__: object) -> dict[str, Any]:

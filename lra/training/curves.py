@@ -57,6 +57,11 @@ class CurveLogger(Logger):
         return "curves"
 
     @property
+    def save_dir(self) -> str:
+        """The run's folder, below which a callback such as ModelCheckpoint writes its files."""
+        return str(self.path.parent)
+
+    @property
     def version(self) -> str:
         """Empty: a run has one file, without versions."""
         return ""

@@ -7,8 +7,9 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from inspect import signature
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.loggers.logger import Logger
@@ -23,6 +24,7 @@ from lra.types import UserError
 
 WANDB_MODES = ("offline", "online", "disabled")
 WHEN_UNREACHABLE = ("fail", "offline")
+OWN = ("dir", "id", "resume", "reinit", "resume_from", "fork_from", "settings")  # what keeps a resumed run one W&B run
 
 
 class CurvesInWandb(WandbLogger):
@@ -72,6 +74,7 @@ def start_wandb(
     job_type: str,
     tags: list[str],
     config: dict[str, object],
+    **others: Any,
 ) -> CurvesInWandb:
     """Begin a W&B run that writes below `folder`, or continue it with the W&B id in `folder`.
 
@@ -84,10 +87,11 @@ def start_wandb(
         when_unreachable: with `mode="online"`, whether to fail or to go offline when W&B's server cannot be used.
         init_timeout_seconds: time that the server has to begin the run, above 0.
         log_model: whether the best checkpoint of the run will be logged as an artifact.
+        others: other arguments of `wandb.init`, such as `notes`.
 
     Raises:
-        UserError: for an unknown mode, a wrong timeout or a damaged W&B id, when wandb is not installed, and when its
-            server cannot be used.
+        UserError: for an unknown mode or argument, a wrong timeout or a damaged W&B id, when wandb is not installed,
+            and when its server cannot be used.
     """
     for key, value, known in (("mode", mode, WANDB_MODES), ("when_unreachable", when_unreachable, WHEN_UNREACHABLE)):
         if value not in known:
@@ -100,6 +104,11 @@ def start_wandb(
     if importlib.util.find_spec("wandb") is None:
         raise UserError("wandb is not installed; type logger=csv to do without, or: pip install wandb")
     import wandb
+
+    free = set(signature(wandb.init).parameters) - set(OWN)
+    for key in sorted(others.keys() - free):
+        why = "set by lra itself" if key in OWN else f"no argument of wandb.init; there are {', '.join(sorted(free))}"
+        raise UserError(f"logger.wandb.{key} is {why}; leave it out")
 
     def begin(mode: Literal["offline", "online"]) -> CurvesInWandb:
         logger = CurvesInWandb(
@@ -115,6 +124,7 @@ def start_wandb(
             tags=tags,
             config=config,
             settings=wandb.Settings(console="off", silent=True, init_timeout=init_timeout_seconds),
+            **others,
         )
         assert logger.experiment is not None  # Lightning begins the W&B run when it is asked for
         return logger

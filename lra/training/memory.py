@@ -31,11 +31,16 @@ def next_parts(batch_size: int, parts: int) -> int | None:
     return next((more for more in range(2 * parts, batch_size + 1) if batch_size % more == 0), None)
 
 
-def in_fewest_parts(measure: Callable[[int], T], batch_size: int) -> T:
+def in_fewest_parts(measure: Callable[[int], T], batch_size: int, *, same: Callable[[int], bool]) -> T:
     """Call `measure` with 1, 2, 4 … parts of a batch, until it does not run out of memory; return its result.
 
+    Args:
+        measure: is called with a number of parts.
+        batch_size: examples of the whole batch.
+        same: tells whether a batch in so many parts makes the same run.
+
     Raises:
-        UserError: when not even one example fits.
+        UserError: when not even one example fits, and when more parts would make another run.
     """
     parts: int | None = 1
     while parts is not None:
@@ -46,6 +51,8 @@ def in_fewest_parts(measure: Callable[[int], T], batch_size: int) -> T:
                 raise
         release_memory()
         parts = next_parts(batch_size, parts)
+        if parts is not None and not same(parts):
+            raise UserError(f"out of memory, and in {parts} parts the batch would make another run")
     raise UserError("out of memory with one example at a time")
 
 

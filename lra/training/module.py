@@ -5,16 +5,18 @@ Letters: B examples, C classes.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.trainer.states import TrainerFn
 from pytorch_lightning.utilities.types import OptimizerLRScheduler
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from lra.training.metrics import MeanLoss, accuracy, confusion_matrix
 from lra.training.ranks import gather, interleave
@@ -78,7 +80,17 @@ class ClassifierModule(pl.LightningModule):
         """Build the optimizer and its schedule."""
         optimizer = self.make_optimizer()
         schedule = self._make_schedule(optimizer)
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+        if not isinstance(schedule, ReduceLROnPlateau):
+            return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {
+                "scheduler": schedule,
+                "interval": "step",
+                "frequency": sys.maxsize,  # never by Lightning, see `on_validation_epoch_end`
+                "monitor": "dev/loss",
+            },
+        }
 
     def forward(self, batch: Batch) -> Tensor:
         """Compute the logits `[B, C]` in float32, or in float64 if the model computes in float64."""
@@ -125,7 +137,7 @@ class ClassifierModule(pl.LightningModule):
         self.eval_accuracy.update(logits, batch.label)
         return logits
 
-    def _log_eval(self, split: str, *, step: int) -> None:
+    def _log_eval(self, split: str, *, step: int) -> dict[str, Tensor]:
         metrics = {
             f"{split}/loss": self.eval_loss.compute(),
             f"{split}/accuracy": self.eval_accuracy.compute(),
@@ -135,14 +147,21 @@ class ClassifierModule(pl.LightningModule):
             logger.log_metrics({key: value.item() for key, value in metrics.items()}, step=step)
         self.eval_loss.reset()
         self.eval_accuracy.reset()
+        return metrics
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Add one dev batch to the metrics."""
         self._eval_step(batch)
 
     def on_validation_epoch_end(self) -> None:
-        """Log the dev split's loss and accuracy, over every example."""
-        self._log_eval("dev", step=self.global_step)
+        """Log the dev split's loss and accuracy, over every example; show them to a schedule that waits for a plateau.
+
+        Lightning would step such a schedule after the checkpoint of this step, and a resumed run would miss the step.
+        """
+        metrics = self._log_eval("dev", step=self.global_step)
+        schedule = self.lr_schedulers()
+        if isinstance(schedule, ReduceLROnPlateau) and self.trainer.state.fn == TrainerFn.FITTING:
+            schedule.step(metrics["dev/accuracy" if schedule.mode == "max" else "dev/loss"])
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Note the step of the weights: the Trainer of a test is at step 0."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.callbacks import Callback, ProgressBar
 from pytorch_lightning.loggers.logger import Logger
 from rich.console import Console
 
@@ -85,7 +85,7 @@ def fit(
         log_every_steps: optimizer steps between logged points.
         checkpoint_every_seconds: longest time between checkpoints.
         loggers: Lightning loggers.
-        console: where to show progress.
+        console: where to show progress, unless a callback shows it or `enable_progress_bar` is false.
         profiler: name of a Lightning profiler; None: none.
         callbacks: callbacks of the user's own; one may end the run early.
         trainer_arguments: arguments of Lightning's Trainer beside lra's own, see `lra.pass_through`.
@@ -114,15 +114,21 @@ def fit(
         steps=steps,
         batch_parts=machine.accumulate_grad_batches,
     )
+    arguments = {**(trainer_arguments or {})}
+    shown = arguments.pop("enable_progress_bar", True)
+    if any(isinstance(callback, ProgressBar) for callback in callbacks):
+        arguments["enable_progress_bar"], shown = True, False  # theirs in the place of ours
+    progress = console if shown else Console(quiet=True)
     trainer = make_trainer(
         machine,
-        trainer_arguments,
+        arguments,
         max_steps=stop,
+        default_root_dir=folder,
         accumulate_grad_batches=machine.accumulate_grad_batches,
         val_check_interval=every * machine.accumulate_grad_batches,
         logger=loggers,
         profiler=profiler,
-        callbacks=[telemetry, RunProgress(telemetry, console=console, steps=steps), *callbacks, resume],
+        callbacks=[telemetry, RunProgress(telemetry, console=progress, steps=steps), *callbacks, resume],
     )
     number = rank(machine.devices)
     if number:  # the weights come from the same seed in all processes, but dropout must differ
@@ -146,7 +152,8 @@ def test(
         UserError: when the checkpoint is damaged, or its weights do not fit the model.
     """
     fitting_weights(checkpoint, module)  # a mistake in them is worded before Lightning meets it
-    trainer = make_trainer(machine, trainer_arguments, logger=loggers)
+    arguments = {name: value for name, value in trainer_arguments.items() if name != "enable_progress_bar"}
+    trainer = make_trainer(machine, arguments, logger=loggers)
     trainer.test(module, datamodule=datamodule, ckpt_path=checkpoint, weights_only=True, verbose=False)
     return {name: value.item() for name, value in trainer.callback_metrics.items()}
 

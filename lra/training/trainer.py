@@ -28,6 +28,8 @@ def make_trainer(
 ) -> pl.Trainer:
     """Make a Lightning Trainer for `machine`, without Lightning's progress bar, model summary and sanity check.
 
+    The user's `arguments` replace those of ours that have the same name; `plugins` are added to ours.
+
     Raises:
         UserError: when Lightning refuses the user's `arguments`.
     """
@@ -48,8 +50,10 @@ def make_trainer(
         "plugins": [WholeCheckpointIO(), _environment(machine)],
         **settings,
     }
+    added = {**(arguments or {})}
+    own["plugins"] += added.pop("plugins", [])
     try:
-        trainer = pl.Trainer(**own, **(arguments or {}))
+        trainer = pl.Trainer(**{**own, **added})
     except (MisconfigurationException, TypeError, ValueError) as error:
         if not arguments:
             raise

@@ -32,6 +32,7 @@ def train(runs, monkeypatch, *words):
     return run_of(runs)
 
 
+@pytest.mark.slow
 def test_a_batch_that_does_not_fit_is_the_same_cell_in_parts(home, tmp_path, monkeypatch, capsys, request):
     whole, _, curve, _ = train(tmp_path / "whole", monkeypatch, AUTO)
     typed, same_parts, _, _ = train(tmp_path / "typed", monkeypatch, "trainer.accumulate_grad_batches=4")
@@ -68,6 +69,7 @@ def test_a_resumed_run_keeps_its_parts(little_memory, tmp_path, monkeypatch, cap
     assert "the same as recorded" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -85,6 +87,7 @@ def test_parts_that_would_be_another_run_are_only_proposed(little_memory, capsys
     assert len(err.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["reduce-overhead", "max-autotune"])
 def test_cuda_graphs_are_not_for_parts_and_what_is_proposed_instead_runs(little_memory, monkeypatch, capsys, mode):
     monkeypatch.setattr("lra.training.compiled.compile_model", lambda model, mode: None)  # it would compile for minutes
@@ -95,17 +98,30 @@ def test_cuda_graphs_are_not_for_parts_and_what_is_proposed_instead_runs(little_
     assert main([*RUN, *proposed.split()]) == 0
 
 
+@pytest.mark.slow
 def test_batch_wide_constants_of_whole_groups_are_the_same(little_memory, capsys):
     run = [word for word in RUN if "attention" not in word]
     assert main([*run, "attention=nystrom", "protocol.batch_constant_examples=2", AUTO]) == 0
     assert "4 parts of 2 examples" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_plan_measures_the_parts_that_fit(little_memory):
     parts = measure_here(load_config("train", [*RUN[1:], AUTO]))
     assert (parts.batch_size, parts.note) == (2, "")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words", [("attention=nystrom",), ("protocol.test_last_batch=dropped",), ("trainer.devices=2", "trainer=ddp")]
+)
+def test_a_plan_has_no_hours_of_a_run_that_training_refuses(words, little_memory):
+    run = [word for word in RUN[1:] if not (words[0] == "attention=nystrom" and "attention" in word)]
+    with pytest.raises(UserError, match="in 2 parts the batch would make another run"):
+        measure_here(load_config("train", [*run, *words, AUTO]))
+
+
+@pytest.mark.slow
 def test_parts_are_doubled_and_another_error_is_not_swallowed():
     tried = []
 
@@ -114,7 +130,9 @@ def test_parts_are_doubled_and_another_error_is_not_swallowed():
         raise RuntimeError("CUDA out of memory" if parts < 12 else "shape")
 
     with pytest.raises(RuntimeError, match="shape"):
-        in_fewest_parts(measure, 24)
+        in_fewest_parts(measure, 24, same=lambda parts: True)
     assert tried == [1, 2, 4, 8, 24]
     with pytest.raises(UserError, match="one example"):
-        in_fewest_parts(lambda parts: measure(parts), 6)
+        in_fewest_parts(measure, 6, same=lambda parts: True)
+    with pytest.raises(UserError, match="in 4 parts the batch would make another run"):
+        in_fewest_parts(measure, 24, same=lambda parts: parts < 4)

@@ -64,12 +64,14 @@ def checked(capsys, *words: str) -> tuple[int, list[str], str]:
     return code, [line for line in out.splitlines() if line.startswith("broken")], err
 
 
+@pytest.mark.slow
 def test_what_is_right_passes_also_beside_its_twin(own, capsys):
     code = ATTENTION.format(body=SUM, twin="(v if valid is None else v * valid[:, None, :, None]).cumsum(2)")
     name = own("attention", code)
     assert checked(capsys, "attention=own", f"twin={name}.twin") == (0, [], "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body, line",
     [
@@ -105,6 +107,7 @@ def test_what_is_not_finite_is_said_in_each_line_and_nothing_else_is_blamed(own,
         assert "is it batch_wide?" not in line
 
 
+@pytest.mark.slow
 def test_a_twin_that_says_otherwise_is_one_line(own, capsys):
     name = own("attention", ATTENTION.format(body="return v", twin="2 * v"))
     code, broken, _ = checked(capsys, "attention=own", f"twin={name}.twin")
@@ -133,6 +136,7 @@ def test_a_mixer(own, capsys, body, line):
     assert line is None or any(line in text for text in broken), broken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("twin, code", [("x @ weight.T + bias", 0), ("x @ weight.T", 2)])
 def test_the_twin_of_a_mixer_is_of_the_mixer_alone(own, capsys, twin, code):
     """Without the LayerNorm before it and the residual connection, which are the block's."""
@@ -143,6 +147,7 @@ def test_the_twin_of_a_mixer_is_of_the_mixer_alone(own, capsys, twin, code):
     assert bool(broken) == (code == 2)
 
 
+@pytest.mark.slow
 def test_a_class_of_another_kind_is_one_line(own, capsys):
     own("mixer", ATTENTION.format(body="return v", twin="v"))
     code, broken, err = checked(capsys, "mixer=own")
@@ -155,6 +160,7 @@ def test_pytest_is_not_needed():
         assert "import pytest" not in path.read_text(), path
 
 
+@pytest.mark.slow
 def test_ours_pass(home, capsys):
     assert checked(capsys, "attention=linformer", "protocol=clean") == (0, [], "")
     assert not Path("runs").exists()

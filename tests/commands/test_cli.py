@@ -57,6 +57,7 @@ def test_train_prints_what_its_accuracy_is_worth_and_writes_a_record(trained):
         assert (path.parent / name).exists(), name
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_never_overwritten_unless_forced(trained, data_dir):
     runs, _ = trained
     (path,) = results(runs)
@@ -75,6 +76,7 @@ def test_a_finished_run_is_never_overwritten_unless_forced(trained, data_dir):
     assert old == new, "the old record is kept beside, and the same seed gives the same accuracy"
 
 
+@pytest.mark.slow
 def test_a_sweep_gives_a_result_for_every_cell(home, capsys):
     words = (*TRAIN, "-m", "attention=full,none", "logger=csv")
     code, _, _ = run(capsys, *words)
@@ -85,6 +87,7 @@ def test_a_sweep_gives_a_result_for_every_cell(home, capsys):
     assert out.count("Finished before") == 2
 
 
+@pytest.mark.slow
 def test_max_steps_stops_early_without_a_result_and_the_run_goes_on_later(home, capsys):
     code, out, _ = run(capsys, *TRAIN, "logger=csv", "trainer.max_steps=3")
     assert code == 0
@@ -118,6 +121,7 @@ def test_training_and_evaluating_need_neither_tfds_nor_wandb_and_another_process
     assert "the same as recorded, to the last digit" in out
 
 
+@pytest.mark.slow
 def test_prepare_says_at_once_that_it_is_done_and_checks(home, capsys):
     code, out, _ = run(capsys, "prepare", "task=listops", "size=tiny")
     assert code == 0
@@ -128,6 +132,7 @@ def test_prepare_says_at_once_that_it_is_done_and_checks(home, capsys):
     assert "every array" in out
 
 
+@pytest.mark.slow
 def test_prepare_from_the_benchmarks_own_files(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
@@ -144,6 +149,7 @@ def test_prepare_from_the_benchmarks_own_files(tmp_path, monkeypatch, capsys):
     assert "force=true" in err
 
 
+@pytest.mark.slow
 def test_show_model_ends_with_the_parameters(capsys):
     code, out, _ = run(capsys, "show", "model", "task=text", "attention=nystrom")
     assert code == 0
@@ -152,6 +158,7 @@ def test_show_model_ends_with_the_parameters(capsys):
     assert sum(int(number) for number in own if number) == 370_702, "the layers add up"
 
 
+@pytest.mark.slow
 def test_show_model_marks_what_is_over_the_benchmarks_ten_percent(capsys):
     _, out, _ = run(capsys, "show", "model", "task=listops", "attention=linformer")
     assert "+500% parameters against attention=full (209,802)" in out
@@ -160,6 +167,7 @@ def test_show_model_marks_what_is_over_the_benchmarks_ten_percent(capsys):
     assert "10 %" not in out
 
 
+@pytest.mark.slow
 def test_show_protocol_lists_every_switch_with_its_values(capsys):
     code, out, _ = run(capsys, "show", "protocol")
     assert code == 0
@@ -171,6 +179,7 @@ def test_show_protocol_lists_every_switch_with_its_values(capsys):
             assert str(protocol[switch]) in line
 
 
+@pytest.mark.slow
 def test_show_data_draws_trees(home, capsys):
     code, out, _ = run(capsys, "show", "data", "task=listops", "size=tiny", "examples=2")
     assert code == 0

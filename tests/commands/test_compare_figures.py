@@ -10,6 +10,7 @@ from lra.cli import main
 from tests.results.records import make_record
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curves", [True, False])
 def test_a_comparison_draws_cost_and_the_dev_curves_that_its_records_hold(tmp_path, monkeypatch, capsys, curves):
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path))

@@ -12,6 +12,7 @@ import pytest
 from lra.cli import VERBS, main
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line, words",
     [
@@ -20,6 +21,10 @@ from lra.cli import VERBS, main
         ("lra train attention=n", {"attention=none", "attention=nystrom"}),
         ("lra train size=tiny recipe.opt", {"recipe.optimizer."}),
         ("lra train ~recipe.sch", set()),
+        ("lra train ~log", set()),
+        ("lra train +trainer.gradient_", {"+trainer.gradient_clip_val=", "+trainer.gradient_clip_algorithm="}),
+        ("lra train --config-dir mine attention=o", {"attention=own"}),
+        ("lra train -cd mine size=tiny attention=o", {"attention=own"}),
         ("lra table p", {"plan"}),
         ("lra table run recipe.st", {"recipe.steps="}),
         ("lra sweep ", {"landmarks"}),
@@ -31,7 +36,10 @@ from lra.cli import VERBS, main
         ("lra table run attention=full,nystrom recipe.st", {"recipe.steps="}),
     ],
 )
-def test_what_a_shell_is_answered(line, words, monkeypatch, capsys):
+def test_what_a_shell_is_answered(line, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine/attention").mkdir(parents=True)
+    (tmp_path / "mine/attention/own.yaml").write_text("defaults: [full]\nname: own\n")
     monkeypatch.setenv("COMP_LINE", line)
     assert main(["-sc", "query=bash"]) == 0
     assert set(capsys.readouterr().out.split()) == words
@@ -42,6 +50,7 @@ def test_another_shell_is_one_line(capsys):
     assert 'type eval "$(lra -sc install=bash)"' in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_bash_completes(tmp_path):
     """The very line of the documents, in a bash of its own."""
     script = 'eval "$(lra -sc install=bash)"; COMP_LINE="lra train mixer=g"; COMP_CWORD=2; hydra_bash_completion; '

@@ -152,6 +152,7 @@ def test_it_is_logged_to_wandb_when_that_is_asked_for(trained, home, capsys, tmp
     assert {"diagnosis/heads", "diagnosis/swaps", "diagnosis/page"} <= {key.split(".")[0] for key in offline.history[0]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words, said",
     [
@@ -169,12 +170,16 @@ def test_it_is_logged_to_wandb_when_that_is_asked_for(trained, home, capsys, tmp
         (["size=tiny", "+trainer.max_time=1"], "+trainer.max_time=1 has no effect"),
         (["size=tiny", "recipe.steps=4"], "recipe.steps=4 has no effect on a fresh model"),
         (["size=tiny", "recipe=listops"], "recipe=listops has no effect on a fresh model"),
+        (["size=tiny", "examples=20"], "examples=20 has no effect on a fresh model, which has no accuracies"),
         (["size=tiny", "compile=true"], "name a trained run: run=DIR"),
         (["size=tiny", "force=true"], "force=true has no effect on a fresh model"),
         (["run=RUN", "to=FILE"], "is a file; type a folder"),
         (["run=RUN", "to="], "type a folder"),
         (["size=tiny", "mixer=s4d"], "s4d is no attention"),
-        (["size=tiny", "protocol=clean", "attention.causal=true"], "attention.causal=false"),
+        (
+            ["size=tiny", "protocol=clean", "attention.causal=true", "attention.pinv=regularised"],
+            "attention.causal=false",
+        ),
         (["run=RUN", "exmaples=3"], "did you mean examples?"),
     ],
 )
@@ -189,6 +194,7 @@ def test_mistakes_are_one_line(trained, home, capsys, tmp_path, words, said):
     assert not list(tmp_path.rglob("diagnosis.*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("subject", [["run=RUN"], ["size=tiny", "trainer=cpu"]])
 def test_threads_and_the_check_of_the_data_are_as_typed(
     trained, data_dir, home, capsys, tmp_path, monkeypatch, subject
@@ -208,6 +214,7 @@ def test_threads_and_the_check_of_the_data_are_as_typed(
     assert asked == [2]
 
 
+@pytest.mark.slow
 def test_a_run_without_a_checkpoint(trained, home, capsys, tmp_path):
     folder = tmp_path / "copy"
     shutil.copytree(run_of(trained), folder)

@@ -30,6 +30,7 @@ from tests.data_prep.test_retrieval import ROWS
 
 SHOWN = {shown: place for shown, place in documented_commands().items() if not OWN_PACKAGE.search(shown)}
 PLACES = {word: place for shown, place in SHOWN.items() for word in spelled_out(shown)}
+PUBLISHED = Path(__file__).parents[2] / "runs/published"
 TYPED = {typed(shown): shown for shown in reversed(PLACES)}  # what is typed, once each, with what it stands for
 
 
@@ -62,6 +63,8 @@ def scratch(trained, data, tmp_path, monkeypatch):
     (tmp_path / "runs/published").mkdir()
     for place in ("runs/published/demo.jsonl", "results.jsonl"):
         (tmp_path / place).write_text(json.dumps(json.loads((run / "result.json").read_text())) + "\n")
+    for name in ("short_table.jsonl", "short_landmarks.jsonl"):  # as published, not as one line of JSON
+        shutil.copy(PUBLISHED / name, tmp_path / "runs/published")
     return {"ELSEWHERE": str(tmp_path / "elsewhere"), "RUN": str(run)}
 
 
@@ -120,6 +123,7 @@ def test_what_is_shown_works(command, scratch, request):
 COMPOSED = [command for command in TYPED if re.match("lra train (?!-m)", command) and is_slow(command, TYPED)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMPOSED, ids=str)
 def test_a_training_that_is_slow_composes(command, tmp_path):
     done = lra_here(*shlex.split(command)[1:], "--cfg", "job", data=tmp_path / "data", runs=tmp_path / "runs")

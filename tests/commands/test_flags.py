@@ -6,10 +6,11 @@ import os
 
 import pytest
 
-from lra.cli import _flags_first, main
+from lra.cli import _split, main
 from lra.cli_support.conf_folders import take_folders
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -34,7 +35,7 @@ def test_printing_a_configuration_is_for_one_run(home, capsys, flag):
 def test_the_order_of_settings_stays_and_a_folder_may_have_any_name():
     words, folders = take_folders(["a=1", "--config-dir", "lr=0.1", "~b", "a=2", "--cfg", "job"])
     assert folders == ["lr=0.1"]
-    assert _flags_first(words) == ["--cfg", "job", "a=1", "~b", "a=2"]
+    assert _split(words) == (["--cfg", "job"], ["a=1", "~b", "a=2"])
 
 
 @pytest.fixture
@@ -88,6 +89,7 @@ def test_a_wrong_folder_is_one_line(words, line, home, capsys):
     assert line in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_quoted_values_mean_what_they_mean_to_hydra(home, capsys):
     for verb in (["table", "show"], ["compare", "show"], ["train", "--cfg", "job"]):
         assert main([*verb, "task='listops'", 'attention="full"', "size=tiny", "run_group='a/b'"]) == 0

@@ -73,6 +73,7 @@ def test_two_at_once_train_once_and_lose_nothing(home):
     assert contents(kept) == old
 
 
+@pytest.mark.slow
 def test_a_run_in_progress_is_left_alone(home, capsys):
     assert main([*COMMAND, "trainer.max_steps=1"]) == 0
     run, _ = folders(home)

@@ -7,7 +7,9 @@ import re
 
 import pytest
 
+import lra
 from lra.cli import main
+from lra.pass_through import CALLBACKS_INSTEAD, INSTEAD
 from tests.results.records import make_record
 
 
@@ -24,3 +26,31 @@ def test_the_hint_at_other_sizes_shows_them(verb, tmp_path, monkeypatch, capsys)
     assert hint is not None
     assert main(hint[1].split()) == 0
     assert "25.00 (1)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("word", sorted({*INSTEAD.values(), *CALLBACKS_INSTEAD.values()}))
+def test_what_is_named_in_the_place_of_a_setting_of_lightnings_composes(word):
+    lra.compose(*(part for part in word.split() if part != "-m"))
+
+
+@pytest.mark.parametrize(
+    "wrong, hint",
+    [
+        ("recipe.steps=2,3", r"type: lra train (.+)"),
+        ("+seed=1", r"to change it type (.+)"),
+        ("~seed", r"to change it type (seed)=VALUE"),
+        ("~logger", r"to change it type (logger)=VALUE"),
+        ("+callbacks.mine=1", r"type for example (.+)"),
+        ("+logger.mine=1", r"type for example (.+)"),
+        ("+trainer.limit_val_batches=0", r"type for example (\S+),"),
+        ("recipe.batchsize=4", r"did you mean (.+)\?;"),
+    ],
+)
+def test_the_words_of_a_hint_are_settings(wrong, hint):
+    value = {"seed": "=1", "logger": "=csv", "recipe.batch_size": "=4"}
+    with pytest.raises(lra.UserError) as refused:
+        lra.compose(wrong)
+    said = re.search(hint, str(refused.value))
+    assert said is not None
+    words = said[1].removeprefix("-m ").split(",")[0]  # of several values the first
+    lra.compose(words + value.get(words, ""))

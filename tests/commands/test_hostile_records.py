@@ -31,6 +31,7 @@ def group(home):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["terminal", "latex", "markdown", "csv"])
 def test_tables(group, capsys, form):
     for words in (["table", "show"], ["compare", "show", "run_group=table"]):
@@ -45,6 +46,7 @@ def test_tables(group, capsys, form):
         assert form != "markdown" or "<script" not in out
 
 
+@pytest.mark.slow
 def test_report_import_and_publish(group, capsys):
     assert main(["report", "run_group=table", "samples=0"]) == 0
     page = (group / "report.html").read_text()

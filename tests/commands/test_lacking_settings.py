@@ -34,6 +34,7 @@ def test_a_sweep_over_what_lacks_it_is_refused_before_anything_runs(verb, line, 
     assert not list(home.rglob("*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words, line",
     [
@@ -61,6 +62,7 @@ def test_also_where_the_sweeps_file_or_a_single_word_chooses(words, line, home, 
     assert not list(home.rglob("*"))
 
 
+@pytest.mark.slow
 def test_a_mixers_setting_may_stand_beside_an_attention_in_a_comparison():
     cells = Campaign("compare", [SIZE, "mixer=attention,s4d", "mixer.states=16", "seed=0", "attention=full"]).cells
     assert [cell.choice("attention") + cell.apart for cell in cells] == ["full", "s4d states=16"]

@@ -8,6 +8,7 @@ from lra.cli import main
 from lra.paths import conf_dir
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["train"], ["prepare"], ["show", "data"], ["compare", "plan"]], ids=" ".join)
 def test_a_size_that_a_task_lacks_is_one_line(words, home, tmp_path, monkeypatch, capsys):
     text = (conf_dir() / "task" / "listops.yaml").read_text().replace("name: listops", "name: mine")

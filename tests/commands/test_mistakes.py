@@ -76,6 +76,7 @@ def test_a_mistake_gets_one_line_and_an_exit_code(home, capsys, words, line):
     assert len(err.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "error, line",
     [

@@ -63,6 +63,7 @@ def test_mixers_are_rows_of_every_table_and_evaluated_to_the_last_digit(compared
     assert "s4d" in (compared / "compare/report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_run_says_how_to_type_the_full_one(home, capsys):
     assert main(["train", "mixer=gated", *WORDS]) == 0
     assert "The full run: lra train task=listops mixer=gated" in capsys.readouterr().out
@@ -86,6 +87,7 @@ def test_an_attention_beside_a_mixer_says_nothing_and_is_refused(words, home, ca
     assert "has no effect beside mixer=" in said(capsys)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["mixer=attention", "attention=full"], ["mixer=s4d"], ["attention=full"]])
 def test_what_says_something_is_not_refused(words, home, capsys):
     assert main(["show", "model", "size=tiny", *words]) == 0
@@ -101,6 +103,7 @@ def names(*words: str) -> list[str]:
     return [cell.choice("attention") + cell.apart for cell in make_cells("compare", ["seed=0", *words])]
 
 
+@pytest.mark.slow
 def test_beside_each_other_or_in_place_of_the_sweeps_own():
     assert names("mixer=s4d,gated") == ["s4d", "gated"]
     assert names("mixer=s4d", "attention=full") == ["full", "s4d"]
@@ -112,6 +115,7 @@ def test_beside_each_other_or_in_place_of_the_sweeps_own():
     assert names("mixer=s4d", "mixer.states=16,64") == ["s4d states=16", "s4d states=64"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words, line",
     [
@@ -131,12 +135,14 @@ def test_wrong_numbers_are_refused_in_a_line(words, line, home, capsys):
     assert line in said(capsys)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task, name", each_and_all(["listops", "text", "retrieval", "image", "pathfinder"], MIXERS))
 def test_parameters_stay_within_what_the_benchmark_allows(name, task, capsys):
     assert main(["show", "model", f"mixer={name}", f"task={task}"]) == 0
     assert "more than the 10 %" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_mixer_that_has_many_is_said_to(capsys):
     assert main(["show", "model", "mixer=s4d", "mixer.states=256", "size=tiny"]) == 0
     assert "parameters against attention=full" in capsys.readouterr().out

@@ -71,6 +71,7 @@ def read(folder: Path, settings: dict) -> str:
     return ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, key",
     [
@@ -97,6 +98,7 @@ def test_a_setting_that_a_run_has_not_is_named_with_what_to_do(name, key, stored
     assert "(git checkout 0123456789abcdef)" in line
 
 
+@pytest.mark.slow
 def test_without_a_record_the_line_still_says_what_to_do(stored, tmp_path):
     said = read(tmp_path, changed(stored["full"], ("model", "tied_layers")))
     assert said.endswith("evaluate it with that version (its record, or who trained it, knows which), or train again:"

@@ -37,6 +37,7 @@ def package(tmp_path, monkeypatch, home):
     return make
 
 
+@pytest.mark.slow
 def test_an_attention_anywhere_with_a_knob_called_as_one_of_ours(package, capsys):
     package(CODE, "OWN.Halved")
     shown = ["show", "model", "attention=mine", "size=tiny"]
@@ -47,6 +48,7 @@ def test_an_attention_anywhere_with_a_knob_called_as_one_of_ours(package, capsys
     assert main(["show", "model", "attention=performer", "attention.features=0"]) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code, target, line",
     [

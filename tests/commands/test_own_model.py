@@ -42,6 +42,7 @@ def test_it_trains_and_is_evaluated_and_recorded_under_its_own_name(case, conf, 
     assert f"\n{name}," in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_without_its_conf_folder_a_run_of_it_is_refused_in_a_line(conf, home, capsys):
     assert main(["train", "--config-dir", conf, "model=gru", *WORDS]) == 0
     (path,) = home.rglob("result.json")
@@ -52,6 +53,7 @@ def test_without_its_conf_folder_a_run_of_it_is_refused_in_a_line(conf, home, ca
     assert "--config-dir" in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CHOSEN)
 def test_it_is_shown_layer_by_layer(case, conf, home, capsys):
     assert main(["show", "model", "--config-dir", conf, *CHOSEN[case], "size=tiny"]) == 0
@@ -69,6 +71,7 @@ def test_a_step_of_it_is_measured(conf, home, capsys):
     assert "listops/gru" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_class_that_is_typed_alone_is_called_by_its_name(home, capsys):
     assert main(["train", "model._target_=tests.model.own_models.AnyGru", *WORDS]) == 0
     (path,) = home.glob("default/listops/AnyGru/*/seed0/result.json")
@@ -78,6 +81,7 @@ def test_a_class_that_is_typed_alone_is_called_by_its_name(home, capsys):
     assert "\nAnyGru," in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_class_that_does_not_take_the_encoders_settings_is_refused_in_a_line(home, capsys):
     assert main(["show", "model", "model._target_=tests.model.own_models.GruClassifier"]) == 2
     (line,) = capsys.readouterr().err.splitlines()

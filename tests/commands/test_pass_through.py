@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,19 @@ import torch
 from pytorch_lightning.callbacks import Timer
 
 from lra.cli import main
-from lra.config import config_hash, load_config
+from lra.cli_support.conf_folders import conf_folders
+from lra.config import config_hash, load_config, logs_to_wandb, run_dir, settings
+from lra.results.accuracy_table import accuracy_table
+from lra.results.variants import group_by_variant
 from lra.sweeps.grid import make_cells
 from lra.training.checkpoints import read_checkpoint
 from lra.training.curves import read_curves
+from tests.conftest import ROOT
+from tests.results.records import make_record
+from tests.training.offline_run import offline_runs
 from tests.training.test_training import same
 
+OF_LIGHTNING = "pytorch_lightning.callbacks"
 TINY = ["size=tiny", "logger=csv", "attention=none", "recipe.eval_every=2", "trainer.threads=1"]
 SGD = ["recipe.optimizer._target_=torch.optim.SGD", "~recipe.optimizer.betas", "~recipe.optimizer.eps"]
 
@@ -34,12 +42,16 @@ def weights(folder: Path, file: str = "last.ckpt") -> dict[str, torch.Tensor]:
     return {name: w for name, w in read_checkpoint(folder / file)["state_dict"].items() if name.startswith("model.")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "word, line",
     [
         ("+foo=1", "+foo=1 adds a setting that nothing reads"),
         ("+task.data.foo=1", "+task.data.foo=1 adds a setting that nothing reads"),
-        ("+trainer.foo=1", "trainer.foo is no setting; of Lightning's Trainer there are +trainer.gradient_clip_val"),
+        (
+            "+trainer.foo=1",
+            "trainer.foo is no setting; of Lightning's Trainer there are +trainer.max_time, limit_v",
+        ),
         ("+trainer.max_epochs=3", "trainer.max_epochs is set by lra itself; type for example recipe.steps=5000"),
         ("trainer.gradient_clip_val=1", "trainer.gradient_clip_val has no default; to add it type +trainer.gradient"),
         ("+trainer.gradient_clip_val=x", "Lightning's Trainer does not take +trainer.gradient_clip_val=x"),
@@ -52,6 +64,13 @@ def weights(folder: Path, file: str = "last.ckpt") -> dict[str, torch.Tensor]:
         ("~logger", "~logger takes away a setting that every run needs"),
         ("~trainer.precision", "~trainer.precision takes away a setting that every run needs"),
         ("~callbacks.log_every_steps", "~callbacks.log_every_steps takes away a setting that every run needs"),
+        ("~recipe.schedule", "every run needs; to change it type recipe.schedule._target_=CLASS"),
+        ("+trainer.limit_val_batches=0", "trainer.limit_val_batches=0 leaves nothing to measure"),
+        ("+trainer.limit_test_batches=0.0", "leaves nothing to measure"),
+        ("+trainer.gradient_clip=1", "trainer.gradient_clip is no setting; did you mean +trainer.gradient_clip_val?"),
+        ("+logger.wandb.notes=x", "logger.wandb has settings, but no W&B run was chosen; type logger=wandb"),
+        (f"+callbacks.a._target_={OF_LIGHTNING}.StochasticWeightAveraging", "type callbacks=ema in its place"),
+        (f"+callbacks.a._target_={OF_LIGHTNING}.GradientAccumulationScheduler", "lra counts steps; type trainer.acc"),
         ("~attention.name", "~attention.name takes away a setting that every run needs"),
         ("~recipe.optimizer.foo", "recipe.optimizer.foo is no setting"),
         ("+model.foo=1", "takes no foo; it takes num_layers"),
@@ -69,12 +88,14 @@ def test_what_has_no_effect_is_refused_in_one_line(word, line, home, capsys):
     assert "not foreseen" not in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
         ["+trainer.gradient_clip_val=1"],
         ["+trainer.limit_val_batches=1"],
         ["+trainer.deterministic=true"],
+        ["+trainer.sync_batchnorm=true"],
         ["callbacks=early_stopping"],
         ["callbacks=early_stopping", "callbacks.early_stopping.patience=9"],
         ["callbacks=ema"],
@@ -88,7 +109,9 @@ def test_what_may_move_a_number_moves_the_hash(words):
     assert len(hashes) == (2 if words == ["callbacks=early_stopping"] else 3)
 
 
-@pytest.mark.parametrize("words", [["+trainer.max_time=00:01:00:00"], ["+trainer.detect_anomaly=true"]])
+@pytest.mark.parametrize(
+    "words", [["+trainer.max_time=00:01:00:00"], ["+trainer.detect_anomaly=true", "+trainer.enable_progress_bar=false"]]
+)
 def test_what_moves_no_number_does_not(words):
     assert config_hash(load_config("train", words)) == config_hash(load_config("train"))
     assert config_hash(load_config("train", ["logger=tensorboard"])) == config_hash(load_config("train"))
@@ -166,12 +189,14 @@ def test_what_was_chosen_can_be_taken_away(home):
     assert not (plain / "wandb").exists()
 
 
+@pytest.mark.slow
 def test_limits_of_the_dev_and_test_passes(home):
     folder = train("recipe.steps=2", "+trainer.limit_test_batches=2", "+trainer.limit_val_batches=1")
     assert record(folder)["outcome"]["test_examples"] == 2 * record(folder)["settings"]["recipe"]["batch_size"]
     assert main(["evaluate", f"run={folder}"]) == 0
 
 
+@pytest.mark.slow
 def test_tensorboard_beside_the_curve_file(home):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -198,3 +223,146 @@ def test_optuna_looks_for_the_best_dev_accuracy(home, capsys):
     (best,) = Path("runs/.sweeps").rglob("optimization_results.yaml")
     assert any(f"best_value: {accuracy}" in best.read_text() for accuracy in accuracies)
     assert len(accuracies) <= 2
+
+
+PLATEAU = ["recipe.schedule._target_=torch.optim.lr_scheduler.ReduceLROnPlateau", "+recipe.schedule.patience=0"]
+PLATEAU += ["+recipe.schedule.threshold=0.5"]
+PLATEAU += ["~recipe.schedule.steps", "~recipe.schedule.warmup_fraction"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode, metric", [("min", "dev/loss"), ("max", "dev/accuracy")])
+def test_a_schedule_that_waits_for_a_plateau_follows_the_dev_passes(mode, metric, home):
+    """The rate falls after each dev pass that is not better by half than the best one; a resumed run ends the same."""
+    words = ["recipe.steps=8", "recipe.optimizer.lr=1", *PLATEAU, f"+recipe.schedule.mode={mode}"]
+    words += ["callbacks.log_every_steps=1"]
+    whole = train(*words, "run_group=whole")
+    rows = read_curves(whole / "metrics.csv")
+    rates = {row["step"]: row["learning_rate"] for row in rows if "learning_rate" in row}
+    seen = {row["step"]: row[metric] for row in rows if metric in row}
+    expected, best, rate = {}, None, 1.0
+    for step in range(1, 9):
+        expected[step] = pytest.approx(rate)
+        if step in seen:
+            better = best is None or (seen[step] < best * 0.5 if mode == "min" else seen[step] > best * 1.5)
+            best, rate = (seen[step], rate) if better else (best, rate / 10)
+    assert rates == expected
+    assert rate < 1, "some dev pass was no better"
+    assert main(["train", *TINY, *words, "trainer.max_steps=4"]) == 0
+    assert same(weights(whole), weights(train(*words)))
+
+
+@pytest.mark.slow
+def test_lightnings_own_checkpoints_lie_in_the_runs_folder(home):
+    """Also in a folder below the run's own, whose name has the hash of the callback."""
+    words = ["recipe.steps=2", "+callbacks.best._target_=pytorch_lightning.callbacks.ModelCheckpoint"]
+    assert list(train(*words).glob("curves/checkpoints/*.ckpt"))
+    assert list(train(*words, "+callbacks.best.dirpath=${paths.run}/mine").glob("mine/*.ckpt"))
+    assert [path.name for path in home.parent.iterdir()] == ["runs"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "word, shown", [("+trainer.enable_progress_bar=false", False), ("+trainer.enable_progress_bar=null", True)]
+)
+def test_the_progress_is_shown_unless_it_is_turned_off(word, shown, home, capsys):
+    train("recipe.steps=2", word)
+    assert ("step 2/2" in capsys.readouterr().out) is shown
+
+
+@pytest.mark.slow
+def test_a_progress_bar_of_lightnings_takes_the_place_of_ours(home, capsys):
+    train("recipe.steps=2", "+callbacks.bar._target_=pytorch_lightning.callbacks.TQDMProgressBar")
+    done = capsys.readouterr()
+    assert "step 2/2" not in done.out
+    assert "2/2" in done.out + done.err
+
+
+@pytest.mark.slow
+def test_deterministic_algorithms_and_the_search_for_nan_are_on(home, monkeypatch):
+    import torch.autograd
+
+    seen = []
+    step = torch.optim.AdamW.step
+    monkeypatch.setattr(
+        torch.optim.AdamW,
+        "step",
+        lambda *words, **more: (
+            seen.append((torch.are_deterministic_algorithms_enabled(), torch.is_anomaly_enabled()))
+            or step(*words, **more)
+        ),
+    )
+    train("recipe.steps=2", "run_group=plain")
+    train("recipe.steps=2", "+trainer.deterministic=true", "+trainer.detect_anomaly=true")
+    torch.use_deterministic_algorithms(False)
+    assert seen == [(False, False)] * 2 + [(True, True)] * 2
+
+
+@pytest.mark.parametrize("words", [["logger=[wandb,mlflow]"], ["logger=[mlflow,wandb]"], ["logger=[csv,wandb,mlflow]"]])
+def test_several_loggers_in_any_order_and_one_of_a_file_of_ones_own(words, home, tmp_path):
+    """The file is the one of docs/passthrough.md."""
+    text = (ROOT / "docs/passthrough.md").read_text()
+    (file,) = re.findall(r"```yaml\n# FOLDER/logger/mlflow.yaml.*?\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "mine/logger").mkdir(parents=True)
+    (tmp_path / "mine/logger/mlflow.yaml").write_text(file)
+    with conf_folders([str(tmp_path / "mine")]):
+        cfg = load_config("train", words)
+        assert logs_to_wandb(cfg)
+        assert cfg.logger.mlflow._target_ == "pytorch_lightning.loggers.MLFlowLogger"
+        assert cfg.logger.mlflow.tracking_uri == f"file:{run_dir(cfg)}/mlflow"
+
+
+@pytest.mark.slow
+def test_what_wandb_takes_is_passed_to_it(home):
+    words = ["+logger.wandb.notes='a b'", "++logger.wandb.tags=[mine]", "++logger.wandb.name=own"]
+    train("logger=wandb", "recipe.steps=2", *words)
+    (offline,) = offline_runs(home)
+    assert (offline.run.display_name, offline.run.notes) == ("own", "a b")
+    assert set(offline.run.tags) == {"listops", "none", "paper", "tiny", "mine"}
+
+
+@pytest.mark.slow
+def test_a_trial_of_a_search_that_is_stopped_is_one_line(home, capsys):
+    words = ["hparams_search=optuna", "hydra.sweeper.n_trials=1", "recipe.steps=4", "trainer.max_steps=2"]
+    assert main(["train", "-m", *TINY, *words]) == 2
+    assert "stopped before its end, so it has no dev accuracy to compare; for shorter" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", [["-r"], ["--run"], ["--cfg", "job"]])
+def test_words_beside_a_flag_of_hydras_are_checked_too(flag, home, capsys):
+    assert main(["train", *flag, "+foo=1"]) == 2
+    assert "+foo=1 adds a setting that nothing reads" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "content, line",
+    [
+        ("recipe: {batchsize: 4}", "recipe.batchsize, from a file of your own, is a setting that nothing reads; did"),
+        ("protocol: {poling: cls}", "did you mean protocol.pooling?"),
+        ("task: {data: {min_lenght: 4}}", "did you mean task.data.min_length?"),
+        ("protocl: clean", "did you mean protocol?"),
+        ("recipe: {my_rate: 0.1, optimizer: {lr: '${recipe.my_rate}'}}", None),
+    ],
+)
+def test_a_file_of_ones_own_sets_only_what_is_read(content, line, home, tmp_path, capsys):
+    (tmp_path / "mine/experiment").mkdir(parents=True)
+    (tmp_path / "mine/experiment/own.yaml").write_text(f"# @package _global_\n{content}\n")
+    words = ["--config-dir", "mine", "experiment=own", "size=tiny"]
+    assert main(["show", "model", *words]) == (0 if line is None else 2)
+    assert (line or "") in capsys.readouterr().err
+    if line is not None:
+        assert main(["table", "plan", *words]) == 2
+        assert line in capsys.readouterr().err
+
+
+def test_a_row_says_what_was_added_and_the_others_nothing():
+    """An argument that one run has and others have not is no setting that was not recorded."""
+    records = [make_record(seed=seed) for seed in range(3)]
+    record = make_record(seed=7)
+    words = ["task=listops", "+recipe.optimizer.amsgrad=true", "+trainer.limit_test_batches=2"]
+    record["settings"] = settings(load_config("train", words))
+    names = list(group_by_variant([*records, record]))
+    assert names == ["nystrom", "nystrom (recipe.optimizer.amsgrad=true, trainer.limit_test_batches=2)"]
+    notes = " ".join(accuracy_table([*records, record], reference="paper").notes)
+    assert "a row with limit_test_batches: so many batches" in notes
+    assert "limit_test_batches" not in " ".join(accuracy_table(records, reference="paper").notes)

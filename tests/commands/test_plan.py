@@ -48,12 +48,14 @@ def test_every_kind_has_a_row_also_one_that_cannot_be_measured(measured, capsys)
     assert "(15 that could not be measured are not counted)" in out
 
 
+@pytest.mark.slow
 def test_what_was_measured_is_not_measured_again_bounds_included(measured, capsys):
     first = plan(capsys, *FOUR)
     assert plan(capsys, *FOUR) == first
     assert len(measured) == 4 + 2, "only what could not be measured is tried again"
 
 
+@pytest.mark.slow
 def test_a_kept_estimate_of_another_version_or_a_broken_file_is_measured_anew(measured, capsys, home):
     plan(capsys, "task=listops", "attention=full")
     for text in ("{", "[]", '{"x": 1}', (home / "table/plan.json").read_text().replace("batch_size", "batch")):
@@ -63,6 +65,7 @@ def test_a_kept_estimate_of_another_version_or_a_broken_file_is_measured_anew(me
         assert measured
 
 
+@pytest.mark.slow
 def test_rows_fit_a_terminal_of_80_columns_but_for_their_notes(measured, capsys):
     for line in plan(capsys, *FOUR).split(" cells to run")[0].splitlines()[1:-1]:
         assert len(line.split("  upper")[0].split("  cannot")[0]) <= 80

@@ -11,6 +11,7 @@ from lra.cli import main
 WORDS = ("size=tiny", "recipe.steps=2", "recipe.eval_every=2", "recipe.batch_size=64", "logger=csv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["listops", pytest.param("image", marks=pytest.mark.slow)])
 def test_as_many_are_right_as_the_record_says(task, home, capsys):
     assert main(["train", *WORDS, f"task={task}", "predictions=64"]) == 0  # all of the test in one batch
@@ -26,6 +27,7 @@ def test_as_many_are_right_as_the_record_says(task, home, capsys):
     assert again.count("a test example: class") == 2
 
 
+@pytest.mark.slow
 def test_without_it_nothing_is_drawn(home, capsys):
     assert main(["train", *WORDS]) == 0
     assert "a test example" not in capsys.readouterr().out

@@ -84,6 +84,7 @@ def test_wrong_words(home, capsys, words, said):
     assert said in err
 
 
+@pytest.mark.slow
 def test_records_of_a_changed_checkout_are_not_published_unasked(home, other, capsys):
     record = make_record(seed=5)
     record["provenance"]["git_commit"] = "0" * 40 + "-dirty"

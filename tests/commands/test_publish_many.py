@@ -39,6 +39,7 @@ def lay(folder, record, **files):
     return folder
 
 
+@pytest.mark.slow
 def test_eight_at_once_append_eight_records(tmp_path):
     target = tmp_path / "published/all.jsonl"
     words = [sys.executable, "-c", APPEND, str(target)]
@@ -99,6 +100,7 @@ def place_of(capsys, home, other):
     return record.parent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", [TRAINING, RUNNER])
 def test_a_run_in_progress_is_left_alone(home, capsys, other, file):
     folder = place_of(capsys, home, other)
@@ -112,6 +114,7 @@ def test_a_run_in_progress_is_left_alone(home, capsys, other, file):
     assert not (folder / "result.json").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["last.ckpt", "best.ckpt"])
 def test_a_run_that_was_begun_here_is_never_mixed(home, capsys, other, file):
     folder = place_of(capsys, home, other)

@@ -6,11 +6,17 @@ import base64
 import hashlib
 import json
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
+import lra.results
 from lra.cli import main
+from lra.commands.report import _part
+from lra.results.page import write_page
 from tests.conftest import lra_here
 from tests.results.records import make_record
 
@@ -121,6 +127,21 @@ def test_each_run_is_a_line_with_a_link_to_its_record(page):
         assert f'<pre id="{link}">' in page
 
 
+@pytest.mark.parametrize("count, folded", [(3, False), (4, True)])
+def test_many_remarks_are_folded(tmp_path, count, folded):
+    remarks = [f"line {number} is broken" for number in range(count)]
+    page = write_page(tmp_path / "page.html", title="T", subtitle="s", sections=[], troubles=remarks).read_text()
+    assert all(remark in page for remark in remarks)
+    assert (f"{count} remarks on the records</summary>" in page) is folded
+    assert Page(page).open == []
+
+
+@pytest.mark.parametrize("count, shown", [(64, False), (32, True)])
+def test_landmarks_have_a_figure_if_their_number_was_swept(count, shown):
+    records = [make_record(num_landmarks=count), make_record(num_landmarks=64, pinv_iterations=8)]
+    assert ("landmarks" in _part("listops", records).figures) is shown
+
+
 @pytest.mark.parametrize(
     "words, said",
     [(["run_group=nothing"], "no record is below"), (["reference=x"], "reference=x is not known")],
@@ -128,3 +149,11 @@ def test_each_run_is_a_line_with_a_link_to_its_record(page):
 def test_wrong_words(home, capsys, words, said):
     assert main(["report", *words]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="no node to run the page's script")
+def test_the_runs_are_sorted_by_their_numbers():
+    (compare,) = re.findall(r"const compare = .*;", (Path(lra.results.__file__).parent / "report.js").read_text())
+    script = compare + 'console.log(["0.50", "1.80", "0.0120", "0.12"].sort(compare), ["m10", "m9"].sort(compare))'
+    done = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[", "'0.0120',", "'0.12',", "'0.50',", "'1.80'", "]", "[", "'m9',", "'m10'", "]"]

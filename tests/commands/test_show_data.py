@@ -31,6 +31,7 @@ def masked_percent(out: str) -> float:
     return float(out.split("masked tokens ")[1].split("%")[0])
 
 
+@pytest.mark.slow
 def test_text_shows_reviews_and_where_they_are_cut(show):
     out = show("task=text", "examples=30")
     assert "… cut at 250" in out
@@ -39,6 +40,7 @@ def test_text_shows_reviews_and_where_they_are_cut(show):
     assert "dev" in show("task=text", "split=dev", "protocol=clean", "examples=1")
 
 
+@pytest.mark.slow
 def test_retrieval_shows_both_documents(show):
     out = show("task=retrieval", "examples=1")
     assert "document 1," in out

@@ -47,8 +47,8 @@ def test_every_run_has_a_line_with_its_state(runs, capsys):
     text = shown(capsys, "runs")
     assert text.startswith("4 runs below")
     lines = {re.sub(r"\s+", " ", line.replace("│", " ")).strip() for line in text.splitlines()}
-    settings = "paper-full-20000steps-0123abcd"
-    assert f"text/full 1 begun, step 100 of 20,000 2 h mine {settings} mine/text/full/{settings}/seed1" in lines, text
+    named, hashed = "paper-full-20000steps 0123abcd", "paper-full-20000steps-0123abcd"
+    assert f"text/full 1 begun, step 100 of 20,000 2 h mine {named} mine/text/full/{hashed}/seed1" in lines, text
     assert any(line.startswith("text/full 2 failed at step 0 of 20,000: out of memory now mine") for line in lines)
     landmarks = [line.split(" finished, 37.00% now table")[0] for line in lines if " finished, " in line]
     assert sorted(landmarks) == ["listops/nystrom (num_landmarks=16) 0", "listops/nystrom (num_landmarks=64) 0"]
@@ -74,6 +74,7 @@ def test_a_broken_record_is_a_state_too(runs, capsys):
     assert "its result.json is broken" in shown(capsys, "runs", "run_group=table")
 
 
+@pytest.mark.slow
 def test_every_attention_and_mixer_has_its_knobs_and_switches(capsys):
     text = shown(capsys, "attentions")
     for name in conf_names("attention"):
@@ -83,6 +84,7 @@ def test_every_attention_and_mixer_has_its_knobs_and_switches(capsys):
     assert "mixer=attention" not in text
 
 
+@pytest.mark.slow
 def test_every_task_says_whether_its_data_is_here(home, capsys):
     text = shown(capsys, "tasks", "size=tiny")
     for name in conf_names("task"):
@@ -94,6 +96,7 @@ def test_every_task_says_whether_its_data_is_here(home, capsys):
     assert "the archive names no licence" in text
 
 
+@pytest.mark.slow
 def test_a_task_without_this_size_says_so(home, capsys):
     text = shown(capsys, "tasks", "size=short")
     assert "it has no size=short" in text

@@ -32,6 +32,7 @@ def test_a_terminal_shows_what_no_switch_changes(capsys):
     assert "endless" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["protocol", "format=csv"], ["model", "size=tiny", "format=markdown"]])
 def test_a_format_that_is_not_there_is_refused(words, capsys):
     assert main(["show", *words]) == 2

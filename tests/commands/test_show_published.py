@@ -28,6 +28,7 @@ def show(capsys, *words: str) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["PATH", "run_group=published"])
 def test_published_records_are_listed_as_finished_runs(published, capsys, word):
     text = show(capsys, word.replace("PATH", str(published)))
@@ -50,6 +51,7 @@ def test_a_broken_line_is_said_and_the_others_are_listed(published, capsys):
     assert "line 4 is not a record of schema version" in " ".join(text.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words, said",
     [

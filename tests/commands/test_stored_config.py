@@ -151,6 +151,7 @@ NO_CONFIGURATION = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", NO_CONFIGURATION.values(), ids=NO_CONFIGURATION)
 def test_a_file_that_is_no_configuration_gets_one_line(foreign, text):
     folder, _ = foreign
@@ -167,6 +168,7 @@ def test_a_legitimate_run_is_evaluated_also_elsewhere(foreign, capsys):
     assert "the same as recorded, to the last digit" in out
 
 
+@pytest.mark.slow
 def test_a_target_of_the_users_own_conf_folder_is_followed(foreign, capsys, tmp_path):
     folder, _ = foreign
     rewrite(folder, **{"recipe.optimizer._target_": "collections.OrderedDict"})

@@ -41,6 +41,7 @@ def test_a_closed_pipe_does_not_end_a_training(home):
     assert list(home.rglob("result.json"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["--help", "table --help", "show protocol", "2>&1 trian"])
 def test_a_closed_pipe_shows_no_traceback(home, words):
     done = shell(f"{LRA} {words} | true", home.parent)
@@ -58,6 +59,7 @@ def test_letters_that_a_terminal_lacks_are_replaced(home, encoding):
         assert done.stdout or done.stderr
 
 
+@pytest.mark.slow
 def test_a_closed_output_is_no_trouble(home):
     assert shell(f"{LRA} show protocol >&-", home.parent).returncode == 0
 

@@ -35,7 +35,17 @@ def test_a_sweep_ends_with_a_table_also_when_a_run_failed(home, capsys):
             assert row[-1].startswith("failed: attention.value_skip_taps=4 is not odd")
 
 
+@pytest.mark.slow
 def test_one_run_has_no_table(home, capsys):
     words = [word for word in TINY if word != "-m"]
     assert main([*words, "attention=none"]) == 0
     assert " runs, " not in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_runs_of_a_launcher_in_other_processes_have_the_table_too(home, capfd):
+    words = ["hydra/launcher=joblib", "attention=nystrom", "attention.value_skip_taps=3,4"]
+    assert main([*TINY, *words]) == 2
+    found = rows(capfd.readouterr().out)
+    assert [row[0] for row in found] == [f"listops/nystrom (attention.value_skip_taps={taps})" for taps in (3, 4)]
+    assert [row[-1] for row in found] == ["finished", "failed, or stopped before its end"]

@@ -67,6 +67,7 @@ def test_plan_names_state_time_and_memory_before_anything_runs(data_dir, tmp_pat
     assert not list((tmp_path / "runs").rglob("*.ckpt"))
 
 
+@pytest.mark.slow
 def test_show_reads_published_records_in_every_form(published, capsys, tmp_path):
     code, out, _ = run(capsys, "show", "run_group=published")
     assert code == 0

@@ -37,6 +37,19 @@ def test_the_wheel_carries_conf_and_data_prep_and_runs_elsewhere(tmp_path):
     done = subprocess.run(command, cwd=elsewhere, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "test accuracy" in done.stdout
+    trial = [
+        "trainer=cpu",
+        "size=tiny",
+        "attention=full",
+        "steps=1",
+        "compiled=false",
+        "parity_steps=1",
+        "processes=[]",
+    ]
+    command = [environment / "bin" / "lra", "bench", "gpu", *trial]
+    done = subprocess.run(command, cwd=elsewhere, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "listops/full" in done.stdout
     where = subprocess.run(
         [python, "-c", "import lra, data_prep; print(lra.__file__, data_prep.__file__)"],
         cwd=elsewhere, env=env, capture_output=True, text=True, check=True,

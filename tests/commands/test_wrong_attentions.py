@@ -25,6 +25,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attention, knob, value", CASES)
 def test_a_wrong_knob_gets_one_line_with_a_right_value(home, capsys, attention, knob, value):
     key = f"attention.{knob}"

@@ -117,6 +117,7 @@ def test_there_are_many():
     assert len(CASES) > 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words, said", CASES, ids=[words[-60:] for words, _ in CASES])
 def test_a_wrong_input_gets_one_line_that_names_it(home, capsys, words, said):
     code, out, err = run(capsys, *words.rstrip().split(" "))
@@ -130,6 +131,7 @@ def test_a_wrong_input_gets_one_line_that_names_it(home, capsys, words, said):
     assert not [path for path in home.parent.iterdir() if path.name not in ("runs", "outputs")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", ["2024", "007", "1e5", "true", "mine/first", "'Überblick 1'"])
 def test_a_run_group_may_be_called_like_that(home, capsys, group):
     code, out, err = run(capsys, "table", "show", *ONE.split(), f"run_group={group}")

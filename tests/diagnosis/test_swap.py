@@ -23,6 +23,7 @@ def logits(model, substitute=lambda backend: backend):
         return model(BATCH.tokens, BATCH.valid), in_padded_form(model, BATCH.tokens, BATCH.valid)
 
 
+@pytest.mark.slow
 def test_exact_attention_in_place_of_full_attention_changes_nothing():
     model, variants = model_of("attention=full")
     for mine, other in zip(logits(model), logits(model, variants.exact), strict=True):
@@ -32,6 +33,7 @@ def test_exact_attention_in_place_of_full_attention_changes_nothing():
     assert ("exact inverse", 64) not in swaps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [

@@ -29,6 +29,7 @@ def of(what: str, key: str) -> list[float]:
     return [record[key] for record in RECORDS if record["what"] == f"forecast {what}"]
 
 
+@pytest.mark.slow
 def test_a_short_training_runs_and_is_written_down(script, tmp_path, capsys):
     script["main"](steps=4, to=tmp_path / "errors.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "errors.jsonl").read_text().splitlines()]
@@ -71,6 +72,7 @@ def test_the_encoder_is_better_where_the_page_says_so():
     assert max(record["cpu_seconds"] for record in RECORDS) < 60
 
 
+@pytest.mark.slow
 def test_the_code_on_the_page_runs():
     names: dict[str, Any] = {}
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

@@ -25,3 +25,12 @@ def test_the_index_has_every_page_in_its_table_and_in_its_menu():
     table, menu = INDEX.split("```{toctree}")
     assert set(re.findall(r"\]\((\w+\.md)\)", table)) == PAGES
     assert {f"{name}.md" for name in re.findall(r"^(\w+)$", menu, re.MULTILINE)} == PAGES
+
+
+def test_each_feature_that_passes_through_names_its_test():
+    rows = re.findall(r"^\| (.+?) \| .+ \| (?:.*?) \| (.+) \|$", (ROOT / "docs/passthrough.md").read_text(), re.M)
+    features = {feature: test for feature, test in rows if feature not in ("feature", "---")}
+    assert len(features) > 15
+    tests = "".join(path.read_text() for path in (ROOT / "tests/commands").glob("test_*.py"))
+    for feature, test in features.items():
+        assert test == "the same" or f"def {test.strip('`')}(" in tests, f"{feature}: {test} is no test"

@@ -15,6 +15,7 @@ from lra.results.reference import paper_accuracy
 from tests.commands.documented import DOCUMENTS
 
 ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "docs/results.md"
 
 
 def test_the_demos_row_is_its_record():
@@ -44,7 +45,7 @@ def test_the_rows_of_the_data_are_their_manifests():
 
 
 def test_the_accuracies_of_shortened_runs_are_their_records():
-    text = (ROOT / "README.md").read_text()
+    text = RESULTS.read_text()
     lines = (ROOT / "runs/published/shortened.jsonl").read_text().splitlines()
     for record in (parse_record(line, "shortened.jsonl") for line in lines):
         identity, outcome = record["identity"], record["outcome"]
@@ -132,27 +133,40 @@ def markdown(words, monkeypatch, capsys) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
+LANDMARKS = ("sweep", "landmarks", "show", "run_group=published/short_landmarks.jsonl", "size=short", "task=pathfinder")
+
+
 @pytest.mark.parametrize(
-    "words",
+    "words, place",
     [
-        ("table", "show", *SHORT),
-        ("compare", "show", "task=listops", *SHORT),
-        ("sweep", "landmarks", "show", "run_group=published/short_landmarks.jsonl", "size=short", "task=pathfinder"),
+        (("table", "show", *SHORT), ROOT / "README.md"),
+        (("compare", "show", "task=listops", *SHORT), RESULTS),
+        (LANDMARKS, RESULTS),
     ],
-    ids=lambda words: words[0],
+    ids=("table", "compare", "sweep"),
 )
-def test_the_small_tables_are_what_their_commands_print(words, monkeypatch, capsys):
+def test_the_small_tables_are_what_their_commands_print(words, place, monkeypatch, capsys):
     table = [line for line in markdown(words, monkeypatch, capsys) if line.startswith("|")]
     assert len(table) > 3
-    assert "\n".join(table) in (ROOT / "README.md").read_text(), "\n".join(["this should stand there:", *table])
+    assert "\n".join(table) in place.read_text(), "\n".join(["this should stand there:", *table])
 
 
 def test_what_the_short_table_says_about_itself_stands_below_it(monkeypatch, capsys):
-    text = " ".join((ROOT / "README.md").read_text().replace("\n> ", "\n").split())
+    text = " ".join(RESULTS.read_text().replace("\n> ", "\n").split())
     lines = markdown(("table", "show", *SHORT), monkeypatch, capsys)
-    for beginning in ("Spread between the rows", "Order of attentions against the paper's"):
-        (line,) = [line for line in lines if line.startswith(beginning)]
+    lines += markdown(("table", "show", *SHORT, "reference=google"), monkeypatch, capsys)
+    spread = [line for line in lines if line.startswith("Spread between the rows")]
+    orders = [line for line in lines if line.startswith("Order of attentions against")]
+    assert (len(spread), len(orders)) == (2, 2), lines  # of the two tables printed
+    for line in spread + orders:
         assert line in text, f"this should stand there: {line}"
+    chances = {task: float(p) for task, p in re.findall(r"(\w+) [\d.]+ / [\d.]+ = [\d.]+, p = ([\d.e-]+)", spread[0])}
+    assert {task for task, p in chances.items() if p < 0.05} == {"listops", "text", "image"}
+    assert chances["pathfinder"] > 0.05
+    said = (
+        "ListOps, Text and Image the differences between attentions are beyond the noise between seeds, on Pathfinder"
+    )
+    assert said in " ".join((ROOT / "README.md").read_text().split())
 
 
 def test_the_short_tables_records_are_of_one_machine_and_committed_code():
@@ -161,6 +175,20 @@ def test_the_short_tables_records_are_of_one_machine_and_committed_code():
     assert not [record for record in records if "-dirty" in record["provenance"]["git_commit"]]
     hours = sum(record["cost"]["train_seconds"] for record in records) / 3600
     assert f"{hours:.0f} hours of one core" in (ROOT / "README.md").read_text()
+
+
+def test_what_setting_up_takes_is_its_record():
+    text = " ".join((ROOT / "README.md").read_text().split())
+    lines = (ROOT / "runs/published/setup.jsonl").read_text().splitlines()
+    made = {record["python"].rpartition(".")[0]: record for record in map(json.loads, lines)}
+    assert made.keys() == {"3.11", "3.12", "3.13"}
+    minutes = {version: f"{record['seconds'] / 60:.0f}" for version, record in made.items()}
+    assert f"took {minutes['3.11']} minutes with the CPU build (Python 3.11)" in text
+    assert f"and {minutes['3.12']} and {minutes['3.13']} minutes with the CUDA build (3.12, 3.13)" in text
+    assert f"({made['3.11']['megabytes'] / 1000:.1f} GB with the CPU build" in text
+    sizes = {f"{made[version]['megabytes'] / 1000:.1f} GB" for version in ("3.12", "3.13")}
+    assert sizes == {"5.8 GB"}
+    assert "then has 5.8 GB" in text
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

@@ -8,7 +8,7 @@ import pytest
 
 from lra.bench.record import BENCH_RECORD, BenchCell, BenchRecord
 from lra.bench.record_file import read_bench
-from lra.bench.summary import median_of, pass_of
+from lra.bench.summary import median_of, pass_of, product_share
 from lra.bench.tables import significant
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,8 +76,21 @@ def test_the_ratios_to_other_packages_are_those_of_the_record(ours, package):
     ratios = [
         f"{median_of(cells[peer, n]['both']) / median_of(cells[ours, n]['both']):.1f}×" for n in (1024, 2048, 4096)
     ]
-    assert f"| {ours} | {peer} | {' | '.join(ratios)} |" in (ROOT / "README.md").read_text()
+    assert f"| {ours} | {peer} | {' | '.join(ratios)} |" in (ROOT / "docs/results.md").read_text()
     assert max(each.get("error", 0) for each in record["parity"]) < 1e-14
+
+
+@pytest.mark.parametrize(
+    "method", ["full fused", "linformer", "nystrom", "landmark", "performer", "skyformer", "bigbird", "longformer",
+               "local", "reformer", "double_softmax", "cosformer", "linear"]
+)  # fmt: skip
+def test_the_shares_of_plain_products_are_those_of_the_record(method):
+    _, cells = bench("bench_attention.json")
+    shares = [product_share(cells[method, length]["both"]) for length in (1024, 4096)]
+    name = "`full`, fused" if method == "full fused" else f"`{method}`"
+    row = f"| {name} | {' | '.join(f'{100 * share:.0f} %' for share in shares)} |"
+    assert row in (ROOT / "docs/performance.md").read_text()
+    assert (min(shares) >= 0.5) == (method in ("full fused", "linformer"))
 
 
 def test_growth_and_memory_of_nystrom_attention_are_those_of_the_record():

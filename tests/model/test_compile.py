@@ -37,6 +37,7 @@ def marked(task: str, attention: str) -> object:
     return pytest.param(task, attention, marks=[pytest.mark.slow, *rest])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task, attention", [marked(*pair) for pair in product(TASKS, NAMES)])
 def test_a_step_is_one_graph_with_the_same_numbers(task, attention):
     """The compiler's front end decides about breaks; what it hands on runs as it is, without a C++ compiler."""

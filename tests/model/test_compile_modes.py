@@ -10,6 +10,7 @@ from torch.nn.functional import cross_entropy
 
 from lra import build, config
 from lra.cli import main
+from lra.paths import conf_names
 from lra.training.compiled import GRAPH_MODES
 from tests.attention.test_contract import NAMES
 
@@ -41,6 +42,7 @@ def test_the_names_are_torch_s():
     assert all(options[mode]["triton.cudagraphs"] for mode in GRAPH_MODES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", GRAPH_MODES)
 def test_parts_of_a_batch_are_refused_where_their_gradients_would_be_overwritten(home, capsys, mode):
     words = ["train", "size=tiny", "logger=csv", f"compile={mode}", "trainer.accumulate_grad_batches=2"]
@@ -130,3 +132,10 @@ def marked(attention: str, mode: str) -> object:
 def test_compiled_steps_are_eager_ones_for_every_attention(attention, mode):
     dropped = ["attention.attention_dropout=0"] if attention == "full" else []
     compare([f"attention={attention}", "protocol=clean", *dropped], mode)
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("mixer", sorted({*conf_names("mixer")} - {config.ATTENTION}))
+def test_compiled_steps_are_eager_ones_for_every_mixer(mixer):
+    compare([f"mixer={mixer}", "protocol=clean"], "true")

@@ -42,6 +42,7 @@ def pooled(model, tokens, valid, *, packed: bool):
     return seen[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packed", [True, False])
 def test_a_pair_is_what_the_paper_wrote_whose_documents_go_through_in_turn(packed):
     model = model_of("task=retrieval", "protocol=paper")
@@ -55,6 +56,7 @@ def test_a_pair_is_what_the_paper_wrote_whose_documents_go_through_in_turn(packe
     torch.testing.assert_close(model.encoder.embedding.token.weight.grad, plain.token.weight.grad)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sides", ["separate", "together"])
 @pytest.mark.parametrize("attention", BATCH_WIDE)
 @pytest.mark.parametrize("packed", [True, False])
@@ -69,6 +71,7 @@ def test_second_documents_reach_the_first_only_when_sides_are_together(attention
     assert firsts[0].equal(firsts[1]) == (sides == "separate")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("examples", [4, "null"])
 @pytest.mark.parametrize("attention", BATCH_WIDE)
 @pytest.mark.parametrize("packed", [True, False])
@@ -83,6 +86,7 @@ def test_a_batch_is_its_groups_one_after_the_other(attention, packed, examples):
     assert torch.allclose(whole, parts, rtol=1e-9, atol=1e-12) == (examples == 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("packed", [True, False])
 def test_rotations_of_reformer_are_drawn_for_each_group(packed, training):
@@ -105,6 +109,7 @@ def test_rotations_of_reformer_are_drawn_for_each_group(packed, training):
         torch.testing.assert_close(group, again[2 * part + side], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_what_takes_nothing_over_a_batch_goes_through_at_once():
     for words in (
         ["protocol=clean"],

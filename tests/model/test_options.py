@@ -35,6 +35,7 @@ def test_cls_is_the_last_id_in_front_and_its_vector(masked):
         torch.testing.assert_close(model(tokens, valid, packed=packed), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task, attention", [("listops", "nystrom"), ("retrieval", "reformer")])
 def test_packed_cls_has_the_gradients_of_the_padded_one(task, attention):
     model = model_of("protocol.pooling=cls", f"task={task}", f"attention={attention}")
@@ -59,6 +60,7 @@ def test_a_token_that_gives_way_is_the_last_one():
         make_pooling("first", vocab_size=9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attention", ["nystrom", "linformer"])
 def test_tied_layers_are_one_block_run_again(attention):
     words = (f"attention={attention}", "model.num_layers=3")

@@ -18,6 +18,7 @@ def rows(sweep: str, *words: str) -> list[str]:
     return [cell.choice("attention") for cell in make_cells(sweep, spell_out_all(sweep, words))]
 
 
+@pytest.mark.slow
 def test_all_attentions_are_every_attention_and_every_mixer_once_the_sweeps_own_first():
     chosen = rows("compare", "attention=all", "task=listops", "seed=0")
     others = [name for name in conf_names("attention") if name not in ("nystrom", "full")]
@@ -25,6 +26,7 @@ def test_all_attentions_are_every_attention_and_every_mixer_once_the_sweeps_own_
     assert sorted(name for name in chosen if name in MIXERS) == MIXERS
 
 
+@pytest.mark.slow
 def test_all_beside_names_that_are_typed():
     assert set(rows("compare", "attention=all", "mixer=s4d", "seed=0")) == {*conf_names("attention"), "s4d"}
     assert rows("compare", "attention=full", "mixer=all", "seed=0") == ["full", *MIXERS]
@@ -46,6 +48,7 @@ def test_an_attention_of_a_folder_of_ones_own_is_among_all(tmp_path, monkeypatch
     assert "mine" in rows("compare", "attention=all", "seed=0")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["compare", "table"])
 def test_a_verb_takes_all_and_composes_one_cell_to_show_that_there_is_no_record(verb, home, composed, capsys):
     assert main([verb, "show", "task=all", "attention=all", "seed=0", "size=tiny"]) == 0

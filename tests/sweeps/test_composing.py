@@ -53,12 +53,14 @@ def test_seeds_of_one_kind_are_composed_once_and_do_not_share_what_is_changed(co
     assert make_cells("paper_table", ["task=text", "attention=full"])[0].cfg.recipe.steps != 7
 
 
+@pytest.mark.slow
 def test_showing_a_table_composes_one_of_its_cells(home, composed, capsys):
     assert main(["table", "show", "size=tiny", "seed=0,1"]) == 0
     assert "No record yet" in capsys.readouterr().out
     assert len([words for words in composed if any(word.startswith("attention=") for word in words)]) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["plan", "run"])
 def test_what_is_to_be_run_is_checked_in_every_cell(home, what, capsys):
     assert main(["table", what, "task=listops", "attention=nystrom,full", "attention.num_landmarks=8"]) == 2

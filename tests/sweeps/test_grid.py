@@ -8,6 +8,7 @@ from lra.config import load_config, run_dir
 from lra.sweeps.grid import make_cells, sweep_names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words, rows, seeds",
     [(["task=listops,text", "attention=full,none"], 4, 3), pytest.param([], 25, 3, marks=pytest.mark.slow)],
@@ -29,6 +30,7 @@ def test_the_papers_table_has_five_tasks_five_attentions_and_three_seeds():
     }
 
 
+@pytest.mark.slow
 def test_what_is_typed_stands_in_place_of_the_files_values():
     cells = make_cells("paper_table", ["task=listops", "attention=nystrom", "seed=7,9", "size=tiny", "recipe.steps=4"])
     assert [cell.name for cell in cells] == ["listops/nystrom seed 7", "listops/nystrom seed 9"]
@@ -37,12 +39,14 @@ def test_what_is_typed_stands_in_place_of_the_files_values():
     assert cell.cfg.run_group == "other"
 
 
+@pytest.mark.slow
 def test_a_knob_multiplies_too():
     cells = make_cells("landmarks", ["attention.num_landmarks=16,32", "seed=0"])
     assert [cell.cfg.attention.num_landmarks for cell in cells] == [16, 32]
     assert cells[0].name == "listops/nystrom seed 0 num_landmarks=16"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sweep", sweep_names())
 def test_a_cells_words_give_its_configuration(sweep):
     cell = make_cells(sweep, ["size=tiny"])[-1]

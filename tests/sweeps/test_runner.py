@@ -63,6 +63,7 @@ def test_what_is_missing_is_run_and_only_that(tmp_path, capsys):
     assert runner.sweep_state(cells) == runner.SweepState(finished=3, failed={})
 
 
+@pytest.mark.slow
 def test_a_failing_cell_is_noted_does_not_stop_the_others_and_is_tried_again_next_time(tmp_path):
     from rich.console import Console
 
@@ -88,6 +89,7 @@ def test_a_success_takes_the_mark_of_failure_away(tmp_path):
     assert read_failure(cell.folder) is None
 
 
+@pytest.mark.slow
 def test_two_runners_share_the_cells(tmp_path):
     names = [f"c{number}" for number in range(4)]
     both = [start(tmp_path, names, 0.3) for _ in range(2)]
@@ -124,6 +126,7 @@ def test_a_lease_is_one_processs_and_gone_with_it(tmp_path):
     assert not is_leased(tmp_path)
 
 
+@pytest.mark.slow
 def test_ctrl_c_reaches_the_child_and_waits_for_it(tmp_path):
     import signal
 

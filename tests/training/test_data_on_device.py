@@ -21,6 +21,7 @@ def copies(monkeypatch):
     return seen
 
 
+@pytest.mark.slow
 def test_a_run_may_go_on_with_its_data_elsewhere(home, tmp_path, monkeypatch, copies):
     """Weights, losses and accuracies at the end are those of a run in one go, to the last bit."""
     assert main(RUN) == 0
@@ -35,6 +36,7 @@ def test_a_run_may_go_on_with_its_data_elsewhere(home, tmp_path, monkeypatch, co
     assert curve(home, *columns) == curve(parts, *columns)
 
 
+@pytest.mark.slow
 def test_a_run_with_its_data_there_is_tested_again_without_a_copy(home, capsys, copies):
     assert main([*RUN, THERE]) == 0
     (record,) = home.rglob("result.json")

@@ -58,6 +58,7 @@ def test_a_stopped_run_of_two_processes_goes_on_to_the_same_numbers(data_dir, tm
     assert [row.get("train/loss") for row in whole] == [row.get("train/loss") for row in parts]
 
 
+@pytest.mark.slow
 def test_correctness_and_confusion_are_those_of_the_test(data_dir, tmp_path):
     assert lra_here(*RUN, data=data_dir, runs=tmp_path / "one").returncode == 0
     outcome = read(tmp_path / "one", "result.json")["outcome"]
@@ -86,6 +87,7 @@ def test_batches_of_several_processes_are_the_batches_of_one():
         assert [batch.tolist() for batch in interleave(parts)] == whole
 
 
+@pytest.mark.slow
 def test_devices_that_do_not_divide_the_batch_are_refused(data_dir, tmp_path):
     done = lra_here(*RUN, "trainer=ddp", "trainer.devices=3", data=data_dir, runs=tmp_path / "runs")
     assert done.returncode == 2

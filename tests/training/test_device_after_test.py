@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from lra.config import load_config, run_dir
@@ -18,6 +19,7 @@ def test_the_machine_knows_its_device(monkeypatch):
     assert devices == ["cuda", "cpu"]
 
 
+@pytest.mark.slow
 def test_memory_and_errors_are_measured_on_it(home, monkeypatch):
     """The device `meta` stands for the GPU: a module that is measured there is there."""
     from lra.cli import main

@@ -29,6 +29,7 @@ def trained(words: list[str], steps: int = 20) -> dict[str, torch.Tensor]:
     return module.model.state_dict()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["AdamW", "Adam"])
 def test_twenty_steps_are_the_same_up_to_rounding(name):
     words = [f"recipe.optimizer._target_=torch.optim.{name}", "recipe.steps=20", "recipe.optimizer.weight_decay=0.1"]
@@ -41,6 +42,7 @@ def optimizer_of(*words: str) -> torch.optim.Optimizer:
     return build.build_module(config.load_config("train", ["size=tiny", "attention=none", *words])).make_optimizer()
 
 
+@pytest.mark.slow
 def test_the_setting_reaches_the_optimizer():
     assert optimizer_of().defaults["fused"] is None
     assert optimizer_of("trainer.fused_optimizer=true").defaults["fused"] is True

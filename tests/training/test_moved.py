@@ -52,6 +52,7 @@ def test_a_moved_run_ends_as_an_undisturbed_one(stopped, home, tmp_path, monkeyp
     assert torch.load(best, weights_only=True)["global_step"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["missing", "another run's", "damaged"])
 def test_a_best_checkpoint_that_is_not_the_runs_stops_it_before_it_trains(stopped, capsys, what):
     path = stopped / "best.ckpt"
@@ -79,6 +80,7 @@ def test_weights_that_had_not_taken_their_place_take_it(stopped):
     assert not (stopped / NEXT).exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_lightnings_callback_has_begun_keeps_its_best_score(stopped, capsys):
     last = torch.load(stopped / "last.ckpt", weights_only=True)
     best = last["callbacks"]["ResumePoint"].pop("best")

@@ -70,6 +70,7 @@ def test_estimates_use_the_recipes_optimizer(home, monkeypatch):
     assert steps
 
 
+@pytest.mark.slow
 def test_the_logged_rate_is_the_one_that_the_step_was_taken_with(home):
     words = ("train", "size=tiny", "recipe.steps=6", "recipe.eval_every=6", "callbacks.log_every_steps=1", "logger=csv")
     assert main([*words, "trainer.accumulate_grad_batches=2"]) == 0

@@ -90,6 +90,7 @@ def test_an_optimizer_without_a_rate_has_no_fraction_of_it():
         group_parameters(nn.Linear(2, 2), Rateless, {"mine": {"match": "bias", "lr_fraction": 0.5}})
 
 
+@pytest.mark.slow
 def test_a_wrong_group_is_named_by_its_setting():
     module = module_of('+recipe.parameter_groups.mine={match: "bais"}')
     with pytest.raises(UserError, match=r"^recipe.parameter_groups.mine.match=bais matches none"):

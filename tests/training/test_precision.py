@@ -37,6 +37,7 @@ def test_to_lightning_tf32_is_float32():
     assert make_trainer(machine("tf32"), logger=False).precision == "32-true"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision, instead", [("tf32", "float32"), ("16-mixed", "bf16")])
 def test_precisions_of_gpus_are_refused_on_a_cpu(home, capsys, precision, instead):
     assert main(["train", "size=tiny", "logger=csv", f"trainer.precision={precision}"]) == 2
@@ -57,6 +58,7 @@ def test_a_gpu_without_tf32_is_refused(monkeypatch, capability, has):
             check_gpu("tf32")
 
 
+@pytest.mark.slow
 def test_each_precision_is_a_run_of_its_own():
     names = ("32-true", "tf32", "bf16-mixed", "16-mixed")
     folders = {

@@ -49,6 +49,7 @@ def read_at(reads: Reads, *words: str) -> list[int]:
     return [step for step, count in sorted(reads.by_step.items()) if count and step > 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -62,10 +63,12 @@ def test_only_logged_points_are_read(home, monkeypatch, reads, words):
     assert read_at(reads, *words) == [5, 10, 15, 20]
 
 
+@pytest.mark.slow
 def test_on_a_cpu_each_loss_is_read_so_that_a_run_ends_at_the_step_that_failed(home, reads):
     assert read_at(reads) == [*range(1, 21)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late, step", [(True, 5), (False, 3)])
 def test_a_loss_that_is_nan_ends_the_run_there_or_at_the_next_logged_point(home, monkeypatch, capsys, late, step):
     """torchmetrics' MeanMetric leaves NaN out, so that the point would look sound."""
@@ -105,6 +108,7 @@ def test_the_mean_loss_is_that_of_torchmetrics_and_goes_on_from_its_checkpoints(
     assert resumed.compute().equal(ours.compute())
 
 
+@pytest.mark.slow
 def test_points_of_a_run_that_reads_late_are_the_same(home, tmp_path, monkeypatch):
     rows = {}
     for late in (False, True):

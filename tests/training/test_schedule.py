@@ -46,12 +46,14 @@ def test_a_share_outside_is_refused(fraction):
         rates(5, fraction)
 
 
+@pytest.mark.slow
 def test_a_run_of_two_steps_and_one_with_a_warm_up_of_one_step_give_results(home):
     for words in (["recipe.steps=5", "recipe.eval_every=5"], ["recipe.steps=2", "run_group=2024"]):
         assert main(["train", "size=tiny", "logger=csv", "attention=full", *words]) == 0
     assert {path.relative_to(home).parts[0] for path in home.rglob("result.json")} == {"default", "2024"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "precision, parameters, inside, outside",
     [

@@ -86,6 +86,7 @@ def test_the_same_seed_repeats_bit_for_bit_and_seed_zero_is_a_seed(home, tmp_pat
     assert not same(found["a"], found["c"])
 
 
+@pytest.mark.slow
 def test_accumulated_parts_give_the_whole_batchs_weights(home, tmp_path, monkeypatch):
     """With the batch-wide switches clean and no dropout."""
     words = ("protocol=clean", "model.dropout=0", "recipe.steps=3", "recipe.eval_every=3", "model.num_layers=1")
@@ -99,6 +100,7 @@ def test_accumulated_parts_give_the_whole_batchs_weights(home, tmp_path, monkeyp
             torch.testing.assert_close(found[0][key], found[1][key], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_no_number_stops_the_run_and_says_where(home, capsys, monkeypatch):
     monkeypatch.setenv("LRA_RUNS_DIR", str(home))
     assert main([*COMMAND, "recipe.optimizer.lr=1e38"]) == 2
@@ -156,6 +158,7 @@ def test_curves_keep_what_was_before_the_resume_and_drop_what_came_after(tmp_pat
     ]
 
 
+@pytest.mark.slow
 def test_a_run_that_another_process_trains_is_left_alone(home, capsys):
     assert main([*COMMAND, "trainer.max_steps=2"]) == 0
     (config,) = home.rglob("config.yaml")
@@ -164,6 +167,7 @@ def test_a_run_that_another_process_trains_is_left_alone(home, capsys):
     assert "another process is training this run" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_run_does_not_go_on_with_other_data(home, capsys):
     assert main([*COMMAND, "trainer.max_steps=2"]) == 0
     (data,) = home.rglob("data.json")

@@ -19,8 +19,8 @@ TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "pathx")
 CHOICES = [
     *(["attention=nystrom", f"attention.landmark_rule={rule}"] for rule in ("strided", "random", "kmeans")),
     ["attention=nystrom", "attention.landmark_source=keys", "attention.pinv=regularised"],
-    ["attention=nystrom", "attention.coarse_landmarks=8"],
-    ["attention=nystrom", "protocol=clean", "attention.causal=true"],
+    ["attention=nystrom", "attention.coarse_landmarks=8", "attention.pinv=regularised"],
+    ["attention=nystrom", "protocol=clean", "attention.causal=true", "attention.pinv=regularised"],
     ["attention=full", "attention.kernel=math"],
     ["attention=performer", "attention.kernel=relu"],
     ["attention=linformer", "attention.sharing=none"],
@@ -58,6 +58,7 @@ def step(words: list[str], *, steps: int = 1) -> None:
             schedule.step()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task, method", each_and_all(TASKS, METHODS))
 def test_a_step_does_not_wait(task, method):
     step([f"task={task}", method])

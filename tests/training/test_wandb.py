@@ -13,6 +13,7 @@ from tests.results.records import make_record
 from tests.training.offline_run import offline_runs
 
 
+@pytest.mark.slow
 def test_the_offline_run_holds_identity_settings_curves_and_the_result(home, capsys):
     assert main(["train", "size=tiny", "recipe.steps=4", "recipe.eval_every=2", "callbacks.log_every_steps=1"]) == 0
     assert "wandb" not in capsys.readouterr().err
@@ -44,6 +45,7 @@ def test_the_offline_run_holds_identity_settings_curves_and_the_result(home, cap
     assert sum(row[2] for row in counts["data"]) == 64
 
 
+@pytest.mark.slow
 def test_a_table_and_its_figure_go_into_a_run_of_the_groups_own(home, capsys):
     folder = home / "compare"
     folder.mkdir(parents=True)
@@ -59,6 +61,7 @@ def test_a_table_and_its_figure_go_into_a_run_of_the_groups_own(home, capsys):
     assert list(home.rglob("wandb/offline-run-*/files/media/images/figures/compare-listops*.png"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["logger=csv", "logger.wandb.mode=disabled"])
 def test_a_table_needs_a_run_to_go_into(word, home, capsys):
     folder = home / "compare"

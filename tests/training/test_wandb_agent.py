@@ -31,6 +31,7 @@ def agent(tmp_path, monkeypatch):
     wandb.teardown()
 
 
+@pytest.mark.slow
 def test_an_agents_run_keeps_the_settings_beside_the_swept_words(home, agent, capsys):
     command = yaml.safe_load((conf_dir() / "wandb_sweep.yaml").read_text())["command"]
     words = [word for word in command if not word.startswith("$") and word != "logger.wandb.mode=online"]

@@ -28,6 +28,7 @@ TRAINED = [(step, name) for step in range(1, 7) for name in (*EACH_STEP, *(DEV i
 TESTED = [(2, "test/accuracy"), (2, "test/loss")]
 
 
+@pytest.mark.slow
 def test_the_axis_of_the_curves_is_the_step_and_a_test_is_at_the_step_that_was_tested(home):
     assert main(TRAIN) == 0
     (path,) = home.rglob("wandb/offline-run-*/*.wandb")
@@ -68,6 +69,7 @@ def test_a_resumed_run_has_each_point_once_and_never_goes_back(home, tmp_path):
     assert [row["step"] for row in rows if "train/loss" in row] == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.slow
 def test_what_was_trained_without_wandb_is_sent_later(home, monkeypatch):
     """Also when another launcher has left its RANK, with which Lightning would begin no W&B run."""
     assert main([*TRAIN, "trainer.max_steps=3", "logger=csv"]) == 0
@@ -77,6 +79,7 @@ def test_what_was_trained_without_wandb_is_sent_later(home, monkeypatch):
     assert offline.points == TRAINED + TESTED
 
 
+@pytest.mark.slow
 def test_a_disabled_run_leaves_nothing_of_wandb(home, capsys):
     assert main([*TRAIN, "trainer.max_steps=2", "logger.wandb.mode=disabled"]) == 0
     assert list(home.rglob("metrics.csv"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from lra.cli import main
 from lra.files import sha256
 from tests.training.offline_run import offline_runs
@@ -12,6 +14,7 @@ from tests.training.offline_run import offline_runs
 TRAIN = ("train", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "model.num_layers=1")
 
 
+@pytest.mark.slow
 def test_the_best_checkpoint_is_an_artifact_with_the_results_numbers(home, tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_DATA_DIR", str(tmp_path / "staged"))
     assert main([*TRAIN, "logger.wandb.log_model=true"]) == 0
@@ -29,6 +32,7 @@ def test_the_best_checkpoint_is_an_artifact_with_the_results_numbers(home, tmp_p
     assert sha256(Path(file.local_path)) == sha256(path.parent / "best.ckpt")
 
 
+@pytest.mark.slow
 def test_without_being_asked_there_is_none(home):
     assert main(TRAIN) == 0
     (offline,) = offline_runs(home)

@@ -121,6 +121,7 @@ def test_a_proxy_is_gone_through(monkeypatch, helpless_server):
     assert "cannot be reached" in (server_trouble() or "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "said"),
     [
