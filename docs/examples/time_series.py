@@ -1,6 +1,6 @@
 """Forecast the membrane potential of a neuron 10 samples ahead from its last 60, beside two simple forecasts.
 
-python docs/examples/time_series.py                                    # about half a minute
+python docs/examples/time_series.py                                    # less than a minute
 python docs/examples/time_series.py --seeds 3 --to time_series.jsonl   # what docs/sequences.md shows
 
 The recording is the file `membrane.dat`, which comes with matplotlib. The encoder learns from its first 28 spikes.
