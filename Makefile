@@ -24,11 +24,12 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: setup  ## Make data, train a small Nyströmformer on short ListOps, test it (under 5 minutes on 2 cores)
 	$(BIN)/lra train experiment=demo
+	@echo "So that this shell finds lra: source $(BIN)/activate"
 
 test: setup  ## Run the tests (under 4 minutes on 2 cores); the house rules are a part of check
 	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/house
 
-test-slow: setup  ## Run the tests that take minutes: speed ratios, planted bugs, large files
+test-slow: setup  ## Run the other tests: hours of speed ratios, planted bugs, kills, whole commands
 	$(BIN)/python -m pytest -m slow
 
 test-hf: setup  ## Install the extra hf, and run the tests that compare with the package transformers
