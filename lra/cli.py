@@ -155,6 +155,12 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
             _fail(explain(error))  # the other runs of a sweep go on; Hydra raises this one at the end
             raise
 
+    def end_sweep(typed: list[str]) -> None:
+        check_stopped()  # a launcher may have taken a signal for the end of a run
+        shown = (jobs or jobs_elsewhere(typed)) if flags and verb == "train" else []
+        if shown:
+            print_jobs(shown)
+
     try:
         over_many = getattr(command, "is_over_many", lambda _: hasattr(command, "main"))
         if over_many(words):  # a verb over many runs, or methods, composes their configurations itself
@@ -174,10 +180,10 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
         sys.argv = [f"lra {verb}", *flags, *others, *settings]
         try:
             hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(run)()
-        finally:
-            check_stopped()
-            if flags and verb == "train" and (jobs := jobs or jobs_elsewhere(settings)):
-                print_jobs(jobs)
+        except Exception:
+            end_sweep(settings)
+            raise
+        end_sweep(settings)
     except (Exception, _FailedError) as error:
         check_stopped()  # an error that a signal has caused, such as a child that ended, is not reported as one
         if os.environ.get("LRA_DEBUG"):

@@ -44,6 +44,7 @@ STAND_INS = (
 # What is typed besides, unless the command says something else of the same key: the same way in seconds.
 TINY = "size=tiny recipe.steps=2 recipe.eval_every=2 trainer.threads=1"
 ADDED = (
+    (r"^lra train '?\+logger\.wandb", "logger=wandb"),
     (r"^lra (train|table|sweep|compare) (?!--cfg|.*jsonl)|^lra (train|table|compare)$", f"{TINY} logger=csv"),
     (r"^lra table (plan|run)", "task=listops attention=nystrom seed=0"),
     (r"^lra compare (run|plan)", "seed=0"),
