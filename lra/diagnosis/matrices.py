@@ -15,10 +15,12 @@ from torch import Tensor
 from lra.attention.base import AttentionBackend
 from lra.attention.nystrom import NystromAttention
 from lra.diagnosis.layers import LayerInputs
+from lra.types import UserError
 
 MOST_ROWS = 512  # of a matrix; of longer sequences a sample of the rows is compared
 COLUMNS_TOGETHER = 512  # columns that Nyström attention, which takes values of any width, computes at once
 SEED = 0  # of the sample of rows
+MOST_MISSED = 0.01  # of the output that its matrix times the values may differ by
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,7 +70,10 @@ def softmax_rows(q_HRE: Tensor, k_HNE: Tensor) -> Tensor:
 def attention_matrices(backend: AttentionBackend, inputs: LayerInputs, exact: list[ExactMatrix]) -> list[Tensor]:
     """Compute the matrices of an attention in the rows and columns of the exact ones, `[H, R, N]` for each sequence.
 
-    An attention is linear in its values, so the columns are what it makes of unit vectors as values.
+    Each column is what the attention makes of a unit vector as values.
+
+    Raises:
+        UserError: if its output is not such a matrix times the values.
     """
     length = inputs.q.shape[2]
     width = COLUMNS_TOGETHER if isinstance(backend, NystromAttention) else inputs.q.shape[3]
@@ -78,4 +83,12 @@ def attention_matrices(backend: AttentionBackend, inputs: LayerInputs, exact: li
         mixed_BHLE = inputs.attend(backend, unit_LE.expand(*inputs.q.shape[:2], -1, -1))
         for part, mixed_HLE, of_one in zip(parts, mixed_BHLE, exact, strict=True):
             part.append(mixed_HLE[:, of_one.rows].double())
-    return [torch.cat(part, -1)[..., of_one.columns] for part, of_one in zip(parts, exact, strict=True)]
+    matrices = [torch.cat(part, -1)[..., of_one.columns] for part, of_one in zip(parts, exact, strict=True)]
+    for matrix, mixed_HLE, of_one in zip(matrices, inputs.attend(backend, inputs.v), exact, strict=True):
+        out = mixed_HLE[:, of_one.rows].double()
+        if torch.dist(matrix @ of_one.values, out) > MOST_MISSED * max(out.norm(), of_one.values.norm()):
+            raise UserError(
+                f"{type(backend).__name__} has no attention matrix to compare: its output is no matrix times the"
+                " values; choose an attention= that mixes whole values, with weights that do not depend on them"
+            )
+    return matrices

@@ -17,10 +17,6 @@ from tests.attention.test_contract import mix, settings
 
 SHORT, LONG = 512, 2048
 SMALL = {  # knobs whose part of the cost is small beside L
-    "linear": {},
-    "average": {},
-    "double_softmax": {},
-    "cosformer": {},
     "local": {"block_length": 8},
     "longformer": {"window": 16},
     "bigbird": {"block_length": 8},
@@ -30,7 +26,6 @@ SMALL = {  # knobs whose part of the cost is small beside L
     "linformer": {"projections": 16},
     "performer": {"features": 16},
     "reformer": {"num_hashes": 1, "chunk_length": 16},
-    "none": {},
     "full": {"kernel": "math"},
 }
 QUADRATIC = ("full",)  # these compute an L × L tensor, and the measurement sees it
@@ -53,7 +48,7 @@ class Largest(TorchDispatchMode):
 def largest(name: str, form: str, length: int) -> int:
     torch.manual_seed(0)
     dims = AttentionDims(num_heads=1, head_dim=4, max_seq_len=length)
-    made = instantiate(settings(name, "clean", **SMALL[name]))(dims).train()
+    made = instantiate(settings(name, "clean", **SMALL.get(name, {})))(dims).train()
     tensors = [torch.randn(1, 1, length, 4, requires_grad=True) for _ in range(3)]
     with Largest() as mode:
         mix(made, form, *tensors, torch.rand(1, length) < 0.9).sum().backward()

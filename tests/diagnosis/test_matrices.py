@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 from hydra.utils import instantiate
 
+from lra.attention.full import FullAttention
 from lra.diagnosis import matrices
 from lra.diagnosis.layers import attentions
 from lra.diagnosis.matrices import attention_matrices, exact_matrices
@@ -14,9 +17,11 @@ from tests.attention.test_contract import NAMES, PROTOCOLS, settings
 from tests.diagnosis.models import batch_of, inputs_of, model_of, peaked
 from tests.reference import low_rank as slow
 
+WITHOUT_MATRIX: tuple[str, ...] = ()  # attentions whose output is no matrix times the values
+
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted(set(NAMES) - set(WITHOUT_MATRIX)))
 def test_the_matrix_of_any_attention_times_the_values_is_its_output(name, protocol):
     knobs = {"value_skip_taps": 0} if name in ("nystrom", "landmark") else {}
     inputs = peaked(instantiate(settings(name, protocol, **knobs)), 70, 70, 41)
@@ -25,6 +30,27 @@ def test_the_matrix_of_any_attention_times_the_values_is_its_output(name, protoc
     for number, matrix in enumerate(attention_matrices(inputs.backend, inputs, exact)):
         whole = out[number][:, exact[number].rows].double()
         torch.testing.assert_close(matrix @ exact[number].values, whole, atol=2e-4, rtol=1e-3)
+
+
+class MixesPartsOfValues(FullAttention):
+    """Exact attention to values whose parts have changed places."""
+
+    def forward(self, q_BHLE, k_BHLE, v_BHLE, valid_BL):
+        return super().forward(q_BHLE, k_BHLE, v_BHLE.flip(-1), valid_BL)
+
+
+class WeighsByValues(FullAttention):
+    """Exact attention to values that are squared: the output is not linear in them."""
+
+    def forward(self, q_BHLE, k_BHLE, v_BHLE, valid_BL):
+        return super().forward(q_BHLE, k_BHLE, v_BHLE**2, valid_BL)
+
+
+@pytest.mark.parametrize("kind", [MixesPartsOfValues, WeighsByValues])
+def test_what_is_no_matrix_times_the_values_is_refused(kind):
+    inputs = peaked(partial(kind, kernel="math", attention_dropout=0.0), 70, 70, 41)
+    with pytest.raises(UserError, match=f"{kind.__name__} has no attention matrix to compare"):
+        attention_matrices(inputs.backend, inputs, exact_matrices(inputs))
 
 
 def test_exact_matrices_are_those_of_the_formula_and_padding_is_no_part_of_them():
