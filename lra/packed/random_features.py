@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-TILE_ENTRIES = 1 << 18  # features of a tile, over all heads: 1 MiB in float32
+TILE_ENTRIES = 1 << 18  # features of a tile for each thread, over all heads: 1 MiB in float32
 
 
 class Features:
@@ -51,7 +51,7 @@ class Features:
 
     def tiles(self, x_HWE: Tensor) -> Iterator[slice]:
         """Split the tokens into tiles."""
-        size = max(1, TILE_ENTRIES // (len(x_HWE) * len(self.directions_RE)))
+        size = max(1, TILE_ENTRIES * torch.get_num_threads() // (len(x_HWE) * len(self.directions_RE)))
         return (slice(start, start + size) for start in range(0, x_HWE.shape[1], size))
 
     def _row_factors(self, x_HWE: Tensor) -> Tensor:
