@@ -67,6 +67,8 @@ def test_the_table_of_cost_is_that_of_the_record_beside_the_papers(length):
         ("nystrom", "transformers"),
         ("linformer", "linformer "),
         ("performer", "performer-pytorch"),
+        ("performer (protocol=clean)", "performer-pytorch"),
+        ("local (block_length=128, neighbour_blocks=1)", "local-attention"),
         ("reformer", "reformer-pytorch"),
     ],
 )
