@@ -19,6 +19,7 @@ OWN_CONFIG = "bench_attention"
 OF_METHODS = (ATTENTION, "mixer", "protocol")
 MOST_LENGTH = 2**24
 BENCH_FORMATS = ("terminal", "markdown", "csv")
+OF_TABLE_1 = (("attention=nystrom", "attention.num_landmarks=32"),)  # of the paper, beside the default settings
 
 
 def read_words(words: Sequence[str]) -> tuple[DictConfig, list[str]]:
@@ -70,6 +71,8 @@ def _as_list(word: str) -> str:
 def methods_to_measure(words: Sequence[str], *, packed: bool, peers: Sequence[Peer] = ()) -> list[BenchMethod]:
     """Build the methods: exact attention by both kernels, then those that were typed; by default all that there are.
 
+    To all of them belongs what the paper's Table 1 has with other settings than the defaults.
+
     Several values of a knob give several methods, as `attention.num_landmarks=32,64` does. Each of the `peers` brings
     the method of ours whose outputs equal its own.
 
@@ -81,8 +84,10 @@ def methods_to_measure(words: Sequence[str], *, packed: bool, peers: Sequence[Pe
 
     chosen = [word for word in words if not word.startswith("protocol=")]
     protocol = [word for word in words if word.startswith("protocol=")]
-    if not any(word.startswith(("attention=", "attention.", "mixer=", "mixer.")) for word in chosen):
+    further = [peer.ours for peer in peers if peer.ours]
+    if not chosen:
         chosen = ["attention=all"]
+        further += [(*column, *protocol) for column in OF_TABLE_1]
     _, *typed = check("train", ["sweep=compare", *spell_out_all("compare", chosen), *protocol], sweep=True)
     by_attention = any(word.startswith(("attention=", "attention.")) for word in typed)
     kernels = [_exact(kernel, protocol) for kernel in ("fused", "math")]
@@ -94,10 +99,11 @@ def methods_to_measure(words: Sequence[str], *, packed: bool, peers: Sequence[Pe
         if {**settings, "attention_dropout": 0.0} not in known and settings not in known:
             known.append(settings)
             cells.append((_name(cell), cell))
-    for cell in (Cell(words=peer.ours) for peer in peers if peer.ours):
+    for cell in (Cell(words=words) for words in further):
         if mixer_settings(cell.cfg) not in known:
             known.append(mixer_settings(cell.cfg))
-            cells.append((f"{method_name(cell.cfg)} ({', '.join(map(_knob, cell.words[1:]))})", cell))
+            knobs = [_knob(word) for word in cell.words[1:] if word not in protocol]
+            cells.append((f"{method_name(cell.cfg)} ({', '.join(knobs)})", cell))
     methods = [_method(name, cell.cfg, packed=packed) for name, cell in cells]
     return sorted(methods, key=lambda method: method.kind)  # attentions first
 

@@ -23,7 +23,8 @@ lra bench attention against=pypi n=1024,4096       beside other packages; needs:
 
 The word `attention` asks for each method alone: attentions without projections, mixers with theirs. At each length
 all methods take turns, so that other load slows all of them. Exact attention is always among them, with both kernels:
-`full math` stores the L × L matrix, as in the paper's measurements; `full fused` does not. Median and quartiles of time
+`full math` stores the L × L matrix, as in the paper's measurements; `full fused` does not. If no method is chosen,
+Nyström attention is measured with 32 landmarks too, as in the paper's Table 1. Median and quartiles of time
 are of forward passes (without gradients) and of forward + backward passes; dropout is off and no position is padding.
 Peak memory is what a call allocates beyond inputs and parameters, outputs and gradients included: on a GPU by torch's
 allocator, on a CPU by the profiler's list of allocations. What does not fit into memory, or would take longer than
