@@ -17,11 +17,16 @@ from lra.results.plots import legend_beside, legend_name, ticks_that_fit
 from lra.results.text import for_figure
 
 LINES_OF_FULL = {FUSED: "--", MATH: ":"}
+BELOW_EXACT = 10  # times are drawn down to this part of exact attention's least
 COLOURS, MARKERS = 10, ("o", "^", "s", "D")  # a marker for each round of the colours
 
 
 def plot_bench(record: BenchRecord, path: Path) -> Path:
-    """Draw the time of each pass and the memory of the last one into a PNG or SVG; bands are quartiles."""
+    """Draw the time of each pass and the memory of the last one into a PNG or SVG; bands are quartiles.
+
+    Shorter times than a tenth of exact attention's least are not drawn, so that a floor that computes next to nothing
+    does not press all others together.
+    """
     passes, batch = ran_passes(record), record["settings"]["batch"]
     figure, axes = plt.subplots(
         1, len(passes) + 1, figsize=(4.2 * (len(passes) + 1) + 2, 4.5), layout="constrained", squeeze=False
@@ -45,6 +50,9 @@ def plot_bench(record: BenchRecord, path: Path) -> Path:
             axis.set_ylabel("ms per instance")
         points = {at: each for at, each in points_of(record, name, passes[-1]).items() if each["peak_bytes"]}
         memory.plot(list(points), [each["peak_bytes"] / MEBIBYTE / batch for each in points.values()], **look)
+    for axis, which in zip(times, passes, strict=True):
+        exact = [median_of(each) for full in (FUSED, MATH) for each in points_of(record, full, which).values()]
+        axis.set_ylim(bottom=1e3 * min(exact) / batch / BELOW_EXACT if exact else None)
     memory.set_title(f"peak memory, {PASS_TITLES[passes[-1]]}")
     memory.set_ylabel("MiB per instance")
     for axis in axes[0]:
