@@ -70,10 +70,7 @@ def softmax_rows(q_HRE: Tensor, k_HNE: Tensor) -> Tensor:
 def attention_matrices(backend: AttentionBackend, inputs: LayerInputs, exact: list[ExactMatrix]) -> list[Tensor]:
     """Compute the matrices of an attention in the rows and columns of the exact ones, `[H, R, N]` for each sequence.
 
-    Each column is what the attention makes of a unit vector as values.
-
-    Raises:
-        UserError: if its output is not such a matrix times the values.
+    Each column is what the attention makes of a unit vector as values; `check_matrices` tells if that is its matrix.
     """
     length = inputs.q.shape[2]
     width = COLUMNS_TOGETHER if isinstance(backend, NystromAttention) else inputs.q.shape[3]
@@ -83,7 +80,17 @@ def attention_matrices(backend: AttentionBackend, inputs: LayerInputs, exact: li
         mixed_BHLE = inputs.attend(backend, unit_LE.expand(*inputs.q.shape[:2], -1, -1))
         for part, mixed_HLE, of_one in zip(parts, mixed_BHLE, exact, strict=True):
             part.append(mixed_HLE[:, of_one.rows].double())
-    matrices = [torch.cat(part, -1)[..., of_one.columns] for part, of_one in zip(parts, exact, strict=True)]
+    return [torch.cat(part, -1)[..., of_one.columns] for part, of_one in zip(parts, exact, strict=True)]
+
+
+def check_matrices(
+    matrices: list[Tensor], backend: AttentionBackend, inputs: LayerInputs, exact: list[ExactMatrix]
+) -> None:
+    """Check that an attention's matrices, as `attention_matrices` computes them, times the values are its output.
+
+    Raises:
+        UserError: if they are not, because the attention mixes parts of values, or its weights depend on them.
+    """
     for matrix, mixed_HLE, of_one in zip(matrices, inputs.attend(backend, inputs.v), exact, strict=True):
         out = mixed_HLE[:, of_one.rows].double()
         if torch.dist(matrix @ of_one.values, out) > MOST_MISSED * max(out.norm(), of_one.values.norm()):
@@ -91,4 +98,3 @@ def attention_matrices(backend: AttentionBackend, inputs: LayerInputs, exact: li
                 f"{type(backend).__name__} has no attention matrix to compare: its output is no matrix times the"
                 " values; choose an attention= that mixes whole values, with weights that do not depend on them"
             )
-    return matrices

@@ -16,7 +16,7 @@ from lra.diagnosis.curves import both_errors, head_curves
 from lra.diagnosis.inverse import conditions, convergence, landmark_kernels
 from lra.diagnosis.layers import LayerInputs
 from lra.diagnosis.low_rank import effective_rank, rank_holding
-from lra.diagnosis.matrices import attention_matrices, exact_matrices
+from lra.diagnosis.matrices import attention_matrices, check_matrices, exact_matrices
 from lra.diagnosis.schema import Head
 from lra.diagnosis.variants import Variants
 from lra.ops.relative_error import relative_error
@@ -46,7 +46,9 @@ def measure_layer(
         What was measured of each head, and the exact and the approximated matrix of the first sequence, `[R, N]` each.
     """
     exact = exact_matrices(inputs)
-    own = attention_matrices(approximating(inputs.backend, variants), inputs, exact)
+    backend = approximating(inputs.backend, variants)
+    own = attention_matrices(backend, inputs, exact)
+    check_matrices(own, backend, inputs, exact)
     matrix_SH, output_SH = both_errors(own, exact)
     spectral_SH = torch.stack([relative_error(mine, one.matrix, 2) for mine, one in zip(own, exact, strict=True)])
     uniform = [torch.full_like(one.matrix, 1 / len(one.columns)) for one in exact]
