@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -83,15 +84,15 @@ def pass_timers(
     inputs: BenchInputs,
     rates: ProductRates,
     *,
-    backward: bool,
+    passes: Sequence[str],
     repeats: int,
     budget_seconds: float,
 ) -> dict[str, PassTimer]:
-    """Prepare a method and try each of its passes once."""
+    """Prepare a method and try each of these passes once."""
     call, device = method.prepare(inputs), torch.device(inputs.shape.device)
     generator = torch.Generator().manual_seed(1)
     timers = {}
-    for name in ("forward", "both") if backward else ("forward",):
+    for name in passes:
         gradient = None
         if name == "both":
             with torch.no_grad():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
@@ -13,7 +13,8 @@ from lra.bench.limits import MEMORY_SHARE, predict
 from lra.bench.memory import free_bytes
 from lra.bench.methods import BenchMethod, UnsuitableShapeError
 from lra.bench.products import ProductRates
-from lra.bench.record import PASSES, BenchCell
+from lra.bench.record import PASS_TITLES, PASSES, BenchCell
+from lra.bench.summary import pass_of
 from lra.signals import check_stopped
 from lra.training.memory import is_out_of_memory
 
@@ -53,16 +54,19 @@ class Bench:
         self.methods, self.shape, self.plan, self.advance = methods, shape, plan, advance
         self.device = torch.device(shape.device)
         self.rates = ProductRates(self.device, DTYPES[shape.dtype])
-        self.needed: dict[str, dict[int, tuple[int, float]]] = {method.name: {} for method in methods}
+        self.passes = PASSES if plan.backward else PASSES[:1]
+        self.needed: dict[tuple[str, str], dict[int, tuple[int, float]]] = {
+            (method.name, name): {} for method in methods for name in self.passes
+        }
 
     def remember(self, cells: Sequence[BenchCell]) -> None:
         """Take what an earlier measurement needed as known."""
         for cell in cells:
-            passes = [cell[name] for name in PASSES if name in cell]
-            if passes and cell["method"] in self.needed:
-                peak = max(each["peak_bytes"] for each in passes)
-                seconds = max(min(each["seconds"]) for each in passes)
-                self.needed[cell["method"]][cell["length"]] = (peak, seconds)
+            for name in self.passes:
+                measured = pass_of(cell, name)
+                if measured and (cell["method"], name) in self.needed:
+                    needed = (measured["peak_bytes"], min(measured["seconds"]))
+                    self.needed[cell["method"], name][cell["length"]] = needed
 
     def measure_length(self, length: int, keep: Callable[[list[BenchCell]], object]) -> list[BenchCell]:
         """Measure all methods at one length.
@@ -76,11 +80,11 @@ class Bench:
         left_out: dict[str, str] = {}
         for method in self.methods:
             check_stopped()
-            trouble = self._too_much(method, length)
-            if trouble is None:
-                timers[method.name], trouble = self._try(method, inputs)
+            passes, trouble = self._fitting(method, length)
+            if passes:
+                timers[method.name], failure = self._try(method, inputs, passes)
+                trouble = failure or trouble
             if trouble:
-                timers.pop(method.name, None)
                 left_out[method.name] = trouble
         cells: list[BenchCell] = []
         for _ in range(self.plan.repeats):
@@ -104,15 +108,17 @@ class Bench:
             cells.append(cell)
         return cells
 
-    def _try(self, method: BenchMethod, inputs: BenchInputs) -> tuple[dict[str, PassTimer], str | None]:
-        """Try each pass once; also return why the method is left out, if it is."""
+    def _try(
+        self, method: BenchMethod, inputs: BenchInputs, passes: Sequence[str]
+    ) -> tuple[dict[str, PassTimer], str | None]:
+        """Try these passes once; also return why the method is left out, if it is."""
         plan = self.plan
         try:
             timers = pass_timers(
                 method,
                 inputs,
                 self.rates,
-                backward=plan.backward,
+                passes=passes,
                 repeats=plan.repeats,
                 budget_seconds=plan.cell_seconds,
             )
@@ -124,20 +130,29 @@ class Bench:
             if any(words in str(error) for words in UNSUPPORTED):
                 return {}, f"no {inputs.shape.dtype}"
             raise
-        peak = max(timer.peak_bytes for timer in timers.values())
-        seconds = max(timer.first_seconds for timer in timers.values())
-        self.needed[method.name][inputs.shape.length] = (peak, seconds)
+        for name, timer in timers.items():
+            self.needed[method.name, name][inputs.shape.length] = (timer.peak_bytes, timer.first_seconds)
         return timers, None
 
-    def _too_much(self, method: BenchMethod, length: int) -> str | None:
-        """Word why a method is left out at this length; None if it is tried."""
+    def _fitting(self, method: BenchMethod, length: int) -> tuple[Sequence[str], str | None]:
+        """Name the passes of a method that are tried at this length, and word why the others are left out."""
         if length <= ALWAYS_TRIED:
-            return None
-        known = self.needed[method.name]
+            return self.passes, None
+        known = self.needed[method.name, self.passes[0]]
         for probe in [each for each in PROBES if each not in known] if len(known) < 2 else ():
-            _, trouble = self._try(method, BenchInputs(self.shape.at(probe)))
+            _, trouble = self._try(method, BenchInputs(self.shape.at(probe)), self.passes)
             if trouble:
-                return trouble
+                return (), trouble
+        for place, name in enumerate(self.passes):
+            trouble = self._too_much(self.needed[method.name, name], length)
+            if trouble:
+                return self.passes[:place], f"{PASS_TITLES[name]}: {trouble}" if place else trouble
+        return self.passes, None
+
+    def _too_much(self, known: Mapping[int, tuple[int, float]], length: int) -> str | None:
+        """Word why a pass would need too much at this length; None if it fits, or if nothing is known of it."""
+        if len(known) < 2:
+            return None
         points = sorted((at, *cost) for at, cost in known.items())
         needs = predict([(at, float(peak)) for at, peak, _ in points], length)
         seconds = predict([(at, time) for at, _, time in points], length)

@@ -17,8 +17,10 @@ from lra.results.plots import legend_beside, legend_name, ticks_that_fit
 from lra.results.text import for_figure
 
 LINES_OF_FULL = {FUSED: "--", MATH: ":"}
+BOLD = ("nystrom", FUSED, MATH)  # what the paper's table is about
 BELOW_EXACT = 10  # times are drawn down to this part of exact attention's least
-COLOURS, MARKERS = 10, ("o", "^", "s", "D")  # a marker for each round of the colours
+COLOURS = [matplotlib.colormaps["tab20"](number) for number in range(20)]
+MARKERS = ("o", "^", "s", "D")  # a marker for each round of the colours
 
 
 def plot_bench(record: BenchRecord, path: Path) -> Path:
@@ -36,9 +38,11 @@ def plot_bench(record: BenchRecord, path: Path) -> Path:
         name = method["name"]
         look = {
             "ls": LINES_OF_FULL.get(name, "-"),
-            "color": f"C{number % COLOURS}",
-            "marker": MARKERS[number // COLOURS % len(MARKERS)],
-            "markersize": 4,
+            "color": COLOURS[number % len(COLOURS)],
+            "marker": MARKERS[number // len(COLOURS) % len(MARKERS)],
+            "markersize": 3,
+            "lw": 3 if name in BOLD else 1,
+            "zorder": 3 if name in BOLD else 2,
             "label": legend_name(name),
         }
         for axis, which in zip(times, passes, strict=True):

@@ -45,18 +45,15 @@ def length_table(record: BenchRecord, length: int) -> TextTable:
     columns = ("method", *(f"{PASS_TITLES[name]} ms" for name in passes), "quartiles", "MiB", "/ fused", "/ math")
     rows, numbers = [], []
     for name, cell in cells.items():
-        if "left_out" in cell:
-            rows.append([name, *[MISSING] * (len(columns) - 1)])
-        else:
-            rows.append(
-                [
-                    name,
-                    *(_milliseconds(pass_of(cell, each)) for each in passes),
-                    _spread(pass_of(cell, last)),
-                    _mebibytes(pass_of(cell, last)),
-                    *(ratio(cell, cells.get(reference), last) for reference in (FUSED, MATH)),
-                ]
-            )
+        rows.append(
+            [
+                name,
+                *(_milliseconds(pass_of(cell, each)) for each in passes),
+                _spread(pass_of(cell, last)),
+                _mebibytes(pass_of(cell, last)),
+                *(ratio(cell, cells.get(reference), last) for reference in (FUSED, MATH)),
+            ]
+        )
         numbers += [_numbers(cell, each) for each in passes]
     return TextTable(
         title=f"L = {length:,}: {title_of_bench(record)}",
@@ -112,10 +109,11 @@ def parity_table(record: BenchRecord) -> TextTable:
 
 def notes_of(record: BenchRecord) -> list[str]:
     """Word what the numbers mean, and which methods are slower than fused full at the benchmark's lengths."""
-    settings, last = record["settings"], last_pass(record)
+    settings = record["settings"]
     verdicts = [
-        f"Slower than fused full in {PASS_TITLES[last]} at L = {', '.join(f'{at:,}' for at in lengths)}: {method}."
-        for method, lengths in slower_at_lra_lengths(record, last).items()
+        f"Slower than fused full in {PASS_TITLES[name]} at L = {', '.join(f'{at:,}' for at in lengths)}: {method}."
+        for name in ran_passes(record)
+        for method, lengths in slower_at_lra_lengths(record, name).items()
     ]
     form = "packed tokens, as the encoder on a CPU" if settings["packed"] else "the padded form"
     kinds = {method["kind"] for method in settings["methods"]}
@@ -155,7 +153,7 @@ def _numbers(cell: BenchCell, name: str) -> dict[str, object]:
         "length": cell["length"],
         "method": cell["method"],
         "pass": PASS_TITLES[name],
-        "left_out": cell.get("left_out", ""),
+        "left_out": "" if measured else cell.get("left_out", ""),
         "median_seconds": measured and median_of(measured),
         "quartile_1_seconds": low,
         "quartile_3_seconds": high,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lra.cli_support.bench_words import methods_to_measure, read_words
 from lra.cli_support.work_progress import work_progress
+from lra.types import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,12 +30,19 @@ def bench_attention(words: list[str]) -> None:
     from lra.bench.inputs import BenchShape
     from lra.bench.parity import parity_of
     from lra.bench.record import BENCH_RECORD, begin_record, record_path
-    from lra.bench.record_file import write_bench
+    from lra.bench.record_file import read_bench, write_bench
     from lra.cli_support.bench_show import show_bench
     from lra.cli_support.console import make_console
     from lra.training.machine import Machine, prepare_machine
 
     cfg, chosen = read_words(words)
+    if cfg.show is not None:
+        path = Path(cfg.show).expanduser()
+        if chosen or not path.is_file():
+            fault = f"{chosen[0]} has no effect beside show=" if chosen else f"show={cfg.show} is no file"
+            raise UserError(f"{fault}; a record is shown whole: lra bench attention show=runs/bench/attention-….json")
+        show_bench(read_bench(path, BENCH_RECORD), path, cfg, make_console())
+        return
     packed = cfg.device == "cpu" if cfg.packed == "auto" else str(cfg.packed).lower() == "true"
     peers = peers_to_measure() if cfg.against == "pypi" else []
     methods = methods_to_measure(chosen, packed=packed, peers=peers)

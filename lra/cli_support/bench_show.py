@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def show_bench(record: BenchRecord, path: Path, cfg: DictConfig, console: Console) -> None:
-    """Print the lengths that were asked for, or write them to `out=`; draw the figure."""
+    """Print the lengths that were asked for, or write them to `out=`; draw the figure of what was measured now."""
     from lra.bench.plot import plot_bench
     from lra.cli_support.narrow import print_text_table
     from lra.files import replace_text
@@ -36,7 +36,8 @@ def show_bench(record: BenchRecord, path: Path, cfg: DictConfig, console: Consol
         replace_text(Path(cfg.out).expanduser(), _text(asked, form))
         console.print(f"written: {visible(str(cfg.out))}")
     console.print(f"record   {visible(str(path))}")
-    console.print(f"figure   {visible(str(plot_bench(asked, path.with_suffix('.png'))))}")
+    if cfg.show is None:
+        console.print(f"figure   {visible(str(plot_bench(asked, path.with_suffix('.png'))))}")
 
 
 def _tables(record: BenchRecord) -> list[TextTable]:

@@ -19,6 +19,7 @@ lra bench attention attention=nystrom,linformer n=512,1024,4096
 lra bench attention attention=nystrom attention.num_landmarks=32,64 n=1024,4096
 lra bench attention mixer=s4d,gated backward=false threads=1
 lra bench attention format=markdown out=bench.md   the layout of the paper's Table 1
+lra bench attention show=runs/published/bench_attention.json n=1024,4096   a record, without measuring
 lra bench attention against=pypi n=1024,4096       beside other packages; needs: pip install 'lra[peers]'
 
 The word `attention` asks for each method alone: attentions without projections, mixers with theirs. At each length
@@ -30,8 +31,8 @@ Peak memory is what a call allocates beyond inputs and parameters, outputs and g
 allocator, on a CPU by the profiler's list of allocations. What does not fit into memory, or would take longer than
 cell_seconds=60, is a cell that says so. The record and a figure go to runs/bench; Ctrl-C keeps the lengths that are
 finished, and the same command goes on from there. against=pypi first compares the outputs where both compute the same.
-Settings: n, batch, heads, head_dim, backward, dtype, device=cuda, threads, packed, repeats, cell_seconds, force, format
-(terminal, markdown, csv), out; attention=, mixer=, their knobs and protocol= as for lra train.
+Settings: n, batch, heads, head_dim, backward, dtype, device=cuda, threads, packed, repeats, cell_seconds, show, force,
+format (terminal, markdown, csv), out; attention=, mixer=, their knobs and protocol= as for lra train.
 
 lra bench gpu                                      what a GPU does with the paper's table, in ten minutes
 lra bench gpu task=listops,text attention=nystrom,full minutes=3

@@ -137,7 +137,18 @@ def test_a_length_that_is_known_twice_predicts_too(quick, monkeypatch):
             (cell,) = bench.measure_length(length, lambda _: None)
             bench.remember([cell])
             assert "forward" in cell
-    assert list(bench.needed["a"]) == [256, 512, 16, 8, 1024]
+    assert list(bench.needed["a", "forward"]) == [256, 512, 16, 8, 1024]
+
+
+def test_a_backward_pass_that_would_take_too_long_does_not_take_the_forward_pass_with_it(quick):
+    bench = bench_of(method("a", torch.sin))
+    for length in (512, 1024):
+        known = {name: {"seconds": [seconds], "peak_bytes": 8} for name, seconds in (("forward", 0.1), ("both", 50.0))}
+        bench.remember([{"method": "a", "length": length, **known}])
+    (cell,) = bench.measure_length(2048, lambda _: None)
+    assert len(cell["forward"]["seconds"]) == 2
+    assert "both" not in cell
+    assert cell["left_out"] == "forward + backward: a call takes about 100 s, more than cell_seconds=60"
 
 
 def test_the_inputs_are_the_same_in_every_layout():

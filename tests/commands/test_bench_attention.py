@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
 from lra.bench import cell, measure
 from lra.cli import main
 
+ROOT = Path(__file__).resolve().parents[2]
 SHORT = ["batch=1", "head_dim=4", "repeats=1", "threads=1"]
 
 
@@ -65,6 +67,18 @@ def test_markdown_goes_to_a_file(place, capsys):
     assert "attentions on the padded form" in text
 
 
+def test_a_published_record_is_shown_without_measuring(place, capsys, monkeypatch):
+    monkeypatch.setattr(measure.Bench, "measure_length", lambda *_: pytest.fail("measured"))
+    record = ROOT / "runs/published/bench_attention.json"
+    before = {path.name: path.stat().st_mtime_ns for path in record.parent.iterdir()}
+    assert main(["bench", "attention", f"show={record}", "n=1024", "format=csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()[1:]
+    names = [method["name"] for method in json.loads(record.read_text())["settings"]["methods"]]
+    assert [line.split(",")[:2] for line in lines[::2]] == [["1024", name] for name in names]
+    assert {path.name: path.stat().st_mtime_ns for path in record.parent.iterdir()} == before
+    assert not place.exists()
+
+
 def test_ctrl_c_keeps_what_is_measured(place, capsys, monkeypatch, not_deaf):
     rounds = []
     turn = cell.PassTimer.turn
@@ -102,6 +116,8 @@ def test_ctrl_c_keeps_what_is_measured(place, capsys, monkeypatch, not_deaf):
         (["packed=maybe"], "packed=maybe is not known; choose one of auto, true, false"),
         (["against=conda"], "against=conda is not known"),
         (["threads=100000"], "threads=100000"),
+        (["show=gone.json"], "show=gone.json is no file; a record is shown whole"),
+        (["show=gone.json", "attention=full"], "attention=full has no effect beside show="),
     ],
 )
 def test_a_wrong_word_is_one_line(place, capsys, words, line):
