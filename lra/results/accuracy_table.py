@@ -7,7 +7,7 @@ from lra.results.cells import Row, TableCell, make_rows
 from lra.results.discrimination import discrimination_by_task
 from lra.results.paper import in_short
 from lra.results.provenance import precisions, unrecorded_notes
-from lra.results.reference import PASS_BAND, SOURCES, TASKS, in_order
+from lra.results.reference import CONVERGED, PASS_BAND, SOURCES, TASKS, in_order
 from lra.results.schema import Record
 from lra.results.tables import MISSING, TextTable, number
 from lra.results.titles import holding, method_head
@@ -129,7 +129,7 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
         if cell is not None and cell.converged < cell.count
     ]
     if stuck:
-        notes.append(f"Not more than three standard errors above the majority class: {'; '.join(stuck)}.")
+        notes.append(f"Seeds that did not converge ({CONVERGED}): {'; '.join(stuck)}.")
     if {record["identity"]["size"] for record in records} != {"full"}:
         notes += _discrimination(records) + _agreement(records, reference)
     notes += [ORIGINS[origin] + "." for origin in origins]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lra.results.cells import TableCell, make_cell
 from lra.results.correctness import unpack_correct
-from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES
+from lra.results.reference import CONVERGED, PAPER, TASKS, TEST_EXAMPLES
 from lra.results.schema import Record
 from lra.results.statistics import LEAST_SEEDS_FOR_T, Interval, binomial_error, paired_bootstrap, paired_t
 from lra.results.tables import MISSING, TextTable, number
@@ -154,7 +154,7 @@ def _notes(compared: list[Contender]) -> list[str]:
         " 95 % interval, over the seeds that both have:",
         f"  seeds: Student's paired t, from {LEAST_SEEDS_FOR_T} seeds on: what another training would give; examples:"
         " bootstrap over the test examples for these trained models.",
-        "converged: accuracy above the majority class by more than three standard errors. Memory: the process's peak.",
+        f"converged: {CONVERGED}. s/step: of the fastest seed, dev passes included. Memory: the process's peak.",
         paper_noise(),
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib
@@ -17,21 +17,28 @@ from lra.results.text import for_figure
 LINES = ("-", "--", "-.", ":")  # the second ten of variants have the first ten's colours
 
 
-def plot_curves(curves: Mapping[str, Sequence[DevCurve]], path: Path, *, title: str, majority_rate: float) -> Path:
+def plot_curves(curves: Mapping[str, Mapping[int, DevCurve]], path: Path, *, title: str, majority_rate: float) -> Path:
     """Draw every variant's dev accuracy against the step, one line for each seed, into a PNG or SVG.
 
+    A colour stands for a variant; if there is only one, each of its seeds has a colour of its own.
+
     Args:
-        curves: by variant, those of its seeds.
+        curves: by variant, and there by seed.
         path: the file, by whose ending its format is chosen.
         title: above the figure.
         majority_rate: a fraction in [0, 1], drawn as a line.
     """
     figure, axis = plt.subplots(figsize=(8.5, 4.5), layout="constrained")
-    for number, (name, seeds) in enumerate(curves.items()):
+    groups = {legend_name(name): list(seeds.values()) for name, seeds in curves.items()}
+    if len(curves) == 1:
+        ((name, seeds),) = curves.items()
+        groups = {legend_name(f"{name}, seed {seed}"): [curve] for seed, curve in sorted(seeds.items())}
+    for number, (label, members) in enumerate(groups.items()):
         colour, line = f"C{number % 10}", LINES[number // 10 % len(LINES)]
-        for label, curve in zip([legend_name(name), *[None] * len(seeds)], seeds, strict=False):
+        for place, curve in enumerate(members):
             heights = [100 * accuracy for accuracy in curve["accuracy"]]
-            axis.plot(curve["step"], heights, color=colour, ls=line, alpha=0.8, lw=1.2, marker=".", ms=3, label=label)
+            shown = None if place else label  # one entry of the legend for all seeds
+            axis.plot(curve["step"], heights, color=colour, ls=line, alpha=0.8, lw=1.2, marker=".", ms=3, label=shown)
     majority_line(axis, majority_rate)
     axis.set_xlabel("step")
     axis.set_ylabel("dev accuracy (%)")

@@ -41,9 +41,9 @@ def binomial_error(accuracy: float, examples: int) -> float:
     return math.sqrt(accuracy * (1 - accuracy) / examples)
 
 
-def converged(accuracy: float, majority_rate: float, examples: int) -> bool:
-    """Tell whether an accuracy is more than three standard errors above that of the majority class."""
-    return accuracy > majority_rate + 3 * binomial_error(majority_rate, examples)
+def converged(accuracy: float, majority_rate: float, examples: int, *, least: float = 0.0) -> bool:
+    """Tell whether an accuracy is at least `least`, and more than three standard errors above the majority class's."""
+    return accuracy >= least and accuracy > majority_rate + 3 * binomial_error(majority_rate, examples)
 
 
 def paired_t(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> Interval:

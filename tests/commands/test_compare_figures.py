@@ -27,4 +27,4 @@ def test_a_comparison_draws_cost_and_the_dev_curves_that_its_records_hold(tmp_pa
     shown = " ".join(capsys.readouterr().out.split())
     drawn = {path.name for path in (tmp_path / "table").glob("*.png")}
     assert drawn == {"compare-listops.png"} | ({"curves-listops.png"} if curves else set())
-    assert ("full 2 of 2 (step 50, 50); nystrom 2 of 2 (step 50, 50)" in shown) is curves
+    assert ("full 2 of 2 (step 100, 100); nystrom 2 of 2 (step 100, 100)" in shown) is curves

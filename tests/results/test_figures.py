@@ -106,7 +106,10 @@ def test_a_comparison_of_neighbours_can_be_read(tmp_path, drawn, slowest):
 def test_curves_of_many_variants_with_long_names_can_be_read(tmp_path, drawn):
     curve = {"step": [5000, 10_000, 62_400], "accuracy": [0.2, 0.3, 0.4]}
     plot_curves(
-        {f"{name} {n}": [curve] for name in NAMES for n in range(2)}, tmp_path / "a.svg", title="x", majority_rate=0.1
+        {f"{name} {n}": {0: curve} for name in NAMES for n in range(2)},
+        tmp_path / "a.svg",
+        title="x",
+        majority_rate=0.1,
     )
     assert_readable(drawn[-1])
 

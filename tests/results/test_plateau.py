@@ -25,10 +25,16 @@ def with_curve(accuracies, seed=0, every=50, **more):
 
 def test_a_run_leaves_with_the_first_pass_after_which_all_are_clear_of_the_majority_class():
     """Three standard errors above 17 % of 2,000 examples are 19.52 %."""
-    assert leaving_step(with_curve([0.17, 0.195, 0.196, 0.35])["outcome"]) == 150
-    assert leaving_step(with_curve([0.30, 0.17, 0.30, 0.31])["outcome"]) == 150, "a pass back on it does not count"
-    assert leaving_step(with_curve([0.30, 0.30, 0.18])["outcome"]) is None
-    assert leaving_step(make_record()["outcome"]) is None, "an older record has no curve"
+    other = with_curve([0.17, 0.195, 0.196, 0.35], task="image")
+    other["outcome"]["majority_rate"] = 0.17
+    assert leaving_step(other) == 150
+    assert leaving_step(with_curve([0.30, 0.17, 0.30, 0.31])) == 150, "a pass back on it does not count"
+    assert leaving_step(with_curve([0.30, 0.30, 0.18])) is None
+    assert leaving_step(make_record()) is None, "an older record has no curve"
+
+
+def test_on_listops_it_leaves_with_25_percent():
+    assert leaving_step(with_curve([0.17, 0.20, 0.249, 0.25, 0.35])) == 200
 
 
 def test_the_note_counts_seeds_and_names_the_steps_of_each_variant():
@@ -69,3 +75,13 @@ def test_the_figure_has_a_line_for_each_seed_and_a_name_for_each_variant(tmp_pat
     assert [list(line.get_ydata()) for line in axis.lines[:3]] == [[20, 30], [17, 30], [17, 20]]
     assert [text.get_text() for text in plt.gcf().legends[0].get_texts()] == ["full", "nystrom", "majority class 17.0"]
     assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_seeds_of_one_variant_alone_have_names_of_their_own(tmp_path, monkeypatch):
+    records = [with_curve([0.17, 0.2], seed=4), with_curve([0.17, 0.3], seed=3)]
+    monkeypatch.setattr(plt, "close", lambda figure: None)
+    plot_curves(dev_curves(records), tmp_path / "curves.png", title="listops", majority_rate=0.17)
+    axis, names = plt.gcf().axes[0], [text.get_text() for text in plt.gcf().legends[0].get_texts()]
+    assert names == ["nystrom, seed 3", "nystrom, seed 4", "majority class 17.0"]
+    assert [list(line.get_ydata()) for line in axis.lines[:2]] == [[17, 30], [17, 20]]
+    assert len({line.get_color() for line in axis.lines[:2]}) == 2

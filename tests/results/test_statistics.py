@@ -18,6 +18,9 @@ def test_converged_is_three_standard_errors_above_the_majority():
     assert not converged(0.19, 0.17, 2000)
     assert not converged(0.195, 0.17, 2000)
     assert converged(0.20, 0.17, 2000)
+    assert not converged(0.20, 0.17, 2000, least=0.25)
+    assert converged(0.25, 0.17, 2000, least=0.25)
+    assert not converged(0.30, 0.40, 2000, least=0.25)
 
 
 def test_one_seed_has_no_spread():
