@@ -56,6 +56,8 @@ def check(verb: str, words: list[str], *, sweep: bool) -> list[str]:
     for override in changes:
         if override not in settings:
             check_change(override, known)
+    for override in settings:
+        _check_size(known[0], override)
     checked = [word for word in words if word.startswith("-")]
     for override in parsed:
         checked.append(_checked(known, override) if override in settings else str(override.input_line))
@@ -100,6 +102,17 @@ def _words(override: Override) -> list[str]:
     if override.is_sweep_override():
         return [f"{override.key_or_group}={value}" for value in _values(override)]
     return [str(override.input_line)]
+
+
+def _check_size(defaults: DictConfig, override: Override) -> None:
+    """Refuse a setting of the task whose value the size fixes: it would have no effect."""
+    group, _, key = override.key_or_group.partition(".")
+    data = OmegaConf.select(defaults, "task.data") if group == "task" else None
+    if data is not None and key in data and data[key] != defaults.task[key]:
+        raise UserError(
+            f"{override.input_line} has no effect at size={defaults.size.name}, whose {key} is {data[key]}; leave it"
+            " out, or choose size=full"
+        )
 
 
 def check_mixer(words: list[str]) -> None:

@@ -22,6 +22,8 @@ from lra.run_files import CURVE, METRICS, RESULT
 from lra.training.curves import read_curves
 
 DEV_ACCURACY = "dev/accuracy"
+COMPARED = ("nystrom", "full", "linformer")
+COMPARED_RUNS = 3 * len(COMPARED)  # with three seeds each
 CURVE_LINES, CURVE_WIDTH, LEAST_PASSES = 10, 30, 3
 
 
@@ -70,16 +72,15 @@ def verdict(record: Record) -> str:
     against = (
         f"beats the majority class by {gain:.1f}" if gain > 0 else f"does not beat the majority class: {gain:+.1f}"
     )
-    lines = [f"It {against} points (one standard error of this test: {100 * noise:.1f} points)."]
+    errors = f", {gain / 100 / noise:.0f} standard errors" if gain > 0 < noise else ""
+    lines = [f"It {against} points{errors} (one standard error of this test: {100 * noise:.1f} points)."]
     if record["settings"]["task"].get("dev_split") == "test":
         lines.append(
             "Its checkpoint was chosen on the test split, as the paper's (protocol.text_dev=held_out: on train)."
         )
     if identity["size"] != "full":
-        lines.append(
-            f"This is size={identity['size']}, NOT the benchmark: other data, and {outcome['steps']:,} steps."
-            f" The full run: lra train task={identity['task']} {_chosen(record)}"
-        )
+        lines.append(f"This is size={identity['size']}, NOT the benchmark: other data, and {outcome['steps']:,} steps.")
+        lines.append(_next(record))
         return "\n".join(lines)
     task = identity["task"]
     paper, band, apart = paper_accuracy(identity["attention"], task), PASS_BAND.get(task), departures(record)
@@ -92,6 +93,18 @@ def verdict(record: Record) -> str:
         where = "inside" if abs(difference) <= band else "outside"
         lines.append(f"Against the paper {difference:+.2f} points, {where} the band of ±{band:g}.")
     return "\n".join(lines)
+
+
+def _next(record: Record) -> str:
+    """Word the command that comes after a run that is not the benchmark."""
+    identity = record["identity"]
+    if identity["size"] != "short":
+        return f"The full run: lra train task={identity['task']} {_chosen(record)}"
+    minutes = COMPARED_RUNS * record["cost"]["train_seconds"] / 60
+    return (
+        f"Next, {COMPARED_RUNS} such runs side by side, about {max(minutes, 1):.0f} minutes: lra compare run"
+        f" task={identity['task']} size=short attention={','.join(COMPARED)}"
+    )
 
 
 def _chosen(record: Record) -> str:

@@ -22,6 +22,7 @@ from tests.conftest import lra_here
         (["train", "task=listop"], "did you mean listops?"),
         (["train", "task=cifar"], "choose one of image, listops"),
         (["train", "protocol=papers"], "did you mean paper?"),
+        (["train", "task=pathfinder", "size=short", "task.difficulty=hard"], "whose difficulty is easy; leave it out"),
         (["train", "size=huge"], "choose one of demo, full, short, tiny"),
         (["train", "attention.num_landmark=3"], "did you mean attention.num_landmarks?"),
         (["train", "zzz=3"], "zzz is no setting"),
