@@ -5,6 +5,7 @@ from __future__ import annotations
 from lra.results.agreement import agreement_by_task
 from lra.results.cells import Row, TableCell, make_rows
 from lra.results.discrimination import discrimination_by_task
+from lra.results.floor import not_above_floor
 from lra.results.paper import in_short
 from lra.results.provenance import precisions, unrecorded_notes
 from lra.results.reference import CONVERGED, PASS_BAND, SOURCES, TASKS, in_order
@@ -131,7 +132,7 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
     if stuck:
         notes.append(f"Seeds that did not converge ({CONVERGED}): {'; '.join(stuck)}.")
     if {record["identity"]["size"] for record in records} != {"full"}:
-        notes += _discrimination(records) + _agreement(records, reference)
+        notes += _discrimination(records) + _floor(records) + _agreement(records, reference)
     notes += [ORIGINS[origin] + "." for origin in origins]
     if left_out:
         notes.append(f"{left_out} records on stand-in data are left out.")
@@ -145,6 +146,16 @@ def _discrimination(records: list[Record]) -> list[str]:
         return []
     said = "; ".join(f"{task} {spread}" for task, spread in by_task.items())
     return [f"Spread between the rows over noise between seeds, in points, with the F test's p: {said}."]
+
+
+def _floor(records: list[Record]) -> list[str]:
+    """Which methods learned nothing that a model without attention does not learn: one note, if there are any."""
+    said = "; ".join(f"{task} {', '.join(sorted(names))}" for task, names in not_above_floor(records).items())
+    if not said:
+        return []
+    return [
+        f"Not above attention=none, which mixes no tokens, beyond the noise between seeds (paired t, 95 %): {said}."
+    ]
 
 
 def _agreement(records: list[Record], reference: str) -> list[str]:

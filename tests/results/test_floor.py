@@ -1,0 +1,36 @@
+"""Which methods are no better than a model that mixes no tokens."""
+
+from __future__ import annotations
+
+from lra.results.accuracy_table import accuracy_table
+from lra.results.floor import not_above_floor
+from tests.results.records import make_record
+
+
+def seeds(attention, *accuracies, task="text"):
+    records = [
+        make_record(attention="full", task=task, seed=seed, accuracy=each) for seed, each in enumerate(accuracies)
+    ]
+    for record in records:
+        record["identity"]["attention"] = record["settings"]["attention"]["name"] = attention
+    return records
+
+
+FLOOR = seeds("none", 0.58, 0.59, 0.60)
+
+
+def test_only_what_is_above_it_beyond_noise_is_left_out():
+    clear, noisy, lower = ("full", 0.63, 0.64, 0.65), ("nystrom", 0.58, 0.60, 0.66), ("linformer", 0.50, 0.50, 0.50)
+    records = FLOOR + seeds(*clear) + seeds(*noisy) + seeds(*lower)
+    assert {task: sorted(names) for task, names in not_above_floor(records).items()} == {
+        "text": ["linformer", "nystrom"]
+    }
+    short = [record | {"identity": record["identity"] | {"size": "short"}} for record in records]
+    (note,) = [note for note in accuracy_table(short, reference="paper").notes if "attention=none" in note]
+    assert note.endswith("(paired t, 95 %): text linformer, nystrom.")
+
+
+def test_with_too_few_seeds_or_without_the_floor_nothing_is_judged():
+    assert not_above_floor(FLOOR[:2] + seeds("full", 0.5, 0.5, 0.5)) == {}
+    assert not_above_floor(seeds("full", 0.5, 0.5, 0.5)) == {}
+    assert not_above_floor(seeds("none", 0.5, 0.5, 0.5, task="image") + seeds("full", 0.5, 0.5, 0.5)) == {}
