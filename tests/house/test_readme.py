@@ -157,8 +157,9 @@ def test_what_the_short_table_says_about_itself_stands_below_it(monkeypatch, cap
     lines += markdown(("table", "show", *SHORT, "reference=google"), monkeypatch, capsys)
     spread = [line for line in lines if line.startswith("Spread between the rows")]
     orders = [line for line in lines if line.startswith("Order of attentions against")]
-    assert (len(spread), len(orders)) == (2, 2), lines  # of the two tables printed
-    for line in spread + orders:
+    floor = [line for line in lines if line.startswith("Not above attention=none")]
+    assert (len(spread), len(floor), len(orders)) == (2, 2, 2), lines  # of the two tables printed
+    for line in spread + floor + orders:
         assert line in text, f"this should stand there: {line}"
     chances = {task: float(p) for task, p in re.findall(r"(\w+) [\d.]+ / [\d.]+ = [\d.]+, p = ([\d.e-]+)", spread[0])}
     assert {task for task, p in chances.items() if p < 0.05} == {"listops", "text", "image"}
