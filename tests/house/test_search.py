@@ -55,3 +55,16 @@ def test_full_attention_leaves_the_plateau_of_pathfinder_with_more_steps():
     text = " ".join((ROOT / "docs/numbers.md").read_text().split())
     assert f"its test accuracies are {short[0]}, {short[1]} and {short[2]} %" in text
     assert f"With 2,400 steps the second and the third seed reach {long[0]} and {long[1]} %" in text
+
+
+def test_landmarks_do_not_decide_on_short_listops():
+    lines = (ROOT / "runs/published/short_landmarks_listops.jsonl").read_text().splitlines()
+    found = [parse_record(line, "short_landmarks_listops.jsonl") for line in lines]
+    assert {record["identity"]["seed"] for record in found} == {0}
+    by_count = {
+        record["settings"]["attention"]["num_landmarks"]: record["outcome"]["test_accuracy"] for record in found
+    }
+    counts, ends = sorted(by_count), [f"{100 * end(by_count.values()):.1f}" for end in (min, max)]
+    text = " ".join((ROOT / "docs/results.md").read_text().split())
+    said = f"{ends[0]} to {ends[1]} % with {', '.join(map(str, counts[:-1]))} and {counts[-1]} landmarks"
+    assert said in text
