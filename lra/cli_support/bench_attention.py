@@ -26,7 +26,11 @@ os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # else torch's profiler writes t
 
 
 def bench_attention(words: list[str]) -> None:
-    """Do what `lra bench attention WORDS` asks for."""
+    """Do what `lra bench attention WORDS` asks for.
+
+    Raises:
+        UserError: for the first wrong word.
+    """
     from lra.bench.inputs import BenchShape
     from lra.bench.parity import parity_of
     from lra.bench.record import BENCH_RECORD, begin_record, record_path
