@@ -44,8 +44,7 @@ class PassTimer:
         self.call, self.gradient, self.device = call, gradient, device
         self.peak_bytes = peak_extra_bytes(self._run, device)
         products: Counter[Product] = Counter()
-        # torch's counter fails on modules under `no_grad`; with gradients on, a forward pass computes the same products
-        counted = call.forward if gradient is None else self._run
+        counted = call.forward_with_gradients_on if gradient is None else self._run
         self.flops = count_work(lambda: products.update(count_products(counted))).flops
         self.product_seconds = rates.seconds(products)
         self.calls = 1

@@ -31,6 +31,17 @@ class BenchCall:
     forward: Callable[[], Tensor]
     leaves: list[Tensor]
 
+    def forward_with_gradients_on(self) -> Tensor:
+        """Run a forward pass that stores nothing for a backward pass; under `no_grad` torch's counter fails."""
+        with_gradient = [leaf for leaf in self.leaves if leaf.requires_grad]
+        for leaf in with_gradient:
+            leaf.requires_grad_(False)
+        try:
+            return self.forward()
+        finally:
+            for leaf in with_gradient:
+                leaf.requires_grad_(True)
+
     def run(self, gradient: Tensor | None) -> tuple[Tensor, ...]:
         """Run a forward pass; with a gradient of the output also a backward pass."""
         if gradient is None:

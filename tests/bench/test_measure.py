@@ -109,6 +109,20 @@ def test_what_fails_for_memory_or_shape_is_a_cell_that_says_so(quick):
     assert [each.get("left_out") for each in cells] == ["out of memory", "the length must be a multiple of 64", None]
 
 
+def test_a_forward_pass_stores_nothing_for_a_backward_pass_also_while_its_work_is_counted(quick):
+    stored = []
+
+    def forward(x):
+        y = torch.sin(x)
+        stored.append(y.requires_grad)
+        return y
+
+    plan = BenchPlan(backward=False, repeats=1, cell_seconds=60)
+    bench_of(method("a", forward), plan=plan).measure_length(8, lambda _: None)
+    assert len(stored) > 2
+    assert not any(stored)
+
+
 def test_another_error_is_not_hidden(quick):
     def broken(_):
         raise RuntimeError("shapes differ")

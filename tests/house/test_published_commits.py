@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 
@@ -29,3 +30,23 @@ def test_the_commit_of_a_record_is_in_the_history(path):
     for commit in sorted(set(COMMIT.findall(path.read_text()))):
         there = git("merge-base", "--is-ancestor", commit, "HEAD").returncode == 0
         assert there != (path.name in LOST.get(commit, ())), commit
+
+
+def test_what_was_trained_again_for_a_lost_commit_is_said():
+    table, again = (
+        [json.loads(line) for line in (ROOT / "runs/published" / name).read_text().splitlines()]
+        for name in ("short_table.jsonl", "short_again.jsonl")
+    )
+    lost = [record for record in table if record["provenance"]["git_commit"] in LOST]
+    before = {_cell(record): record["outcome"]["test_accuracy"] for record in lost}
+    apart = [100 * abs(record["outcome"]["test_accuracy"] - before[_cell(record)]) for record in again]
+    text = " ".join((ROOT / "docs/results.md").read_text().split())
+    assert len(again) == 4
+    assert f"{len(lost)} records of nine attentions on Image and Pathfinder" in text
+    assert len({record["identity"]["attention"] for record in lost}) == 9
+    assert f"differ from the table's by {min(apart):.1f} to {max(apart):.1f} points" in text
+
+
+def _cell(record: dict) -> tuple[str, str, int]:
+    identity = record["identity"]
+    return identity["task"], identity["attention"], identity["seed"]
