@@ -102,3 +102,19 @@ def test_growth_and_memory_of_nystrom_attention_are_those_of_the_record():
     assert f"takes {median_of(long) / median_of(short):.0f} times as long for 16 times as many tokens" in text
     inputs_and_outputs = 4 * 8 * 65_536 * 64 * 4
     assert f"{long['peak_bytes'] / inputs_and_outputs:.2f} times the memory of its inputs and outputs" in text
+
+
+def test_what_the_aims_beside_other_packages_would_ask_for_is_that_of_the_record():
+    _, cells = bench("bench_peers.json")
+    text = " ".join((ROOT / "docs/performance.md").read_text().split())
+    for ours, packages, times, said in (
+        ("nystrom", ("nystrom-attention", "transformers"), 3, "Nyström attention would have to run at {} to {} of"),
+        ("performer", ("performer-pytorch",), 2, "and Performer at {} to {}."),
+    ):
+        peers = [method for method, length in cells if length == 1024 and method.startswith(packages)]
+        shares = [
+            times * cells[ours, length]["both"]["product_seconds"] / median_of(cells[peer, length]["both"])
+            for peer in peers
+            for length in (1024, 2048, 4096)
+        ]
+        assert said.format(f"{min(shares):.0%}", f"{max(shares):.0%}").replace("%", " %") in text
