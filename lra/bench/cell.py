@@ -14,8 +14,10 @@ from lra.bench.memory import peak_extra_bytes
 from lra.bench.methods import BenchCall, BenchMethod
 from lra.bench.products import Product, ProductRates, count_products
 from lra.bench.record import BenchPass
+from lra.training.allocator import resident_bytes, return_freed_memory
 from lra.training.counting import count_work, synchronized_seconds
 
+GROWTH, MARGIN_BYTES = 1.5, 1 << 30  # what the process may hold, as a multiple of a pass's peak, and in addition
 LEAST_SECONDS = 0.01  # of a turn: a shorter call is repeated within it
 
 
@@ -45,6 +47,7 @@ class PassTimer:
         self.peak_bytes = peak_extra_bytes(self._run, device)
         products: Counter[Product] = Counter()
         counted = call.forward_with_gradients_on if gradient is None else self._run
+        self._make_room()
         self.flops = count_work(lambda: products.update(count_products(counted))).flops
         self.product_seconds = rates.seconds(products)
         self.calls = 1
@@ -57,7 +60,13 @@ class PassTimer:
     def _run(self) -> object:
         return self.call.run(self.gradient)
 
+    def _make_room(self) -> None:
+        """Return freed memory, in pieces too small to be used again, when the process holds much more than it needs."""
+        if self.device.type == "cpu" and resident_bytes() > GROWTH * self.peak_bytes + MARGIN_BYTES:
+            return_freed_memory()
+
     def _time(self) -> float:
+        self._make_room()
         began = synchronized_seconds(self.device)
         for _ in range(self.calls):
             self._run()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-MEMORY_SHARE = 0.8  # of the free memory that a cell may take, because a prediction may be too low
+MEMORY_SHARE = 0.45  # of the free memory, what a pass may take by its prediction: the process may hold twice as much
 
 
 def predict(points: Sequence[tuple[int, float]], length: int) -> float:

@@ -79,6 +79,11 @@ def test_the_speeds_are_their_records():
             pair = [records[f"full {length} dropout {rate} {form}"]["ratio"] for form in ("real lengths", "all real")]
             assert f"| {length} | {rate} | {pair[0]:.1f} | {pair[1]:.1f} |" in text
 
+    plain = [records[f"nystrom {length} beside its formula"]["ratio"] for length in (256, 512, 1024, 2048, 4096)]
+    assert min(plain) >= 1
+    said = f"{', '.join(f'{ratio:.1f}' for ratio in plain[:-1])} and {plain[-1]:.1f} times as fast"
+    assert said in " ".join(text.split())
+
 
 def test_the_speeds_of_the_readme_are_their_records():
     text = (ROOT / "README.md").read_text()
