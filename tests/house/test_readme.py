@@ -12,6 +12,7 @@ from lra.cli import main
 from lra.data.manifest import SPLITS
 from lra.results.reading import parse_record
 from lra.results.reference import paper_accuracy
+from lra.results.statistics import binomial_error
 from tests.commands.documented import DOCUMENTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,6 +29,11 @@ def test_the_demos_row_is_its_record():
     )
     assert row in (ROOT / "README.md").read_text()
     assert "-dirty" not in record["provenance"]["git_commit"]
+    gain = outcome["test_accuracy"] - outcome["majority_rate"]
+    errors = gain / binomial_error(outcome["test_accuracy"], outcome["test_examples"])
+    assert f"{errors:.0f} standard errors above the majority class" in " ".join(
+        (ROOT / "README.md").read_text().split()
+    )
 
 
 def test_the_rows_of_the_data_are_their_manifests():
