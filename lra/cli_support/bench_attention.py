@@ -42,10 +42,12 @@ def bench_attention(words: list[str]) -> None:
     cfg, chosen = read_words(words)
     if cfg.show is not None:
         path = Path(cfg.show).expanduser()
-        if chosen or not path.is_file():
-            fault = f"{chosen[0]} has no effect beside show=" if chosen else f"show={cfg.show} is no file"
-            raise UserError(f"{fault}; a record is shown whole: lra bench attention show=runs/bench/attention-….json")
-        show_bench(read_bench(path, BENCH_RECORD), path, cfg, make_console())
+        record = read_bench(path, BENCH_RECORD) if path.is_file() and not chosen else None
+        if record is None or not {cell["length"] for cell in record["cells"]} & set(cfg.n):
+            empty = f"show={cfg.show} is no file" if record is None else f"{cfg.show} has none of the lengths n="
+            fault = f"{chosen[0]} has no effect beside show=" if chosen else empty
+            raise UserError(f"{fault}; type: lra bench attention show=runs/published/bench_attention.json n=2048")
+        show_bench(record, path, cfg, make_console())
         return
     packed = cfg.device == "cpu" if cfg.packed == "auto" else str(cfg.packed).lower() == "true"
     peers = peers_to_measure() if cfg.against == "pypi" else []

@@ -76,6 +76,8 @@ def test_a_published_record_is_shown_without_measuring(place, capsys, monkeypatc
     names = [method["name"] for method in json.loads(record.read_text())["settings"]["methods"]]
     assert [line.split(",")[:2] for line in lines[::2]] == [["1024", name] for name in names]
     assert {path.name: path.stat().st_mtime_ns for path in record.parent.iterdir()} == before
+    assert main(["bench", "attention", f"show={record}", "n=1000"]) == 2
+    assert "has none of the lengths n=" in capsys.readouterr().err
     assert not place.exists()
 
 
@@ -116,7 +118,7 @@ def test_ctrl_c_keeps_what_is_measured(place, capsys, monkeypatch, not_deaf):
         (["packed=maybe"], "packed=maybe is not known; choose one of auto, true, false"),
         (["against=conda"], "against=conda is not known"),
         (["threads=100000"], "threads=100000"),
-        (["show=gone.json"], "show=gone.json is no file; a record is shown whole"),
+        (["show=gone.json"], "show=gone.json is no file; type: lra bench attention show="),
         (["show=gone.json", "attention=full"], "attention=full has no effect beside show="),
     ],
 )

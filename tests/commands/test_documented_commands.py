@@ -63,7 +63,11 @@ def scratch(trained, data, tmp_path, monkeypatch):
     (tmp_path / "runs/published").mkdir()
     for place in ("runs/published/demo.jsonl", "results.jsonl"):
         (tmp_path / place).write_text(json.dumps(json.loads((run / "result.json").read_text())) + "\n")
-    for name in ("short_table.jsonl", "short_landmarks.jsonl"):  # as published, not as one line of JSON
+    for name in (
+        "short_table.jsonl",
+        "short_landmarks.jsonl",
+        "bench_attention.json",
+    ):  # as published, not as one line of JSON
         shutil.copy(PUBLISHED / name, tmp_path / "runs/published")
     return {"ELSEWHERE": str(tmp_path / "elsewhere"), "RUN": str(run)}
 
