@@ -14,7 +14,7 @@ from lra.bench.memory import peak_extra_bytes
 from lra.bench.methods import BenchCall, BenchMethod
 from lra.bench.products import Product, ProductRates, count_products
 from lra.bench.record import BenchPass
-from lra.training.allocator import resident_bytes, return_freed_memory
+from lra.training.allocator import return_freed_memory_beyond
 from lra.training.counting import count_work, synchronized_seconds
 
 GROWTH, MARGIN_BYTES = 1.5, 1 << 30  # what the process may hold, as a multiple of a pass's peak, and in addition
@@ -62,8 +62,8 @@ class PassTimer:
 
     def _make_room(self) -> None:
         """Return freed memory, in pieces too small to be used again, when the process holds much more than it needs."""
-        if self.device.type == "cpu" and resident_bytes() > GROWTH * self.peak_bytes + MARGIN_BYTES:
-            return_freed_memory()
+        if self.device.type == "cpu":
+            return_freed_memory_beyond(self.peak_bytes, growth=GROWTH, margin_bytes=MARGIN_BYTES)
 
     def _time(self) -> float:
         self._make_room()

@@ -68,22 +68,29 @@ def contenders(records: list[Record], baseline: str | None = None) -> list[Conte
 
 
 def _contender(name: str, mine: list[Record], others: list[Record]) -> Contender:
-    by_seed = {record["identity"]["seed"]: record for record in others}
-    pairs = [(record, by_seed[record["identity"]["seed"]]) for record in mine if record["identity"]["seed"] in by_seed]
-    over_seeds = None
-    if len(pairs) >= LEAST_SEEDS_FOR_T:
-        first, second = (
-            [100 * record["outcome"]["test_accuracy"] for record in side] for side in zip(*pairs, strict=True)
-        )
-        over_seeds = paired_t(first, second)
+    pairs = pairs_by_seed(mine, others)
     return Contender(
         name=name,
         cell=make_cell(mine, "paper"),
         accuracies={record["identity"]["seed"]: 100 * record["outcome"]["test_accuracy"] for record in mine},
-        over_seeds=over_seeds,
+        over_seeds=over_seeds(pairs),
         over_examples=_over_examples(pairs),
         pairs=len(pairs),
     )
+
+
+def pairs_by_seed(mine: list[Record], others: list[Record]) -> list[tuple[Record, Record]]:
+    """Pair the records of two variants on one task that have the same seed."""
+    by_seed = {record["identity"]["seed"]: record for record in others}
+    return [(record, by_seed[record["identity"]["seed"]]) for record in mine if record["identity"]["seed"] in by_seed]
+
+
+def over_seeds(pairs: list[tuple[Record, Record]]) -> Interval | None:
+    """Compute the difference of paired accuracies in points, with Student's interval; None for too few pairs."""
+    if len(pairs) < LEAST_SEEDS_FOR_T:
+        return None
+    first, second = ([100 * record["outcome"]["test_accuracy"] for record in side] for side in zip(*pairs, strict=True))
+    return paired_t(first, second)
 
 
 def _over_examples(pairs: list[tuple[Record, Record]]) -> Interval | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from lra.results.comparison import over_seeds, pairs_by_seed
 from lra.results.reference import in_order
 from lra.results.schema import Record
-from lra.results.statistics import LEAST_SEEDS_FOR_T, paired_t
 from lra.results.variants import group_by_variant
 
 FLOOR = "none"
@@ -18,18 +18,8 @@ def not_above_floor(records: list[Record]) -> dict[str, list[str]]:
     """
     found = {}
     for task in in_order({record["identity"]["task"] for record in records}):
-        of_task = [record for record in records if record["identity"]["task"] == task]
-        by_variant = {
-            name: {record["identity"]["seed"]: record["outcome"]["test_accuracy"] for record in members}
-            for name, members in group_by_variant(of_task).items()
-        }
-        floor = by_variant.pop(FLOOR, {})
-        found[task] = [name for name, seeds in by_variant.items() if _not_above(seeds, floor)]
+        groups = group_by_variant(record for record in records if record["identity"]["task"] == task)
+        floor = groups.pop(FLOOR, [])
+        intervals = {name: over_seeds(pairs_by_seed(members, floor)) for name, members in groups.items()}
+        found[task] = [name for name, interval in intervals.items() if interval is not None and interval.low <= 0]
     return {task: names for task, names in found.items() if names}
-
-
-def _not_above(seeds: dict[int, float], floor: dict[int, float]) -> bool:
-    both = sorted(seeds.keys() & floor.keys())
-    if len(both) < LEAST_SEEDS_FOR_T:
-        return False
-    return paired_t([seeds[seed] for seed in both], [floor[seed] for seed in both]).low <= 0

@@ -48,6 +48,14 @@ def resident_bytes() -> int:
     return int(STATM.read_text().split()[1]) * PAGE_BYTES
 
 
+def return_freed_memory_beyond(needed_bytes: int, *, growth: float, margin_bytes: int) -> bool:
+    """Return freed memory if the process holds more than `growth` times its need and a margin; tell whether it did."""
+    too_much = resident_bytes() > growth * needed_bytes + margin_bytes
+    if too_much:
+        return_freed_memory()
+    return too_much
+
+
 class FreedMemory(Callback):
     """Returns freed memory to the system when the process holds much more than a step needs.
 
@@ -66,11 +74,9 @@ class FreedMemory(Callback):
 
     def step(self) -> None:
         """Check the memory after a step; the first step after a return sets what a step needs."""
-        held = resident_bytes()
         if self.needed_bytes is None:
-            self.needed_bytes = held
-        elif held > self.growth * self.needed_bytes + self.margin_bytes:
-            return_freed_memory()
+            self.needed_bytes = resident_bytes()
+        elif return_freed_memory_beyond(self.needed_bytes, growth=self.growth, margin_bytes=self.margin_bytes):
             self.needed_bytes = None
             self.times += 1
 
