@@ -71,6 +71,8 @@ def _fetch(archive: Archive, part: Path, folder: Path, tick: Tick) -> None:
                     file.write(chunk)
                     done += len(chunk)
                     tick(done // MB, archive.size_bytes // MB)
+            if getattr(response, "length", None):  # bytes that were announced and did not come; `read` raises nothing
+                raise ConnectionError("the connection ended early")
     except (TimeoutError, urllib.error.URLError, ConnectionError) as error:
         kept = f"; {done:,} bytes are kept, the same command goes on" if done else ""
         raise UserError(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.connection import wait
@@ -38,15 +40,32 @@ def generate_many(
             yield from _chunk(design, seed, chunk)
         return
     with ProcessPoolExecutor(workers, get_context("spawn"), _follow_the_parent) as pool:
-        waiting = [pool.submit(_chunk, design, seed, chunk) for chunk in islice(chunks, 4 * workers)]
+
+        def submit(count: int) -> list[Future[list[tuple[np.ndarray, int]]]]:
+            with _main_hidden():
+                return [pool.submit(_chunk, design, seed, chunk) for chunk in islice(chunks, count)]
+
+        waiting = submit(4 * workers)
         try:
             while waiting:
                 yield from waiting.pop(0).result()
-                waiting += [pool.submit(_chunk, design, seed, chunk) for chunk in islice(chunks, 1)]
+                waiting += submit(1)
         except BaseException:  # do not wait for the chunks that are being computed
             for worker in active_children():
                 worker.terminate()
             raise
+
+
+@contextmanager
+def _main_hidden() -> Iterator[None]:
+    """Let workers that are started here not import the caller's script, which may prepare data at its top level."""
+    main = vars(sys.modules["__main__"])
+    names: dict[str, object] = {name: main.pop(name) for name in ("__spec__", "__file__") if name in main}
+    main["__spec__"] = None
+    try:
+        yield
+    finally:
+        main.update(names)
 
 
 def _chunk(design: Design, seed: int, numbers: Sequence[int]) -> list[tuple[np.ndarray, int]]:

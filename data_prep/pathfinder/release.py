@@ -122,5 +122,7 @@ def decode(row: ReleasedImage, side: int) -> tuple[np.ndarray, int]:
             if image.size != (side, side):
                 raise UserError(f"{name} is {image.size[0]} × {image.size[1]} pixels, not {side} × {side}")
             return np.asarray(image.convert("L")), label
-    except (UnidentifiedImageError, OSError, SyntaxError) as error:
+    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError) as error:
+        if isinstance(error, UserError):
+            raise
         raise UserError(f"{name} is no PNG, or a broken one ({error}); fetch it again") from error

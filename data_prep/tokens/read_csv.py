@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from lra.types import UserError
 NEEDED, OPTIONAL = ("tokens", "label"), ("split",)
 MOST_CELL_LETTERS = 1 << 24  # largest number of letters in a cell
 MOST_DIGITS = 9  # largest number of digits of an id or a label
+WRITTEN_NUMBER = re.compile(r"[+-]?\d+([.]\d*)?(e[+-]?\d+)?", re.IGNORECASE)
 
 
 def read_csv(path: Path) -> Table:
@@ -40,13 +42,21 @@ def read_csv(path: Path) -> Table:
         raise UserError(f"{path} cannot be read as CSV in UTF-8: {error}") from error
     if not labels:
         raise UserError(f"{path} has no row below its header")
-    are_ids = all(word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS for words in tokens for word in words)
+    are_ids = all(_is_id(word) for words in tokens for word in words)
+    if not are_ids and all(WRITTEN_NUMBER.fullmatch(word) for words in tokens for word in words):
+        where = ((place, word) for words, place in zip(tokens, places, strict=True) for word in words)
+        place, word = next((place, word) for place, word in where if not _is_id(word))
+        raise UserError(f"{place}: {word!r:.60} is no id; ids are whole numbers from 0 to {10**MOST_DIGITS - 1}")
     return Table(
         sequences=[np.array(words, np.int64) for words in tokens] if are_ids else tokens,
         labels=np.array(labels, np.int64),
         splits=splits if "split" in columns else None,
         places=places,
     )
+
+
+def _is_id(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS
 
 
 def _check_columns(path: Path, columns: list[str]) -> None:
@@ -60,6 +70,6 @@ def _check_columns(path: Path, columns: list[str]) -> None:
 
 def _number(cell: str, place: str) -> int:
     text = cell.strip()
-    if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS):
+    if not _is_id(text):
         raise UserError(f"{place}: label {cell!r:.60}; labels are whole numbers from 0 on")
     return int(text)

@@ -8,6 +8,7 @@ Letters: N examples, L positions, T tokens of all examples.
 from __future__ import annotations
 
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,12 @@ def read_npz(path: Path) -> Table:
     )
 
 
+# What zipfile and numpy raise for a forged or damaged file.
+UNREADABLE = (
+    zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, OSError, EOFError, MemoryError, OverflowError,
+)  # fmt: skip
+
+
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     """Read the arrays of the file without unpickling anything."""
     try:
@@ -58,10 +65,13 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
                         f"{path}: array {name!r:.60} is not known; there may be tokens, offsets, labels, split"
                     )
             arrays = {name: file[name] for name in file.files}
-    except (zipfile.BadZipFile, ValueError, OSError, EOFError) as error:
+    except UNREADABLE as error:
         if isinstance(error, UserError):
             raise
         raise UserError(f"{path} cannot be read as NPZ: {' '.join(str(error).split())}") from error
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):  # numpy returns other content as bytes
+            raise UserError(f"{path}: {name} is no array; write the file with numpy.savez")
     for name in NEEDED:
         if name not in arrays:
             raise UserError(f"{path} has no array {name}; it has {', '.join(arrays) or 'none'}")

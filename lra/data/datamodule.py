@@ -38,7 +38,7 @@ class StoreDataModule(pl.LightningDataModule):
 
     Raises:
         UserError: when the store is missing or does not match its manifest or the spec; for an unknown `dev_split`,
-            `text_length` or `test_last_batch`.
+            `text_length` or `test_last_batch`; for a dev or test split that would be empty.
     """
 
     def __init__(
@@ -67,6 +67,11 @@ class StoreDataModule(pl.LightningDataModule):
         stored = {name: replace(split, longest=text_length) for name, split in open_store(store_dir, spec).items()}
         self.splits = with_dev(stored, dev_split)
         self.drop_last_of_test = test_last_batch == "dropped"
+        if self.drop_last_of_test and len(self.splits["test"]) < batch_size:
+            raise UserError(
+                f"protocol.test_last_batch=dropped leaves none of {len(self.splits['test'])} test examples with batches"
+                f" of {batch_size}; type protocol.test_last_batch=kept"
+            )
         self.manifest = read_manifest(store_dir)
         self.batch_size, self.num_train_batches, self.seed = batch_size, num_train_batches, seed
         self._spec, self._mask_zero, self._on_device = spec, mask_zero, on_device

@@ -22,7 +22,8 @@ def with_dev(splits: dict[str, Split], dev_split: str) -> dict[str, Split]:
             tenth of the training split, with the same fraction of every label, which is then not trained on.
 
     Raises:
-        UserError: for another value, or for `own` if the store has no dev split.
+        UserError: for another value, for `own` if the store has no dev split, and for `held_out` if a tenth of each
+            label's examples is less than one.
     """
     if dev_split not in DEV_SPLITS:
         raise UserError(f"dev_split={dev_split} is not known; choose one of {', '.join(DEV_SPLITS)}")
@@ -33,6 +34,11 @@ def with_dev(splits: dict[str, Split], dev_split: str) -> dict[str, Split]:
     if dev_split == "test":
         return {**splits, "dev": splits["test"]}
     kept, held_out = stratified(np.asarray(splits["train"].labels), HELD_OUT, SEED)
+    if not len(held_out):
+        raise UserError(
+            f"dev_split=held_out takes a tenth of each label's examples, which is none of {len(kept)}; give at least 6"
+            " training examples of a label, or type task.dev_split=test"
+        )
     return {**splits, "train": splits["train"].part(kept), "dev": splits["train"].part(held_out)}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from array import array
 from collections import Counter
@@ -139,10 +140,11 @@ def _write_split(
 
 def _save_tokens(folder: Path, tokens: _Tokens, dtype: type) -> None:
     raw, count = folder / "tokens.raw", sum(tokens.lengths)
-    saved = np.lib.format.open_memmap(array_path(folder, "tokens"), "w+", dtype, (count,))
-    if count:
-        saved[:] = np.memmap(raw, dtype, "r")
-    saved.flush()
+    # Written, not mapped into memory: on a full disk a mapped page would end the process without an error.
+    header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (count,)}
+    with array_path(folder, "tokens").open("wb") as file, raw.open("rb") as content:
+        np.lib.format.write_array_header_1_0(file, header)
+        shutil.copyfileobj(content, file)
     raw.unlink()
     offsets = np.concatenate([[0], np.cumsum(tokens.lengths)]).astype(np.int64)
     np.save(array_path(folder, "offsets"), offsets)

@@ -66,6 +66,16 @@ def datamodule(store, **changes):
     )
 
 
+def test_splits_that_would_be_empty_are_refused(tmp_path, store):
+    few = tmp_path / "few"
+    write_store(few, SPEC, {"train": examples(6), "test": examples(3)}, facts=FACTS, dtype=np.uint16, **HOW)
+    with pytest.raises(UserError, match=r"a tenth of each label's examples, which is none of 6;.*task.dev_split=test"):
+        datamodule(few, dev_split="held_out")
+    with pytest.raises(UserError, match=r"leaves none of 3 test examples with batches of 4"):
+        datamodule(few, test_last_batch="dropped")
+    assert datamodule(store, test_last_batch="dropped").num_examples("test") == 40
+
+
 def test_batches_are_made_of_the_part_alone(store):
     data = datamodule(store, dev_split="held_out")
     trained = {int(id_) for batch in data.train_dataloader() for id_ in batch.tokens[:, 0, 0]}

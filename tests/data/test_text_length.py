@@ -23,7 +23,7 @@ def text(tmp_path, monkeypatch):
         cfg = config.load_config("train", ["task=text", *words])
         spec, folder = build.build_spec(cfg), config.store_dir(cfg)
         examples = [([np.arange(length) % 251], number % 2) for number, length in enumerate(LENGTHS)]
-        splits = {"train": examples, "test": examples}
+        splits = {"train": 3 * examples, "test": examples}
         if not folder.exists():
             write_store(folder, spec, splits, dtype=np.uint8, max_length=4000, first_id=1, facts=FACTS, started=0.0)
         return build.build_datamodule(cfg)

@@ -41,7 +41,7 @@ def test_what_a_killed_process_has_left_is_removed_by_the_next(prepare, tmp_path
     command = ["prepare", "task=pathfinder", "size=tiny", "force=true", "task.sizes.tiny.images=5000"]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen([sys.executable, "-m", "lra", *command], env=env, cwd=tmp_path)
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while not any("incomplete" in path.name for path in leftovers(tmp_path / "data")) and time.monotonic() < end:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)

@@ -10,8 +10,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from data_prep.listops import generator
 from data_prep.listops.generator import generate
 from lra.data.listops import END, ZERO, evaluate
+from lra.types import UserError
 
 # chi-square at p = .001 for the degrees of freedom that occur below
 CRITICAL = {3: 16.27, 8: 26.12, 9: 27.88}
@@ -138,6 +140,12 @@ def test_same_seed_same_expressions_and_none_twice():
 
 
 @pytest.mark.slow
+def test_more_expressions_than_there_are_is_one_line(monkeypatch):
+    monkeypatch.setattr(generator, "DRAWS_IN_VAIN", 20)
+    with pytest.raises(UserError, match=r"there are 400 ListOps expressions of more than 3 and fewer than 5 tokens"):
+        list(generator.generate(0, min_length=3, max_length=5))
+
+
 def test_two_thousand_full_length_sequences_a_second():
     began = time.process_time()
     list(itertools.islice(generate(0, min_length=500, max_length=2000), 8000))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from data_prep.pathfinder.designs import pathfinder16, pathfinder32, pathfinder1
 from data_prep.pathfinder.generator import generate, grow
 from data_prep.pathfinder.many import generate_many
 
+ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = Path(__file__).parent / "samples" / "pathfinder32_sample.npz"
 STROKE, DISC = 60, 0.8  # levels above this are strokes; share of a marker's brightness that finds its centre
 
@@ -102,6 +105,18 @@ def test_an_image_depends_on_seed_and_number_alone():
         assert np.array_equal(many[number][0], image)
         assert many[number][1] == label
     assert not np.array_equal(generate(design, 8, 3)[0], alone[0][0])
+
+
+def test_a_script_without_a_guard_is_run_once(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from data_prep.pathfinder import designs, many\n"
+        "print('script')\n"
+        "many.ALONE = 1\n"
+        "print(len(list(many.generate_many(designs.pathfinder16(), 0, range(130), workers=2))))\n"
+    )
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=100, cwd=ROOT, check=False)
+    assert (ran.stdout.split(), ran.stderr) == (["script", "130"], "")
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,15 @@ def npz(**arrays: object) -> bytes:
     file = io.BytesIO()
     np.savez(file, **arrays)
     return file.getvalue()
+
+
+def damaged() -> bytes:
+    """A compressed file with wrong bytes in the middle of its largest array."""
+    file = io.BytesIO()
+    np.savez_compressed(file, tokens=np.random.default_rng(0).integers(1, 9, (200, 30)), labels=np.arange(200) % 2)
+    content = bytearray(file.getvalue())
+    content[200:260] = b"\xff" * 60
+    return bytes(content)
 
 
 @pytest.fixture
@@ -135,6 +145,13 @@ def test_a_file_without_dev_rows_needs_another_dev_split(prepare, capsys):
     assert "dev" not in stored(vocab_size=5)
 
 
+def with_empty_member() -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        archive.writestr("tokens.npy", b"")
+    return written.getvalue()
+
+
 OBJECTS = npz(tokens=np.array([[1, "a"]], object), labels=np.array([0]))
 ROWS = "tokens,label,split\n1 2,0,train\n"
 
@@ -170,6 +187,7 @@ ROWS = "tokens,label,split\n1 2,0,train\n"
         ("text,label\na,0\n", {}, "line 1: no column tokens; the header is 'text,label'"),
         ("tokens,label,id\na,0,1\n", {}, "line 1: column 'id' is not known"),
         (b"tokens,label\n\xff\xfe,0\n", {}, "cannot be read as CSV in UTF-8"),
+        (ROWS + "1 -2 3,1,test\n", {}, "line 3: '-2' is no id; ids are whole numbers from 0 to 999999999"),
         (ROWS + "70000,1,test\n", {}, "line 3: id 70000; vocab_size may be at most 65536"),
     ],
 )
@@ -187,6 +205,8 @@ def test_a_wrong_csv_is_one_line(prepare, content, sizes, line):
     [
         (b"PK\x03\x04 broken", "cannot be read as NPZ"),
         (b"", "cannot be read as NPZ"),
+        (with_empty_member(), "tokens is no array"),
+        (damaged(), "cannot be read as NPZ"),
         (OBJECTS, "cannot be read as NPZ: Object arrays cannot be loaded when allow_pickle=False"),
         (npz(tokens=np.ones((2, 3), int)), "has no array labels; it has tokens"),
         (npz(tokens=np.ones((2, 3)), labels=np.array([0, 1])), "tokens holds float64, not whole numbers"),
