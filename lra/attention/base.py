@@ -73,6 +73,11 @@ class AttentionBackend(nn.Module):
         """
         return False
 
+    @property
+    def reads_padded_length(self) -> bool:
+        """Whether the number of padded positions at the end of a row changes the output of real tokens."""
+        return False
+
     def share_with(self, first: AttentionBackend) -> None:
         """Use the parameters of the first layer's backend that all layers share; by default there are none."""
 

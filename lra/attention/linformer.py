@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from lra.attention.base import AttentionBackend, AttentionDims, check_choice, check_count
+from lra.packed.linformer import packed_linformer
+from lra.packed.packing import Packing
 
 SHARINGS = ("all", "layer", "none")
 
@@ -58,6 +60,16 @@ class LinformerAttention(AttentionBackend):
         k_BHPE = _project(self.project_keys[:, :, :length], k_BHLE)
         v_BHPE = _project(self.project_values[:, :, :length], v_BHLE)
         return scaled_dot_product_attention(q_BHLE, k_BHPE, v_BHPE)
+
+    def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
+        """Attend within packed tokens; see the base class.
+
+        Without padding one product for all sequences is faster, and only the padded form knows holes.
+        """
+        if packing.whole or packing.has_holes:
+            return super().forward_packed(qkv_PTD, packing)
+        assert packing.length <= self.dims.max_seq_len, f"length {packing.length} > {self.dims.max_seq_len}"
+        return packed_linformer(qkv_PTD, packing, self.project_keys, self.project_values, heads=self.dims.num_heads)
 
     def extra_repr(self) -> str:
         """Show the knobs when a model is printed."""

@@ -129,6 +129,11 @@ class NystromAttention(AttentionBackend):
         """Whether padded positions change the output of real tokens."""
         return self.masking == "kernel_3"
 
+    @property
+    def reads_padded_length(self) -> bool:
+        """Whether the segments, whose means are the landmarks, divide the padded length."""
+        return self.landmarks == "padded" and not self.causal and not self.landmarks_of.chosen_anew
+
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""
         q_BHLE, k_BHLE, v_BHLE = self.without_padding(valid_BL, q_BHLE, k_BHLE, v_BHLE)

@@ -29,7 +29,10 @@ class PerformerAttention(AttentionBackend):
     """FAVOR+: attention with positive random features of a softmax kernel, or with ReLU features.
 
     A maximum is subtracted before the exponential, for numerical stability. It would cancel in the result, but for the
-    small ε that is added to each feature: so its choice changes outputs and gradients slightly.
+    ε of performer-pytorch that is added to each feature: so its choice changes outputs and gradients. Where queries and
+    keys are long, or features many, the maximum is large, ε outweighs the exponentials, and attention nears a plain
+    mean: for 64 normal queries and keys, E = 32 and `once`, the rows' distance from the mean (L1) is .74 in exact
+    attention, .2 with 256 features, and .001 with 65,536.
 
     Args:
         dims: dimensions of the encoder.
@@ -86,6 +89,11 @@ class PerformerAttention(AttentionBackend):
     def batch_wide(self) -> bool:
         """Whether the keys' maximum is taken over all examples."""
         return self.kernel == "softmax" and self.key_maximum == "batch"
+
+    @property
+    def reads_padded_length(self) -> bool:
+        """Whether padded keys, vectors of zeros, count in the normaliser."""
+        return self.padded_keys == "counted"
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""
@@ -145,7 +153,8 @@ class PerformerAttention(AttentionBackend):
         if not self.training or not self.redraw_every:
             return
         if self.calls and int(self.calls) % self.redraw_every == 0:
-            self.projection.copy_(orthogonal_gaussian(*self.projection.shape))
+            # A new tensor: an earlier call of the same step has saved the old one for its backward pass.
+            self.projection = orthogonal_gaussian(*self.projection.shape).to(self.projection)
         self.calls += 1
 
     def extra_repr(self) -> str:

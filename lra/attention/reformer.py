@@ -31,6 +31,9 @@ class ReformerAttention(AttentionBackend):
     the chunk before it. The outputs of several hashes are weighted by their softmax normalisers. A length that is not a
     multiple of the chunk length is padded. The number of buckets follows from the model's longest sequence.
 
+    Two terms of the paper's appendix A are left out with every protocol, as in transformers: a key that several hashes
+    find counts once for each of them, and a query also attends to keys of other buckets in its chunks.
+
     Training draws new random rotations at each call from the device's generator. Evaluation draws them from a seed that
     is saved with the weights, so that an evaluation can be repeated, also with a restored model and on another device.
 

@@ -21,11 +21,11 @@ class GatedMovingAverage(SequenceMixer):
 
     Each channel has N averages in each direction: h_t = α ⊙ β x_t + (1 - α ⊙ δ) ⊙ h_{t-1} and X'_t = Σ_n η h_t / √N,
     with α and δ in (0, 1). The averages of the two directions are summed; they share no parameters. Both include the
-    present position, which only one of them does in the authors' code.
+    present position.
 
     The average, the candidate and the update gate are the paper's; initial values and the factor 1 / √N are from its
-    code. Left out are the attention with its reset gate, and the skip connection of the average, which only the code
-    has. X is the block's input after its LayerNorm. There is no dropout in the mixer.
+    code. Left out are the attention with its reset gate, and the skip connection and the SiLU of the average, which
+    only the code has. X is the block's input after its LayerNorm. There is no dropout in the mixer.
 
     Padded positions count as zeros, also between real tokens: positions keep their places, and an average decays while
     it passes them. The convolution is computed at least in float32, also in mixed precision.

@@ -42,9 +42,10 @@ class S4D(SequenceMixer):
     """x' = A x + B u, y = Re(C x) + D u for each channel, A diagonal; then GELU, and a linear layer with a GLU.
 
     The outputs of both directions are summed. The directions share A, B and the step Δ, as in the authors' code, and
-    each has its own C. Only one state of each conjugate pair is computed, and counts twice. The real part of A is
-    -exp(parameter), so it stays negative. Initially C is standard complex Gaussian, D standard Gaussian, log Δ uniform,
-    and B is 1. There is no dropout in the mixer.
+    each has its own C. Both include the present position, which the backward one leaves out in S4's code. Only one
+    state of each conjugate pair is computed, and counts twice. The real part of A is -exp(parameter), so it stays
+    negative. Initially C is standard complex Gaussian, D standard Gaussian, log Δ uniform, and B is 1. There is no
+    dropout in the mixer.
 
     Padded positions count as zeros, also between real tokens: positions keep their places, and a state decays while it
     passes them. The convolution is computed at least in float32, also in mixed precision.

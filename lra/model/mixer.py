@@ -68,6 +68,11 @@ class SequenceMixer(nn.Module):
         """
         return False
 
+    @property
+    def reads_padded_length(self) -> bool:
+        """Whether the number of padded positions at the end of a row changes the output of real tokens."""
+        return False
+
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Mix along each sequence.
 

@@ -69,6 +69,11 @@ class SelfAttention(SequenceMixer):
         """Whether the backend `reads_padding`, see `AttentionBackend`."""
         return self.backend.reads_padding
 
+    @property
+    def reads_padded_length(self) -> bool:
+        """Whether the backend `reads_padded_length`, see `AttentionBackend`."""
+        return self.backend.reads_padded_length
+
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend within each sequence; `[B, L, D]` to `[B, L, D]`. `residual_packed` does so for packed tokens."""
         heads = (3, self.dims.num_heads, self.dims.head_dim)

@@ -111,7 +111,12 @@ class SequenceEncoder(nn.Module):
             num_heads=num_heads,
             window_size=window_size,
         )
-        if pooling not in VECTOR_OF:
+        if not callable(make_mixers):
+            raise UserError(
+                f"make_mixers is of type {type(make_mixers).__name__}, which makes no mixers; type for example"
+                ' lra.build_mixers(lra.compose("attention=performer", "protocol=clean"))'
+            )
+        if not isinstance(pooling, str) or pooling not in VECTOR_OF:
             raise UserError(f"pooling={pooling} is not known; choose one of {', '.join(VECTOR_OF)}")
         self.embedding = VectorPositionEmbedding(
             embed_dim=embed_dim, window_size=window_size, width=hidden_size, dropout=dropout
@@ -124,7 +129,7 @@ class SequenceEncoder(nn.Module):
             dropout=dropout,
         )
         mixers = list(make_mixers(dims, num_layers))
-        if any(mixer.batch_wide or mixer.reads_padding for mixer in mixers):
+        if any(mixer.batch_wide or mixer.reads_padding or mixer.reads_padded_length for mixer in mixers):
             raise UserError(
                 "with these mixers a sequence's vector would depend on the others of its batch, or on padding; choose"
                 ' settings without that, for example: lra.compose("attention=performer", "protocol=clean")'
@@ -222,7 +227,8 @@ class SequenceEncoder(nn.Module):
         """Encode each sequence to one vector.
 
         Args:
-            x_BLI: `[B, L, I]`, L at most `window_size`, in the dtype of the weights. Padding may hold anything.
+            x_BLI: `[B, L, I]`, L at most `window_size`, in the dtype of the weights, float32 or float64. Padding may
+                hold anything.
             mask: `[B, L]` bool, True at real positions; padding may be at both ends and in between. A position keeps
                 its place: padding before it counts. None: every position is real, unless there are `lengths`.
             lengths: `[B]`, integers in [0, L]: instead of a mask, the number of real positions, which come first.
@@ -240,6 +246,8 @@ class SequenceEncoder(nn.Module):
         valid_BL = checked_mask(x_BLI, mask, lengths)
         if packed and not works_packed(x_BLI.device):
             raise UserError("packed=True works on a CPU, not compiled and without autocast; leave packed out")
+        if not len(x_BLI):
+            return x_BLI.new_zeros(0, self.output_size())
         if packed is None:
             packed = works_packed(x_BLI.device)
         return self._packed(x_BLI, valid_BL) if packed else self._padded(x_BLI, valid_BL)

@@ -46,10 +46,10 @@ def check_encoder_sizes(dropout: float, **sizes: int) -> None:
         UserError: with a right value.
     """
     for name, size in sizes.items():
-        if not isinstance(size, int) or size < 1:
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             raise UserError(f"{name}={size} is not a whole number of at least 1; type for example {name}=4")
-    if not 0 <= dropout < 1:
-        raise UserError(f"dropout={dropout} is not in [0, 1); type for example dropout=0.1")
+    if not isinstance(dropout, int | float) or isinstance(dropout, bool) or not 0 <= dropout < 1:
+        raise UserError(f"dropout={dropout!r} is not a number in [0, 1); type for example dropout=0.1")
     width, heads = sizes["hidden_size"], sizes["num_heads"]
     if width % heads:
         raise UserError(
@@ -61,10 +61,17 @@ def checked_vectors(x_BLI: Tensor, embedding: VectorPositionEmbedding) -> Tensor
     """Return the input, if the embedding can take it.
 
     Raises:
-        UserError: for another shape, a sequence longer than the window, or another dtype.
+        UserError: for what is no tensor, another shape, a sequence longer than the window, or another dtype, and for
+            weights that are shorter than float32, in which attention would not be accurate.
     """
+    _check_tensor("the input", x_BLI)
     embed_dim, window_size = embedding.project.in_features, len(embedding.position)
     shape, weights = list(x_BLI.shape), embedding.project.weight.dtype
+    if torch.finfo(weights).bits < 32:
+        raise UserError(
+            f"the weights are {_word(weights)}, but attention needs at least float32; type encoder.float(), and call it"
+            f' under torch.autocast("{x_BLI.device.type}", dtype={weights})'
+        )
     if len(shape) != 3 or shape[2] != embed_dim:
         raise UserError(
             f"an input of shape {shape} is not [batch, seq_len, {embed_dim}], as embed_dim={embed_dim} says"
@@ -87,12 +94,14 @@ def checked_mask(x_BLI: Tensor, mask: Tensor | None, lengths: Tensor | None) -> 
     """Return the mask of real positions, `[B, L]` bool, which may be given as lengths; None: every position is real.
 
     Raises:
-        UserError: for a mask or lengths of another shape or dtype, for both, and for lengths outside [0, L].
+        UserError: for a mask or lengths that are no tensor or of another shape or dtype, for both, and for lengths
+            outside [0, L].
     """
     batch, length, _ = x_BLI.shape
     if mask is not None and lengths is not None:
         raise UserError("mask and lengths both say which positions are real; give one of them")
     if mask is not None:
+        _check_tensor("the mask", mask)
         if mask.dtype != torch.bool:
             raise UserError(f"the mask is {_word(mask.dtype)}, not bool, True at real positions; type mask.bool()")
         if mask.shape != (batch, length):
@@ -100,6 +109,7 @@ def checked_mask(x_BLI: Tensor, mask: Tensor | None, lengths: Tensor | None) -> 
         return mask
     if lengths is None:
         return None
+    _check_tensor("the lengths", lengths)
     if lengths.is_floating_point() or lengths.dtype == torch.bool:
         raise UserError(f"the lengths are {_word(lengths.dtype)}, not whole numbers; type lengths.long()")
     if lengths.shape != (batch,):
@@ -109,6 +119,11 @@ def checked_mask(x_BLI: Tensor, mask: Tensor | None, lengths: Tensor | None) -> 
         if least < 0 or most > length:
             raise UserError(f"lengths from {least} to {most} are not all in the input's range, 0 to {length}")
     return torch.arange(length, device=x_BLI.device) < lengths.to(x_BLI.device)[:, None]
+
+
+def _check_tensor(what: str, given: object) -> None:
+    if not isinstance(given, Tensor):
+        raise UserError(f"{what} must be a tensor, not {type(given).__name__}; type for example torch.as_tensor(…)")
 
 
 def _word(dtype: torch.dtype) -> str:

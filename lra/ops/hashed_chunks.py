@@ -46,7 +46,7 @@ def attend_chunks(
     v = _before_and_own(_take(v_BHLE, order_BHNL).unflatten(3, (-1, chunk)), last_B)
     scores = (q @ k.mT).masked_fill_(seen == own, SELF).masked_fill_(seen < 0, PADDING)
     normaliser = scores.logsumexp(-1, keepdim=True)
-    out = ((scores - normaliser).exp_() @ v).flatten(3, 4)
+    out = (scores.softmax(-1) @ v).flatten(3, 4)  # weights that add to 1, also where SELF leaves logsumexp no digits
     place = order_BHNL.argsort(-1)[..., None]
     out = out.gather(3, place.expand_as(out))
     weights = normaliser.flatten(3, 4).gather(3, place).softmax(2)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lra.ops.first_order import first_order
 from lra.ops.solve import solve
 
 # Avoids a division by zero for an all-zero matrix (an example without real tokens); far below all other norms.
@@ -69,6 +70,7 @@ class _Iterations(torch.autograd.Function):
         return az, seven, torch.baddbmm(az, az, seven, beta=15, alpha=-1)
 
     @staticmethod
+    @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         a, *kept = ctx.saved_tensors
         grad, grad_a = grads[0], torch.zeros_like(a)

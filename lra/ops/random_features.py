@@ -12,7 +12,10 @@ from torch import Tensor
 def orthogonal_gaussian(features: int, dims: int) -> Tensor:
     """Draw rows `[R, E]` with the lengths of Gaussian vectors, orthogonal within each block of E rows.
 
-    They are drawn from torch's generator. Source: Choromanski et al. 2021, section 2.4.
+    They are drawn from torch's generator. Source: Choromanski et al. 2021, section 2.4. The directions are those of a
+    QR decomposition, as in performer-pytorch, whose signs are not random: the first row of each block points away from
+    the first axis. So they are not uniform on the sphere, and the features' products have a bias that more features do
+    not remove: for vectors along the diagonal of length 1 to 2, E = 32, 10 to 25 %.
     """
     blocks = [torch.linalg.qr(torch.randn(dims, dims))[0].T for _ in range(-(-features // dims))]
     directions = torch.cat(blocks)[:features]

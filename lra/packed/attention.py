@@ -9,13 +9,14 @@ Letters: T tokens, H heads, E dims per head, W tokens of one sequence, S queries
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from lra.ops.first_order import first_order
 from lra.packed.dropout import MOST_ENTRIES, DropoutMasks
 from lra.packed.packing import Packing
 from lra.packed.sequences import mix_each
@@ -44,7 +45,7 @@ class _DropoutAttention(torch.autograd.Function):
         ctx.packing, ctx.masks, ctx.heads = packing, masks, heads
         out = torch.empty_like(qkv[0])
         number = 0
-        for q, k, v, out_HWE in zip(*(packing.by_head(x, heads) for x in (*qkv, out)), strict=True):
+        for q, k, v, out_HWE in _parts((*qkv, out), packing, heads):
             for block in _blocks(q):
                 weights = _softmax_weights(_scaled(q[:, block]), k)
                 weights.mul_(masks.keep(number, weights))
@@ -53,14 +54,13 @@ class _DropoutAttention(torch.autograd.Function):
         return out.mul_(masks.scale)
 
     @staticmethod
+    @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (qkv,) = ctx.saved_tensors
-        masks, heads = ctx.masks, ctx.heads
+        masks = ctx.masks
         grad_qkv, number = torch.zeros_like(qkv), 0
         all_planes = (*qkv, grads[0] * masks.scale, *grad_qkv)
-        for q, k, v, grad_out, grad_q, grad_k, grad_v in zip(
-            *(ctx.packing.by_head(x, heads) for x in all_planes), strict=True
-        ):
+        for q, k, v, grad_out, grad_q, grad_k, grad_v in _parts(all_planes, ctx.packing, ctx.heads):
             for block in _blocks(q):
                 queries, grad = _scaled(q[:, block]), grad_out[:, block]
                 weights = _softmax_weights(queries, k)
@@ -76,6 +76,13 @@ class _DropoutAttention(torch.autograd.Function):
 def _scaled(x_HWE: Tensor) -> Tensor:
     scaled_HWE: Tensor = x_HWE * x_HWE.shape[2] ** -0.5
     return scaled_HWE
+
+
+def _parts(planes: Iterable[Tensor], packing: Packing, heads: int) -> Iterator[tuple[Tensor, ...]]:
+    """Split planes `[T, H·E]` into sequences `[H, W, E]`, and these into heads where a block cannot hold them all."""
+    for sequence in zip(*(packing.by_head(x, heads) for x in planes), strict=True):
+        together = max(1, BLOCK_ENTRIES // sequence[0].shape[1])
+        yield from zip(*(x_HWE.split(together) for x_HWE in sequence), strict=True)
 
 
 def _blocks(q_HWE: Tensor) -> Iterator[slice]:

@@ -15,21 +15,30 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from lra.packed.dropout import DropoutMasks
+from lra.packed.dropout import MOST_ENTRIES, DropoutMasks
 
-ROWS = 4096  # rows of a chunk, whose widest tensor, with 128 float32 numbers in a row, then has 2 MiB
+ROWS = 4096  # most rows of a chunk; its widest tensor, with 128 float32 numbers in a row, then has 2 MiB
 EPS = 1e-5  # torch's default ε for LayerNorm
 
 
-def num_chunks(x_TD: Tensor) -> int:
+def most_rows(width: int) -> int:
+    """Most rows of a chunk whose widest tensor has so many columns: one dropout mask holds them."""
+    return min(ROWS, MOST_ENTRIES // width)
+
+
+def num_chunks(x_TD: Tensor, width: int) -> int:
     """Number of chunks of a tensor; each dropout in a layer needs one mask per chunk."""
-    return -(-len(x_TD) // ROWS)
+    return -(-len(x_TD) // most_rows(width))
 
 
-def chunks(x_TD: Tensor) -> Iterator[tuple[int, slice, tuple[int, int]]]:
-    """Yield for each chunk its number, its rows, and the shape `(S, R)` that splits the rows over the cores."""
-    for i in range(num_chunks(x_TD)):
-        rows = slice(i * ROWS, min((i + 1) * ROWS, len(x_TD)))
+def chunks(x_TD: Tensor, width: int) -> Iterator[tuple[int, slice, tuple[int, int]]]:
+    """Yield for each chunk its number, its rows, and the shape `(S, R)` that splits the rows over the cores.
+
+    `width` is the number of columns of the widest tensor that is computed for each row.
+    """
+    size = most_rows(width)
+    for i in range(num_chunks(x_TD, width)):
+        rows = slice(i * size, min((i + 1) * size, len(x_TD)))
         count = rows.stop - rows.start
         shares = torch.get_num_threads() if count % torch.get_num_threads() == 0 else 1
         yield i, rows, (shares, count // shares)

@@ -60,6 +60,8 @@ class DropoutMasks:
         if self._kept.dtype != like.dtype:
             self._kept = self._kept.to(like.dtype)
         kept = self._kept[:count]
+        if dropped == LEVELS:  # more than a byte can be compared with
+            return kept.zero_().view(like.shape)
         return kept.copy_(sums.view(torch.int8)[:count].ge_(dropped - LEVELS // 2)).view(like.shape)
 
     def _draw(self, table: int) -> None:

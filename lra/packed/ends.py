@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lra.ops.first_order import first_order
 from lra.packed.chunks import chunks, drop, normalise, normalise_backward, num_chunks
 from lra.packed.dropout import DropoutMasks
 
@@ -35,20 +36,21 @@ class _Embed(torch.autograd.Function):
         ctx: Any, token: Tensor, position: Tensor, ids: Tensor, places: Tensor, masks: DropoutMasks | None
     ) -> Tensor:
         ctx.save_for_backward(ids, places)
-        ctx.masks, ctx.first = masks, masks.reserve(num_chunks(ids)) if masks else 0
+        ctx.masks, ctx.first = masks, masks.reserve(num_chunks(ids, token.shape[1])) if masks else 0
         ctx.rows = len(token), len(position)
         out = token.new_empty(len(ids), token.shape[1])
-        for i, rows, _ in chunks(ids):
+        for i, rows, _ in chunks(ids, token.shape[1]):
             embedded = token.index_select(0, ids[rows]) + position.index_select(0, places[rows])
             out[rows] = drop(embedded, masks, ctx.first + i)
         return out.mul_(masks.scale) if masks else out
 
     @staticmethod
+    @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         ids, places = ctx.saved_tensors
         scale = ctx.masks.scale if ctx.masks else 1.0
         grad_token, grad_position = (grads[0].new_zeros(count, grads[0].shape[1]) for count in ctx.rows)
-        for i, rows, _ in chunks(ids):
+        for i, rows, _ in chunks(ids, grads[0].shape[1]):
             grad = drop(grads[0][rows], ctx.masks, ctx.first + i)
             grad_token.index_add_(0, ids[rows], grad)
             grad_position.index_add_(0, places[rows], grad)
@@ -63,6 +65,7 @@ class _NormSum(torch.autograd.Function):
         return torch.cat([normalise(rows[None])[0].sum(1) for rows in x.split(counts)])
 
     @staticmethod
+    @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (x,) = ctx.saved_tensors
         grad_x = torch.empty_like(x)

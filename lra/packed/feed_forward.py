@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import gelu
 
+from lra.ops.first_order import first_order
 from lra.packed.chunks import (
     LinearGradients,
     add_dropped,
@@ -58,11 +59,12 @@ class _FeedForwardResidual(torch.autograd.Function):
         masks: DropoutMasks | None,
     ) -> Tensor:
         ctx.save_for_backward(x, gain, shift, up, up_bias, down)
-        ctx.masks, ctx.first = masks, masks.reserve(2 * num_chunks(x)) if masks else 0
+        widest = max(up.shape)
+        ctx.masks, ctx.first = masks, masks.reserve(2 * num_chunks(x, widest)) if masks else 0
         folded, offset = up * gain, torch.addmv(up_bias, up, shift)
         scaled = down * masks.scale if masks else down
         out = torch.empty_like(x)
-        for i, rows, shape in chunks(x):
+        for i, rows, shape in chunks(x, widest):
             number = ctx.first + 2 * i
             hidden = gelu(linear(normalise(x[rows].unflatten(0, shape))[0], folded, offset))
             if masks:
@@ -72,6 +74,7 @@ class _FeedForwardResidual(torch.autograd.Function):
         return out
 
     @staticmethod
+    @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         x, gain, shift, up, up_bias, down = ctx.saved_tensors
         masks = ctx.masks
@@ -79,7 +82,7 @@ class _FeedForwardResidual(torch.autograd.Function):
         folded, offset = up * gain, torch.addmv(up_bias, up, shift)
         twice = down * scale**2
         grad_x, grads_of_up, grads_of_down = torch.empty_like(x), LinearGradients(up), LinearGradients(down)
-        for i, rows, shape in chunks(x):
+        for i, rows, shape in chunks(x, max(up.shape)):
             number = ctx.first + 2 * i
             normal, inverse = normalise(x[rows].unflatten(0, shape))
             raw = linear(normal, folded, offset)

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from lra.ops.first_order import first_order
 from lra.ops.hashed_chunks import PADDING, SELF, unit_keys
 from lra.packed.fused import attend, attend_backward
 
@@ -107,6 +108,7 @@ class _AttendRings(torch.autograd.Function):
         return mixed
 
     @staticmethod
+    @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         q_XE, v_XE, mixed, normaliser, weights_XN = ctx.saved_tensors
         rings = ctx.rings

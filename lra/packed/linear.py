@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lra.ops.first_order import first_order
 from lra.packed.chunks import (
     LinearGradients,
     add_dropped,
@@ -47,7 +48,7 @@ class _NormLinear(torch.autograd.Function):
         ctx.save_for_backward(x, gain, shift, weight)
         folded, offset = (weight * gain).chunk(planes), torch.addmv(bias, weight, shift).view(planes, 1, -1)
         out = x.new_empty(planes, len(x), len(weight) // planes)
-        for _, rows, shape in chunks(x):
+        for _, rows, shape in chunks(x, x.shape[1]):
             normal = normalise(x[rows].unflatten(0, shape))[0].flatten(0, 1)
             for plane, part in enumerate(folded):
                 torch.mm(normal, part.T, out=out[plane, rows])
@@ -55,12 +56,13 @@ class _NormLinear(torch.autograd.Function):
         return out
 
     @staticmethod
+    @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         x, gain, shift, weight = ctx.saved_tensors
         planes = len(grads[0])
         folded = (weight * gain).chunk(planes)
         grad_x, grads_of = torch.empty_like(x), [LinearGradients(part) for part in folded]
-        for _, rows, shape in chunks(x):
+        for _, rows, shape in chunks(x, x.shape[1]):
             normal, inverse = normalise(x[rows].unflatten(0, shape))
             grad_normal = torch.zeros_like(normal)
             for grad, part, gradients in zip(grads[0][:, rows], folded, grads_of, strict=True):
@@ -76,20 +78,21 @@ class _ProjectResidual(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, mixed: Tensor, weight: Tensor, bias: Tensor, masks: DropoutMasks | None) -> Tensor:
         ctx.save_for_backward(mixed, weight)
-        ctx.masks, ctx.first = masks, masks.reserve(num_chunks(x)) if masks else 0
+        ctx.masks, ctx.first = masks, masks.reserve(num_chunks(x, max(weight.shape))) if masks else 0
         out = torch.empty_like(x)
-        for i, rows, shape in chunks(x):
+        for i, rows, shape in chunks(x, max(weight.shape)):
             projected = linear(mixed[rows].unflatten(0, shape), weight, bias).flatten(0, 1)
             add_dropped(x[rows], projected, masks, ctx.first + i, out[rows])
         return out
 
     @staticmethod
+    @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         mixed, weight = ctx.saved_tensors
         scale = ctx.masks.scale if ctx.masks else 1.0
         scaled = weight * scale
         grad_mixed, grads_of = torch.empty_like(mixed), LinearGradients(weight)
-        for i, rows, shape in chunks(mixed):
+        for i, rows, shape in chunks(mixed, max(weight.shape)):
             grad = drop(grads[0][rows], ctx.masks, ctx.first + i).unflatten(0, shape)
             torch.mm(grad.flatten(0, 1), scaled, out=grad_mixed[rows])
             grads_of.add(grad, mixed[rows].unflatten(0, shape))

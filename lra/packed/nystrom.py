@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lra.ops.first_order import first_order
 from lra.packed.convolution import add_convolution, add_convolution_backward
 from lra.packed.fused import attend_each, attend_each_backward
 from lra.packed.packing import Packing
@@ -46,8 +47,9 @@ class _PackedNystrom(torch.autograd.Function):
         marks_q, marks_k = segments.means(qkv[:2]).unflatten(3, (heads, -1)).permute(0, 3, 1, 2, 4).contiguous()
         summary, attended = torch.zeros_like(marks_q), torch.empty_like(qkv[0])
         normalisers_3 = attend_each(_in_groups(marks_q, packing), k, v, _in_groups(summary, packing))
-        leaves = [x.detach().requires_grad_(ctx.needs_input_grad[0]) for x in (marks_q, marks_k, summary)]
-        with torch.set_grad_enabled(ctx.needs_input_grad[0]):
+        trained = any(ctx.needs_input_grad[:2])
+        leaves = [x.detach().requires_grad_(trained) for x in (marks_q, marks_k, summary)]
+        with torch.set_grad_enabled(trained):
             mixed = mix(*leaves)
         keys, values = (_in_groups(x, packing, segments.used) for x in (marks_k, mixed.detach()))
         normalisers_1 = attend_each(q, keys, values, packing.in_groups(attended, heads))
@@ -57,6 +59,7 @@ class _PackedNystrom(torch.autograd.Function):
         return attended if taps is None else add_convolution(qkv[2], taps, packing, attended)
 
     @staticmethod
+    @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         qkv, taps, attended = ctx.saved_tensors
         packing, segments, used = ctx.packing, ctx.segments, ctx.segments.used
@@ -74,6 +77,7 @@ class _PackedNystrom(torch.autograd.Function):
             ctx.mixed,
             ctx.leaves,
             grad_mixed,
+            retain_graph=True,  # the caller may go backward twice
             materialize_grads=True,  # without pseudo-inverse only the summary is used
         )
         queries, summaries, grad_summaries, grads_3 = (

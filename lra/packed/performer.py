@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lra.ops.first_order import first_order
 from lra.packed.linear_attention import mix, mix_backward, sum_keys, sum_keys_backward
 from lra.packed.packing import Packing
 from lra.packed.random_features import Features
@@ -58,6 +59,7 @@ class _PackedPerformer(torch.autograd.Function):
         return out
 
     @staticmethod
+    @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         qkv, out, normaliser_TH, highest_TH, maxima_UH, sums_UHXR, counted_U1 = ctx.saved_tensors
         packing, features, heads = ctx.packing, ctx.features, ctx.heads

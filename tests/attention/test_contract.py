@@ -113,3 +113,7 @@ def test_padding_at_the_end_does_not_matter_but_through_the_named_switches(name,
     assert same != switched_on(name, protocol, OF_PADDED_LENGTH), said(
         name, "padding at the end matters", "OF_PADDED_LENGTH", not same
     )
+    reads = backend(name, protocol, 250).reads_padded_length  # what `SequenceEncoder` refuses
+    assert reads == switched_on(name, protocol, OF_PADDED_LENGTH), said(
+        name, "reads_padded_length is True", "OF_PADDED_LENGTH", reads
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
@@ -58,6 +60,16 @@ def test_landmarks_that_are_the_tokens_approximate_without_error():
     assert errors[2] > 0.01
     assert errors[6] < 1e-9
     assert errors[24] == 0
+
+
+@pytest.mark.parametrize("protocol", ["paper", "clean"])
+def test_a_sequence_without_real_tokens_has_no_error(protocol):
+    q, k, valid = rows()
+    layer = backend("nystrom", protocol, 24, num_landmarks=4, value_skip_taps=0)
+    others = approximation_error(layer, q[:2], k[:2], valid[:2], examples=2)
+    found = approximation_error(layer, q, k, valid & torch.tensor([[True], [True], [False]]), examples=3)
+    assert math.isfinite(found.pinv_residual)
+    assert found.attention_error == pytest.approx(others.attention_error, rel=1e-6 if protocol == "clean" else 0.1)
 
 
 def test_a_models_layers_are_measured_on_a_batch():

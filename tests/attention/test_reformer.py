@@ -51,6 +51,15 @@ def compare(fast, twin, valid, *wrt):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_token_alone_has_its_own_value_in_float32(protocol):
+    """It attends to itself, with a score in whose place a large negative number stands."""
+    made = backend("reformer", protocol, LENGTH).float().eval()
+    q, k, v, valid = ragged(LENGTH - 1)
+    out = made(*(x.float() for x in (q, k, v)), valid)
+    torch.testing.assert_close(out[1, :, 0], v[1, :, 0].float(), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("padded", [0, 10, 63, 64, 200])
 @pytest.mark.parametrize("hashes", [1, 2, 4])
 @pytest.mark.parametrize("form", ["padded", "packed"])

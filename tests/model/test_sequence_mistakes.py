@@ -17,7 +17,11 @@ from tests.model.test_sequence_encoder import DIMS, LENGTH, encoder_of
         ({"hidden_size": 3, "num_heads": 4}, "hidden_size=3 is not divisible by num_heads=4; .*hidden_size=4"),
         ({"num_layers": 0}, "num_layers=0 is not a whole number of at least 1"),
         ({"embed_dim": 2.5}, "embed_dim=2.5 is not a whole number"),
-        ({"dropout": 1.0}, r"dropout=1.0 is not in \[0, 1\)"),
+        ({"dropout": 1.0}, r"dropout=1.0 is not a number in \[0, 1\)"),
+        ({"dropout": ".1"}, r"dropout='.1' is not a number in \[0, 1\)"),
+        ({"dropout": None}, r"dropout=None is not a number in \[0, 1\)"),
+        ({"num_heads": True}, "num_heads=True is not a whole number"),
+        ({"pooling": ["last"]}, "pooling=.* is not known; choose one of last, mean"),
         ({"pooling": "first"}, "pooling=first is not known; choose one of last, mean"),
         ({"num_landmarks": 0}, "^num_landmarks=0 is not a whole number of at least 1"),
         ({"num_landmarks": 2.5}, "^num_landmarks=2.5 is not a whole number of at least 1"),
@@ -30,14 +34,28 @@ def test_a_wrong_setting_is_refused_in_one_line(settings, said):
     assert "\n" not in str(refused.value)
 
 
+def test_a_configuration_in_place_of_mixers_is_refused():
+    with pytest.raises(lra.UserError, match=r"make_mixers is of type DictConfig.*lra\.build_mixers\("):
+        SequenceEncoder.build(embed_dim=3, make_mixers=lra.compose("attention=full"))
+
+
 @pytest.mark.parametrize("setting", [{"num_landmarks": 16}, {"landmark_source": "keys"}])
 def test_landmarks_beside_mixers_of_ones_own_are_refused(setting):
     with pytest.raises(lra.UserError, match=f"{next(iter(setting))}=.* has no effect beside make_mixers"):
         encoder_of("attention=full", **setting)
 
 
-def test_a_method_whose_vectors_depend_on_the_batch_is_refused():
-    cfg = lra.compose("attention=performer", "protocol=paper")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("attention=performer", "protocol=paper"),
+        ("attention=performer", "protocol=clean", "protocol.performer_padded_keys=counted"),
+        ("attention=landmark", "protocol=paper"),
+        ("attention=nystrom", "protocol=clean", "attention.landmarks=padded"),
+    ],
+)
+def test_a_method_whose_vectors_depend_on_the_batch_or_on_the_length_of_padding_is_refused(words):
+    cfg = lra.compose(*words)
     with pytest.raises(lra.UserError, match="protocol=clean"):
         SequenceEncoder.build(embed_dim=3, make_mixers=lra.build_mixers(cfg))
 
@@ -57,6 +75,9 @@ REAL = torch.ones(2, LENGTH, dtype=torch.bool)
         ((X.long(),), {}, r"int64.*float64"),
         ((X, REAL.int()), {}, r"mask is int32.*mask\.bool\(\)"),
         ((X, REAL[:, 1:]), {}, r"mask of shape \[2, 22\].*\[2, 23\]"),
+        ((X.numpy(),), {}, "the input must be a tensor, not ndarray; type for example torch.as_tensor"),
+        ((X, REAL.tolist()), {}, "the mask must be a tensor, not list"),
+        ((X,), {"lengths": [1, 2]}, "the lengths must be a tensor, not list"),
         ((X, REAL), {"lengths": torch.tensor([1, 2])}, "mask and lengths"),
         ((X,), {"lengths": torch.tensor([1])}, r"lengths of shape \[1\].*\[2\]"),
         ((X,), {"lengths": torch.tensor([1.0, 2.0])}, "lengths are float32"),
@@ -67,6 +88,19 @@ REAL = torch.ones(2, LENGTH, dtype=torch.bool)
 def test_a_wrong_input_is_refused_in_one_line(inputs, words, said):
     with pytest.raises(lra.UserError, match=said) as refused:
         encoder_of()(*inputs, **words)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("method", [None, "attention=landmark", "mixer=s4d", "mixer=gated"])
+@pytest.mark.parametrize("packed", [True, False])
+def test_no_sequences_give_no_vectors(method, packed):
+    encoder = encoder_of(method)
+    assert encoder(X[:0], REAL[:0], packed=packed).shape == (0, encoder(X, REAL).shape[1])
+
+
+def test_weights_shorter_than_float32_are_refused():
+    with pytest.raises(lra.UserError, match=r"weights are bfloat16.*encoder\.float\(\).*autocast") as refused:
+        encoder_of().bfloat16()(X.bfloat16(), REAL)
     assert "\n" not in str(refused.value)
 
 

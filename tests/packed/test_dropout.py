@@ -32,6 +32,12 @@ def test_the_share_over_many_masks_is_the_rate_and_the_scale_keeps_the_mean(rate
     assert share * masks.scale == pytest.approx(1, abs=1e-3)
 
 
+def test_a_rate_that_a_byte_cannot_hold_drops_all_in_some_masks():
+    masks = DropoutMasks(0.999)
+    share = torch.stack([kept(masks, number) for number in range(400)]).mean().item()
+    assert share == pytest.approx(0.001, abs=0.0005)
+
+
 @pytest.mark.parametrize("rate", RATES)
 def test_each_mask_has_one_of_the_two_rates_next_to_the_asked_one(rate):
     masks = DropoutMasks(rate)

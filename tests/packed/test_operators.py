@@ -8,8 +8,9 @@ import pytest
 import torch
 from torch.nn.functional import conv2d, gelu, layer_norm, linear
 
+from lra.model import SequenceEncoder
 from lra.packed import attention as packed_attention
-from lra.packed import chunks
+from lra.packed import chunks, dropout
 from lra.packed.attention import dropout_attention, exact_attention_packed
 from lra.packed.convolution import add_convolution, add_convolution_backward
 from lra.packed.dropout import DropoutMasks
@@ -37,11 +38,11 @@ def assert_same(fast, slow, wrt) -> None:
     torch.testing.assert_close(torch.autograd.grad(fast, wrt, grad), torch.autograd.grad(slow, wrt, grad))
 
 
-def factors(masks: DropoutMasks | None, first: int, step: int, width: int) -> torch.Tensor | float:
+def factors(masks: DropoutMasks | None, first: int, step: int, width: int, widest: int = 0) -> torch.Tensor | float:
     """The factors that a function has used for the chunks of one place."""
     if masks is None:
         return 1.0
-    pieces = torch.zeros(TOKENS, width).split(chunks.ROWS)
+    pieces = torch.zeros(TOKENS, width).split(chunks.most_rows(widest or width))
     return (
         torch.cat([masks.keep(first + step * i, rows).clone() for i, rows in enumerate(pieces)]).double() * masks.scale
     )
@@ -78,8 +79,23 @@ def test_feed_forward_dropout_and_residual(rate):
     up, up_bias, down, down_bias = numbers(HIDDEN, WIDTH), numbers(HIDDEN), numbers(WIDTH, HIDDEN), numbers(WIDTH)
     fast = feed_forward_residual(x, gain, shift, up, up_bias, down, down_bias, masks)
     hidden = gelu(linear(layer_norm(x, (WIDTH,), gain, shift), up, up_bias)) * factors(masks, 0, 2, HIDDEN)
-    slow = x + linear(hidden, down, down_bias) * factors(masks, 1, 2, WIDTH)
+    slow = x + linear(hidden, down, down_bias) * factors(masks, 1, 2, WIDTH, HIDDEN)
     assert_same(fast, slow, (x, gain, shift, up, up_bias, down, down_bias))
+
+
+@pytest.mark.parametrize("test", [test_projection_dropout_and_residual, test_feed_forward_dropout_and_residual])
+def test_a_wide_layer_has_chunks_that_one_dropout_mask_holds(monkeypatch, test):
+    for module in (chunks, dropout):
+        monkeypatch.setattr(module, "MOST_ENTRIES", 64)
+    assert chunks.most_rows(HIDDEN) == 5
+    test(0.3)
+
+
+def test_a_wide_encoder_trains(monkeypatch):
+    monkeypatch.setattr(chunks, "ROWS", 4096)
+    encoder = SequenceEncoder.build(embed_dim=6).train()
+    encoder(torch.randn(40, 60, 6)).sum().backward()
+    assert all(x.grad is not None and x.grad.isfinite().all() for x in encoder.parameters())
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.3])
@@ -165,6 +181,16 @@ def test_attention_with_dropout_has_the_outputs_and_gradients_of_its_masks(monke
     assert number > 2 * packing.used
     fast = dropout_attention(planes, packing, masks, heads=2)
     assert_same(fast, slow_attention(planes, packing, kept.get), (planes,))
+
+
+def test_attention_with_dropout_takes_heads_apart_where_a_block_cannot_hold_all(monkeypatch):
+    monkeypatch.setattr(packed_attention, "BLOCK_ENTRIES", 50)  # a row of one head of the longest sequence, not of all
+    qkv, packing = numbers(3, 60, 12), Packing(ragged(holes=False), batch=4, length=40)
+    assert_same(
+        dropout_attention(qkv, packing, DropoutMasks(0.0), heads=3),
+        exact_attention_packed(qkv, packing, heads=3),
+        [qkv],
+    )
 
 
 def test_attention_with_dropout_keeps_the_mean_of_the_weights():
