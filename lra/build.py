@@ -224,8 +224,8 @@ def build_datamodule(cfg: DictConfig) -> StoreDataModule:
     as many batches as the run has steps, in an order that depends on `seed` alone.
 
     Raises:
-        UserError: when the data is missing or does not match its manifest, and when the batch cannot be split evenly
-            over the devices and the parts to accumulate.
+        UserError: when the data is missing or does not match its manifest, when the batch cannot be split evenly over
+            the devices and the parts to accumulate, and when there are more devices than dev or test batches.
 
     Examples:
         >>> import lra
@@ -249,7 +249,7 @@ def build_datamodule(cfg: DictConfig) -> StoreDataModule:
             + (f" over {devices} devices" if devices > 1 else "")
             + f"; type trainer.accumulate_grad_batches={math.gcd(parts, cfg.recipe.batch_size // devices)}"
         )
-    return StoreDataModule(
+    made = StoreDataModule(
         spec=build_spec(cfg),
         store_dir=store_dir(cfg),
         mask_zero=cfg.task.mask_zero,
@@ -261,3 +261,11 @@ def build_datamodule(cfg: DictConfig) -> StoreDataModule:
         seed=cfg.seed,
         on_device=cfg.trainer.get("data_on_device", False),  # an older run's stored configuration does not have it
     )
+    batches = min(len(made.val_dataloader()), len(made.test_dataloader()))
+    if devices > batches:
+        fitting = max(count for count in range(1, batches + 1) if cfg.recipe.batch_size % count == 0)
+        raise UserError(
+            f"trainer.devices={devices}, but the dev or the test split has only {batches} batches of {made.batch_size}"
+            f" examples, so a device would have none; type trainer.devices={fitting}"
+        )
+    return made

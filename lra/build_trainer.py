@@ -60,7 +60,7 @@ def device_name(cfg: DictConfig) -> str:
     if cfg.trainer.accelerator == "gpu":
         name = torch.cuda.get_device_name()
     else:
-        name = f"cpu ({torch.get_num_threads()} threads)"
+        name = f"cpu ({cfg.trainer.threads or torch.get_num_threads()} threads)"
     return name if cfg.trainer.devices == 1 else f"{cfg.trainer.devices} x {name}"
 
 

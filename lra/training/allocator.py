@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import platform
 from pathlib import Path
 
@@ -19,7 +20,6 @@ TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4  # names of glibc's malloc.h
 KEPT_BYTES = 2**31 - 1  # freed memory at the end of the heap that is kept; the largest value that glibc takes
 GROWN_BYTES = 1 << 28
 STATM = Path("/proc/self/statm")  # sizes in pages; the second number is resident memory
-PAGE_BYTES = 4096
 
 
 @functools.cache
@@ -45,7 +45,7 @@ def return_freed_memory() -> None:
 
 def resident_bytes() -> int:
     """Resident memory of this process, in bytes."""
-    return int(STATM.read_text().split()[1]) * PAGE_BYTES
+    return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def return_freed_memory_beyond(needed_bytes: int, *, growth: float, margin_bytes: int) -> bool:

@@ -5,14 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import torch
+from rich.console import Console
 from torch import Tensor, nn
 
 from lra.attention.nystrom import NystromAttention
 from lra.attention.nystrom_error import ApproximationError, approximation_error
 from lra.model.classifier import in_padded_form
+from lra.training.memory import is_out_of_memory
 from lra.types import Batch
 
 EXAMPLES = 16
+
+
+def measure_if_it_fits(
+    model: nn.Module, batches: Iterable[Batch], device: torch.device, console: Console
+) -> dict[str, float | list[float]] | None:
+    """Call `measure_approximation`; if memory is out, say so and return None: the record then has no such section."""
+    try:
+        return measure_approximation(model, batches, device)
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+    console.print("Out of memory for the errors of the attention matrices; the record does not have them.")
+    return None
 
 
 def measure_approximation(

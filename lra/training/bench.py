@@ -20,6 +20,7 @@ from lra.training.counting import synchronized_seconds
 from lra.training.curves import CurveLogger, read_curves
 from lra.training.machine import Machine
 from lra.training.module import ClassifierModule
+from lra.training.precision import autocast_of
 from lra.training.run import fit
 from lra.training.trainer import make_trainer
 from lra.types import Batch
@@ -39,10 +40,16 @@ class Phases:
         return self.forward + self.backward + self.optimizer
 
 
-def bare_step(module: ClassifierModule, optimizer: torch.optim.Optimizer, batch: Batch) -> Phases:
-    """Run and time one training step without the harness: forward pass, backward pass, optimizer."""
+def bare_step(
+    module: ClassifierModule, optimizer: torch.optim.Optimizer, batch: Batch, precision: str = "32-true"
+) -> Phases:
+    """Run and time one training step without the harness: forward pass, backward pass, optimizer.
+
+    `precision` is that of Lightning's Trainer; for `64-true` the module has to be in float64.
+    """
     times = [synchronized_seconds(module.device)]
-    loss = cross_entropy(module.model(batch.tokens, batch.valid), batch.label)
+    with autocast_of(precision, module.device):
+        loss = cross_entropy(module.model(batch.tokens, batch.valid), batch.label)
     times.append(synchronized_seconds(module.device))
     loss.backward()
     times.append(synchronized_seconds(module.device))
@@ -105,7 +112,7 @@ def dev_pass(
     trainer.validate(module, datamodule=datamodule, verbose=False)
     device, bare = module.device, 0.0
     module.eval()
-    with torch.inference_mode():
+    with torch.inference_mode(), autocast_of(machine.precision, device):
         for batch in islice(datamodule.val_dataloader(), batches):
             batch = to_device(batch, device)
             began = synchronized_seconds(device)
@@ -148,7 +155,7 @@ def batches_of(datamodule: StoreDataModule, device: torch.device) -> Iterator[Ba
         k += 1
 
 
-def profile_step(step: Callable[[], object], trace: Path, *, rows: int = 20) -> tuple[str, float]:
+def profile_step(step: Callable[[], object], trace: Path, *, rows: int = 20) -> tuple[str, float | None]:
     """Profile two runs of `step`, and write a Chrome trace of them (for chrome://tracing or ui.perfetto.dev).
 
     Args:
@@ -157,7 +164,8 @@ def profile_step(step: Callable[[], object], trace: Path, *, rows: int = 20) -> 
         rows: length of the table.
 
     Returns:
-        A table of the operators, and the fraction of the time in matrix products, in [0, 1].
+        A table of the operators, and the fraction of the time in matrix products, in [0, 1]; on a GPU None, where the
+        host's times are those of launches.
     """
     from torch.profiler import ProfilerActivity, profile
 
@@ -169,8 +177,9 @@ def profile_step(step: Callable[[], object], trace: Path, *, rows: int = 20) -> 
     events = profiler.key_averages()
     total = sum(event.self_cpu_time_total for event in events)
     products = sum(event.self_cpu_time_total for event in events if event.key in PRODUCTS)
-    table = events.table(sort_by="self_cpu_time_total", row_limit=rows, max_name_column_width=40)
-    return table, products / total
+    order = "self_device_time_total" if cuda else "self_cpu_time_total"
+    table = events.table(sort_by=order, row_limit=rows, max_name_column_width=40)
+    return table, None if cuda else products / total
 
 
 PRODUCTS = {f"aten::{name}" for name in ("mm", "addmm", "addmm_", "bmm", "baddbmm", "baddbmm_", "addmv", "mv")} | {

@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.util
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from inspect import signature
 from pathlib import Path
@@ -16,7 +18,7 @@ from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 
 from lra.files import replace_text
-from lra.run_files import WANDB_ID
+from lra.run_files import METRICS, WANDB_ID
 from lra.training.ranks import come_first
 from lra.training.wandb_history import points_in_wandb, wait_until_written
 from lra.training.wandb_server import begin_online
@@ -31,7 +33,12 @@ class CurvesInWandb(WandbLogger):
     """Lightning's W&B logger, which sends each point of a run's curves once over all resumes of the run.
 
     W&B's history can only be appended to, while a resumed run computes the points after its checkpoint again.
+
+    Attributes:
+        lost: whether W&B's own process has ended, so that nothing more is sent; the training goes on.
     """
+
+    lost = False
 
     @cached_property
     def _earlier(self) -> set[tuple[int, str]]:
@@ -47,8 +54,21 @@ class CurvesInWandb(WandbLogger):
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
         """Send the metrics that W&B does not have at this step; metrics without a step are always sent."""
         points = {name: value for name, value in metrics.items() if (step, name) not in self._earlier}
-        if points:
-            super().log_metrics(points, step)
+        if points and not self.lost:
+            with self.unless_lost():
+                super().log_metrics(points, step)
+
+    @contextmanager
+    def unless_lost(self) -> Iterator[None]:
+        """Say it, and note it in `lost`, when W&B's process has ended, in place of an error."""
+        try:
+            yield
+        except ConnectionError as error:
+            self.lost = True
+            print(
+                f"W&B's process has ended ({error}). The run goes on without it; {METRICS} keeps the curves.",
+                file=sys.stderr,
+            )
 
     def catch_up(self, curves: list[dict[str, float]]) -> None:
         """Send the points that W&B lacks: of a killed process, of `logger=csv`, or of another W&B run.
@@ -136,13 +156,19 @@ def start_wandb(
     return logger
 
 
-def finish_wandb(loggers: Sequence[Logger]) -> None:
-    """Close the W&B run of `loggers`, so that this process can begin another one."""
+def finish_wandb(loggers: Sequence[Logger], *, failed: bool = False) -> None:
+    """Close the W&B run of `loggers`, so that this process can begin another one; W&B shows whether it has failed."""
     for logger in loggers:
-        if isinstance(logger, CurvesInWandb):
+        if isinstance(logger, CurvesInWandb) and not logger.lost:
             file = Path(logger.experiment.settings.sync_file)
-            logger.experiment.finish()
-            wait_until_written(file)
+            with logger.unless_lost():
+                logger.experiment.finish(exit_code=int(failed))
+                if not wait_until_written(file):
+                    print(
+                        f"W&B's process has not written the end of {file} yet."
+                        " Resume this run later, or its curves are in W&B twice.",
+                        file=sys.stderr,
+                    )
 
 
 def wandb_id(folder: Path) -> str:

@@ -64,7 +64,9 @@ class ClassifierModule(pl.LightningModule):
         self.correct: list[Tensor] = []
         self.confusion: list[list[int]] = []
         self._loaded_step = 0
-        self.train_loss.persistent(True)  # kept in checkpoints, so that a resumed run logs the same points
+        # Kept in checkpoints, so that a resumed run logs the same points. Of several processes the first one's are
+        # kept: the first point after resuming weighs its examples alone.
+        self.train_loss.persistent(True)
         self.train_accuracy.persistent(True)
 
     @property

@@ -6,11 +6,17 @@ unless it is told otherwise, so both words are said here.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from typing import TypeVar
+
 import torch
+from torch import nn
 
 from lra.types import UserError
 
-TF32 = "tf32"
+Weights = TypeVar("Weights", bound=nn.Module)
+TF32, DOUBLE = "tf32", "64-true"
+MIXED = {"bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
 FIRST_WITH_TF32 = (8, 0)  # compute capability of NVIDIA's Ampere generation
 
 
@@ -24,6 +30,16 @@ def set_float32(precision: str) -> None:
 def lightnings_name(precision: str) -> str:
     """Return the name that Lightning has for a precision: `tf32` is float32 to it."""
     return "32-true" if precision == TF32 else precision
+
+
+def autocast_of(precision: str, device: torch.device) -> AbstractContextManager[object]:
+    """Make the context in which a forward pass has a precision of Lightning's Trainer."""
+    return torch.autocast(device.type, dtype=MIXED[precision]) if precision in MIXED else nullcontext()
+
+
+def with_weights_of(precision: str, module: Weights) -> Weights:
+    """Convert the weights to the type that a precision of Lightning's Trainer has: float64 for `64-true`."""
+    return module.double() if precision == DOUBLE else module
 
 
 def check_gpu(precision: str) -> None:

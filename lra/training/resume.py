@@ -76,10 +76,10 @@ class ResumePoint(Checkpoint):
         """Start the clock."""
         self._clock = self._saved = time.monotonic()
 
-    def on_train_batch_start(self, *_: object) -> None:
+    def on_train_batch_start(self, trainer: pl.Trainer, *_: object) -> None:
         """Restore the random states before the first batch after a resume."""
         if self._random is not None:
-            _restore_random_states(self._random)
+            _restore_random_states(self._random, trainer.strategy.root_device)
             self._random = None
 
     def on_train_batch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: object) -> None:
@@ -100,7 +100,8 @@ class ResumePoint(Checkpoint):
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Save; keep the weights as the best ones if their dev accuracy is above all earlier ones."""
-        self.ended = trainer.should_stop and trainer.global_step < self.steps and not _time_is_up(trainer)
+        time_is_up = _time_is_up(trainer)  # all processes must ask
+        self.ended = trainer.should_stop and trainer.global_step < self.steps and not time_is_up
         accuracy = trainer.callback_metrics["dev/accuracy"].item()
         better = self.best is None or accuracy > self.best.accuracy
         if better:
@@ -117,7 +118,7 @@ class ResumePoint(Checkpoint):
         now = time.monotonic()
         self.train_seconds += now - self._clock
         self._clock = self._saved = now
-        self._random_of_ranks = gather(_random_states())
+        self._random_of_ranks = gather(_random_states(trainer.strategy.root_device))
         trainer.save_checkpoint(self.folder / LAST)
 
     def state_dict(self) -> dict[str, Any]:
@@ -168,18 +169,24 @@ def saved_parts(folder: Path) -> int | None:
 
 
 def _time_is_up(trainer: pl.Trainer) -> bool:
-    """Tell whether Lightning's Timer, which `trainer.max_time` adds, has stopped the training."""
+    """Tell whether Lightning's Timer, which `trainer.max_time` adds, has stopped the training of any process."""
     timers = [callback for callback in trainer.callbacks if isinstance(callback, Timer)]  # type: ignore[attr-defined]
+    if not timers:
+        return False
     left = [timer.time_remaining() for timer in timers]
-    return any(seconds is not None and seconds <= 0 for seconds in left)
+    is_up = any(seconds is not None and seconds <= 0 for seconds in left)
+    return bool(trainer.strategy.reduce_boolean_decision(is_up, all=False))  # clocks differ: all must decide alike
 
 
-def _random_states() -> RandomStates:
-    """Read the random states of torch, numpy and Python, as plain types that `weights_only=True` can load."""
+def _random_states(device: torch.device) -> RandomStates:
+    """Read the random states of torch, numpy and Python, as plain types that `weights_only=True` can load.
+
+    Of the GPUs only that of the training has one: the run may go on where there are fewer.
+    """
     numpy_state: Any = np.random.get_state(legacy=False)
     return {
         "torch": torch.get_rng_state(),
-        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        "cuda": [torch.cuda.get_rng_state(device)] if device.type == "cuda" else [],
         "numpy_key": torch.from_numpy(numpy_state["state"]["key"].astype(np.int64)),
         "numpy_position": int(numpy_state["state"]["pos"]),
         "numpy_gauss": [int(numpy_state["has_gauss"]), float(numpy_state["gauss"])],
@@ -187,10 +194,11 @@ def _random_states() -> RandomStates:
     }
 
 
-def _restore_random_states(states: RandomStates) -> None:
+def _restore_random_states(states: RandomStates, device: torch.device) -> None:
     torch.set_rng_state(states["torch"])
-    if states["cuda"] and torch.cuda.is_available():
-        torch.cuda.set_rng_state_all(states["cuda"])
+    if states["cuda"] and device.type == "cuda":
+        place_in_list = min(device.index or 0, len(states["cuda"]) - 1)  # older checkpoints have all GPUs' states
+        torch.cuda.set_rng_state(states["cuda"][place_in_list], device)
     key = states["numpy_key"].numpy().astype(np.uint32)
     has_gauss, gauss = states["numpy_gauss"]
     np.random.set_state(("MT19937", key, states["numpy_position"], int(has_gauss), gauss))

@@ -30,16 +30,23 @@ def points_in_wandb(folder: Path, run_id: str) -> set[tuple[int, str]]:
     }
 
 
-def wait_until_written(path: Path, *, seconds: float = 10) -> None:
+def wait_until_written(path: Path, *, seconds: float = 60) -> bool:
     """Wait, at most so long, until W&B's own process has written the end of a run, which `finish` does not wait for.
 
     A run that is resumed before would not know the points that are still to be written, and send them twice.
+
+    Returns:
+        Whether the end was written in time.
     """
     end = time.monotonic() + seconds
-    while path.exists() and time.monotonic() < end:
-        if any(record.WhichOneof("record_type") == "exit" for record in read_records(path)):
-            return
+    while not (written := is_finished(path)) and time.monotonic() < end:
         time.sleep(0.05)
+    return written
+
+
+def is_finished(path: Path) -> bool:
+    """Return whether a `.wandb` file is there with the end of its run."""
+    return path.exists() and any(record.WhichOneof("record_type") == "exit" for record in read_records(path))
 
 
 def read_history(path: Path) -> Iterator[dict[str, Any]]:

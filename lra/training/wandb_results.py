@@ -24,10 +24,11 @@ def log_result(loggers: Sequence[Logger], record: Mapping[str, Any], folder: Pat
     from lra.training.loggers import CurvesInWandb
 
     for logger in loggers:
-        if isinstance(logger, CurvesInWandb):
-            _log_record(logger.experiment, record, folder / CURVE)
-            if logger.log_model:
-                _log_best(logger.experiment, record, folder / BEST)
+        if isinstance(logger, CurvesInWandb) and not logger.lost:
+            with logger.unless_lost():
+                _log_record(logger.experiment, record, folder / CURVE)
+                if logger.log_model:
+                    _log_best(logger.experiment, record, folder / BEST)
 
 
 def _log_record(run: wandb.Run, record: Mapping[str, Any], curve: Path) -> None:

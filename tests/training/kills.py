@@ -1,9 +1,11 @@
 """Kills a training at chosen moments of its file system's life, and lets it go on; for test_kills.py.
 
-`python -m tests.training.kills FOLDER N[,N…]|all`: trains once to be warm, then forks: an undisturbed run, and for
-each N a run that dies at its N-th event, followed by the same command to its end. One JSON line says how each pair
-ended. An event is what changes the run's folder: opening a file to write (before it; after it with the file empty; with
-half of it written, by a limit on the size of files), a rename, a removal, a new folder.
+`python -m tests.training.kills FOLDER EVENT[,EVENT…]|all`: trains once to be warm, then forks: an undisturbed run, and
+for each event a run that dies there, followed by the same command to its end. An EVENT is some words of its text, of
+which the first with all of them is meant, such as `within writing best.ckpt`. One JSON line says how each pair ended.
+
+An event is what changes the folder: opening a file to write (before it; after it with the file empty; with half of it
+written, by a limit on the size of files), a rename, a removal, a new folder.
 """
 
 from __future__ import annotations
@@ -28,11 +30,11 @@ class KillAt:
 
     Args:
         folder: of the runs.
-        moment: from 1 on.
+        moment: the event's number, from 1 on, or words that its text has.
         sizes: of the files of a whole run, by name.
     """
 
-    def __init__(self, folder: Path, moment: int | None, sizes: dict[str, int]):
+    def __init__(self, folder: Path, moment: int | str | None, sizes: dict[str, int]):
         self.folder, self.moment, self.sizes, self.count, self.busy = str(folder), moment, sizes, 0, False
 
     def __call__(self, event: str, args: tuple[Any, ...]) -> None:
@@ -64,15 +66,19 @@ class KillAt:
 
     def _is_due(self, what: str) -> bool:
         self.count += 1
-        if self.count == self.moment:
+        if isinstance(self.moment, str):
+            due = all(word in what.replace(self.folder, "") for word in self.moment.split())
+        else:
+            due = self.count == self.moment
+        if due:
             print(what.replace(self.folder, ""), file=sys.stderr, flush=True)
-        return self.count == self.moment
+        return due
 
     def _kill(self) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def train(runs: Path, moment: int | None = None, sizes: dict[str, int] | None = None) -> tuple[int, int]:
+def train(runs: Path, moment: int | str | None = None, sizes: dict[str, int] | None = None) -> tuple[int, int]:
     """The command in a child; returns its exit code (negative: a signal) and how many events it had."""
     reads, writes = os.pipe()
     child = os.fork()
@@ -110,7 +116,7 @@ def main(place: Path, moments: str) -> None:
     assert code == 0, (place / "whole/log").read_text()
     sizes = {path.name: path.stat().st_size for path in (place / "whole").rglob("*") if path.is_file()}
     print(json.dumps({"events": count}), flush=True)
-    for moment in range(1, count + 1) if moments == "all" else map(int, moments.split(",")):
+    for moment in range(1, count + 1) if moments == "all" else moments.split(","):
         runs = place / str(moment)
         killed, _ = train(runs, moment, sizes)
         code, _ = train(runs)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lra.training.curves import COLUMNS
-from lra.training.wandb_history import read_history, read_records
+from lra.training.wandb_history import read_history, read_records, wait_until_written
 
 
 @dataclass(frozen=True)
@@ -63,12 +62,7 @@ def offline_runs(runs: Path, *, cut: Collection[Path] = ()) -> list[OfflineRun]:
     return found
 
 
-def whole(path: Path, seconds: float = 30) -> list[Any]:
+def whole(path: Path, seconds: float = 60) -> list[Any]:
     """The records of a finished run; wandb's own process may still be writing the last ones."""
-    end = time.monotonic() + seconds
-    while True:
-        found = list(read_records(path))
-        if any(record.WhichOneof("record_type") == "exit" for record in found):
-            return found
-        assert time.monotonic() < end, f"{path} was never finished"
-        time.sleep(0.1)
+    assert wait_until_written(path, seconds=seconds), f"{path} was never finished"
+    return list(read_records(path))

@@ -25,6 +25,7 @@ def test_all_wait_until_the_best_weights_are_in_their_place(first, tmp_path):
         _checkpoint_connector=SimpleNamespace(dump_checkpoint=lambda weights_only: {}),
         strategy=SimpleNamespace(
             save_checkpoint=lambda _, path: path.write_text("better"),
+            root_device=torch.device("cpu"),
             barrier=lambda name: seen.append((tmp_path / BEST).read_text()) if name == "best" else None,
         ),
     )

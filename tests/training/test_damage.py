@@ -62,7 +62,7 @@ def test_code_in_a_checkpoint_is_refused_without_advice_to_run_it(checkpoint, ca
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("left", [pytest.param("", marks=pytest.mark.slow), '{"tokens": "12'])
+@pytest.mark.parametrize("left", ["", '{"tokens": "12'])
 def test_half_a_note_of_the_data_does_not_stick_a_run(home, capsys, left):
     """As a kill left it before files were replaced whole."""
     assert main([*COMMAND, "trainer.max_steps=2"]) == 0

@@ -94,3 +94,14 @@ def test_devices_that_do_not_divide_the_batch_are_refused(data_dir, tmp_path):
     assert done.stderr.splitlines() == [
         "lra: trainer.devices=3 does not divide recipe.batch_size=8; type trainer.devices=1"
     ]
+
+
+@pytest.mark.slow
+def test_more_devices_than_batches_of_a_split_are_refused(data_dir, tmp_path):
+    words = (*RUN, "trainer=ddp", "trainer.devices=2", "recipe.batch_size=64")
+    done = lra_here(*words, data=data_dir, runs=tmp_path / "runs")
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "lra: trainer.devices=2, but the dev or the test split has only 1 batches of 64 examples, so a device would"
+        " have none; type trainer.devices=1"
+    ]

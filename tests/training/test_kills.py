@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -41,33 +42,37 @@ def left_behind(runs):
     }
 
 
-def check_kills(data_dir, place, moments: str) -> int:
-    """Runs killed at `moments`, and gone on with, against an undisturbed one; returns how many."""
+def check_kills(data_dir, place, moments: str) -> list[str]:
+    """Runs killed at `moments`, and gone on with, against an undisturbed one; returns their logs."""
     command = [sys.executable, "-m", "tests.training.kills", str(place), moments]
     env = {**os.environ, "LRA_DATA_DIR": str(data_dir), "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     _, *pairs = map(json.loads, done.stdout.splitlines())
-    whole = left_behind(place / "whole")
+    whole, logs = left_behind(place / "whole"), []
     assert whole["tests"] == 1
     for pair in pairs:
         runs = place / str(pair["moment"])
         log = (runs / "log").read_text()
+        logs.append(log)
         assert pair["killed"] in KILLED, (pair, log)
         assert pair["code"] == 0, (pair, log)
         found = left_behind(runs)
         for key, value in whole.items():
             assert found[key] == value, (pair, key, log)
-    return len(pairs)
+    return logs
 
 
 @pytest.mark.slow
 def test_killed_at_some_changes_of_its_folder_a_run_goes_on_to_the_same_bits(data_dir, tmp_path):
-    """Writing data.json, half of the best weights written, half of result.json written."""
-    assert check_kills(data_dir, tmp_path, "18,40,95") == 3
+    """Half of data.json, of the best weights and of result.json are written."""
+    files = ("data.json", "best.ckpt", "result.json")
+    logs = check_kills(data_dir, tmp_path, ",".join(f"within writing {file}" for file in files))
+    for file, log in zip(files, logs, strict=True):
+        assert re.search(rf"within writing .*/{file}[.\w]*\n", log), log
 
 
 @pytest.mark.slow
 @pytest.mark.exhaustive
 def test_killed_at_every_change_of_its_folder_a_run_goes_on_to_the_same_bits(data_dir, tmp_path):
-    assert check_kills(data_dir, tmp_path, "all") > 50
+    assert len(check_kills(data_dir, tmp_path, "all")) > 50

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lra import config
+from lra import build, config
 from lra.cli import main
+from lra.training.bench import bare_step
 from lra.training.machine import Machine, prepare_machine
-from lra.training.precision import check_gpu, lightnings_name
+from lra.training.precision import check_gpu, lightnings_name, with_weights_of
 from lra.training.trainer import make_trainer
-from lra.types import UserError
+from lra.types import Batch, UserError
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +31,19 @@ def test_float32_is_exact_whatever_ran_before_in_this_process():
         said.append((torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32))
     exact, shorter = ("highest", False), ("high", True)
     assert said == [shorter, exact, shorter, exact, shorter, exact]
+
+
+@pytest.mark.parametrize(
+    ("precision", "dtype"), [("32-true", torch.float32), ("bf16-mixed", torch.bfloat16), ("64-true", torch.float64)]
+)
+def test_a_timed_step_computes_in_the_asked_precision(precision, dtype):
+    module = with_weights_of(precision, build.build_module(config.load_config("train", ["size=tiny"])))
+    seen = []
+    last = [part for part in module.modules() if isinstance(part, torch.nn.Linear)][-1]
+    last.register_forward_hook(lambda _, inputs, logits: seen.append(logits.dtype))
+    tokens = torch.randint(1, 15, (2, 1, 32))
+    bare_step(module, module.make_optimizer(), Batch(tokens, tokens != 0, torch.tensor([0, 1])), precision)
+    assert seen == [dtype]
 
 
 def test_to_lightning_tf32_is_float32():

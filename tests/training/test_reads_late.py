@@ -52,11 +52,7 @@ def read_at(reads: Reads, *words: str) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
-    [
-        [],
-        pytest.param(["trainer.precision=bf16-mixed"], marks=pytest.mark.slow),
-        pytest.param(["+trainer.gradient_clip_val=1.0"], marks=pytest.mark.slow),
-    ],
+    [[], ["trainer.precision=bf16-mixed"], ["+trainer.gradient_clip_val=1.0"]],
 )
 def test_only_logged_points_are_read(home, monkeypatch, reads, words):
     monkeypatch.setattr(ClassifierModule, "reads_late", True)

@@ -11,7 +11,8 @@ import torch
 from pytorch_lightning.utilities import rank_zero_only
 
 from lra.cli import main
-from lra.cli_support.plan import _steps_behind
+from lra.cli_support.run_states import last_step
+from lra.training import telemetry as telemetry_module
 from lra.training.curves import read_curves
 from lra.training.telemetry import Telemetry
 from tests.training.offline_run import offline_runs, whole
@@ -92,7 +93,31 @@ def test_a_disabled_run_leaves_nothing_of_wandb(home, capsys):
 def test_a_run_that_was_tested_is_as_far_as_its_last_step(tmp_path):
     """The row of the test comes last, and is that of an earlier step."""
     (tmp_path / "metrics.csv").write_text("step,train/loss,test/loss\n10,1.0,\n20,1.0,\n10,,1.0\n")
-    assert _steps_behind(SimpleNamespace(folder=tmp_path)) == 20
+    assert last_step(tmp_path) == 20
+
+
+def test_the_speed_is_that_of_the_training_without_its_dev_passes(monkeypatch):
+    """Two steps of 30 tokens in 2 s, and a dev pass of 100 s between them."""
+    clock = iter([0.0, 1.0, 101.0, 102.0, 102.0])
+    monkeypatch.setattr(telemetry_module.time, "monotonic", lambda: next(clock))
+    trainer = SimpleNamespace(
+        global_step=1,
+        max_steps=2,
+        world_size=1,
+        loggers=[],
+        fit_loop=SimpleNamespace(_should_accumulate=lambda: False),
+    )
+    module = SimpleNamespace(pop_train_metrics=dict, device=torch.device("cpu"))
+    batch = SimpleNamespace(tokens=torch.zeros(3, 10))
+    telemetry = Telemetry(every_steps=2)
+    telemetry.on_train_start(trainer, module)
+    telemetry.on_train_batch_end(trainer, module, None, batch, 0)
+    telemetry.on_validation_start(trainer, module)
+    telemetry.on_validation_end(trainer, module)
+    trainer.global_step = 2
+    telemetry.on_train_batch_end(trainer, module, None, batch, 1)
+    assert telemetry.latest["steps_per_second"] == 1.0
+    assert telemetry.latest["tokens_per_second"] == 30.0
 
 
 def test_a_rate_that_was_rounded_below_zero_is_logged_as_zero():

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import struct
+from threading import Timer
+from types import SimpleNamespace
 
 import pytest
 
-from lra.training.wandb_history import points_in_wandb
+from lra.training import loggers
+from lra.training.wandb_history import points_in_wandb, wait_until_written
 
 pb = pytest.importorskip("wandb.proto.wandb_internal_pb2")
 
@@ -60,3 +63,21 @@ def test_records_in_pieces_and_across_blocks(tmp_path, file):
 def test_what_a_kill_has_cut_off_is_not_there(tmp_path, file, end):
     file.write_bytes(START + piece(1, FIRST) + end)
     assert points_in_wandb(tmp_path, "abc") == POINTS
+
+
+def test_the_end_of_a_run_is_waited_for_also_before_its_file_is_there(file):
+    end = piece(1, pb.Record(exit=pb.RunExitRecord()).SerializeToString())
+    Timer(0.1, file.write_bytes, [START]).start()
+    Timer(0.3, file.write_bytes, [START + piece(1, FIRST) + end]).start()
+    assert wait_until_written(file)
+
+
+@pytest.mark.parametrize("written", [None, START, START + piece(1, FIRST)])
+def test_an_end_that_does_not_come_is_told(monkeypatch, capsys, file, written):
+    if written:
+        file.write_bytes(written)
+    monkeypatch.setattr(loggers, "wait_until_written", lambda path: wait_until_written(path, seconds=0.1))
+    logger = loggers.CurvesInWandb.__new__(loggers.CurvesInWandb)
+    logger._experiment = SimpleNamespace(settings=SimpleNamespace(sync_file=str(file)), finish=lambda exit_code: None)
+    loggers.finish_wandb([logger])
+    assert f"has not written the end of {file} yet" in capsys.readouterr().err

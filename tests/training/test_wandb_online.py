@@ -118,7 +118,7 @@ def test_a_proxy_is_gone_through(monkeypatch, helpless_server):
     assert asked == [f"{elsewhere}/"]
     monkeypatch.delenv("http_proxy")
     assert os.environ.get("http_proxy") is None
-    assert "cannot be reached" in (server_trouble() or "")
+    assert server_trouble() is not None
 
 
 @pytest.mark.slow

@@ -1,0 +1,45 @@
+"""A resume in another place: fewer GPUs than at the start, and processes whose clocks differ."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from pytorch_lightning.callbacks import Timer
+
+from lra.training import resume
+
+CPU, FIRST, SECOND = torch.device("cpu"), torch.device("cuda", 0), torch.device("cuda", 1)
+
+
+@pytest.fixture
+def restored(monkeypatch):
+    """The states that are given to GPUs."""
+    given: list[tuple[int, torch.device]] = []
+    monkeypatch.setattr(torch.cuda, "set_rng_state", lambda state, device: given.append((int(state), device)))
+    return given
+
+
+@pytest.mark.parametrize("saved, device, wanted", [(2, CPU, []), (2, SECOND, [1]), (2, FIRST, [0]), (1, SECOND, [0])])
+def test_the_state_of_the_device_of_the_training_is_restored(restored, saved, device, wanted):
+    states = resume._random_states(CPU)
+    assert states["cuda"] == [], "a run on a CPU asks no GPU"
+    resume._restore_random_states({**states, "cuda": [torch.tensor(number) for number in range(saved)]}, device)
+    assert restored == [(number, device) for number in wanted]
+
+
+def test_processes_agree_on_whether_time_is_up():
+    asked = []
+
+    def decide(decision: bool, *, all: bool) -> bool:
+        asked.append((decision, all))
+        return True  # another process's clock says so
+
+    timer = Timer(duration={"hours": 1})
+    trainer = SimpleNamespace(callbacks=[timer], strategy=SimpleNamespace(reduce_boolean_decision=decide))
+    assert resume._time_is_up(trainer)
+    assert asked == [(False, False)]
+    trainer.callbacks = []
+    assert not resume._time_is_up(trainer)
+    assert len(asked) == 1, "without a limit nothing is sent between processes"
