@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hydra.errors import HydraException
+from omegaconf.errors import OmegaConfBaseException
+
 from lra import build
 from lra.cli_support.console import make_console
 from lra.cli_support.overrides import check, check_mixer
@@ -64,14 +67,22 @@ def compose(*overrides: str) -> DictConfig:
         >>> cfg.attention.num_landmarks, cfg.recipe.steps
         (32, 20000)
     """
+    wrong = next((word for word in overrides if not isinstance(word, str)), None)
+    if wrong is not None:
+        raise UserError(f'{wrong!r} is no setting; each is a text of its own: lra.compose("task=text", "size=tiny")')
     flag = next((word for word in overrides if word.startswith("-")), None)
     if flag is not None:
         raise UserError(f'{flag!r} is no setting; settings are key=value, as in: lra.compose("task=listops")')
     words = check("train", list(overrides), sweep=False)
     check_mixer(words)
-    cfg = load_config("train", words)
-    check_settings(cfg)
-    check_all_read(cfg, "train")
+    try:
+        cfg = load_config("train", words)
+        check_settings(cfg)
+        check_all_read(cfg, "train")
+    except (HydraException, OmegaConfBaseException) as error:
+        from lra.cli_support.errors import explain
+
+        raise UserError(explain(error)) from error
     return cfg
 
 

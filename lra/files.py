@@ -6,23 +6,38 @@ renames none at its place and both beside it, see `making_folder`.
 
 from __future__ import annotations
 
+import errno
+import glob
 import hashlib
 import os
 import shutil
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lra.types import UserError
 
+LEFT_SECONDS = 3600.0  # a shared file's temporary path of this age has been left by a killed process
+NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)  # a folder of another user's, or a read-only disk
 SPECIAL = ((stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"), (stat.S_ISCHR, "device"), (stat.S_ISBLK, "device"))
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`, which replaces `path` after the block, or is deleted after an error."""
-    unfinished = path.with_name(f"{path.name}.unfinished")
+def replacing(path: Path, *, shared: bool = False) -> Iterator[Path]:
+    """Yield a temporary path beside `path`, which replaces `path` after the block, or is deleted after an error.
+
+    With `shared` several processes may write the file at the same time, such as a table: each has a temporary
+    path of its own. What a kill leaves of these is deleted after an hour.
+    """
+    own = f".{os.urandom(4).hex()}" if shared else ""
+    unfinished = path.with_name(f"{path.name}{own}.unfinished")
+    if shared:
+        for leftover in path.parent.glob(f"{glob.escape(path.name)}.*.unfinished"):
+            with suppress(FileNotFoundError):
+                if time.time() - leftover.stat().st_mtime > LEFT_SECONDS:
+                    leftover.unlink()
     try:
         yield unfinished
         to_disk(unfinished)
@@ -96,15 +111,15 @@ def making_folder(folder: Path, *, replace: bool) -> Iterator[Path]:
         raise
 
 
-def replace_bytes(path: Path, content: bytes | memoryview) -> None:
-    """Replace a file's content atomically."""
-    with replacing(path) as unfinished:
+def replace_bytes(path: Path, content: bytes | memoryview, *, shared: bool = False) -> None:
+    """Replace a file's content atomically; `shared` as for `replacing`."""
+    with replacing(path, shared=shared) as unfinished:
         unfinished.write_bytes(content)
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Replace a text file's content atomically, in UTF-8; line ends stay as they are."""
-    replace_bytes(path, text.encode())
+def replace_text(path: Path, text: str, *, shared: bool = False) -> None:
+    """Replace a text file's content atomically, in UTF-8; line ends stay as they are. `shared` as for `replacing`."""
+    replace_bytes(path, text.encode(), shared=shared)
 
 
 def to_disk(path: Path) -> None:

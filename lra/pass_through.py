@@ -19,6 +19,10 @@ ENTRIES = {  # groups whose entries are made from config: their own settings, an
     "callbacks": (("log_every_steps", "checkpoint_every_seconds"), "pytorch_lightning.callbacks.EarlyStopping"),
     "logger": (("wandb",), "pytorch_lightning.loggers.TensorBoardLogger"),
 }
+WANDB_KINDS = {  # types of arguments of wandb.init that lra adds to, in words, and an example
+    "tags": (list, "a list", "+logger.wandb.tags=[mine]"),
+    "config": (dict, "a group of settings", "+logger.wandb.config.machine=cluster"),
+}
 TARGET = "_target_"  # Hydra's key for the class that a group of settings is passed to
 CHANGES_NO_NUMBER = ("max_time", "detect_anomaly", "enable_progress_bar", "enable_model_summary")  # not in the hash
 LIMITS = ("limit_val_batches", "limit_test_batches")
@@ -103,6 +107,10 @@ def check_additions(settings: Mapping[str, Any]) -> None:
     to_wandb = settings.get("logger", {}).get("wandb")
     if to_wandb is not None and "mode" not in to_wandb:
         raise UserError("logger.wandb has settings, but no W&B run was chosen; type logger=wandb, or take them away")
+    for name, (kind, called, right) in WANDB_KINDS.items():
+        value = (to_wandb or {}).get(name)
+        if value is not None and not isinstance(value, kind):
+            raise UserError(f"logger.wandb.{name}={value} is not {called}; type for example {right}")
     for group, (own, example) in ENTRIES.items():
         entries = settings.get(group, {})
         made = targets_of(entries)

@@ -1,4 +1,4 @@
-"""A run's folder: its path, and the names of its files."""
+"""A run's folder: its path, and the names of its files. The files of a run group."""
 
 from __future__ import annotations
 
@@ -31,3 +31,8 @@ def run_folder(
 ) -> Path:
     """Build the path of a run's folder: `runs/<group>/<task>/<attention>/<settings>/seed<k>`."""
     return runs / group / task / attention / f"{protocol}-{size}-{steps}steps-{config_hash}" / f"seed{seed}"
+
+
+def group_file(group: Path, name: str) -> Path:
+    """Build the path of a run group's file: in its folder, or beside it if the group is a file of records."""
+    return group.with_name(f"{group.stem}-{name}") if group.is_file() else group / name

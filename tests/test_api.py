@@ -73,8 +73,10 @@ def test_compose_is_what_lra_train_would_use(run_folder):
         (("recipe.step=4",), "recipe.steps"),
         (("seed=0,1",), "several values"),
         (("--cfg", "job"), "'--cfg' is no setting"),
+        ((["task=listops"],), r"\['task=listops'\] is no setting; each is a text of its own"),
         (("mixer=s4d", "attention.num_landmarks=32"), "has no effect beside mixer=s4d"),
         (("attention.num_landmarks=0",), "attention.num_landmarks=0"),
+        (("task=pathx", "size=short"), "the task has no size=short"),
     ],
 )
 def test_compose_refuses_what_the_command_line_refuses(words, said):

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from lra.files import making_folder, replaced_folder, restore_folder, unfinished_folder
+from lra.files import making_folder, replace_text, replaced_folder, replacing, restore_folder, unfinished_folder
 
 
 def names(folder):
@@ -89,3 +89,17 @@ def test_an_old_folder_that_a_kill_left_after_both_renames_is_deleted(tmp_path):
     leave(folder, replaced_folder(folder))
     fill(folder, replace=True)
     assert names(tmp_path) == ["folder", "folder/new"]
+
+
+def test_writers_of_one_file_do_not_meet_and_what_a_kill_left_goes_after_an_hour(tmp_path):
+    path = tmp_path / "figure[1].png"
+    with replacing(path, shared=True) as first, replacing(path, shared=True) as second:
+        first.write_text("first")
+        second.write_text("second")
+    assert path.read_text() == "first"
+    old, new = tmp_path / "figure[1].png.00000000.unfinished", tmp_path / "figure[1].png.11111111.unfinished"
+    for leftover in (old, new):
+        leftover.write_text("half")
+    os.utime(old, (0, 0))
+    replace_text(path, "third", shared=True)
+    assert (path.read_text(), old.exists(), new.exists()) == ("third", False, True)

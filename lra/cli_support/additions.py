@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hydra.core.override_parser.types import Override, OverrideType
+from hydra.core.override_parser.types import Override, OverrideType, QuotedString
 from omegaconf import DictConfig, OmegaConf
 
 from lra.cli_support.known_settings import PRINT, keys_of, unknown_setting
@@ -13,6 +13,7 @@ from lra.types import UserError
 
 PARAMETER_GROUPS = ("recipe.parameter_groups.", "mixer.parameter_groups.")
 CHECKED_LATER = tuple(f"{group}." for group in (*ENTRIES, "trainer"))  # by `check_additions`
+SPELT_BOOLEANS = {"yes": True, "on": True, "no": False, "off": False}
 REPLACEABLE = ("recipe.optimizer.", "recipe.schedule.")  # arguments of a class that the user may have replaced
 
 
@@ -45,6 +46,9 @@ def check_change(override: Override, known: Sequence[DictConfig]) -> None:
             raise UserError(f"{word} takes away a setting that every run needs; to change it type {chosen}")
     elif there:
         raise UserError(f"{word} adds a setting that is there already; to change it type {str(word).lstrip('+')}")
+    elif str(override.value()) in SPELT_BOOLEANS and not isinstance(override.value(), QuotedString):
+        boolean = str(SPELT_BOOLEANS[str(override.value())]).lower()
+        raise UserError(f"{word} gives a word, which would count as true; type {str(word).split('=')[0]}={boolean}")
     elif not _is_argument(key, known) and not key.startswith((*PARAMETER_GROUPS, *CHECKED_LATER)):
         raise UserError(f"{word} adds a setting that nothing reads; {PRINT}")
 

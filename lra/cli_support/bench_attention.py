@@ -42,10 +42,9 @@ def bench_attention(words: list[str]) -> None:
     cfg, chosen = read_words(words)
     if cfg.show is not None:
         path = Path(cfg.show).expanduser()
-        record = read_bench(path, BENCH_RECORD) if path.is_file() and not chosen else None
+        record = read_bench(path, BENCH_RECORD) if path.is_file() else None
         if record is None or not {cell["length"] for cell in record["cells"]} & set(cfg.n):
-            empty = f"show={cfg.show} is no file" if record is None else f"{cfg.show} has none of the lengths n="
-            fault = f"{chosen[0]} has no effect beside show=" if chosen else empty
+            fault = f"show={cfg.show} is no file" if record is None else f"{cfg.show} has none of the lengths n="
             raise UserError(f"{fault}; type: lra bench attention show=runs/published/bench_attention.json n=2048")
         show_bench(record, path, cfg, make_console())
         return

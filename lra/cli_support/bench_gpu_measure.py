@@ -154,10 +154,11 @@ def _module(run: DictConfig) -> ClassifierModule:
     import pytorch_lightning as pl
 
     from lra import build
+    from lra.training.precision import with_weights_of
 
     pl.seed_everything(run.seed, workers=True, verbose=False)
     module = build.build_module(run).train()
-    return module.double() if run.trainer.precision == "64-true" else module
+    return with_weights_of(run.trainer.precision, module)
 
 
 def _measured_parity(cell: Cell, cfg: DictConfig) -> MeasuredParity:

@@ -46,11 +46,12 @@ def show_prediction(cells: Sequence[Cell], cfg: DictConfig, console: Console) ->
 
 def _show(table: TextTable, cfg: DictConfig, console: Console) -> None:
     from lra.cli_support.narrow import print_text_table
+    from lra.cli_support.out_file import out_path
     from lra.files import replace_text
     from lra.results.text import visible
 
     if cfg.out is not None:
-        replace_text(Path(cfg.out).expanduser(), table.to_markdown())
+        replace_text(out_path(cfg.out), table.to_markdown())
         console.print(f"written: {visible(str(cfg.out))}")
     elif cfg.format == "markdown":
         print(table.to_markdown(), end="")

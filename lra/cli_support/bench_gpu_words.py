@@ -25,6 +25,7 @@ def read_gpu_words(words: Sequence[str]) -> tuple[DictConfig, list[str], list[Ce
     Raises:
         UserError: for the first wrong word.
     """
+    from lra.cli_support.bench_words import words_beside
     from lra.cli_support.out_file import check_out
     from lra.cli_support.overrides import check
     from lra.cli_support.settings import check_settings
@@ -44,6 +45,9 @@ def read_gpu_words(words: Sequence[str]) -> tuple[DictConfig, list[str], list[Ce
     if cfg.format not in GPU_BENCH_FORMATS:
         raise UserError(f"format={cfg.format} is not known; choose one of {', '.join(GPU_BENCH_FORMATS)}")
     check_out(cfg.out, "bench.md")
+    without_effect = words_beside(own, "predict", ("format", "out"))
+    if cfg.predict is not None and without_effect:
+        raise UserError(f"{without_effect[0]} has no effect beside predict=, which measures nothing; leave one out")
     typed = [word for word in words if word not in own]
     if not any(word.startswith("trainer=") for word in typed) and cfg.predict is None:
         typed = ["trainer=gpu", *typed]

@@ -17,6 +17,7 @@ def show_bench(record: BenchRecord, path: Path, cfg: DictConfig, console: Consol
     """Print the lengths that were asked for, or write them to `out=`; draw the figure of what was measured now."""
     from lra.bench.plot import plot_bench
     from lra.cli_support.narrow import print_text_table
+    from lra.cli_support.out_file import out_path
     from lra.files import replace_text
     from lra.results.text import visible
 
@@ -33,7 +34,7 @@ def show_bench(record: BenchRecord, path: Path, cfg: DictConfig, console: Consol
         print(_text(asked, form), end="")
         return
     else:
-        replace_text(Path(cfg.out).expanduser(), _text(asked, form))
+        replace_text(out_path(cfg.out), _text(asked, form))
         console.print(f"written: {visible(str(cfg.out))}")
     console.print(f"record   {visible(str(path))}")
     if cfg.show is None:

@@ -25,17 +25,18 @@ def measure_step(cfg: DictConfig, console: Console) -> None:
     from lra import build, build_trainer
     from lra.config import method_name
     from lra.training import bench
+    from lra.training.precision import with_weights_of
 
     machine = build_trainer.build_machine(cfg)
     datamodule = build.build_datamodule(cfg)
-    device = machine.device
+    device, precision = machine.device, machine.precision
     bare, harness, dev = [], [], []
     for _ in range(TURNS):
-        module = build.build_module(cfg).to(device).train()
+        module = with_weights_of(precision, build.build_module(cfg)).to(device).train()
         optimizer = module.make_optimizer()
         batches = bench.batches_of(datamodule, device)
-        bench.bare_step(module, optimizer, next(batches))
-        bare += [bench.bare_step(module, optimizer, next(batches)) for _ in range(cfg.steps)]
+        bench.bare_step(module, optimizer, next(batches), precision)
+        bare += [bench.bare_step(module, optimizer, next(batches), precision) for _ in range(cfg.steps)]
         with tempfile.TemporaryDirectory() as folder:
             harness += bench.harness_steps(
                 module, datamodule, machine, Path(folder), steps=cfg.steps, of=cfg.recipe.steps
@@ -45,7 +46,7 @@ def measure_step(cfg: DictConfig, console: Console) -> None:
     print_times(console, bench.medians(bare), statistics.median(harness), dev)
 
     def step() -> Phases:
-        return bench.bare_step(module.train(), optimizer, batch)
+        return bench.bare_step(module.train(), optimizer, batch, precision)
 
     batch = next(batches)
     if cfg.compile:
@@ -57,7 +58,8 @@ def measure_step(cfg: DictConfig, console: Console) -> None:
         table, fraction = bench.profile_step(step, trace)
         if cfg.debug.profiler:
             console.print(table)
-        console.print(f"products: {fraction:.0%} of the profiled time; trace of two steps: {trace}")
+        products = "" if fraction is None else f"products: {fraction:.0%} of the profiled time; "
+        console.print(f"{products}trace of two steps: {trace}")
 
 
 def print_times(console: Console, bare: Phases, harness: float, dev: list[tuple[float, float]]) -> None:

@@ -59,7 +59,18 @@ def read_words(words: Sequence[str]) -> tuple[DictConfig, list[str]]:
     if str(cfg.packed).lower() == "true" and cfg.device != "cpu":
         raise UserError("packed=true is for device=cpu, as in the encoder; type packed=auto")
     check_out(cfg.out, "bench.md")
+    without_effect = [*chosen, *words_beside(own, "show", ("n", "format", "out"))]
+    if cfg.show is not None and without_effect:
+        raise UserError(
+            f"{without_effect[0]} has no effect beside show=; type:"
+            " lra bench attention show=runs/published/bench_attention.json n=2048"
+        )
     return cfg, chosen
+
+
+def words_beside(words: Sequence[str], key: str, read: Sequence[str]) -> list[str]:
+    """The words of settings that are neither `key` nor any that is read beside it."""
+    return [word for word in words if word.split("=")[0].split(".")[0] not in ("paths", key, *read)]
 
 
 def _as_list(word: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from lra.sweeps.runner import SweepState
 
 ACTIONS = ("plan", "run", "show")
+ONE_FOR_A_TABLE = ("run_group", "protocol", "size")
 FORMATS = ("terminal", "markdown", "csv", "latex", "wandb")
 
 
@@ -48,6 +50,7 @@ class Campaign:
         flag = next((word for word in words if word.startswith("-")), None)
         if flag:
             raise UserError(f"{flag} is not needed: several values multiply by themselves, as in seed=0,1,2")
+        self._typed = [word for word in words if not word.startswith("what=")]
         known = set(load_config(verb))
         chosen = [word.removeprefix("sweep=") for word in words if word.startswith("sweep=")]  # also a config group
         words = [word for word in words if not word.startswith("sweep=")]
@@ -70,9 +73,16 @@ class Campaign:
         if self.settings.format not in FORMATS:
             raise UserError(f"format={self.settings.format} is not known; choose one of {', '.join(FORMATS)}")
         check_out(self.settings.out, "table.md")
+        if self.settings.format == "wandb" and self.settings.out is not None:
+            raise UserError("format=wandb writes a W&B run and no file; leave out= or format=wandb out")
         reference = self.settings.get("reference", "paper")
         if reference not in REFERENCES:
             raise UserError(f"reference={reference} is not known; choose one of {', '.join(REFERENCES)}")
+        for word in self.words:
+            key, _, values = word.partition("=")
+            if key in ONE_FOR_A_TABLE and "," in values:
+                first = f"{key}={values.split(',')[0]}"
+                raise UserError(f"{word} names several, but a table has one; type a command for each: {first}")
         self.sweeps = {self.settings.sweep: self.words}
         if beside is not None:
             self.sweeps[beside] = [word for word in self.words if not word.startswith("attention")]
@@ -87,12 +97,23 @@ class Campaign:
         cfg = self.cells[0].cfg
         return Path(cfg.paths.runs) / str(cfg.run_group)
 
+    @property
+    def _command(self) -> str:
+        return "lra sweep landmarks" if self.verb == "sweep" else f"lra {self.verb}"
+
+    def run_command(self, *others: str) -> str:
+        """Word the command that runs this campaign: with the words that were typed, and others in their place."""
+        replaced = {word.split("=")[0] for word in others}
+        kept = [word for word in self._typed if word.split("=")[0] not in replaced]
+        return shlex.join([*self._command.split(), "run", *kept, *others])
+
     def figure(self, name: str, draw: Callable[[Path], Path]) -> list[Path]:
         """Draw a figure beside the records when the table goes to a terminal or W&B; other formats have no figures."""
+        from lra.run_files import group_file
+
         if self.settings.format not in ("terminal", "wandb"):
             return []
-        folder, prefix = (self.group.parent, f"{self.group.stem}-") if self.group.is_file() else (self.group, "")
-        return [draw(folder / f"{prefix}{name}.png")]
+        return [draw(group_file(self.group, f"{name}.png"))]
 
     def run(self, console: Console) -> SweepState:
         """Run the missing cells, in `workers=` processes or with a Hydra launcher if the user typed one."""
@@ -116,26 +137,31 @@ class Campaign:
         """Read the run group's valid records of this protocol and size.
 
         `task=`, `seed=`, `attention=`, `mixer=` and `model=` select among them where they are typed. `troubles` gets a
-        line for each record that is broken, and for each other size or protocol.
+        line for each record that is broken, and for what else is left out.
         """
         from lra.results.collect import collect
 
         collection = collect(self.group)
-        self.troubles = [*collection.troubles, *self._of_another_kind(collection.records)]
+        self.troubles = [*collection.troubles, *self._left_out(collection.records)]
         return [record for record in collection.records if self._asked_for(record)]
 
-    def _of_another_kind(self, records: list[Record]) -> list[str]:
-        """Word a note for each other size and protocol in the group, whose records this table does not show."""
+    def _left_out(self, records: list[Record]) -> list[str]:
+        """Word a note for each other size and protocol in the group, and for each other task if none was typed.
+
+        The accuracy table shows all tasks.
+        """
         from lra.results.text import visible
 
-        others = (record["identity"] for record in records if not self._is_shown(record))
-        kinds = Counter((identity["size"], identity["protocol"]) for identity in others)
-        verb = "sweep landmarks" if self.verb == "sweep" else self.verb
-        show = f"lra {verb} show run_group={self.cells[0].cfg.run_group}"
-        return [
-            visible(f"left out: {count} of size={size} protocol={protocol}: {show} size={size} protocol={protocol}")
-            for (size, protocol), count in sorted(kinds.items())
-        ]
+        every_task = self.verb == "table" or any(word.startswith("task=") for word in self._typed)
+        tasks, kinds = self.tasks(), Counter[str]()
+        for record in records:
+            identity = record["identity"]
+            if not self._is_shown(record):
+                kinds[f"size={identity['size']} protocol={identity['protocol']}"] += 1
+            elif not every_task and identity["task"] not in tasks:
+                kinds[f"task={identity['task']}"] += 1
+        show = f"{self._command} show run_group={self.cells[0].cfg.run_group}"
+        return [visible(f"left out: {count} of {kind}: {show} {kind}") for kind, count in sorted(kinds.items())]
 
     def _is_shown(self, record: Record) -> bool:
         """Tell whether a record has the size and the protocol of this campaign."""

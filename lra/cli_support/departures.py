@@ -76,6 +76,6 @@ DEPARTURES = (
         "available attentions",
         "also linear attention without its paper's normaliser, which its table does not have",
         "attention=linear is the paper's, and there are more: lra show attentions",
-        "each attention is the method of its paper",
+        "each attention is the method of its paper, but Reformer's is that of transformers",
     ),
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lra.files import NOT_WRITABLE
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -28,16 +31,45 @@ def write_tasks(campaign: Campaign, console: Console, kind: str, make: Make) -> 
     from lra.results.provenance import provenance_notes
     from lra.results.titles import title_of
 
-    records = campaign.records()
-    for task in campaign.tasks():
-        mine = [record for record in records if record["identity"]["task"] == task]
-        table, drawings = make(mine, title_of(task, mine))
-        table = table.with_notes(*provenance_notes(mine), *campaign.troubles)
-        figures = [path for name, draw in drawings.items() for path in campaign.figure(f"{name}-{task}", draw)]
-        write_out(campaign, console, f"{kind}-{task}", table, figures)
+    records, written = campaign.records(), ""
+    by_task = {task: [record for record in records if record["identity"]["task"] == task] for task in campaign.tasks()}
+    made = {task: make(mine, title_of(task, mine)) for task, mine in by_task.items()}
+    if format_of(campaign) == "csv":  # one table, with one header
+        (first, _), *_ = made.values()
+        whole = replace(first, numbers=[cell for table, _ in made.values() for cell in table.numbers])
+        write_out(campaign, console, kind, whole, [])
+        return
+    for task, (table, drawings) in made.items():
+        figures, undrawn = _draw(campaign, task, drawings)
+        table = table.with_notes(*provenance_notes(by_task[task]), *campaign.troubles, *undrawn)
+        written = write_out(campaign, console, f"{kind}-{task}", table, figures, above=written)
 
 
-def write_out(campaign: Campaign, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
+def _draw(campaign: Campaign, task: str, drawings: dict[str, Draw]) -> tuple[list[Path], list[str]]:
+    """Draw the figures; return their files, and a note for each whose folder cannot be written."""
+    figures: list[Path] = []
+    notes = []
+    for name, draw in drawings.items():
+        try:
+            figures += campaign.figure(f"{name}-{task}", draw)
+        except OSError as error:
+            if error.errno not in NOT_WRITABLE:
+                raise
+            notes.append(f"no figure {name}-{task}: {campaign.group} cannot be written")
+    return figures, notes
+
+
+def format_of(campaign: Campaign) -> str:
+    """Return the format of `format=`, or, if only a file is named, that of the file's ending."""
+    form, out = campaign.settings.format, campaign.settings.out
+    if out is not None and form == "terminal":
+        return {".csv": "csv", ".tex": "latex"}.get(Path(out).suffix, "markdown")
+    return str(form)
+
+
+def write_out(
+    campaign: Campaign, console: Console, name: str, table: TextTable, figures: list[Path], *, above: str = ""
+) -> str:
     """Write a table and its notes in the format of `format=`, to the terminal or to the file `out=`; list the figures.
 
     Args:
@@ -46,17 +78,23 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
         name: the table's name in W&B, such as `compare-listops`.
         table: the table with its notes.
         figures: image files that belong to the table.
+        above: what the file already has, of the tables before this one.
+
+    Returns:
+        What the file has then; nothing if there is no file.
     """
     from lra.cli_support.narrow import print_text_table
+    from lra.cli_support.out_file import out_path
     from lra.files import replace_text
     from lra.results.text import visible
 
-    form, out = campaign.settings.format, campaign.settings.out
-    if out is not None and form == "terminal":
-        form = {".csv": "csv", ".tex": "latex"}.get(Path(out).suffix, "markdown")
+    form, out = format_of(campaign), campaign.settings.out
+    if form == "csv":  # which has no notes
+        for trouble in campaign.troubles:
+            print(trouble, file=sys.stderr)
     if form == "wandb":
         _log(campaign, console, name, table, figures)
-        return
+        return ""
     if form == "terminal":
         print_text_table(console, table)
         for note in table.notes:
@@ -64,23 +102,26 @@ def write_out(campaign: Campaign, console: Console, name: str, table: TextTable,
     elif out is None:
         print(table.to_text(form), end="")
     else:
-        replace_text(Path(out).expanduser(), table.to_text(form))
+        above += ("\n" if above else "") + table.to_text(form)
+        replace_text(out_path(out), above, shared=True)
         console.print(f"written: {visible(str(out))}")
     for figure in figures:
         console.print(f"figure   {visible(str(figure))}")
+    return above
 
 
 def _log(campaign: Campaign, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
     """Log the table and the figures to W&B, in a W&B run of their own in the run group."""
     from lra import config
     from lra.build_trainer import wandb_settings
+    from lra.run_files import group_file
     from lra.training.loggers import finish_wandb, start_wandb
     from lra.training.wandb_results import log_table
 
     cfg = campaign.cells[0].cfg
     if not config.logs_to_wandb(cfg):
         raise UserError("format=wandb needs a W&B run; leave logger=csv out, or type logger.wandb.mode=offline")
-    folder = campaign.group / "tables" / name
+    folder = group_file(campaign.group, "tables") / name
     folder.mkdir(parents=True, exist_ok=True)
     logger = start_wandb(
         folder,

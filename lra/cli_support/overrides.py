@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 
@@ -11,8 +12,9 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from lra.cli_support.additions import check_change, gives_value
+from lra.cli_support.allowed import KINDS, NUMBERS, WORDS
 from lra.cli_support.known_settings import check_every_choice, keys_of, nearest, unknown_setting
-from lra.cli_support.settings import KINDS, NUMBERS, WORDS, check_value, has_rule
+from lra.cli_support.settings import check_value, has_rule
 from lra.config import ATTENTION, load_config
 from lra.pass_through import ENTRIES
 from lra.paths import conf_dirs, conf_names
@@ -58,6 +60,7 @@ def check(verb: str, words: list[str], *, sweep: bool) -> list[str]:
             check_change(override, known)
     for override in settings:
         _check_size(known[0], override)
+        _check_name(known[0], override)
     checked = [word for word in words if word.startswith("-")]
     for override in parsed:
         checked.append(_checked(known, override) if override in settings else str(override.input_line))
@@ -113,6 +116,19 @@ def _check_size(defaults: DictConfig, override: Override) -> None:
             f"{override.input_line} has no effect at size={defaults.size.name}, whose {key} is {data[key]}; leave it"
             " out, or choose size=full"
         )
+
+
+def _check_name(defaults: DictConfig, override: Override) -> None:
+    """Refuse to call a choice of a config group by the name of another one, which its record would then have."""
+    group, _, key = override.key_or_group.partition(".")
+    if key != "name" or not _is_group(group):
+        return
+    for name in map(str, _values(override)):
+        if name in conf_names(group) and name != defaults[group].name:
+            raise UserError(
+                f"{_word(override, name)} would give {group}={defaults[group].name} the name of another;"
+                f" to choose that one type {group}={name}"
+            )
 
 
 def check_mixer(words: list[str]) -> None:
@@ -216,8 +232,12 @@ def _quoted(override: Override) -> str:
 
 
 def in_quotes(text: str) -> str:
-    """Quote a text as Hydra reads it, so that it may hold commas, brackets and spaces."""
-    return "'" + text.replace("'", r"\'") + "'"
+    """Quote a text as Hydra reads it, so that it may hold commas, brackets and spaces.
+
+    A backslash counts only in front of a quote or the end, and only there it is doubled.
+    """
+    escaped = re.sub(r"(\\*)('|$)", lambda match: match[1] * 2 + (r"\'" if match[2] else ""), text)
+    return f"'{escaped}'"
 
 
 def _word(override: Override, value: object) -> str:

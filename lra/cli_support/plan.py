@@ -8,7 +8,6 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lra.run_files import METRICS
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def print_plan(console: Console, campaign: Campaign) -> None:
     but = f" ({unknown} that could not be measured are not counted)" if unknown else ""
     console.print(
         f"{missing_cells} cells to run, {hours_left:,.1f} hours on {device_name(campaign.cells[0].cfg)} one after the"
-        f" other{but}, dev passes and tests counted in; preparing data is not.\nRun them: lra {campaign.verb} run",
+        f" other{but}, dev passes and tests counted in; preparing data is not.\nRun them: {campaign.run_command()}",
     )
     if missing_cells > 1 and measured:
         console.print(proposal(campaign, measured))
@@ -73,6 +72,7 @@ def _print_kind(
         The hours of its missing cells and their estimate; None for what could not be, or need not be, measured.
     """
     from lra.cli_support.console import size_text
+    from lra.cli_support.run_states import last_step
 
     estimate, notes = None, []
     try:
@@ -84,7 +84,7 @@ def _print_kind(
     if not missing:
         hours = 0.0
     elif estimate is not None:
-        hours = sum(estimate.seconds(cell.cfg, done_steps=_steps_behind(cell)) for cell in missing) / 3600
+        hours = sum(estimate.seconds(cell.cfg, done_steps=last_step(cell.folder)) for cell in missing) / 3600
     line = _line(
         width,
         _name(cells),
@@ -122,21 +122,15 @@ def _estimate(cell: Cell, cache: Path) -> Estimate:
     return Estimate(**known[key])
 
 
-def _steps_behind(cell: Cell) -> int:
-    from lra.training.curves import read_curves
-
-    curves = read_curves(cell.folder / METRICS)
-    return int(max((row["step"] for row in curves), default=0))  # the last row may be a test's, of the best step
-
-
 def _states(cells: list[Cell]) -> list[str]:
     """Word the state of each unfinished seed that has started: running, begun or failed."""
+    from lra.cli_support.run_states import last_step
     from lra.sweeps.failure import read_failure
     from lra.sweeps.lease import is_leased
 
     states = []
     for cell in cells:
-        failure, steps = read_failure(cell.folder), _steps_behind(cell)
+        failure, steps = read_failure(cell.folder), last_step(cell.folder)
         if is_leased(cell.folder):
             states.append(f"seed {cell.cfg.seed} running, step {steps:,}")
         elif failure is not None:
@@ -159,4 +153,4 @@ def _write_cache(path: Path, known: dict[str, dict[str, Any]]) -> None:
     from lra.files import replace_text
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_text(path, json.dumps(known, indent=2) + "\n")
+    replace_text(path, json.dumps(known, indent=2) + "\n", shared=True)

@@ -43,12 +43,12 @@ def proposal(campaign: Campaign, kinds: Sequence[Measured]) -> str:
     cell, peak_bytes = max(kinds, key=lambda kind: kind.hours).cell, max(kind.peak_bytes for kind in kinds)
     on_gpu, cores = cell.cfg.trainer.accelerator == "gpu", os.cpu_count() or 1
     fit = that_fit(peak_bytes, _memory_bytes(on_gpu=on_gpu), on_gpu=on_gpu)
-    run = f"lra {campaign.verb} run"
     if not on_gpu and campaign.settings.workers == 1:
         most = min(fit, cores)
         if most == 1:
             return "No more than one at a time: there is one core, or memory for one."
-        return f"{most} at a time, one on each core: {run} workers={most} trainer.threads=1"
+        run = campaign.run_command(f"workers={most}", "trainer.threads=1")
+        return f"{most} at a time, one on each core: {run}"
     most = min(fit, max(NUMBERS_TRIED) if on_gpu else campaign.settings.workers)
     numbers = sorted({number for number in NUMBERS_TRIED if number < most} | {1, most})
     try:
@@ -56,11 +56,11 @@ def proposal(campaign: Campaign, kinds: Sequence[Measured]) -> str:
     except UserError as error:
         return f"{fit} fit into memory; several at a time could not be measured: {error}"
     best = max(numbers, key=lambda number: rates[number])
-    threads = "" if on_gpu or best == 1 else f" trainer.threads={max(1, cores // best)}"
+    threads = () if on_gpu or best == 1 else (f"trainer.threads={max(1, cores // best)}",)
     said = ", ".join(f"{number}: {rates[number]:.1f}" for number in numbers)
     return (
         f"{fit} fit into memory. Steps per second of so many {_name(cell)} at a time, {said};"
-        f" {rates[best] / rates[1]:.2f} times one alone: {run} workers={best}{threads}"
+        f" {rates[best] / rates[1]:.2f} times one alone: {campaign.run_command(f'workers={best}', *threads)}"
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lra.results.kinds import by_kind
+from lra.results.reading import NewerRecordError
 from lra.results.record import read_record
 from lra.results.schema import Record
 from lra.results.variants import group_by_variant, natural
@@ -18,6 +19,7 @@ from lra.sweeps.lease import is_leased
 from lra.types import UserError
 
 MARKS_OF_A_RUN = (RESULT, CONFIG, METRICS, LAST, FAILED)  # a run's folder has one of these
+LEAST_PARTS = 4  # of a run's path below the folder of runs, at least: task, method, settings, seed
 SEED_FOLDER = re.compile(r"seed([0-9]+)")
 SETTINGS_FOLDER = re.compile(r".+-([0-9]+)steps-[0-9a-f]{8}")
 
@@ -50,11 +52,14 @@ def run_states(runs: Path, group: str | None = None) -> list[RunState]:
     """Look at every run's folder below `runs`, or below one of its groups."""
     records: dict[Path, Record] = {}
     states: list[RunState] = []
-    for folder in _run_folders(runs if group is None else runs / group):
+    for folder in _run_folders(runs if group is None else runs / group, runs):
         try:
             record = read_record(folder)
+        except NewerRecordError:
+            states.append(_state(runs, folder, "finished, by a later version of lra; pip install -U lra"))
+            continue
         except UserError:
-            states.append(_state(runs, folder, "its result.json is broken; lra doctor, or train it again"))
+            states.append(_state(runs, folder, "its result.json cannot be read: move it away, and train again"))
             continue
         if record is not None:
             records[folder] = record
@@ -67,11 +72,12 @@ def run_states(runs: Path, group: str | None = None) -> list[RunState]:
     return sorted_states(named)
 
 
-def _run_folders(place: Path) -> Iterator[Path]:
-    """Find the folders `…/TASK/METHOD/SETTINGS_FOLDER/seedK`; what `force=true` has set aside is none."""
+def _run_folders(place: Path, runs: Path) -> Iterator[Path]:
+    """Find the folders `…/TASK/METHOD/SETTINGS_FOLDER/seedK` below `runs`; what `force=true` has set aside is none."""
     for folder in sorted(place.rglob("seed*")):
         named = SEED_FOLDER.fullmatch(folder.name) and SETTINGS_FOLDER.fullmatch(folder.parent.name)
-        if named and any((folder / file).exists() for file in MARKS_OF_A_RUN):
+        below = len(folder.relative_to(runs).parts)
+        if named and below >= LEAST_PARTS and any((folder / file).exists() for file in MARKS_OF_A_RUN):
             yield folder
 
 
@@ -89,20 +95,20 @@ def finished(record: Record) -> str:
 def _unfinished(folder: Path) -> str:
     total = SETTINGS_FOLDER.fullmatch(folder.parent.name)
     assert total is not None
-    at = f"step {_last_step(folder):,} of {int(total[1]):,}"
+    at = f"step {last_step(folder):,} of {int(total[1]):,}"
     failure = read_failure(folder)
     if is_leased(folder):
         return f"running, {at}"
     return f"begun, {at}" if failure is None else f"failed at {at}: {failure.error}"
 
 
-def _last_step(folder: Path) -> int:
-    """The step of the last whole line of the curves; 0 if there is none."""
+def last_step(folder: Path) -> int:
+    """The largest step of the curves, whose last row may be a test's, of the best step; 0 if there is none."""
     if not (folder / METRICS).is_file():
         return 0
     with (folder / METRICS).open(encoding="utf-8", errors="replace") as lines:
         steps = [row["step"] for row in csv.DictReader(lines) if (row.get("step") or "").isdecimal()]
-    return int(steps[-1]) if steps else 0
+    return max(map(int, steps), default=0)
 
 
 def method_names(records: Collection[Record]) -> dict[int, str]:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from lra.cli_support.departures import DEPARTURES, Departure
+from lra.cli_support.number_rules import as_typed
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def switch_table() -> list[tuple[str, ...]]:
     protocols: dict[str, Any] = {path.stem: OmegaConf.to_container(OmegaConf.load(path)) for path in files}
     comments = switch_comments((conf_dir() / "protocol/paper.yaml").read_text())
     rows = [
-        (switch, *(str(protocol.get(switch, "–")) for protocol in protocols.values()), text)
+        (switch, *(as_typed(protocol.get(switch, "–")) for protocol in protocols.values()), text)
         for switch, text in comments.items()
     ]
     return [("switch", *protocols, "what it does"), *rows]

@@ -10,7 +10,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from lra import config
-from lra.cli_support.settings import KINDS, NUMBERS, PAIRS, WORDS
+from lra.cli_support.allowed import KINDS, NUMBERS, PAIRS, WORDS
 from lra.names import checked_name
 from lra.pass_through import TARGET
 from lra.paths import conf_dirs

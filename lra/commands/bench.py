@@ -20,7 +20,7 @@ lra bench attention attention=nystrom attention.num_landmarks=32,64 n=1024,4096
 lra bench attention mixer=s4d,gated backward=false threads=1
 lra bench attention format=markdown out=bench.md   the layout of the paper's Table 1
 lra bench attention show=runs/published/bench_attention.json n=2048   a record, without measuring
-lra bench attention against=pypi n=1024,4096       beside other packages; needs: pip install 'lra[peers]'
+lra bench attention against=pypi n=1024,4096       beside other packages; needs: pip install -e '.[peers]'
 
 The word `attention` asks for each method alone: attentions without projections, mixers with theirs. At each length
 all methods take turns, so that other load slows all of them. Exact attention is always among them, with both kernels:

@@ -5,7 +5,7 @@
 
 model= is a folder with config.json, model.safetensors and the tokenizer's files, as the package transformers saves a
 NystromformerForMaskedLM; nothing is downloaded. Prints each filling's probability, token, word and sentence. The
-tokenizer needs transformers: pip install 'lra[hf]'.
+tokenizer needs transformers: pip install -e '.[hf]'.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ def _quoted(word: str) -> str:
     text = word.removeprefix("text=")
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return word
-    escaped = re.sub(r"(\\*)('|$)", lambda match: 2 * match[1] + (f"\\{match[2]}" if match[2] else ""), text)
-    return f"text='{escaped}'"
+    from lra.cli_support.overrides import in_quotes
+
+    return f"text={in_quotes(text)}"
 
 
 def run(cfg: DictConfig) -> None:

@@ -6,12 +6,12 @@
 
 Every record is checked first. A broken record is reported and not copied. A run that this machine has already is never
 changed. It is reported if its result differs from the imported one, or if it is not finished here. Copied are a run's
-record, configuration, curves, figure and best checkpoint; W&B runs and checkpoints for resuming are not.
+record, configuration, hashes of the data, curves, figure, best checkpoint and its W&B id; W&B's own files and
+checkpoints for resuming are not.
 """
 
 from __future__ import annotations
 
-import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,8 +32,9 @@ BEGUN = (BEST, LAST)  # where one of these is without a record, the run was begu
 def overrides(words: list[str]) -> list[str]:
     """Turn a leading path into `from=PATH`."""
     if words and "=" not in words[0] and not words[0].startswith("-"):
-        quoted = re.sub(r"(\\*)('|$)", lambda match: match[1] * 2 + (r"\'" if match[2] else ""), words[0])
-        return [f"from='{quoted}'", *words[1:]]
+        from lra.cli_support.overrides import in_quotes
+
+        return [f"from={in_quotes(words[0])}", *words[1:]]
     return words
 
 
@@ -49,7 +50,7 @@ def run(cfg: DictConfig) -> None:
     if not place.exists():
         raise UserError(f"{place} is not there; type the folder of runs, or the .jsonl file, to import")
     into = None if cfg.into is None else checked_name(cfg.into, "into=", example="table", nested=True)
-    collection, console = collect(place), make_console()
+    collection, console = collect(place, groups_apart=into is None), make_console()
     copied, same = 0, 0
     for record, source in zip(collection.records, collection.sources, strict=True):
         try:

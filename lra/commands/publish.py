@@ -3,8 +3,9 @@
   lra publish run_group=table name=paper_table          every finished run of a group
   lra publish run=runs/default/listops/nystrom/…/seed0 name=listops
 
-The file is runs/published/NAME.jsonl, one record a line. The project's documents quote no other results. A record that
-the file has already is not appended again. Records of runs with uncommitted changes (commit …-dirty) need dirty=true.
+The file is published/NAME.jsonl below the folder of runs ($LRA_RUNS_DIR, or ./runs), or NAME.jsonl in to=FOLDER,
+one record a line. The project's documents quote no other results. A record that the file has already is not appended
+again. Records of runs with uncommitted changes (commit …-dirty) need dirty=true.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ SHEET = 16  # images that are shown for a task
 def run(cfg: DictConfig) -> None:
     """Write the page."""
     from lra.cli_support.console import make_console, size_text
-    from lra.cli_support.out_file import check_out
+    from lra.cli_support.out_file import check_out, out_path
     from lra.results.collect import collect, finished_at
     from lra.results.headline import headline
     from lra.results.kinds import by_kind
@@ -44,16 +44,19 @@ def run(cfg: DictConfig) -> None:
     from lra.results.report import write_report
     from lra.results.runs_table import run_lines
     from lra.results.text import visible
+    from lra.run_files import group_file
 
     if cfg.reference not in REFERENCES:
         raise UserError(f"reference={cfg.reference} is not known; choose one of {', '.join(REFERENCES)}")
-    check_out(cfg.out, "report.html")
+    check_out(cfg.out, "report.html", makes_folder=True)
+    if cfg.out is not None and Path(cfg.out).suffix not in (".html", ".htm"):
+        raise UserError(f"out={cfg.out}: a report is HTML; type for example out={Path(cfg.out).with_suffix('.html')}")
     group = Path(cfg.paths.runs) / cfg.run_group
     collection = collect(group)
     if not collection.records:
         raise UserError(f"no record is below {group}; runs there are: {_groups(Path(cfg.paths.runs))}")
     newest, kinds = max(map(finished_at, collection.records)), by_kind(collection.records)
-    path = group / "report.html" if cfg.out is None else Path(cfg.out).expanduser()
+    path = group_file(group, "report.html") if cfg.out is None else out_path(cfg.out)
     write_report(
         path,
         title=f"Long Range Arena: {cfg.run_group}",
@@ -135,6 +138,10 @@ def _baseline(records: list[Record]) -> str | None:
     return next((name for name, members in named if members[0]["identity"]["attention"] == "nystrom"), None)
 
 
+def _task_and_size(record: Record) -> tuple[str, str]:
+    return record["identity"]["task"], record["identity"]["size"]
+
+
 def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:
     """Draw examples of each task whose store is prepared here and holds the data of the records."""
     from lra import build, config
@@ -143,9 +150,10 @@ def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:
     from lra.paths import conf_names
     from lra.results.plots import contact_sheet
     from lra.results.report import Sample
+    from lra.types import UserError
 
     samples = []
-    for task, size in sorted({(record["identity"]["task"], record["identity"]["size"]) for record in records}):
+    for task, size in sorted({_task_and_size(record) for record in records}):
         if task not in conf_names("task") or size not in conf_names("size"):  # of a package that is not here
             continue
         chosen = config.load_config("train", [f"task={task}", f"size={size}"])
@@ -153,7 +161,13 @@ def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:
         folder = config.store_dir(chosen)
         if not (folder / MANIFEST).exists():
             continue
-        data, codec = build.build_datamodule(chosen), build.build_codec(chosen)
+        try:
+            data, codec = build.build_datamodule(chosen), build.build_codec(chosen)
+        except UserError:  # of another version: lra prepare says more
+            continue
+        mine = [record for record in records if _task_and_size(record) == (task, size)]
+        if not any(record["provenance"]["data_sha256"] == data.data_sha256 for record in mine):
+            continue
         split = data.splits["test"]
         note = f"test split, size {size}, data {read_manifest(folder)['origin']}"
         shown = [split.example(index) for index in range(min(max(SHEET, cfg.samples), len(split)))]

@@ -180,11 +180,11 @@ def _fit_and_test(
     from lra.cli_support.batch_parts import TooLargeError, more_parts
     from lra.cli_support.outcome import write_result
     from lra.training import run as training
-    from lra.training.approximation import measure_approximation
+    from lra.training.approximation import measure_if_it_fits
     from lra.training.checkpoints import saved_step
     from lra.training.curves import CurveLogger, read_curves
     from lra.training.loggers import finish_wandb
-    from lra.training.memory import is_out_of_memory
+    from lra.training.memory import is_out_of_memory, release_memory
     from lra.training.ranks import rank
     from lra.training.wandb_results import log_result
     from lra.types import UserError
@@ -193,7 +193,7 @@ def _fit_and_test(
     behind = saved_step(folder / LAST)
     if behind:
         console.print(f"Going on from step {behind:,}.")
-    memory_is_out = False
+    failed = False
     first = rank(cfg.trainer.devices) == 0
     curves = folder / METRICS
     loggers = build_trainer.build_loggers(cfg, folder, CurveLogger(curves, resume_step=behind)) if first else []
@@ -231,21 +231,23 @@ def _fit_and_test(
         if not first:
             return None
         model = module.model.to(machine.device)  # Lightning moves it to the CPU after a test
-        approximation = measure_approximation(model, datamodule.test_dataloader(), machine.device)
+        approximation = measure_if_it_fits(model, datamodule.test_dataloader(), machine.device, console)
         outcome = training.finish(folder, metrics, module, machine)
         record = write_result(cfg, folder, outcome, datamodule, parameters, approximation, read_curves(curves))
         log_result(loggers, record, folder)
         return record
-    except (RuntimeError, MemoryError) as error:
-        if not is_out_of_memory(error):
+    except BaseException as error:
+        failed = True
+        if not isinstance(error, RuntimeError | MemoryError) or not is_out_of_memory(error):
             raise
-        memory_is_out = True  # handled below: here `error` still holds the tensors of the failed step in memory
+        # Out of memory is handled below: here `error` still holds the tensors of the failed step in memory.
     finally:
-        finish_wandb(loggers)
-    assert memory_is_out
+        finish_wandb(loggers, failed=failed)
     more = more_parts(cfg, folder, module, machine.accumulate_grad_batches)
     if more is not None:
         raise TooLargeError(more)
+    release_memory()
+    module.to(machine.device)  # Lightning moves it to the CPU after an error
     raise UserError(_what_fits(cfg, module, machine.accumulate_grad_batches))
 
 
@@ -260,7 +262,7 @@ def _what_fits(cfg: DictConfig, module: ClassifierModule, parts: int) -> str:
     from lra.training.compiled import GRAPH_MODES
     from lra.training.memory import parts_that_fit
 
-    batch = cfg.recipe.batch_size
+    batch = cfg.recipe.batch_size // cfg.trainer.devices  # of one process
     line = f"out of memory with {batch // parts} examples at a time; the last checkpoint is kept"
     fits = parts_that_fit(module, build.build_spec(cfg), batch_size=batch, parts=parts)
     if fits is None:

@@ -50,7 +50,7 @@ ADDED = (
     (r"^lra sweep landmarks(?! show)", "seed=0 attention.num_landmarks=8"),
     (r"^lra train sweep=", "task=listops attention=nystrom seed=0"),
     (r"^lra bench step", f"{TINY} steps=1 dev_batches=1"),
-    (r"^lra bench attention", "n=64,128 batch=1 repeats=1 threads=1"),
+    (r"^lra bench attention(?! show=)", "n=64,128 batch=1 repeats=1 threads=1"),
     (r"^lra bench gpu .*predict=", "size=tiny task=listops attention=full"),
     (r"^lra bench gpu .*trainer=cpu", "task=listops attention=full steps=1 parity_steps=2 processes=1"),
     (r"^lra (prepare|show data|show model)", "size=tiny"),

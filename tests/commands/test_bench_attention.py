@@ -120,6 +120,7 @@ def test_ctrl_c_keeps_what_is_measured(place, capsys, monkeypatch, not_deaf):
         (["threads=100000"], "threads=100000"),
         (["show=gone.json"], "show=gone.json is no file; type: lra bench attention show="),
         (["show=gone.json", "attention=full"], "attention=full has no effect beside show="),
+        (["show=gone.json", "n=2048", "repeats=3"], "repeats=3 has no effect beside show="),
     ],
 )
 def test_a_wrong_word_is_one_line(place, capsys, words, line):

@@ -181,6 +181,7 @@ def test_a_prediction_needs_neither_a_gpu_nor_data(home, capsys, monkeypatch):
         (["minutes=0"], "minutes=0"),
         (["processes=0"], "processes=0"),
         (["predict=a100"], "choose one of h100"),
+        (["predict=h100", "minutes=3"], "minutes=3 has no effect beside predict="),
         (["format=csv"], "terminal, markdown"),
         (["attention=nystrm"], "nystrom"),
         (["speed"], "'speed' is no setting"),

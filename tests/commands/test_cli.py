@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from lra.cli import VERBS, main
+from lra.cli_support.number_rules import as_typed
 from lra.config import load_config
 from lra.data.manifest import MANIFEST
 from lra.results.reading import parse_record
@@ -176,7 +177,7 @@ def test_show_protocol_lists_every_switch_with_its_values(capsys):
     for switch in set(protocols["paper"]) - {"name"}:
         (line,) = [line for line in out.splitlines() if line.startswith(f"│ {switch} ")]
         for protocol in protocols.values():
-            assert str(protocol[switch]) in line
+            assert f" {as_typed(protocol[switch])} " in line
 
 
 @pytest.mark.slow

@@ -203,7 +203,7 @@ def test_threads_and_the_check_of_the_data_are_as_typed(
     monkeypatch.setattr("lra.training.machine.torch.set_num_threads", asked.append)
     shutil.copytree(data_dir, tmp_path / "data")
     monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path / "data"))
-    (tokens,) = (tmp_path / "data").rglob("tokens.npy")
+    (tokens,) = (tmp_path / "data/stores/listops").rglob("tokens.npy")
     content = bytearray(tokens.read_bytes())
     content[-1] ^= 1
     tokens.write_bytes(content)

@@ -30,6 +30,7 @@ from tests.conftest import lra_here
         (["train", "seed=0,1"], "lra train -m seed=0,1"),
         (["train", "recipe.steps=abc"], "recipe.steps=abc is not a whole number"),
         (["train", "-m", "seed=0,x"], "seed=x is not a whole number"),
+        (["table", "plan", "seed=null"], "seed=null is not a whole number"),
         (["train", "seed=1.5"], "seed=1.5 is not a whole number"),
         (["train", "recipe.optimizer.lr=fast"], "lr=fast is not a number"),
         (["train", "force=3"], "force=3 is not true or false"),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+
 import pytest
 
 from lra.cli import main
 from lra.files import replace_text
+from tests.results.records import make_record
 
 
 @pytest.mark.parametrize("words", [("table", "show"), ("compare", "show"), ("sweep", "landmarks", "show")])
@@ -29,6 +33,19 @@ def test_the_report_too(home, tmp_path, capsys):
     assert not list(tmp_path.glob("*.unfinished"))
 
 
+def test_the_tables_of_several_tasks_go_into_one_file(home, tmp_path, capsys):
+    made = [
+        make_record(task, attention, seed=seed) for task in ("listops", "text") for attention in ("full", "nystrom")
+        for seed in range(2)
+    ]  # fmt: skip
+    (home / "compare").mkdir(parents=True)
+    (home / "compare" / "made.jsonl").write_text("\n".join(map(json.dumps, made)) + "\n")
+    assert main(["compare", "show", "task=listops,text", f"out={tmp_path}/both.md"]) == 0
+    text = (tmp_path / "both.md").read_text()
+    assert [task for task in ("listops", "text", "image") if f"**{task}," in text] == ["listops", "text"]
+    assert text.count("| nystrom") == 2
+
+
 def test_a_file_that_cannot_be_replaced_leaves_nothing(tmp_path):
     (tmp_path / "folder").mkdir()
     with pytest.raises(OSError, match="folder"):
@@ -40,3 +57,32 @@ def test_the_name_of_the_file_is_no_markup(home, tmp_path, capsys):
     out = tmp_path / "[red]x.md"
     assert main(["table", "show", f"out='{out}'"]) == 0
     assert f"written: {out}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("verb", [("table", "show"), ("report",), ("bench", "attention", "n=16")])
+def test_a_pipe_is_no_file_and_stays(home, tmp_path, capsys, verb):
+    os.mkfifo(tmp_path / "pipe")
+    assert main([*verb, f"out={tmp_path}/pipe"]) == 2
+    assert capsys.readouterr().err.startswith(f"lra: out={tmp_path}/pipe is a pipe, not a regular file")
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_link_stays_and_its_file_is_written(home, tmp_path):
+    (tmp_path / "table.md").write_text("old")
+    (tmp_path / "link.md").symlink_to(tmp_path / "table.md")
+    assert main(["table", "show", f"out={tmp_path}/link.md"]) == 0
+    assert (tmp_path / "link.md").is_symlink()
+    assert (tmp_path / "table.md").read_text() != "old"
+
+
+def test_a_folder_that_is_not_there_is_said_before_a_run(home, tmp_path, capsys):
+    assert main(["table", "run", "size=tiny", f"out={tmp_path}/not/there.md"]) == 2
+    assert capsys.readouterr().err.endswith(f"its folder is not there; type: mkdir -p {tmp_path}/not\n")
+
+
+def test_the_report_of_a_file_of_records_lies_beside_it(home, capsys):
+    (home / "mine").mkdir(parents=True)
+    (home / "mine" / "made.jsonl").write_text(json.dumps(make_record("listops", "full", seed=0)) + "\n")
+    assert main(["report", "run_group=mine/made.jsonl", "samples=0"]) == 0
+    assert str(home / "mine" / "made-report.html") in capsys.readouterr().out.replace("\n", "")
+    assert (home / "mine" / "made-report.html").is_file()

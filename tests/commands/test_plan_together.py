@@ -10,7 +10,9 @@ from lra.sweeps import estimate, side_by_side
 from lra.types import UserError
 from tests.sweeps.test_estimate import make_estimate
 
-PLAN = ("table", "plan", "task=listops", "attention=full,nystrom")
+TYPED = ("task=listops", "attention=full,nystrom")
+PLAN = ("table", "plan", *TYPED)
+RUN = f"lra table run {' '.join(TYPED)}"
 GIB = 2**30
 
 
@@ -28,7 +30,7 @@ def plan(capsys, *words):
 
 
 def test_memory_and_cores_say_how_many(machine, capsys):
-    assert plan(capsys).endswith("3 at a time, one on each core: lra table run workers=3 trainer.threads=1")
+    assert plan(capsys).endswith(f"3 at a time, one on each core: {RUN} workers=3 trainer.threads=1")
 
 
 def test_a_typed_number_is_measured_beside_one(machine, capsys, monkeypatch):
@@ -36,7 +38,7 @@ def test_a_typed_number_is_measured_beside_one(machine, capsys, monkeypatch):
     monkeypatch.setattr(side_by_side, "steps_per_second", lambda words, number: rates[number])
     out = plan(capsys, "workers=3")
     assert "3 fit into memory. Steps per second of so many listops/" in out
-    assert "1: 10.0, 2: 18.0, 3: 15.0; 1.80 times one alone: lra table run workers=2 trainer.threads=4" in out
+    assert f"1: 10.0, 2: 18.0, 3: 15.0; 1.80 times one alone: {RUN} workers=2 trainer.threads=4" in out
 
 
 def test_a_measurement_that_fails_is_said_and_the_plan_stands(machine, capsys, monkeypatch):
@@ -47,6 +49,14 @@ def test_a_measurement_that_fails_is_said_and_the_plan_stands(machine, capsys, m
     out = plan(capsys, "workers=2")
     assert "6 cells to run" in out
     assert out.endswith("3 fit into memory; several at a time could not be measured: no room")
+
+
+def test_the_command_is_the_one_that_was_typed(machine, capsys):
+    assert main(["sweep", "landmarks", "plan", "attention.num_landmarks=16,32", "task=listops", "run_group='a b'"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    run = """lra sweep landmarks run attention.num_landmarks=16,32 task=listops 'run_group='"'"'a b'"'"''"""
+    assert f"Run them: {run} " in said
+    assert said.endswith(f"{run} workers=3 trainer.threads=1")
 
 
 def test_one_cell_left_needs_no_proposal(machine, capsys):

@@ -12,7 +12,7 @@ WORDS = ("size=tiny", "recipe.steps=2", "recipe.eval_every=2", "recipe.batch_siz
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", ["listops", pytest.param("image", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("task", ["listops", "image"])
 def test_as_many_are_right_as_the_record_says(task, home, capsys):
     assert main(["train", *WORDS, f"task={task}", "predictions=64"]) == 0  # all of the test in one batch
     out = capsys.readouterr().out

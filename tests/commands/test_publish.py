@@ -42,6 +42,15 @@ def test_import_copies_runs_checks_them_and_is_repeatable(home, other, capsys):
     assert "37.00 ± 0.00 (2)" in run(capsys, "table", "show")[1]
 
 
+def test_one_cell_in_two_run_groups_is_two_runs(home, other, capsys):
+    alike = make_record(seed=0)
+    alike["identity"]["run_group"] = "compare"
+    alike["provenance"]["finished_at"] = "2030-01-01T00:00:00+00:00"
+    lay(other / "compare/listops/nystrom/x/seed0", alike)
+    assert "3 runs imported, 0 were here, 0 left out" in run(capsys, "import", str(other))[1]
+    assert "2 runs imported, 0 were here, 1 left out" in run(capsys, "import", str(other), "into=both")[1]
+
+
 def test_import_keeps_what_is_here_when_the_results_differ(home, other, capsys):
     run(capsys, "import", str(other))
     path = other / "table/listops/nystrom/x/seed0/result.json"

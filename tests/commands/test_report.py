@@ -16,6 +16,7 @@ import pytest
 import lra.results
 from lra.cli import main
 from lra.commands.report import _part
+from lra.data.manifest import read_manifest
 from lra.results.page import write_page
 from tests.conftest import lra_here
 from tests.results.records import make_record
@@ -57,8 +58,11 @@ def page(data_dir, tmp_path_factory):
         folder = group / attention / f"seed{seed}"
         folder.mkdir(parents=True)
         (folder / "result.json").write_text(json.dumps(record))
-    lines = [json.dumps(make_record(size="tiny", steps=20, seed=seed)) for seed in range(2)]
-    (group / "tiny.jsonl").write_text("\n".join(lines) + "\n")
+    tiny = [make_record(size="tiny", steps=20, seed=seed) for seed in range(2)]
+    arrays = read_manifest(data_dir / "stores/listops/tiny")["arrays"]
+    for record in tiny:
+        record["provenance"]["data_sha256"] = {name: said["sha256"] for name, said in arrays.items()}
+    (group / "tiny.jsonl").write_text("\n".join(map(json.dumps, tiny)) + "\n")
     (group / "broken").mkdir()
     (group / "broken/result.json").write_text("{")
     assert lra_here("report", "run_group=table", data=data_dir, runs=runs).returncode == 0
@@ -80,6 +84,11 @@ def test_the_others_are_compared_with_nystrom_attention(page):
     table = page[page.index("Side by side") :]
     first, second = re.findall(r"<tr>\s*<t[hd][^>]*>(full|nystrom)<", table)[:2]
     assert (first, second) == ("nystrom", "full")
+
+
+def test_a_report_is_html(capsys):
+    assert main(["report", "out=r.pdf"]) == 2
+    assert "out=r.pdf: a report is HTML; type for example out=r.html" in capsys.readouterr().err
 
 
 def test_it_needs_nothing_from_outside_and_runs_nothing_but_the_sorting(page):

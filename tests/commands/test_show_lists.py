@@ -68,10 +68,18 @@ def test_without_a_run_it_says_what_to_type(tmp_path, monkeypatch, capsys):
     assert "type: lra train size=tiny logger=csv" in capsys.readouterr().err
 
 
+def test_a_folder_that_is_too_near_to_be_a_run_hides_no_other(runs, monkeypatch, capsys):
+    monkeypatch.setenv("LRA_RUNS_DIR", str(runs / "mine" / "text"))
+    assert main(["show", "runs"]) == 2
+    assert "no run is below" in capsys.readouterr().err
+
+
 def test_a_broken_record_is_a_state_too(runs, capsys):
     path = next(runs.rglob("result.json"))
     path.write_text("{")
-    assert "its result.json is broken" in shown(capsys, "runs", "run_group=table")
+    assert "its result.json cannot be read: move it away" in shown(capsys, "runs", "run_group=table")
+    path.write_text('{"schema_version": 99}')
+    assert "finished, by a later version of lra" in shown(capsys, "runs", "run_group=table")
 
 
 @pytest.mark.slow

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
-import time
+import signal
 
 import pytest
 
 from lra.cli import main
-from tests.conftest import ROOT, lra, lra_here
+from tests.conftest import lra, lra_here
+from tests.disturbance import disturbed, steps
 from tests.results.records import make_record
 
 GRID = ("size=tiny", "task=listops", "attention=nystrom", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
@@ -94,6 +92,13 @@ def test_show_is_of_what_was_asked_for(published, capsys):
     assert "No record yet" in run(capsys, "show", "run_group=published", "task=text")[1]
 
 
+def test_a_file_of_published_records_that_is_not_there_is_refused(home, capsys):
+    code, _, err = run(capsys, "show", "run_group=published/short_table.jsonl")
+    assert code == 2
+    assert "published/short_table.jsonl is not there; published records are looked for below $LRA_RUNS_DIR" in err
+    assert run(capsys, "show", "run_group=later")[0] == 0, "a group without runs is an empty table"
+
+
 def test_show_says_what_is_of_another_size_or_protocol(published, capsys):
     _, out, _ = run(capsys, "show", "run_group=published", "size=tiny")
     assert "left out: 3 of size=full protocol=paper" in out
@@ -149,26 +154,23 @@ def test_a_plain_sweep_with_a_value_out_of_range_starts_none_of_its_runs(data_di
     assert not (tmp_path / "runs").exists()
 
 
-KILLS = 3
-
-
 @pytest.mark.slow
 def test_a_table_killed_three_times_is_complete_and_right_at_the_end(data_dir, tmp_path):
     """The accuracies are those of runs that nothing has disturbed."""
     words = ("table", "run", *GRID[:1], "task=listops", "attention=nystrom,full", "seed=0,1", "recipe.steps=30")
-    words += ("recipe.eval_every=10", "callbacks.checkpoint_every_seconds=0.2", "logger=csv")
-    environment = {**os.environ, "LRA_DATA_DIR": str(data_dir), "PYTHONPATH": str(ROOT)}
+    words += (
+        "recipe.eval_every=10",
+        "callbacks.checkpoint_every_seconds=0.2",
+        "logger=csv",
+        "callbacks.log_every_steps=1",
+    )
     killed, whole = tmp_path / "killed", tmp_path / "whole"
-    for wait in (7.3, 11.1, 8.7)[:KILLS]:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "lra", *words],
-            env={**environment, "LRA_RUNS_DIR": str(killed)},
-            stdout=subprocess.DEVNULL,
-            cwd=tmp_path,
-        )
-        time.sleep(wait)
-        child.kill()
-        child.wait()
+    for _ in range(3):
+        before = sum(steps(killed))
+        with disturbed(*words, data=data_dir, runs=killed) as command:
+            command.until(lambda before=before: sum(steps(killed)) > before + 10)
+            command.end(signal.SIGKILL)
+    assert len(list(killed.rglob("result.json"))) < 4, "the kills came too late"
     for runs in (killed, whole):
         done = lra(*words, data=data_dir, runs=runs)
         assert done.returncode == 0, done.stderr

@@ -66,6 +66,18 @@ NUMBERS = {
 OTHERS = [
     (TINY + "attention=full attention.attention_dropout=1", "attention.attention_dropout=1 "),
     (TINY + "attention=full attention.attention_dropout=nan", "attention.attention_dropout=nan"),
+    (TINY + "recipe.steps=20 recipe.schedule.steps=10", "recipe.schedule.steps=10 is fewer than recipe.steps=20"),
+    (TINY + "attention.name=full", "attention.name=full would give attention=nystrom the name of another"),
+    (TINY + "protocol.name=clean", "protocol.name=clean would give protocol=paper the name of another"),
+    (TINY + "size.name=full", "size.name=full would give size=tiny the name of another"),
+    (TINY + "+recipe.optimizer.amsgrad=no", "type +recipe.optimizer.amsgrad=false"),
+    (TINY + "+trainer.gradient_clip_val=-1", "trainer.gradient_clip_val=-1 is not a number above 0"),
+    ("train size=tiny +logger.wandb.tags=mine", "logger.wandb.tags=mine is not a list"),
+    ("train size=tiny +logger.wandb.config=abc", "logger.wandb.config=abc is not a group of settings"),
+    (
+        TINY + "+recipe.parameter_groups.x.match=bias +recipe.parameter_groups.x.lr=-0.1",
+        "recipe.parameter_groups.x.lr=-0.1 is not a number above 0",
+    ),
     (TINY + "attention=linformer attention.projections=0", "attention.projections=0"),
     (TINY + "attention=performer attention.features=0", "attention.features=0"),
     (TINY + "attention=performer attention.redraw_every=-1", "attention.redraw_every=-1"),

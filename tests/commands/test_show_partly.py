@@ -1,0 +1,98 @@
+"""`show` says what it leaves out, and shows what it can: of other tasks, in folders that cannot be written, as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from lra.cli import main
+from lra.cli_support import campaign
+from lra.files import NOT_WRITABLE
+from lra.results.accuracy_table import accuracy_table
+from lra.results.reference import TASKS
+from tests.results.records import make_record
+
+
+def lay(home, group: str, records: list[dict]) -> None:
+    (home / group).mkdir(parents=True)
+    (home / group / "made.jsonl").write_text("\n".join(map(json.dumps, records)) + "\n")
+
+
+def show(capsys, *words: str) -> tuple[str, str]:
+    capsys.readouterr()
+    assert main(list(words)) == 0
+    return capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    "verb, group, attention", [(("compare",), "compare", "full"), (("sweep", "landmarks"), "landmarks", "nystrom")]
+)
+def test_records_of_a_task_that_was_not_typed_are_said(home, capsys, verb, group, attention):
+    lay(home, group, [make_record("text", attention, seed=seed) for seed in range(2)])
+    out = " ".join(show(capsys, *verb, "show")[0].split())
+    assert f"left out: 2 of task=text: lra {' '.join(verb)} show run_group={group} task=text" in out
+    assert "left out" not in show(capsys, *verb, "show", "task=text")[0]
+
+
+def test_stand_ins_alone_are_said():
+    record = make_record("retrieval", "full", seed=0)
+    record["provenance"]["data_origin"] = "stand-in"
+    table = accuracy_table([record], reference="paper")
+    assert (table.rows, table.notes) == ([], ["1 records on stand-in data are left out."])
+
+
+def test_the_average_is_of_the_five_tasks_whatever_else_is_there():
+    records = [make_record(task, "nystrom", seed=0, accuracy=0.4) for task in TASKS]
+    of_another = make_record("pathfinder", "nystrom", seed=0, accuracy=0.5)
+    of_another["identity"]["task"] = "mine"
+    alone, beside = (accuracy_table(some, reference="paper") for some in (records, [*records, of_another]))
+    averages = [
+        [line[table.columns.index("average")] for line in table.rows if line[0].strip() in ("nystrom", "paper")]
+        for table in (alone, beside)
+    ]
+    assert averages[0] == averages[1] == ["40.00", "58.95"]
+
+
+def test_csv_of_two_tasks_has_one_header_and_names_the_task(home, capsys):
+    tasks = ("listops", "text")
+    lay(home, "landmarks", [make_record(task, "nystrom", seed=0) for task in tasks])
+    out = show(capsys, "sweep", "landmarks", "show", "task=listops,text", "format=csv").out
+    assert [row["task"] for row in csv.DictReader(io.StringIO(out))] == list(tasks)
+
+
+def test_what_csv_leaves_out_is_said_beside_it(home, capsys):
+    lay(home, "table", [make_record("listops", "full", seed=0, size="short")])
+    said = show(capsys, "table", "show", "format=csv")
+    assert said.err.startswith("left out: 1 of size=short")
+    assert "left out" not in said.out
+
+
+def test_google_has_methods_that_the_paper_has_not():
+    record = make_record("listops", "full", seed=0)
+    record["identity"]["attention"] = "local"
+    _, row, *_ = accuracy_table([record], reference="google").rows
+    assert (row[0], row[1]) == ("  google", "15.82")
+
+
+@pytest.mark.parametrize("error", NOT_WRITABLE)
+def test_a_table_is_shown_where_its_figure_cannot_be_written(home, capsys, monkeypatch, error):
+    def refuses(*_: object) -> None:
+        raise OSError(error, "no", "figure.png")
+
+    lay(home, "compare", [make_record("listops", name, seed=0) for name in ("full", "nystrom")])
+    monkeypatch.setattr(campaign.Campaign, "figure", refuses)
+    out = show(capsys, "compare", "show").out
+    assert "nystrom" in out
+    assert f"no figure compare-listops: {home}/compare cannot be written" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("word", ["run_group=a,b", "protocol=paper,clean", "size=tiny,short"])
+def test_a_table_has_one_group_protocol_and_size(home, capsys, word):
+    assert main(["table", "show", word]) == 2
+    key, first = word.split(",")[0].split("=")
+    assert (
+        f"{word} names several, but a table has one; type a command for each: {key}={first}" in capsys.readouterr().err
+    )
