@@ -15,8 +15,6 @@ from lra.results.schema import CHECKED, Amount, Error, Word
 from lra.results.settings import hash_of
 from lra.schema import Count, Positive
 
-FormOfStep = Literal["eager", "compiled"]
-
 
 @with_config(CHECKED)
 class GpuSettings(TypedDict):

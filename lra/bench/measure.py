@@ -20,7 +20,10 @@ from lra.training.memory import is_out_of_memory
 
 PROBES = (256, 512)  # lengths that are tried, not timed, when there are none to predict a longer one from
 ALWAYS_TRIED = 1024  # up to this length nothing is predicted
-UNSUPPORTED = ("not implemented for", "same dtype", "Unsupported dtype", "expected scalar type")
+UNSUPPORTED = (  # words of torch for a dtype that an operator does not take
+    *("not implemented for", "same dtype", "Unsupported dtype", "expected scalar type", "without overflow"),
+    "Expected both inputs to be",
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -62,7 +62,7 @@ class Peer:
         try:
             made = self.build(importlib.import_module(self.module), shape)
         except ImportError as error:
-            raise UserError(f"{self.package} cannot be imported ({error}); type: pip install 'lra[peers]'") from error
+            raise UserError(f"{self.package} cannot be imported ({error}); type: pip install -e '.[peers]'") from error
         return built(made, shape)
 
     def method(self) -> BenchMethod:
@@ -201,7 +201,7 @@ def check_installed(peers: Sequence[Peer]) -> None:
     """
     missing = [peer.package for peer in peers if not _version(peer.package)]
     if missing:
-        raise UserError(f"against=pypi needs {', '.join(missing)}; type: pip install 'lra[peers]'")
+        raise UserError(f"against=pypi needs {', '.join(missing)}; type: pip install -e '.[peers]'")
 
 
 def _version(package: str) -> str | None:

@@ -70,7 +70,7 @@ def plot_bench(record: BenchRecord, path: Path) -> Path:
         axis.grid(alpha=0.3)
     legend_beside(figure, memory)
     figure.suptitle(for_figure(title_of_bench(record)))
-    with replacing(path) as unfinished:
+    with replacing(path, shared=True) as unfinished:
         figure.savefig(unfinished, dpi=120, format=path.suffix[1:])
     plt.close(figure)
     return path

@@ -9,28 +9,22 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch.nn.functional import cross_entropy
 
 from lra.training.counting import synchronized_seconds
 from lra.training.module import ClassifierModule
+from lra.training.precision import DOUBLE, MIXED, autocast_of
 from lra.types import Batch
 
-MIXED = {"bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
 WARM_UP = 3  # steps: the first allocate memory and load kernels, or compile
 STEP_TURNS = 3
 
 
-def autocast_of(precision: str, device: torch.device) -> AbstractContextManager[object]:
-    """Make the context in which a forward pass has a precision of Lightning's Trainer."""
-    return torch.autocast(device.type, dtype=MIXED[precision]) if precision in MIXED else nullcontext()
-
-
 def product_dtype(precision: str) -> torch.dtype:
     """Return the type of the factors of matrix products."""
-    return MIXED.get(precision, torch.float64 if precision == "64-true" else torch.float32)
+    return MIXED.get(precision, torch.float64 if precision == DOUBLE else torch.float32)
 
 
 def make_step(

@@ -10,6 +10,7 @@ from lra.bench.record import BenchCell, BenchPass, BenchRecord, cells_at, length
 
 FUSED, MATH = "full fused", "full math"  # exact attention by its two kernels, always measured beside the others
 REFERENCES_OF_FULL = (FUSED, MATH)
+MOST_SHARE = 1.1  # of the rate of plain products; more is no rate of a method but a disturbed measurement
 LRA_LENGTHS = (1024, 2048, 4096)  # Image and Pathfinder, ListOps, Text and Retrieval
 
 
@@ -90,8 +91,14 @@ def time_exponent(record: BenchRecord, method: str, name: str) -> tuple[float, i
 
 
 def product_share(measured: BenchPass) -> float | None:
-    """Return the rate of a pass as a share of that of plain products of its shapes; None without products."""
-    return measured["product_seconds"] / median_of(measured) if measured["product_seconds"] else None
+    """Return the rate of a pass as a share of that of plain products of its shapes.
+
+    Returns:
+        None without products, and where plain products took clearly longer than the pass: they are timed once, not in
+        turns, so other work on the machine at that moment slows them alone.
+    """
+    share = measured["product_seconds"] / median_of(measured)
+    return share if 0 < share <= MOST_SHARE else None
 
 
 def slower_at_lra_lengths(record: BenchRecord, name: str) -> dict[str, list[int]]:

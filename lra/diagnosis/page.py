@@ -14,7 +14,8 @@ from lra.results.page import Part, Section, svg, write_page
 
 OF_HEADS = (
     "S is softmax(q kᵀ / √E) of the layer's own queries and keys, and Ŝ the matrix that its attention multiplies the"
-    " values with, without Nyström's value skip. Padded tokens are neither rows nor columns."
+    " values with, without Nyström's value skip. Padded tokens are neither rows nor columns. Constants and draws that"
+    " the examples of a batch share are those of the compared sequences, not of a whole evaluation batch."
 )
 OF_SWAPS = (
     "Every attention of the model is replaced, and nothing is trained. Nyström attention keeps its value skip, so “no"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
@@ -46,6 +46,8 @@ class TheirConfig(TypedDict):
     inv_coeff_init_option: bool
     layer_norm_eps: Annotated[float, Field(gt=0, le=1)]
     tie_word_embeddings: Literal[True]
+    num_labels: NotRequired[Size]
+    id2label: NotRequired[dict[str | int, str] | None]
 
 
 CONFIG_SCHEMA: TypeAdapter[TheirConfig] = TypeAdapter(TheirConfig)

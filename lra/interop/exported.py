@@ -79,6 +79,9 @@ def load_exported(folder: str | Path, *, trusted: Sequence[str] = ()) -> nn.Modu
     place = folder / CONFIG_JSON
     config = checked(EXPORTED_SCHEMA, read_json(place, AGAIN), place, AGAIN)
     weights = read_tensors(folder / SAFETENSORS, AGAIN)
+    layers = config["model"].get("num_layers")
+    if isinstance(layers, int) and layers > len(weights) and not config["model"].get("tied_layers"):
+        raise UserError(f"{place}: {layers:,} layers, but {SAFETENSORS} has {len(weights)} weights; {AGAIN}")
     with torch.random.fork_rng(devices=[]):  # random weights are drawn and then replaced
         model = _build(config, place, tuple(trusted))
     dtypes = {weight.dtype for weight in weights.values() if weight.is_floating_point()}

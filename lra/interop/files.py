@@ -72,6 +72,9 @@ def read_torch_file(path: Path, remedy: str) -> dict[str, Tensor]:
     try:
         weights = torch.load(path, map_location="cpu", weights_only=True)
     except UnpicklingError as error:  # torch's own message advises to turn this protection off
+        with path.open("rb") as file:
+            if not file.read(2).startswith((b"PK", b"\x80")):  # a zip archive or a pickle
+                raise UserError(f"{path} is no checkpoint of torch (a pointer of Git LFS?); {remedy}") from error
         raise UserError(f"{path} holds more than tensors, which is never loaded; {remedy}") from error
     except (RuntimeError, EOFError, LookupError, ValueError, TypeError, AttributeError) as error:
         said = (str(error).splitlines() or [type(error).__name__])[0]

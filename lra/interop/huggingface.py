@@ -92,16 +92,18 @@ def converted(
     Raises:
         UserError: when the weights do not fit the configuration, with the first that does not.
     """
-    model = build_text_model(config, architecture).to(dtype)
+    with torch.device("meta"):  # shapes alone: a wrong configuration may name sizes that no memory holds
+        shapes = build_text_model(config, architecture)
     ours = our_weights(weights)
-    if model.head is None:
+    if shapes.head is None:
         ours = {name: weight for name, weight in ours.items() if name.startswith("encoder.")}
-    misfit = first_misfit(ours, model)
+    misfit = first_misfit(ours, shapes)
     if misfit is not None:
         raise UserError(
             f"{place}: the weights do not fit config.json of a {architecture}: {misfit};"
             " bring the checkpoint's own files together"
         )
+    model = build_text_model(config, architecture).to(dtype)
     model.load_state_dict(ours)
     model.source = (architecture, config)
     return model
@@ -130,4 +132,4 @@ def import_transformers(what: str) -> Any:
     try:
         return importlib.import_module("transformers")
     except ImportError as error:
-        raise UserError(f"{what} needs transformers ({error}); type: pip install 'lra[hf]'") from error
+        raise UserError(f"{what} needs transformers ({error}); type: pip install -e '.[hf]'") from error

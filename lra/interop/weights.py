@@ -54,8 +54,10 @@ def our_weights(theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
             mine = _renamed(name, ((their, our) for their, our in (*ENCODER_NAMES, *HEAD_NAMES)))
             ours[mine] = weight[:, 0, :, 0] if mine.endswith(VALUE_SKIP) and weight.ndim == 4 else weight
     for mine, parts in projections.items():
-        if len(parts) == len(QUERY_KEY_VALUE):
+        if len(parts) == len(QUERY_KEY_VALUE) and len({part.shape for part in parts.values()}) == 1:
             ours[mine] = torch.cat([parts[which] for which in QUERY_KEY_VALUE])
+        else:  # these names do not fit the model, which is what the user is told
+            ours |= {f"{mine} ({which})": part for which, part in parts.items()}
     return ours
 
 

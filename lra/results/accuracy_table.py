@@ -5,11 +5,12 @@ from __future__ import annotations
 from lra.results.agreement import agreement_by_task
 from lra.results.cells import Row, TableCell, make_rows
 from lra.results.discrimination import discrimination_by_task
-from lra.results.floor import not_above_floor
+from lra.results.floor import not_above_floor, not_judged
 from lra.results.paper import in_short
 from lra.results.provenance import precisions, unrecorded_notes
 from lra.results.reference import CONVERGED, PASS_BAND, SOURCES, TASKS, in_order
 from lra.results.schema import Record
+from lra.results.statistics import LEAST_SEEDS_FOR_T
 from lra.results.tables import MISSING, TextTable, number
 from lra.results.titles import holding, method_head
 
@@ -98,8 +99,9 @@ def _tested(records: list[Record]) -> str:
 
 
 def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: int) -> list[str]:
+    stand_ins = [f"{left_out} records on stand-in data are left out."] if left_out else []
     if not records:
-        return ["No record yet: lra table run makes them."]
+        return stand_ins or ["No record yet: lra table run makes them."]
     origins = sorted({record["provenance"]["data_origin"] for record in records} & set(ORIGINS))
     notes = [
         "value ± standard deviation over seeds (number of seeds); average of complete rows only; hours: mean training"
@@ -134,9 +136,7 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
     if {record["identity"]["size"] for record in records} != {"full"}:
         notes += _discrimination(records) + _floor(records) + _agreement(records, reference)
     notes += [ORIGINS[origin] + "." for origin in origins]
-    if left_out:
-        notes.append(f"{left_out} records on stand-in data are left out.")
-    return notes
+    return notes + stand_ins
 
 
 def _discrimination(records: list[Record]) -> list[str]:
@@ -149,13 +149,17 @@ def _discrimination(records: list[Record]) -> list[str]:
 
 
 def _floor(records: list[Record]) -> list[str]:
-    """Which methods learned nothing that a model without attention does not learn: one note, if there are any."""
-    said = "; ".join(f"{task} {', '.join(sorted(names))}" for task, names in not_above_floor(records).items())
-    if not said:
-        return []
-    return [
-        f"Not above attention=none, which mixes no tokens, beyond the noise between seeds (paired t, 95 %): {said}."
-    ]
+    """Which methods learned nothing that a model without attention does not learn, and which have too few seeds."""
+    noise = "beyond the noise between seeds (paired t, 95 %)"
+    heads = {
+        f"Not above attention=none, which mixes no tokens, {noise}": not_above_floor(records),
+        f"Not compared with attention=none, for fewer than {LEAST_SEEDS_FOR_T} seeds in common": not_judged(records),
+    }
+    said = {
+        head: "; ".join(f"{task} {', '.join(sorted(names))}" for task, names in by_task.items())
+        for head, by_task in heads.items()
+    }
+    return [f"{head}: {names}." for head, names in said.items() if names]
 
 
 def _agreement(records: list[Record], reference: str) -> list[str]:
@@ -166,7 +170,7 @@ def _agreement(records: list[Record], reference: str) -> list[str]:
     said = "; ".join(f"{task} {agreement}" for task, agreement in by_task.items())
     whose = "the paper's" if reference == "paper" else f"{reference}'s"
     return [
-        f"Order of attentions against {whose}, Kendall's rank correlation [95 % over seeds]: {said}."
+        f"Order of attentions against {whose}, Kendall's rank correlation [95 % of resampled seeds]: {said}."
         " A p above 0.05: chance alone may give such an order. No other claim is made about the benchmark."
     ]
 

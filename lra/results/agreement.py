@@ -21,21 +21,22 @@ class RankAgreement:
 
     Attributes:
         tau: the correlation, in [-1, 1]; 1 means the same order.
-        low, high: 95 % interval of `tau` by bootstrap over seeds; the attentions are fixed.
+        low, high: middle 95 % of `tau` over resampled seeds (bootstrap); the attentions are fixed. With few seeds this
+            is narrower than a confidence interval. None where an attention has one seed.
         p_value: two-sided probability that chance gives a correlation at least this strong.
         attentions: number of attentions.
     """
 
     tau: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     p_value: float
     attentions: int
 
     def __str__(self) -> str:
         """One line, such as `τ +0.40 [+0.20, +0.60], 5 attentions, p = 0.48`."""
-        interval = f"[{self.low:+.2f}, {self.high:+.2f}]"
-        return f"τ {self.tau:+.2f} {interval}, {self.attentions} attentions, p = {self.p_value:.2f}"
+        resampled = "" if self.low is None else f" [{self.low:+.2f}, {self.high:+.2f}]"
+        return f"τ {self.tau:+.2f}{resampled}, {self.attentions} attentions, p = {self.p_value:.2f}"
 
 
 def rank_agreement(measured: Sequence[Sequence[float]], published: Sequence[float]) -> RankAgreement:
@@ -49,14 +50,16 @@ def rank_agreement(measured: Sequence[Sequence[float]], published: Sequence[floa
 
     assert len(measured) == len(published) >= LEAST_ATTENTIONS
     exact = kendalltau([np.mean(seeds) for seeds in measured], published)
-    rng = np.random.default_rng(0)
-    means = np.stack([rng.choice(seeds, (RESAMPLES, len(seeds))).mean(1) for seeds in measured], axis=1)
-    resampled = [kendalltau(row, published).statistic for row in means]
-    low, high = np.nanquantile(resampled, (0.025, 0.975))
+    low = high = None
+    if min(map(len, measured)) > 1:
+        rng = np.random.default_rng(0)
+        means = np.stack([rng.choice(seeds, (RESAMPLES, len(seeds))).mean(1) for seeds in measured], axis=1)
+        resampled = [kendalltau(row, published).statistic for row in means]
+        low, high = map(float, np.nanquantile(resampled, (0.025, 0.975)))
     return RankAgreement(
         tau=float(exact.statistic),
-        low=float(low),
-        high=float(high),
+        low=low,
+        high=high,
         p_value=float(exact.pvalue),
         attentions=len(measured),
     )

@@ -67,15 +67,19 @@ class Row:
 
     @property
     def average(self) -> float | None:
-        """Mean of the tasks' accuracies in percent; None unless every task has an accuracy."""
-        means = [cell.mean for cell in self.cells.values() if cell is not None]
-        return statistics.fmean(means) if len(means) == len(self.cells) else None
+        """Mean of the five tasks' accuracies in percent; None unless each of them has an accuracy."""
+        means = [cell.mean for cell in self._of_five if cell is not None]
+        return statistics.fmean(means) if len(means) == len(TASKS) else None
 
     @property
     def average_reference(self) -> float | None:
-        """Mean of the published accuracies in percent; None unless every cell has a published accuracy."""
-        references = [cell.reference for cell in self.cells.values() if cell is not None and cell.reference is not None]
-        return statistics.fmean(references) if len(references) == len(self.cells) else None
+        """Mean of the five published accuracies in percent; None unless each of the five cells has one."""
+        references = [cell.reference for cell in self._of_five if cell is not None and cell.reference is not None]
+        return statistics.fmean(references) if len(references) == len(TASKS) else None
+
+    @property
+    def _of_five(self) -> list[TableCell | None]:
+        return [self.cells.get(task) for task in TASKS]
 
 
 def make_rows(records: list[Record], *, reference: str, tasks: tuple[str, ...] = TASKS) -> list[Row]:

@@ -18,6 +18,9 @@ from lra.types import UserError
 __all__ = ["Collection", "Record", "collect", "data_of", "describe", "finished_at", "records_in", "run_key"]
 
 
+PUBLISHED = ".jsonl"  # the end of the name of a file of published records, one a line
+
+
 @dataclass
 class Collection:
     """One record for each run, and a line for each record that was left out.
@@ -33,19 +36,28 @@ class Collection:
     troubles: list[str] = field(default_factory=list)
 
 
-def collect(place: Path) -> Collection:
+def collect(place: Path, *, groups_apart: bool = False) -> Collection:
     """Collect all records below a folder (`result.json`, `*.jsonl`), or in one such file.
 
     If two different records belong to the same run (same settings, data and seed), the older one is left out and
     reported. Runs that `force=true` has replaced are ignored.
+
+    Args:
+        place: the folder or the file.
+        groups_apart: whether runs of different run groups are different runs.
+
+    Raises:
+        UserError: when a `*.jsonl` file is not there. A folder may be missing: it has no record yet.
     """
+    if place.suffix == PUBLISHED and not place.exists():
+        raise UserError(f"{place} is not there; published records are looked for below $LRA_RUNS_DIR, or ./runs")
     collection = Collection()
     latest: dict[tuple[object, ...], tuple[Record, Path, str]] = {}
     for path, where, record in records_in(place):
         if isinstance(record, UserError):
             collection.troubles.append(visible(f"left out: {record}"))
             continue
-        key = run_key(record)
+        key = (*run_key(record), record["identity"]["run_group"] if groups_apart else None)
         older, newer = latest.get(key), (record, path, where)
         if older is None:
             latest[key] = newer
@@ -64,22 +76,22 @@ def collect(place: Path) -> Collection:
 def records_in(place: Path) -> Iterator[tuple[Path, str, Record | UserError]]:
     """Yield for each record its file, its place in words, and the record itself or the error in it."""
     if place.is_dir():
-        files = sorted(path for path in place.rglob("*") if path.name == RESULT or path.suffix == ".jsonl")
+        files = sorted(path for path in place.rglob("*") if path.name == RESULT or path.suffix == PUBLISHED)
     else:
         files = [place] if place.exists() else []
     for path in files:
         if ".replaced-" in path.parent.name:
             continue
         try:
-            lines = read_text(path).split("\n") if path.suffix == ".jsonl" else [read_text(path)]
+            lines = read_text(path).split("\n") if path.suffix == PUBLISHED else [read_text(path)]
         except UserError as error:
             yield path, str(path), error
             continue
         for number, line in enumerate(lines, start=1):
-            where = f"{path}, line {number}" if path.suffix == ".jsonl" else str(path)
+            where = f"{path}, line {number}" if path.suffix == PUBLISHED else str(path)
             try:
-                value = parse_json(line, where) if line.strip() or path.suffix != ".jsonl" else {}
-                if path.suffix == ".jsonl" and isinstance(value, dict) and not value.keys() & {"identity", "outcome"}:
+                value = parse_json(line, where) if line.strip() or path.suffix != PUBLISHED else {}
+                if path.suffix == PUBLISHED and isinstance(value, dict) and not value.keys() & {"identity", "outcome"}:
                     continue  # files of published records also hold other measurements, such as speeds
                 yield path, where, validated(value, where)
             except UserError as error:

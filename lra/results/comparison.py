@@ -9,12 +9,19 @@ from lra.results.cells import TableCell, make_cell
 from lra.results.correctness import unpack_correct
 from lra.results.reference import CONVERGED, PAPER, TASKS, TEST_EXAMPLES
 from lra.results.schema import Record
-from lra.results.statistics import LEAST_SEEDS_FOR_T, Interval, binomial_error, paired_bootstrap, paired_t
+from lra.results.statistics import (
+    LEAST_SEEDS_FOR_T,
+    Interval,
+    binomial_error,
+    discoveries,
+    paired_bootstrap,
+    paired_t,
+)
 from lra.results.tables import MISSING, TextTable, number
 from lra.results.titles import method_head
 from lra.results.variants import group_by_variant
 
-ONE_STANDARD_NORMAL = 1.96  # half the width of a 95 % interval, in standard errors
+HALF_WIDTH_95 = 1.96  # half the width of a 95 % interval, in standard errors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +169,21 @@ def _notes(compared: list[Contender]) -> list[str]:
         f"  seeds: Student's paired t, from {LEAST_SEEDS_FOR_T} seeds on: what another training would give; examples:"
         " bootstrap over the test examples for these trained models.",
         f"converged: {CONVERGED}. s/step: of the fastest seed, dev passes included. Memory: the process's peak.",
+        *_many_differences(compared),
         paper_noise(),
+    ]
+
+
+def _many_differences(compared: list[Contender]) -> list[str]:
+    """Say what of several verdicts over seeds is left when chance has several occasions."""
+    judged = {contender.name: contender.over_seeds.p for contender in compared if contender.over_seeds}
+    if len(judged) < 2:
+        return []
+    found = discoveries([p for p in judged.values() if p is not None])
+    left = [name for name, is_beyond in zip(judged, found, strict=True) if is_beyond]
+    return [
+        f"{len(judged)} differences over seeds: chance alone puts one in twenty beyond noise. With a false discovery"
+        f" rate of 5 % (Benjamini and Hochberg) beyond noise: {', '.join(left) or 'nothing'}."
     ]
 
 
@@ -172,7 +193,7 @@ def paper_noise() -> str:
     variances = [
         binomial_error(PAPER[name][task] / 100, TEST_EXAMPLES[task]) ** 2 for name in averages for task in TASKS
     ]
-    half = 100 * ONE_STANDARD_NORMAL * math.sqrt(sum(variances)) / len(TASKS)
+    half = 100 * HALF_WIDTH_95 * math.sqrt(sum(variances)) / len(TASKS)
     lead = averages["nystrom"] - averages["full"]
     where = "within" if abs(lead) <= half else "beyond"
     return (

@@ -33,6 +33,8 @@ class Discrimination:
 
     def __str__(self) -> str:
         """`2.10 / 0.40 = 5.2, p = 0.001 (best nystrom, worst none)`."""
+        if not self.between:
+            return "all alike"
         ratio = self.between / self.within if self.within else math.inf
         ends = f"best {self.best}, worst {self.worst}"
         return f"{self.between:.2f} / {self.within:.2f} = {ratio:.1f}, p = {self.p_value:.2g} ({ends})"
@@ -45,15 +47,16 @@ def discrimination(accuracies: Mapping[str, Sequence[float]]) -> Discrimination:
     assert len(accuracies) > 1
     assert all(len(seeds) >= LEAST_SEEDS for seeds in accuracies.values())
     means = {name: float(np.mean(seeds)) for name, seeds in accuracies.items()}
+    alike = len({accuracy for seeds in accuracies.values() for accuracy in seeds}) == 1
     counts = [len(seeds) for seeds in accuracies.values()]
     overall = np.average(list(means.values()), weights=counts)
     between = sum(count * (mean - overall) ** 2 for count, mean in zip(counts, means.values(), strict=True))
     within = sum(float(((np.asarray(seeds) - means[name]) ** 2).sum()) for name, seeds in accuracies.items())
     groups, rest = len(means) - 1, sum(counts) - len(means)
     return Discrimination(
-        between=100 * float(np.std(list(means.values()), ddof=1)),
+        between=0.0 if alike else 100 * float(np.std(list(means.values()), ddof=1)),
         within=100 * math.sqrt(within / rest),
-        p_value=float(fdtrc(groups, rest, (between / groups) / (within / rest))) if within else 0.0,
+        p_value=float(fdtrc(groups, rest, (between / groups) / (within / rest))) if within else float(alike),
         best=max(means, key=lambda name: means[name]),
         worst=min(means, key=lambda name: means[name]),
     )

@@ -20,6 +20,7 @@ class Point:
     """Results of one variant with one number of landmarks, or with exact attention.
 
     Attributes:
+        task: the task.
         num_landmarks: M; 0 if the records do not hold it, None for exact attention.
         variant: the variant's name, which does not include the number of landmarks.
         cell: statistics over its seeds.
@@ -27,6 +28,7 @@ class Point:
             holds the error.
     """
 
+    task: str
     num_landmarks: int | None
     variant: str
     cell: TableCell
@@ -46,6 +48,7 @@ def landmark_points(records: list[Record]) -> list[Point]:
             seeds = [record for record in members if _count(record) == count]
             points.append(
                 Point(
+                    task=seeds[0]["identity"]["task"],
                     num_landmarks=count,
                     variant=name,
                     cell=make_cell(seeds, "paper"),
@@ -111,6 +114,7 @@ def landmark_table(points: list[Point], *, title: str) -> TextTable:
 def _numbers(point: Point) -> dict[str, object]:
     cell = point.cell
     flat: dict[str, object] = {
+        "task": point.task,
         "num_landmarks": "exact" if point.num_landmarks is None else point.num_landmarks,
         "variant": point.variant,
         "count": cell.count,

@@ -109,8 +109,8 @@ def beside(record: Record, reference: str) -> float | None:
     identity = record["identity"]
     if reference == "paper":
         return None if departures(record) else paper_accuracy(identity["attention"], identity["task"])
-    papers = paper_settings(identity["task"], identity["attention"])
+    papers = _parts()
     whole = identity["size"] == "full" and record["provenance"]["data_origin"] != "stand-in"
-    if not whole or papers is None or record["settings"].get("model") != papers["model"]:
+    if not whole or identity["task"] not in papers["task"] or record["settings"].get("model") != papers["model"]:
         return None
     return REFERENCES[reference].get(identity["attention"], {}).get(identity["task"])

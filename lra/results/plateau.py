@@ -63,4 +63,7 @@ def plateau_notes(records: list[Record]) -> list[str]:
         lines.append(f"{name} {len(steps)} of {len(members)}{at}")
     if not lines:
         return []
-    return [f"Seeds that converged, and the first dev pass from which on all are converged: {'; '.join(lines)}."]
+    return [
+        "Seeds whose dev accuracy converged for good, and the first dev pass from which on all are converged:"
+        f" {'; '.join(lines)}."
+    ]

@@ -13,6 +13,7 @@ from lra.results.comparison import Contender
 from lra.results.pareto import pareto_front
 from lra.results.plots import legend_beside, legend_name, majority_line, round_ticks
 from lra.results.text import for_figure
+from lra.results.variants import natural
 
 SHAPES = "osDv^P*X<"  # nine, beside ten colours: ninety variants look different
 
@@ -24,7 +25,7 @@ def plot_pareto(compared: list[Contender], path: Path, *, title: str, majority_r
     """
     figure, axis = plt.subplots(figsize=(8.5, 4.5), layout="constrained")
     most = max(contender.cell.peak_memory_bytes for contender in compared)
-    ranks = {name: rank for rank, name in enumerate(sorted(contender.name for contender in compared))}
+    ranks = {name: rank for rank, name in enumerate(sorted((one.name for one in compared), key=natural))}
     for contender in compared:
         rank = ranks[contender.name]  # so the colours are those of the learning curves
         cell, shape, colour = contender.cell, SHAPES[rank % len(SHAPES)], f"C{rank % 10}"

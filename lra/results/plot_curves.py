@@ -10,7 +10,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from lra.results.plots import legend_beside, legend_name, majority_line
+from lra.results.plots import OF_TEST, legend_beside, legend_name, majority_line
 from lra.results.schema import DevCurve
 from lra.results.text import for_figure
 
@@ -26,7 +26,7 @@ def plot_curves(curves: Mapping[str, Mapping[int, DevCurve]], path: Path, *, tit
         curves: by variant, and there by seed.
         path: the file, by whose ending its format is chosen.
         title: above the figure.
-        majority_rate: a fraction in [0, 1], drawn as a line.
+        majority_rate: that of the test split, a fraction in [0, 1], drawn as a line.
     """
     figure, axis = plt.subplots(figsize=(8.5, 4.5), layout="constrained")
     groups = {legend_name(name): list(seeds.values()) for name, seeds in curves.items()}
@@ -39,7 +39,7 @@ def plot_curves(curves: Mapping[str, Mapping[int, DevCurve]], path: Path, *, tit
             heights = [100 * accuracy for accuracy in curve["accuracy"]]
             shown = None if place else label  # one entry of the legend for all seeds
             axis.plot(curve["step"], heights, color=colour, ls=line, alpha=0.8, lw=1.2, marker=".", ms=3, label=shown)
-    majority_line(axis, majority_rate)
+    majority_line(axis, majority_rate, of=OF_TEST)
     axis.set_xlabel("step")
     axis.set_ylabel("dev accuracy (%)")
     axis.set_title(for_figure(title), fontsize=9)

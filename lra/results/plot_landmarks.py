@@ -20,7 +20,10 @@ Value = tuple[float, float | None] | None
 
 
 def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate: float) -> Path:
-    """Draw accuracy, time, memory and errors into a PNG or SVG; a bar is the standard deviation over seeds."""
+    """Draw accuracy, time, memory and errors into a PNG or SVG.
+
+    A bar, or the band around exact attention, is the standard deviation over seeds.
+    """
     figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained", sharex=True)
     (accuracy, seconds), (memory, errors) = axes
     for name in dict.fromkeys(point.variant for point in points):
@@ -56,10 +59,13 @@ def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate
 def _draw(axis: Axes, points: list[Point], value: Callable[[Point], Value], label: str) -> None:
     """Draw one variant's curve with bars of its spread; exact attention, without landmarks, is a horizontal line."""
     drawn = [(point.num_landmarks, height) for point in points if (height := value(point)) is not None]
-    exact = [mean for count, (mean, _) in drawn if count is None]
+    exact = [height for count, height in drawn if count is None]
     swept = [(count, mean, std) for count, (mean, std) in drawn if count]
-    for mean in exact:
-        axis.axhline(mean, ls="--", color="tab:green", label=legend_name(label.replace("full", "exact attention", 1)))
+    for mean, std in exact:
+        colour = f"C{(2 + sum(line.get_linestyle() == '--' for line in axis.lines)) % 10}"  # from green on
+        axis.axhline(mean, ls="--", color=colour, label=legend_name(label.replace("full", "exact attention", 1)))
+        if std is not None:
+            axis.axhspan(mean - std, mean + std, color=colour, alpha=0.12, lw=0)
     if swept:
         counts, means, spreads = zip(*swept, strict=True)
         bars = [math.nan if std is None else std for std in spreads]  # one seed has no spread: it gets no bar

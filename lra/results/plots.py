@@ -26,6 +26,7 @@ OF_THE_MACHINE = {  # the small panels: for each column of metrics.csv its label
     "steps_per_second": ("steps per second", 1),
     "peak_memory_bytes": ("peak memory (MiB)", 2**20),
 }
+OF_TEST = " of the test split"
 MOST_TICKS = 9  # numbers below an axis of four inches
 
 
@@ -61,9 +62,15 @@ def round_ticks(low: float, high: float) -> list[float]:
     return inside if len(inside) > 2 else [value for value in plt.MaxNLocator(5).tick_values(low, high) if value > 0]
 
 
-def majority_line(axis: Axes, majority_rate: float) -> None:
-    """Draw what the most frequent class alone gives, a fraction in [0, 1], as a line across an axis in percent."""
-    axis.axhline(100 * majority_rate, ls=":", color="tab:red", label=f"majority class {100 * majority_rate:.1f}")
+def majority_line(axis: Axes, majority_rate: float, *, of: str = "") -> None:
+    """Draw what the most frequent class alone gives, a fraction in [0, 1], as a line across an axis in percent.
+
+    Args:
+        axis: where.
+        majority_rate: the fraction.
+        of: words for the split, where the axis is of another one.
+    """
+    axis.axhline(100 * majority_rate, ls=":", color="tab:red", label=f"majority class{of} {100 * majority_rate:.1f}")
 
 
 def learning_curve(
@@ -80,7 +87,7 @@ def learning_curve(
         curves: rows of `metrics.csv`; accuracies are fractions in [0, 1].
         path: the PNG file.
         title: title of the figure.
-        majority_rate: accuracy of the majority class, a fraction in [0, 1].
+        majority_rate: accuracy of the majority class of the test split, a fraction in [0, 1].
         paper_accuracy: the paper's accuracy in percent; None: no line is drawn.
     """
     figure = plt.figure(figsize=(10, 6), layout="constrained")
@@ -95,7 +102,7 @@ def learning_curve(
         axis.set_xlabel("step")
     loss.set_ylabel("cross-entropy")
     accuracy.set_ylabel("accuracy (%)")
-    majority_line(accuracy, majority_rate)
+    majority_line(accuracy, majority_rate, of=OF_TEST)
     if paper_accuracy is not None:
         accuracy.axhline(paper_accuracy, ls="--", color="tab:green", label=f"paper, full run {paper_accuracy:.2f}")
     for axis in (loss, accuracy):

@@ -19,11 +19,13 @@ class Interval:
     Attributes:
         difference: the estimated difference, in the unit of the compared values.
         low, high: the ends of the interval.
+        p: p value of the difference, two-sided, in [0, 1]; None for a bootstrap.
     """
 
     difference: float
     low: float
     high: float
+    p: float | None = None
 
     @property
     def within_noise(self) -> bool:
@@ -47,7 +49,7 @@ def converged(accuracy: float, majority_rate: float, examples: int, *, least: fl
 
 
 def paired_t(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> Interval:
-    """Compute the mean of `first − second`, paired by position (by seed), with Student's t interval.
+    """Compute the mean of `first − second`, paired by position (by seed), with Student's t interval and p value.
 
     Raises:
         AssertionError: for fewer than three pairs, which are too few for a useful interval.
@@ -57,8 +59,20 @@ def paired_t(first: Sequence[float], second: Sequence[float], confidence: float 
     assert len(first) == len(second) >= LEAST_SEEDS_FOR_T
     differences = np.subtract(first, second)
     mean = float(differences.mean())
-    half = float(stats.t.ppf((1 + confidence) / 2, len(differences) - 1) * stats.sem(differences))
-    return Interval(difference=mean, low=mean - half, high=mean + half)
+    error, freedom = float(stats.sem(differences)), len(differences) - 1
+    half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
+    p = float(2 * stats.t.sf(abs(mean) / error, freedom)) if error else float(mean == 0)
+    return Interval(difference=mean, low=mean - half, high=mean + half, p=p)
+
+
+def discoveries(p_values: Sequence[float], rate: float = 0.05) -> list[bool]:
+    """Tell which of several differences stay beyond noise when the false discovery rate is `rate`.
+
+    At most this share of the chosen differences is expected to be due to chance (Benjamini and Hochberg 1995).
+    """
+    from scipy import stats  # see paired_t
+
+    return [bool(p <= rate) for p in stats.false_discovery_control(p_values)]
 
 
 def paired_bootstrap(

@@ -35,8 +35,8 @@ class Estimate:
         dev_examples, test_examples: examples of a dev pass, and of the test.
         prepared: whether the task's own data was measured. If not, sequences of full length were measured, which gives
             an upper bound.
-        measured_examples, batch_size: number of examples that were measured, and of a whole batch; fewer are measured
-            when a whole batch takes too long.
+        measured_examples, batch_size: number of examples that were measured, and of a part of a batch; fewer are
+            measured when such a part takes too long.
     """
 
     step_seconds: float
@@ -113,12 +113,13 @@ def _measure_in_parts(cfg: DictConfig) -> Estimate:
     from lra.training import bench
     from lra.training.counting import synchronized_seconds
     from lra.training.machine import prepare_machine
+    from lra.training.precision import autocast_of, with_weights_of
     from lra.training.telemetry import peak_memory_bytes
 
     machine = build_trainer.build_machine(cfg)
     prepare_machine(machine)
-    device = machine.device
-    module = build.build_module(cfg).to(device).train()
+    device, precision = machine.device, machine.precision
+    module = with_weights_of(precision, build.build_module(cfg)).to(device).train()
     optimizer = module.make_optimizer()
     parts = config.batch_parts(cfg)
     size = cfg.recipe.batch_size // parts
@@ -132,7 +133,7 @@ def _measure_in_parts(cfg: DictConfig) -> Estimate:
     memory_before = peak_memory_bytes(device)
 
     def step(examples: int) -> float:
-        return bench.bare_step(module, optimizer, _first(next(batches), examples)).total
+        return bench.bare_step(module, optimizer, _first(next(batches), examples), precision).total
 
     probe = max(size // PROBE, 1)
     step(probe)  # warm-up: the first step is slower, because it allocates buffers and loads code
@@ -141,7 +142,7 @@ def _measure_in_parts(cfg: DictConfig) -> Estimate:
         step(examples)
     step_seconds = statistics.median(step(examples) for _ in range(STEPS))
     begun = synchronized_seconds(device)
-    with torch.inference_mode():
+    with torch.inference_mode(), autocast_of(precision, device):
         module.eval()(_first(next(batches), examples))
     scale = size / examples
     return Estimate(

@@ -11,7 +11,7 @@ from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from lra import config
 from lra.paths import conf_names
@@ -39,7 +39,7 @@ class Cell:
         seeds = [word for word in self.words if word.startswith("seed=")]
         cfg = config.load_config("train", [word for word in self.words if word not in seeds])
         for word in seeds:
-            cfg.seed = int(word.removeprefix("seed="))
+            cfg.seed = OmegaConf.from_dotlist([word]).seed
         return cfg
 
     @cached_property
@@ -54,6 +54,8 @@ class Cell:
         """
         keys = METHOD if key == "attention" else (key,)
         said = [word.split("=", 1)[1] for word in self.words if word.split("=")[0].split(".name")[0] in keys]
+        # `attention=all` gives cells with `mixer=attention` beside the attention's name.
+        said = [word for word in said if word != config.ATTENTION] or said
         plain = len(said) == 1 and (said[0].isidentifier() or said[0].isdigit())
         if plain and said[0] != config.ATTENTION:
             return said[0]

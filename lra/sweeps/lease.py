@@ -12,6 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from lra.files import NOT_WRITABLE
 from lra.types import UserError
 
 TRAINING = "lock"  # held by the process that trains
@@ -49,7 +50,7 @@ def lease(folder: Path, file: str = TRAINING, *, patience_seconds: float = 1.0) 
 
 
 def is_leased(folder: Path) -> bool:
-    """Tell whether another process trains the run, or is about to."""
+    """Tell whether another process trains the run, or is about to; False if this process may not write the folder."""
     try:
         for file in (RUNNER, TRAINING):
             if (folder / file).exists():
@@ -57,4 +58,7 @@ def is_leased(folder: Path) -> bool:
                     pass
     except LeasedError:
         return True
+    except OSError as error:
+        if error.errno not in NOT_WRITABLE:
+            raise
     return False

@@ -53,16 +53,20 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
     """Train every cell that has no record yet, one after the other; return when none is left.
 
     Cells that another process works on are left to that process. If it dies, this process resumes the cell from its
-    last checkpoint. A cell that fails is marked, and is not tried again by the processes that run now.
+    last checkpoint. A cell that fails is marked, and is not tried again by the processes that run now. One that stops
+    early, as `trainer.max_steps` says, is not gone on with here.
 
     Raises:
         Stopped: after a signal, when the child process has ended.
     """
     before = {cell.folder: read_failure(cell.folder) for cell in cells}  # failures of earlier calls, which are retried
     seconds: dict[Path, float] = {}  # time of cells that ran here, by settings; other seeds take about as long
+    early: set[Path] = set()
     waited = False
     while True:
-        todo = [cell for cell in cells if not cell.finished and not _failed_since(cell, before)]
+        todo = [
+            cell for cell in cells if not cell.finished and cell.folder not in early and not _failed_since(cell, before)
+        ]
         free = [cell for cell in todo if not is_leased(cell.folder)]
         if not todo:
             break
@@ -81,6 +85,9 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
         if code == 0 and cell.finished:
             seconds[cell.folder.parent] = time.monotonic() - begun
             forget_failure(cell.folder)
+        elif code == 0:
+            early.add(cell.folder)
+            console.print(f"stopped early, not finished: {cell.name}")
         elif code != BUSY:
             write_failure(cell.folder, error)
             console.print(Text.assemble(("failed", "red"), f": {cell.name}; the others go on"))

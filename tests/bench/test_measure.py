@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
+import lra
 from lra.bench import cell, measure
 from lra.bench.inputs import BenchInputs, BenchShape
 from lra.bench.limits import predict
 from lra.bench.measure import Bench, BenchPlan
 from lra.bench.memory import free_bytes, peak_extra_bytes
-from lra.bench.methods import BenchCall, BenchMethod, UnsuitableShapeError
+from lra.bench.methods import BenchCall, BenchMethod, UnsuitableShapeError, mixer_method
 from lra.bench.products import ProductRates, count_products
 
 CPU = torch.device("cpu")
@@ -42,6 +44,14 @@ def method(name, forward):
 def bench_of(*methods, plan=PLAN, turns=None):
     turned = [] if turns is None else turns
     return Bench(methods, SHAPE, plan, lambda name, length: turned.append((name, length)))
+
+
+def test_a_mixer_that_has_no_bfloat16_is_left_out(quick):
+    shape = dataclasses.replace(SHAPE, dtype="bfloat16")
+    mixers = lra.build_mixers(lra.compose("mixer=s4d"))
+    s4d = mixer_method("s4d", {"name": "s4d"}, lambda dims: next(iter(mixers(dims, 1))))
+    (measured,) = Bench([s4d], shape, PLAN, lambda *_: None).measure_length(64, list)
+    assert measured["left_out"] == "no bfloat16"
 
 
 @pytest.mark.slow

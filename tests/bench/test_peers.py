@@ -74,7 +74,7 @@ def test_a_length_that_a_peer_cannot_take_is_said(monkeypatch):
 
 def test_a_package_that_is_missing_is_one_line(monkeypatch):
     monkeypatch.setattr(peers, "_version", lambda package: None if package == "linformer" else "1")
-    with pytest.raises(UserError, match=r"^against=pypi needs linformer; type: pip install 'lra\[peers\]'$"):
+    with pytest.raises(UserError, match=r"^against=pypi needs linformer; type: pip install -e '\.\[peers\]'$"):
         check_installed(PEERS)
 
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from lra.bench.paper_layout import advantage, bench_markdown, memory_and_time
-from lra.bench.summary import FUSED, MATH, crossover, quartiles, slower_at_lra_lengths, time_exponent
+from lra.bench.summary import FUSED, MATH, crossover, product_share, quartiles, slower_at_lra_lengths, time_exponent
 from lra.bench.tables import csv_table, length_table, summary_table
 from tests.bench.records import bench_record, measured
 
@@ -55,6 +55,11 @@ def test_the_quartiles_of_one_turn_are_its_own():
     assert quartiles({**measured(1.0), "seconds": [3.0]}) == (3.0, 3.0)
     low, high = quartiles(measured(1.0))
     assert (low, high) == (pytest.approx(0.95), pytest.approx(1.1))
+
+
+@pytest.mark.parametrize(("product_seconds", "share"), [(0.5, 0.5), (1.05, 1.05), (0.0, None), (3.0, None)])
+def test_a_rate_far_above_that_of_plain_products_is_none(product_seconds, share):
+    assert product_share({**measured(1.0), "product_seconds": product_seconds}) == share
 
 
 def test_what_is_slower_than_fused_at_lra_lengths_is_said():

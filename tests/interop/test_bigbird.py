@@ -8,7 +8,7 @@ import torch
 from lra.attention.base import AttentionDims
 from lra.attention.bigbird import BigbirdAttention
 
-transformers = pytest.importorskip("transformers", reason="pip install 'lra[hf]'")
+transformers = pytest.importorskip("transformers", reason="pip install -e '.[hf]'")
 BATCH, HEADS, HEAD_DIM, BLOCKS, BLOCK_LENGTH = 3, 2, 8, 12, 4
 LENGTHS = ((BLOCKS - 1) * BLOCK_LENGTH, 31, 9)  # the last block, which is another global one of theirs, is padding
 DIMS = AttentionDims(num_heads=HEADS, head_dim=HEAD_DIM, max_seq_len=BLOCKS * BLOCK_LENGTH)

@@ -20,7 +20,7 @@ def test_the_page_has_a_conversion_and_an_export():
 
 
 def test_the_conversion():
-    pytest.importorskip("transformers", reason="pip install 'lra[hf]'")
+    pytest.importorskip("transformers", reason="pip install -e '.[hf]'")
     names: dict[str, Any] = {}
     exec(BLOCKS[0], names)
     pairs = zip(names["theirs"].parameters(), names["again"].parameters(), strict=True)

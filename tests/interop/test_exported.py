@@ -163,6 +163,7 @@ def change(config, *keys, value):
         (["model", "dropout"], 2, r"config\.json: no model can be built from it \(dropout probability"),
         (["model", "pooling"], None, r"config\.json: no model can be built from it \(pooling None"),
         (["model", "width"], "wide", r"config\.json: no model can be built from it"),
+        (["model", "num_layers"], 10**6, r"1,000,000 layers, but model\.safetensors has \d+ weights"),
         (["task", "num_classes"], 1, r"config\.json: no model can be built from it .*num_classes=1"),
         (["model", "width"], 32, "has [(]"),
         (["task", "vocab_size"], "many", "task.vocab_size='many'"),

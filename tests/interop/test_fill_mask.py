@@ -41,7 +41,7 @@ for path in pathlib.Path("lra").rglob("*.py"):
 
 @pytest.fixture(scope="module")
 def transformers():
-    return pytest.importorskip("transformers", reason="pip install 'lra[hf]'")
+    return pytest.importorskip("transformers", reason="pip install -e '.[hf]'")
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_the_five_are_those_of_their_model(saved, transformers, capsys):
 
 def test_the_tokenizer_of_the_published_checkpoints(transformers, tmp_path, capsys):
     """They have an ALBERT tokenizer: a sentencepiece model without a tokenizer.json."""
-    sentencepiece = pytest.importorskip("sentencepiece", reason="pip install 'lra[hf]'")
+    sentencepiece = pytest.importorskip("sentencepiece", reason="pip install -e '.[hf]'")
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(
             [*["paris is the capital of france .", "paris is a city in the heart of france ."] * 20]
@@ -167,6 +167,8 @@ def test_an_older_checkpoint_is_read_for_its_tensors_alone(folder, capsys):
     assert fillings(capsys, folder) == expected
     torch.save({"code": print}, folder / "pytorch_model.bin")
     assert "holds more than tensors" in refused(capsys, f"model={folder}", f"text={TEXT}")
+    (folder / "pytorch_model.bin").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+    assert "is no checkpoint of torch (a pointer of Git LFS?)" in refused(capsys, f"model={folder}", f"text={TEXT}")
 
 
 def test_mistakes_are_one_line(folder, tmp_path, capsys):
@@ -192,6 +194,8 @@ def test_mistakes_are_one_line(folder, tmp_path, capsys):
     assert "convert one of NystromformerModel" in with_config(architectures=["NystromformerForQuestionAnswering"])
     assert "vocab_size='many'" in with_config(vocab_size="many")
     assert "the weights do not fit" in with_config(intermediate_size=25)
+    assert "the weights do not fit" in with_config(hidden_size=10**7, intermediate_size=10**7)
+    assert "id2label=5" in with_config(id2label=5)
     assert "unknown tokens" in with_config(vocab_size=8)
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "model.safetensors").write_bytes(b"damaged")
@@ -213,7 +217,7 @@ def without_tokenizer(tmp_path):
 def test_without_transformers_it_says_what_to_install(without_tokenizer, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "transformers", None)
     line = refused(capsys, f"model={without_tokenizer}", f"text={TEXT}")
-    assert "type: pip install 'lra[hf]'" in line
+    assert "type: pip install -e '.[hf]'" in line
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -227,4 +231,4 @@ def test_everything_is_imported_where_the_extra_is_not_installed(without_tokeniz
     code += f"sys.exit(main(['fill-mask', 'model={without_tokenizer}', 'text={TEXT}']))\n"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
-    assert "pip install 'lra[hf]'" in done.stderr.splitlines()[-1]
+    assert "pip install -e '.[hf]'" in done.stderr.splitlines()[-1]

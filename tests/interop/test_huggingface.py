@@ -12,7 +12,7 @@ from lra.interop.huggingface import from_huggingface, to_huggingface
 from lra.types import UserError
 from tests.conftest import ROOT
 
-transformers = pytest.importorskip("transformers", reason="pip install 'lra[hf]'")
+transformers = pytest.importorskip("transformers", reason="pip install -e '.[hf]'")
 CONFIGURATIONS, WITH_GRADIENTS = range(20), range(6)  # seeds
 CLASSES = ("NystromformerModel", "NystromformerForMaskedLM", "NystromformerForSequenceClassification")
 

@@ -8,7 +8,7 @@ import torch
 from lra.attention.base import AttentionDims
 from lra.attention.longformer import LongformerAttention
 
-transformers = pytest.importorskip("transformers", reason="pip install 'lra[hf]'")
+transformers = pytest.importorskip("transformers", reason="pip install -e '.[hf]'")
 BATCH, HEADS, HEAD_DIM, LENGTH = 3, 2, 8, 48
 LENGTHS = (48, 31, 7)
 DIMS = AttentionDims(num_heads=HEADS, head_dim=HEAD_DIM, max_seq_len=LENGTH)

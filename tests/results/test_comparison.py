@@ -53,10 +53,27 @@ def test_a_difference_within_noise_is_called_so():
     assert near.verdict == "within noise"
 
 
-def test_examples_are_paired_only_on_the_same_test_data():
+def test_several_differences_are_judged_together():
+    first, near = make("full", (0.36, 0.37, 0.38)), make("linformer", (0.365, 0.362, 0.384))
+    clear = make("nystrom", (0.39, 0.40, 0.405))
+    alone = comparison_table(first + clear, contenders(first + clear), title="").notes
+    assert not any("differences over seeds" in note for note in alone)
+    together = first + near + clear
+    assert [other.verdict for other in contenders(together)[1:]].count("beyond noise") == 1
+    notes = comparison_table(together, contenders(together), title="").notes
+    assert any(note.startswith("2 differences") and note.endswith("beyond noise: nystrom.") for note in notes)
+    several = first + near + make("performer", (0.365, 0.38, 0.37)) + make("reformer", (0.38, 0.362, 0.384))
+    several += make("nystrom", (0.375, 0.39, 0.392))
+    assert contenders(several, "full")[2].verdict == "beyond noise"
+    notes = comparison_table(several, contenders(several), title="").notes
+    assert any(note.startswith("4 differences") and note.endswith("beyond noise: nothing.") for note in notes)
+
+
+@pytest.mark.parametrize("array", ["tokens", "test.sequences", "test.labels"])
+def test_examples_are_paired_only_on_the_same_test_data(array):
     records = make("full", (0.36,)) + make("nystrom", (0.40,))
     assert contenders(records)[1].over_examples is not None
-    records[1]["provenance"]["data_sha256"] = {"tokens": "other"}
+    records[1]["provenance"]["data_sha256"] = {**records[0]["provenance"]["data_sha256"], array: "other"}
     assert contenders(records)[1].over_examples is None
     del records[1]["outcome"]["test_correct"]
     assert contenders(records)[1].verdict == "–"
@@ -72,6 +89,16 @@ def test_the_table_says_how_many_seeds_converged():
     (row,) = comparison_table(records, contenders(records), title="").rows
     assert row[2] == "2 of 3"
     assert row[5] == "baseline"
+
+
+def test_the_costs_are_those_of_the_fastest_seed_and_of_the_mean():
+    records = make("nystrom", (0.37, 0.38))
+    records[0]["cost"] |= {"steps_per_second": 4.0, "train_seconds": 3600.0, "peak_memory_bytes": 300 << 20}
+    records[1]["cost"] |= {"steps_per_second": 2.0, "train_seconds": 7200.0, "peak_memory_bytes": 500 << 20}
+    compared = contenders(records)
+    assert compared[0].cell.hours == 1.5
+    (row,) = comparison_table(records, compared, title="").rows
+    assert row[-3:] == ["209,942", "0.250", "400"]
 
 
 def test_the_baseline_is_chosen_by_name():

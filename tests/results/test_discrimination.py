@@ -25,6 +25,11 @@ def test_seeds_that_all_agree_leave_no_noise():
     assert str(discrimination({"full": [0.3, 0.3], "none": [0.2, 0.2]})).startswith("7.07 / 0.00 = inf, p = 0 ")
 
 
+def test_accuracies_that_are_all_equal_tell_nothing_apart():
+    found = discrimination({"full": [0.1, 0.1, 0.1], "none": [0.1, 0.1, 0.1]})
+    assert (str(found), found.p_value) == ("all alike", 1)
+
+
 def records(size):
     return [
         make_record(attention=attention, seed=seed, size=size, accuracy=accuracy + seed / 1000)

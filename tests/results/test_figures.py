@@ -15,7 +15,7 @@ from lra.results.plot_comparison import plot_pareto
 from lra.results.plot_curves import plot_curves
 from lra.results.plot_landmarks import plot_landmarks
 from lra.results.plots import learning_curve
-from tests.results.records import make_record
+from tests.results.records import make_record, with_setting
 
 NAMES = ("nystrom (num_landmarks=64, recipe.optimizer.lr=0.0003)", "full", "linformer", "performer", "reformer")
 
@@ -74,14 +74,14 @@ def compared(seeds: int, gap: float = 0.0, *, slowest: float = 2.0):
 
 
 def test_a_variant_has_the_same_colour_in_both_pictures(tmp_path, drawn):
-    names = ("full", "nystrom", "performer")
-    records = [make_record(attention=name) for name in names]
+    records = [make_record(attention="full"), *(make_record(num_landmarks=count) for count in (8, 16, 128))]
     for record in records:
         record["outcome"]["dev_curve"] = {"step": [1, 2], "accuracy": [0.2, 0.3]}
-    plot_pareto(contenders(records, "nystrom"), tmp_path / "a.svg", title="listops", majority_rate=0.17)
+    names = list(dev_curves(records))
+    plot_pareto(contenders(records, names[2]), tmp_path / "a.svg", title="listops", majority_rate=0.17)
     plot_curves(dev_curves(records), tmp_path / "b.svg", title="listops", majority_rate=0.17)
     one, other = (
-        {line.get_label(): line.get_color() for line in figure.axes[0].lines if line.get_label() in names}
+        {line.get_label(): line.get_color() for line in figure.axes[0].lines if "majority" not in line.get_label()}
         for figure in drawn
     )
     assert len(set(one.values())) == len(names)
@@ -155,6 +155,23 @@ def test_a_landmark_with_one_seed_has_no_spread(tmp_path, drawn):
     plot_landmarks(swept((16, 32, 64), (3, 1, 2)), tmp_path / "a.svg", title="listops", majority_rate=0.17)
     (bars,) = drawn[-1].axes[0].collections
     assert sum(segment.size > 0 and bool((segment == segment).all()) for segment in bars.get_segments()) == 2
+
+
+def test_exact_attention_has_its_spread_and_each_of_its_variants_a_colour(tmp_path, drawn):
+    records = [make_record("listops", "full", seed, accuracy=0.3 + seed / 10) for seed in (0, 1)]
+    records.append(with_setting(make_record(attention="full", accuracy=0.2), "attention.attention_dropout", 0.3))
+    points = landmark_points([make_record(num_landmarks=16), *records])
+    plot_landmarks(points, tmp_path / "a.svg", title="listops", majority_rate=0.17)
+    axis = drawn[-1].axes[0]
+    (band,) = axis.patches
+    assert (band.get_y(), band.get_y() + band.get_height()) == pytest.approx((35 - 50**0.5, 35 + 50**0.5))
+    lines = [line.get_color() for line in axis.lines if "exact" in str(line.get_label())]
+    assert len(set(lines)) == len(lines) == 2
+
+
+def test_a_line_of_another_split_says_so(tmp_path, drawn):
+    plot_curves({"nystrom": {0: {"step": [1], "accuracy": [0.2]}}}, tmp_path / "a.svg", title="x", majority_rate=0.18)
+    assert "majority class of the test split 18.0" in [text.get_text() for text in texts(drawn[-1])]
 
 
 def test_the_learning_curve_has_rate_speed_and_memory(tmp_path, drawn):

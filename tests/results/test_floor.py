@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lra.results.accuracy_table import accuracy_table
-from lra.results.floor import not_above_floor
+from lra.results.floor import not_above_floor, not_judged
 from tests.results.records import make_record
 
 
@@ -31,6 +31,11 @@ def test_only_what_is_above_it_beyond_noise_is_left_out():
 
 
 def test_with_too_few_seeds_or_without_the_floor_nothing_is_judged():
-    assert not_above_floor(FLOOR[:2] + seeds("full", 0.5, 0.5, 0.5)) == {}
+    few = FLOOR[:2] + seeds("full", 0.5, 0.5, 0.5)
+    assert (not_above_floor(few), not_judged(few)) == ({}, {"text": ["full"]})
+    short = [record | {"identity": record["identity"] | {"size": "short"}} for record in few]
+    (note,) = [note for note in accuracy_table(short, reference="paper").notes if "attention=none" in note]
+    assert note == "Not compared with attention=none, for fewer than 3 seeds in common: text full."
+    assert not_judged(seeds("full", 0.5, 0.5, 0.5)) == {}
     assert not_above_floor(seeds("full", 0.5, 0.5, 0.5)) == {}
     assert not_above_floor(seeds("none", 0.5, 0.5, 0.5, task="image") + seeds("full", 0.5, 0.5, 0.5)) == {}

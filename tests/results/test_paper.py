@@ -66,14 +66,9 @@ OF_EVERY_RUN = {"pooling", "batch_constant_sides", "batch_constant_examples", "t
     "task, attention, own",
     [
         ("listops", "nystrom", {"pinv_start", "nystrom_landmarks"}),
-        pytest.param("image", "full", {"pixel_zero_is_padding"}, marks=pytest.mark.slow),
-        pytest.param("text", "linformer", {"linformer_sharing", "text_dev", "text_length"}, marks=pytest.mark.slow),
-        pytest.param(
-            "listops",
-            "reformer",
-            {"reformer_biases", "reformer_look_back", "reformer_rotations"},
-            marks=pytest.mark.slow,
-        ),
+        ("image", "full", {"pixel_zero_is_padding"}),
+        ("text", "linformer", {"linformer_sharing", "text_dev", "text_length"}),
+        ("listops", "reformer", {"reformer_biases", "reformer_look_back", "reformer_rotations"}),
     ],
 )
 def test_only_switches_that_act_on_a_run_decide_whether_it_is_the_papers(task, attention, own):

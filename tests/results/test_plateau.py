@@ -73,7 +73,8 @@ def test_the_figure_has_a_line_for_each_seed_and_a_name_for_each_variant(tmp_pat
     path = plot_curves(dev_curves(records), tmp_path / "curves.png", title="listops", majority_rate=0.17)
     (axis,) = plt.gcf().axes
     assert [list(line.get_ydata()) for line in axis.lines[:3]] == [[20, 30], [17, 30], [17, 20]]
-    assert [text.get_text() for text in plt.gcf().legends[0].get_texts()] == ["full", "nystrom", "majority class 17.0"]
+    names = [text.get_text() for text in plt.gcf().legends[0].get_texts()]
+    assert names == ["full", "nystrom", "majority class of the test split 17.0"]
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
@@ -82,6 +83,6 @@ def test_the_seeds_of_one_variant_alone_have_names_of_their_own(tmp_path, monkey
     monkeypatch.setattr(plt, "close", lambda figure: None)
     plot_curves(dev_curves(records), tmp_path / "curves.png", title="listops", majority_rate=0.17)
     axis, names = plt.gcf().axes[0], [text.get_text() for text in plt.gcf().legends[0].get_texts()]
-    assert names == ["nystrom, seed 3", "nystrom, seed 4", "majority class 17.0"]
+    assert names == ["nystrom, seed 3", "nystrom, seed 4", "majority class of the test split 17.0"]
     assert [list(line.get_ydata()) for line in axis.lines[:2]] == [[17, 30], [17, 20]]
     assert len({line.get_color() for line in axis.lines[:2]}) == 2

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lra.results.statistics import binomial_error, converged, paired_bootstrap, paired_t, sample_std
+from lra.results.statistics import binomial_error, converged, discoveries, paired_bootstrap, paired_t, sample_std
 
 
 def test_the_noise_of_the_benchmarks_tests():
@@ -35,6 +35,18 @@ def test_the_paired_interval_is_scipys():
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert found.within_noise == (stats.ttest_rel(first, second).pvalue > 0.05)
     assert found.difference == pytest.approx(np.subtract(first, second).mean())
+    assert found.p == pytest.approx(stats.ttest_rel(first, second).pvalue)
+
+
+@pytest.mark.parametrize("lead, p", [(0.0, 1.0), (1.0, 0.0)])
+def test_differences_that_are_all_equal_are_certain(lead, p):
+    assert paired_t([30.0 + lead, 35.0 + lead, 40.0 + lead], [30.0, 35.0, 40.0]).p == p
+
+
+def test_of_several_differences_fewer_are_beyond_noise():
+    p_values = [0.001, 0.02, 0.03, 0.045, 0.6]  # the limits are .01, .02, .03, .04, .05
+    assert discoveries(p_values) == [True, True, True, False, False]
+    assert discoveries([0.045]) == [True]
 
 
 def test_pairing_matters():

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 
 from lra.config import load_config
 from lra.sweeps import estimate
 from lra.sweeps.estimate import Estimate, _examples, _examples_in_time
+from lra.training import bench, counting, telemetry
+
+
+class Seconds(NamedTuple):
+    """Those of a step."""
+
+    total: float
 
 
 def make_estimate(**changed) -> Estimate:
@@ -52,6 +61,20 @@ def test_a_batch_that_takes_too_long_is_measured_in_part():
     assert _examples_in_time(32, 4, 100.0) == 4, "never less than what has been tried"
     assert _examples_in_time(24, 3, budget / 3) == 6
     assert _examples_in_time(1, 1, 100.0) == 1
+
+
+def test_a_part_of_a_batch_is_scaled_to_the_whole_step(data_dir, monkeypatch):
+    """A batch of 32 in four parts; of a part of eight examples one is measured, in which a step takes 1,000 s."""
+    clock, memory = iter([10.0, 13.0]), iter([100.0, 150.0])
+    monkeypatch.setattr(bench, "bare_step", lambda _model, _optimizer, batch, _: Seconds(1000.0 * len(batch.tokens)))
+    monkeypatch.setattr(counting, "synchronized_seconds", lambda _: next(clock))
+    monkeypatch.setattr(telemetry, "peak_memory_bytes", lambda _: next(memory))
+    words = ["task=listops", "size=tiny", "recipe.batch_size=32", "trainer.accumulate_grad_batches=4"]
+    found = estimate.measure_here(load_config("train", words))
+    assert (found.measured_examples, found.batch_size) == (1, 8)
+    assert found.step_seconds == 1000 * 8 * 4
+    assert found.eval_seconds == 3 * 8 * 4
+    assert found.peak_memory_bytes == 100 + 50 * 8
 
 
 def test_the_note_says_what_is_a_bound_and_what_was_scaled():

@@ -11,7 +11,7 @@ from lra.sweeps.grid import make_cells, sweep_names
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "words, rows, seeds",
-    [(["task=listops,text", "attention=full,none"], 4, 3), pytest.param([], 25, 3, marks=pytest.mark.slow)],
+    [(["task=listops,text", "attention=full,none"], 4, 3), ([], 25, 3)],
 )
 def test_the_papers_table_is_every_task_attention_and_seed_one_seed_after_the_other(words, rows, seeds):
     cells = make_cells("paper_table", words)

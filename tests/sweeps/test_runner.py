@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
 import time
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
+from filelock import FileLock
+from rich.console import Console
 
+from lra.sweeps import lease as lease_files
 from lra.sweeps import runner
 from lra.sweeps.failure import read_failure
 from lra.sweeps.lease import LeasedError, is_leased, lease
@@ -53,8 +58,6 @@ def wait_for(condition, seconds=30):
 def test_what_is_missing_is_run_and_only_that(tmp_path, capsys):
     (tmp_path / "b").mkdir()
     (tmp_path / "b/result.json").write_text(RECORD.read_text())
-    from rich.console import Console
-
     cells = make_cells(tmp_path, "abc")
     runner.run_missing(cells, Console())
     runner.run_missing(cells, Console())
@@ -63,10 +66,23 @@ def test_what_is_missing_is_run_and_only_that(tmp_path, capsys):
     assert runner.sweep_state(cells) == runner.SweepState(finished=3, failed={})
 
 
+def test_a_cell_that_stops_early_has_not_failed(tmp_path, capsys):
+    cells = make_cells(tmp_path, ["early", "b"])
+    runner.run_missing(cells, Console())
+    assert log(tmp_path) == ["begun early", "begun b", "done b"]
+    assert "stopped early, not finished: a cell" in capsys.readouterr().out
+    assert runner.sweep_state(cells) == runner.SweepState(finished=1, failed={})
+
+
+def test_the_time_left_is_that_of_all_cells_that_are_to_do(tmp_path):
+    """Of a cell whose kind was run it is that of its kind, else the mean of all kinds."""
+    cells = [SimpleNamespace(folder=tmp_path / kind / seed) for kind, seed in ("aa", "ab", "ba", "ca")]
+    assert runner._left(cells, {}) == ""
+    assert runner._left(cells, {tmp_path / "a": 60.0, tmp_path / "b": 120.0}) == "  about 0:05:30 left"
+
+
 @pytest.mark.slow
 def test_a_failing_cell_is_noted_does_not_stop_the_others_and_is_tried_again_next_time(tmp_path):
-    from rich.console import Console
-
     cells = make_cells(tmp_path, ["bad", "killed", "good"])
     for tries in (1, 2):
         runner.run_missing(cells, Console())
@@ -79,8 +95,6 @@ def test_a_failing_cell_is_noted_does_not_stop_the_others_and_is_tried_again_nex
 
 
 def test_a_success_takes_the_mark_of_failure_away(tmp_path):
-    from rich.console import Console
-
     from lra.sweeps.failure import write_failure
 
     (cell,) = make_cells(tmp_path, "a")
@@ -109,6 +123,15 @@ def test_a_killed_runners_cell_is_taken_up_and_every_cell_is_finished_once(tmp_p
     counts = Counter(log(tmp_path))
     assert [counts[f"done {name}"] for name in names] == [1] * 5
     assert counts["begun c0"] == 2, "begun by the killed one, taken up by the other"
+
+
+def test_a_run_in_a_folder_that_cannot_be_written_is_not_leased(tmp_path, monkeypatch):
+    def refuses(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "no")
+
+    (tmp_path / lease_files.TRAINING).touch()
+    monkeypatch.setattr(FileLock, "acquire", refuses)
+    assert not is_leased(tmp_path)
 
 
 def test_a_lease_is_one_processs_and_gone_with_it(tmp_path):
