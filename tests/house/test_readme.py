@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from lra import compose
 from lra.cli import main
 from lra.data.manifest import SPLITS
+from lra.results.cells import make_cell
 from lra.results.reading import parse_record
 from lra.results.reference import paper_accuracy
 from lra.results.statistics import binomial_error
@@ -106,6 +108,19 @@ def test_the_speeds_of_the_readme_are_their_records():
     assert f"| {made['text']['seconds']:.0f} s and {made['image']['seconds']:.0f} s, download" in text
 
 
+@pytest.mark.parametrize("task", ["listops", "text", "retrieval", "image", "pathfinder"])
+def test_the_recipes_are_those_of_the_configuration(task):
+    cfg = compose(f"task={task}")
+    recipe = cfg.recipe
+    warmup = round(recipe.warmup_fraction * recipe.steps)
+    row = (
+        f"| `{task}` | {cfg.task.data.seq_len:,} | {recipe.steps:,} | {recipe.batch_size} | 1e-4 | {warmup:,} steps |"
+        f" {recipe.eval_every} steps |"
+    )
+    assert recipe.optimizer.lr == 1e-4
+    assert row in (ROOT / "docs/reproduce.md").read_text()
+
+
 def protocol_name(identity: dict) -> str:
     """The protocol's name; records of version 1 have its switches beside it."""
     protocol = identity["protocol"]
@@ -131,6 +146,21 @@ def test_the_full_runs_are_their_records():
             f"{cost['train_seconds'] / 3600:.1f} h",
         )
         assert f"| {' | '.join(cells)} |" in text
+    lines = (ROOT / "runs/published/listops_earlier.jsonl").read_text().splitlines()
+    earlier = {record["identity"]["seed"]: record for record in map(json.loads, lines)}
+    ended = {seed: f"ended at {100 * record['outcome']['test_accuracy']:.2f} %" for seed, record in earlier.items()}
+    assert earlier[0]["cost"]["device"] == "cpu (2 threads)"
+    assert f"an earlier run, with two threads, {ended.pop(0)}" in " ".join(text.split())
+    for seed, end in ended.items():
+        assert f"An earlier run of seed {seed} {end}" in " ".join(text.split())
+
+
+def test_the_mean_of_nystroms_seeds_is_that_of_the_table():
+    text = " ".join((ROOT / "README.md").read_text().split())
+    lines = (ROOT / "runs/published/listops.jsonl").read_text().splitlines()
+    cell = make_cell([r for r in map(json.loads, lines) if r["identity"]["attention"] == "nystrom"], "paper")
+    assert (cell.count, cell.converged, cell.inside) == (5, 4, False)
+    assert f"So the mean of the five, {cell.mean:.2f} ± {cell.std:.2f}, is out of the band of two points" in text
 
 
 SHORT = ("run_group=published/short_table.jsonl", "size=short")
@@ -160,6 +190,13 @@ def test_the_small_tables_are_what_their_commands_print(words, place, monkeypatc
     table = [line for line in markdown(words, monkeypatch, capsys) if line.startswith("|")]
     assert len(table) > 3
     assert "\n".join(table) in place.read_text(), "\n".join(["this should stand there:", *table])
+
+
+def test_what_the_comparison_says_of_many_differences_stands_below_it(monkeypatch, capsys):
+    text = " ".join(RESULTS.read_text().replace("\n> ", "\n").split())
+    lines = markdown(("compare", "show", *SHORT, "task=listops"), monkeypatch, capsys)
+    (said,) = (line for line in lines if "differences over seeds" in line)
+    assert said in text, f"this should stand there: {said}"
 
 
 def test_what_the_short_table_says_about_itself_stands_below_it(monkeypatch, capsys):
