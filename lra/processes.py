@@ -148,13 +148,15 @@ class Child:
         return True
 
     def error(self) -> str:
-        """Word why the child ended: the signal that killed it, else its `lra:` line, else its last line on stderr."""
+        """Word why the child ended: its `lra:` line, else the signal that killed it, else its last line on stderr."""
         code = self.code
-        if code is not None and code < 0:
-            name = signal.Signals(-code).name
-            return f"killed by {name}" + (": out of memory?" if name == "SIGKILL" else "")
         said = [line.removeprefix("lra: ") for line in self._lines if line.startswith("lra: ")]
-        return (said or [line for line in self._lines if line] or [f"exit code {code}"])[-1]
+        printed = said or [line for line in self._lines if line]
+        if code is None or code >= 0 or said:
+            return (printed or [f"exit code {code}"])[-1]
+        name = signal.Signals(-code).name
+        why = "out of memory?" if name == "SIGKILL" else "".join(printed[-1:])  # SIGABRT: C++ prints why
+        return f"killed by {name}: {why}" if why else f"killed by {name}"
 
 
 def wait_any(children: Sequence[Child]) -> tuple[Child, int]:

@@ -69,6 +69,9 @@ def test_the_last_line_of_an_error_is_kept(capfd):
         ("import sys; sys.exit('only this')", "only this"),
         ("import os; os._exit(4)", "exit code 4"),
         ("import os; os.kill(os.getpid(), 9)", "killed by SIGKILL: out of memory?"),
+        ("import os; os.abort()", "killed by SIGABRT"),
+        ("import os; os.write(2, b'what(): why\\n'); os.abort()", "killed by SIGABRT: what(): why"),
+        ("import os; os.write(2, b'lra: this is wrong\\n'); os.abort()", "this is wrong"),
     ):
         with python(code) as child:
             assert child.wait() != 0

@@ -185,7 +185,7 @@ def _fit_and_test(
     from lra.training.curves import CurveLogger, read_curves
     from lra.training.loggers import finish_wandb
     from lra.training.memory import is_out_of_memory, release_memory
-    from lra.training.ranks import rank
+    from lra.training.ranks import leave, rank
     from lra.training.wandb_results import log_result
     from lra.types import UserError
 
@@ -215,6 +215,7 @@ def _fit_and_test(
             trainer_arguments=arguments,
         )
         if not complete:
+            leave()
             console.print(
                 f"Stopped at step {saved_step(folder / LAST):,} of {cfg.recipe.steps:,}, as {_limit(cfg)} says;"
                 " no result is written. The same command without it goes on."
@@ -228,6 +229,7 @@ def _fit_and_test(
             loggers=loggers,
             trainer_arguments=arguments,
         )
+        leave()
         if not first:
             return None
         model = module.model.to(machine.device)  # Lightning moves it to the CPU after a test

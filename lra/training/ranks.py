@@ -78,6 +78,16 @@ def gather(mine: T) -> list[T]:
     return gathered  # type: ignore[return-value]  # no element is None any more
 
 
+def leave() -> None:
+    """Leave the processes that train together; all of them call this when nothing is left to collect.
+
+    A process that ends without it may be killed by SIGABRT: Gloo's threads can still hold tensors of the last
+    collective call while Python shuts down.
+    """
+    if distributed.is_initialized():
+        distributed.destroy_process_group()
+
+
 def place() -> int:
     """Return the index of this process's object in the result of `gather`."""
     return distributed.get_rank() if distributed.is_initialized() else 0

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from torch import distributed
 
-from lra.training.ranks import LAUNCHED, SRUN, is_launched, rank
+from lra.training.ranks import LAUNCHED, SRUN, is_launched, leave, rank
 from lra.types import UserError
 from tests.conftest import lra
 
@@ -62,6 +63,35 @@ def test_what_another_launcher_has_left_behind_changes_nothing(names, data_dir, 
     record = json.loads((lock.parent / "result.json").read_text())
     assert record["outcome"]["steps"] == 2
     assert (lock.parent / "metrics.csv").read_text().count("\n") >= 2
+
+
+def test_a_process_leaves_the_others_once():
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+    leave()
+    assert not distributed.is_initialized()
+    leave()
+
+
+AT_EXIT = """
+import atexit, os, pathlib, sys
+
+@atexit.register
+def write():
+    if "torch.distributed" in sys.modules and "RANK" in os.environ:
+        inside = sys.modules["torch.distributed"].is_initialized()
+        pathlib.Path(__file__).with_name("rank" + os.environ["RANK"]).write_text(str(inside))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [(), ("trainer.max_steps=2",)])
+def test_processes_that_train_together_have_left_each_other_before_they_end(more, data_dir, tmp_path):
+    """Gloo's threads would else hold tensors while Python shuts down, which has killed a run by SIGABRT."""
+    (tmp_path / "sitecustomize.py").write_text(AT_EXIT)
+    words = ("train", "size=tiny", "recipe.steps=4", "recipe.eval_every=2", "logger=csv", "trainer=ddp", *more)
+    done = lra(*words, data=data_dir, runs=tmp_path / "runs", OMP_NUM_THREADS="1", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert [(tmp_path / f"rank{number}").read_text() for number in range(2)] == ["False", "False"]
 
 
 @pytest.mark.slow
