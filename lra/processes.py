@@ -22,6 +22,7 @@ PR_SET_PDEATHSIG = 1
 STATUS = Path("/proc/self/status")  # exists on Linux only
 STOP_SECONDS = 60.0  # time that a child has after SIGTERM before it is killed
 LOOK_SECONDS = 0.1
+READ_SECONDS = 10.0  # time to read an ended child's last lines; less only if one of its own children holds the pipe
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None  # a library must not be loaded between fork and exec
 
 
@@ -144,7 +145,7 @@ class Child:
         except subprocess.TimeoutExpired:
             return False
         for reader in self._readers:
-            reader.join(1)
+            reader.join(READ_SECONDS)
         return True
 
     def error(self) -> str:

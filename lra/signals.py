@@ -10,6 +10,7 @@ import functools
 import os
 import signal
 import stat
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -89,6 +90,17 @@ def check_stopped() -> None:
 
 
 @contextmanager
+def _quiet_where_nothing_can_be_raised() -> Iterator[None]:
+    """Print no traceback for a `Stopped` in a finalizer, where Python drops it: `check_stopped` raises it again."""
+    before = sys.unraisablehook
+    sys.unraisablehook = lambda what: None if what.exc_type is Stopped else before(what)
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
+@contextmanager
 def ends_in_order() -> Iterator[None]:
     """Within this context a signal raises `Stopped`, so that `finally` and `with` blocks clean up."""
     before, _Heard.in_order = _Heard.in_order, True
@@ -112,7 +124,8 @@ def hears_signals(say: Callable[[str], object]) -> Callable[[Callable[P, int]], 
                 for number, handler in before.items():
                     if handler is not signal.SIG_IGN:
                         signal.signal(number, _hear)
-                return main(*args, **settings)
+                with _quiet_where_nothing_can_be_raised():
+                    return main(*args, **settings)
             except Stopped as stopped:
                 say(str(stopped))
                 return stopped.code

@@ -48,6 +48,7 @@ def _seed() -> None:
     """Every test draws the same numbers and computes on one core, alone or among others."""
     torch.manual_seed(0)
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    torch.use_deterministic_algorithms(False)  # a run of an earlier test may have turned it on
 
 
 @pytest.fixture
@@ -71,6 +72,12 @@ def not_deaf():
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+def outer_environment() -> dict[str, str]:
+    """The environment for a process of its own, with this code, and without the W&B process of an earlier test."""
+    environment = {name: value for name, value in os.environ.items() if name != "WANDB_SERVICE"}
+    return {**environment, "PYTHONPATH": str(ROOT)}
 
 
 def hear_ctrl_c() -> None:
@@ -102,5 +109,5 @@ def lra(*words: str, data: Path, runs: Path, **env: str) -> subprocess.Completed
         text=True,
         check=False,
         cwd=runs.parent,
-        env={**os.environ, "LRA_DATA_DIR": str(data), "LRA_RUNS_DIR": str(runs), "PYTHONPATH": str(ROOT), **env},
+        env={**outer_environment(), "LRA_DATA_DIR": str(data), "LRA_RUNS_DIR": str(runs), **env},
     )

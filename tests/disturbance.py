@@ -9,14 +9,14 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lra.sweeps.lease import is_leased
 from lra.training.curves import read_curves
-from tests.conftest import ROOT
+from tests.conftest import outer_environment
 
 MARK = "LRA_TEST_MARK"
 
@@ -48,11 +48,10 @@ class Disturbed:
             [sys.executable, *program, *words],
             cwd=runs.parent,
             env={
-                **os.environ,
+                **outer_environment(),
                 "OMP_NUM_THREADS": "1",
                 "LRA_DATA_DIR": str(data),
                 "LRA_RUNS_DIR": str(runs),
-                "PYTHONPATH": str(ROOT),
                 name: value,
                 **env,
             },
@@ -94,7 +93,8 @@ def disturbed(*words: str, data: Path, runs: Path, **how: Any) -> Iterator[Distu
         yield command
     finally:
         for pid in command.left():
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         command.process.wait()
         command.log.close()
 

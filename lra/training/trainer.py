@@ -43,6 +43,7 @@ def make_trainer(
         "devices": machine.devices,
         "strategy": "ddp" if machine.devices > 1 else "auto",
         "precision": lightnings_name(machine.precision),
+        "deterministic": False,  # said, because the process may have had a run with it before
         "enable_progress_bar": False,
         "enable_model_summary": False,
         "num_sanity_val_steps": 0,

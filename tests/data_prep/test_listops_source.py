@@ -116,4 +116,4 @@ def test_checking_a_hundred_thousand_rows_takes_seconds(files):
         evaluate_rows(rows[start : start + tsv.ROWS_AT_ONCE])
     seconds = 5 * (time.process_time() - started)
     print(f"100,000 rows: {5 * read_seconds:.1f} s to read, {seconds:.1f} s to evaluate")
-    assert seconds < 20
+    assert seconds < 60  # a tenth of that at rest; the evaluator of Python's own numbers takes minutes

@@ -26,7 +26,7 @@ NOBODY = 65534
 @pytest.fixture(autouse=True)
 def _no_endless_wait():
     """A test that waits for a pipe ends as a failure."""
-    signal.alarm(60)
+    signal.alarm(300)
     yield
     signal.alarm(0)
 

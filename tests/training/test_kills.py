@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -13,7 +12,7 @@ import pytest
 import torch
 
 from lra.training.curves import read_curves
-from tests.conftest import ROOT
+from tests.conftest import ROOT, outer_environment
 
 KILLED = (-signal.SIGKILL, -signal.SIGXFSZ)  # the second, at a limit within a file
 OF_THE_CLOCK = ("steps_per_second", "tokens_per_second", "peak_memory_bytes")
@@ -45,7 +44,7 @@ def left_behind(runs):
 def check_kills(data_dir, place, moments: str) -> list[str]:
     """Runs killed at `moments`, and gone on with, against an undisturbed one; returns their logs."""
     command = [sys.executable, "-m", "tests.training.kills", str(place), moments]
-    env = {**os.environ, "LRA_DATA_DIR": str(data_dir), "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    env = {**outer_environment(), "LRA_DATA_DIR": str(data_dir), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     _, *pairs = map(json.loads, done.stdout.splitlines())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import struct
-from threading import Timer
+import time
+from threading import Thread
 from types import SimpleNamespace
 
 import pytest
@@ -67,8 +68,13 @@ def test_what_a_kill_has_cut_off_is_not_there(tmp_path, file, end):
 
 def test_the_end_of_a_run_is_waited_for_also_before_its_file_is_there(file):
     end = piece(1, pb.Record(exit=pb.RunExitRecord()).SerializeToString())
-    Timer(0.1, file.write_bytes, [START]).start()
-    Timer(0.3, file.write_bytes, [START + piece(1, FIRST) + end]).start()
+
+    def write() -> None:
+        for written in (START, START + piece(1, FIRST) + end):
+            time.sleep(0.1)
+            file.write_bytes(written)
+
+    Thread(target=write).start()
     assert wait_until_written(file)
 
 
