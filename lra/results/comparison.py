@@ -181,9 +181,10 @@ def _many_differences(compared: list[Contender]) -> list[str]:
         return []
     found = discoveries([p for p in judged.values() if p is not None])
     left = [name for name, is_beyond in zip(judged, found, strict=True) if is_beyond]
+    count = f"{len(left)} of {len(judged)}" + (f" ({', '.join(left)})" if left else "")
     return [
         f"{len(judged)} differences over seeds: chance alone puts one in twenty beyond noise. With a false discovery"
-        f" rate of 5 % (Benjamini and Hochberg) beyond noise: {', '.join(left) or 'nothing'}."
+        f" rate of 5 % (Benjamini and Hochberg) beyond noise: {count}."
     ]
 
 

@@ -174,6 +174,7 @@ def markdown(words, monkeypatch, capsys) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
+LONGER = ("run_group=published/short_longer.jsonl", "size=short", "task=pathfinder")
 LANDMARKS = ("sweep", "landmarks", "show", "run_group=published/short_landmarks.jsonl", "size=short", "task=pathfinder")
 
 
@@ -181,10 +182,11 @@ LANDMARKS = ("sweep", "landmarks", "show", "run_group=published/short_landmarks.
     "words, place",
     [
         (("table", "show", *SHORT), ROOT / "README.md"),
+        (("table", "show", *LONGER), RESULTS),
         (("compare", "show", "task=listops", *SHORT), RESULTS),
         (LANDMARKS, RESULTS),
     ],
-    ids=("table", "compare", "sweep"),
+    ids=("table", "longer", "compare", "sweep"),
 )
 def test_the_small_tables_are_what_their_commands_print(words, place, monkeypatch, capsys):
     table = [line for line in markdown(words, monkeypatch, capsys) if line.startswith("|")]
@@ -218,12 +220,35 @@ def test_what_the_short_table_says_about_itself_stands_below_it(monkeypatch, cap
     assert said in " ".join((ROOT / "README.md").read_text().split())
 
 
+def hours_of(name: str) -> float:
+    """Training time of all published records of a file, in hours."""
+    lines = (ROOT / "runs/published" / name).read_text().splitlines()
+    return sum(record["cost"]["train_seconds"] for record in map(json.loads, lines)) / 3600
+
+
+def test_what_the_longer_pathfinder_says_stands_below_it(monkeypatch, capsys):
+    text = " ".join(RESULTS.read_text().replace("\n> ", "\n").split())
+    five = "attention=full,linformer,nystrom,performer,reformer"
+    lines = markdown(("table", "show", *LONGER), monkeypatch, capsys)
+    spread = [line for line in lines if line.startswith("Spread between the rows")]
+    spread += [line for line in markdown(("table", "show", *LONGER, five), monkeypatch, capsys) if "Spread" in line]
+    orders = [line for line in lines if line.startswith("Order of attentions against")]
+    assert (len(spread), len(orders)) == (2, 1)
+    for line in spread + orders:
+        assert line in text, f"this should stand there: {line}"
+        assert ("Spread" not in line) or float(re.search(r"p = ([\d.e-]+)", line)[1]) < 0.05
+    assert not [line for line in lines if line.startswith(("Not above attention=none", "Not compared"))]
+    assert "All five are above `none` beyond the noise between seeds" in text
+    assert f"{hours_of('short_longer.jsonl'):.1f} hours of one core" in text
+    said = markdown(("compare", "show", *LONGER), monkeypatch, capsys)
+    assert any(line.endswith("beyond noise: 1 of 5 (none).") for line in said)
+
+
 def test_the_short_tables_records_are_of_one_machine_and_committed_code():
     lines = (ROOT / "runs/published/short_table.jsonl").read_text().splitlines()
     records = [parse_record(line, "short_table.jsonl") for line in lines]
     assert not [record for record in records if "-dirty" in record["provenance"]["git_commit"]]
-    hours = sum(record["cost"]["train_seconds"] for record in records) / 3600
-    assert f"{hours:.0f} hours of one core" in " ".join((ROOT / "README.md").read_text().split())
+    assert f"{hours_of('short_table.jsonl'):.0f} hours of one core" in " ".join((ROOT / "README.md").read_text().split())
 
 
 def test_what_setting_up_takes_is_its_record():
