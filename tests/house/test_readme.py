@@ -248,7 +248,9 @@ def test_the_short_tables_records_are_of_one_machine_and_committed_code():
     lines = (ROOT / "runs/published/short_table.jsonl").read_text().splitlines()
     records = [parse_record(line, "short_table.jsonl") for line in lines]
     assert not [record for record in records if "-dirty" in record["provenance"]["git_commit"]]
-    assert f"{hours_of('short_table.jsonl'):.0f} hours of one core" in " ".join((ROOT / "README.md").read_text().split())
+    assert f"{hours_of('short_table.jsonl'):.0f} hours of one core" in " ".join(
+        (ROOT / "README.md").read_text().split()
+    )
 
 
 def test_what_setting_up_takes_is_its_record():
