@@ -69,6 +69,21 @@ def test_each_row_is_its_records(columns, least):
     ) == 1 + len(made)
 
 
+def test_what_is_said_of_warm_ups_and_steps():
+    text = " ".join((ROOT / "docs/numbers.md").read_text().split())
+    cells = [row.split("|")[1:-1] for row in rows(SCHEDULES)]
+    moves, gains = [], {}
+    for task, _, *numbers in cells:
+        early, chosen, late, half, twice = map(float, numbers)
+        moves += [abs(early - chosen), abs(late - chosen)]
+        gains.setdefault(task.strip(), []).extend([chosen - half, twice - chosen])
+    assert max(moves) <= 2
+    assert "The warm-up moves no cell by more than two points" in text
+    assert f"On Image every doubling of the steps gains {min(gains['image']):.0f} to {max(gains['image']):.0f}" in text
+    assert max(gains["listops"][1::2]) < 1
+    assert max(gains["pathfinder"][1::2]) < 1.5
+
+
 def test_full_attention_leaves_the_plateau_of_pathfinder_with_more_steps():
     found: dict[tuple[int, int], float] = {}
     for record in records():
