@@ -45,6 +45,38 @@ def test_work_ends_by_an_exception_and_nothing_stays_changed(number):
     assert [signal.getsignal(number) for number in NUMBERS] == before
 
 
+class Finalized:
+    """Gets a signal while Python finalizes it, where an exception is dropped."""
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.05)
+
+
+def test_one_that_comes_in_a_finalizer_ends_the_work_later_and_prints_no_traceback():
+    passed_on, before = [], sys.unraisablehook
+    sys.unraisablehook = passed_on.append  # pytest's own is a warning
+
+    class Faulty:
+        def __del__(self) -> None:
+            raise ValueError("another's fault is still shown")
+
+    def work():
+        with ends_in_order():
+            Faulty()
+            Finalized()
+            check_stopped()
+        return 0
+
+    try:
+        assert run(work) == (128 + signal.SIGTERM, ["stopped by SIGTERM"])
+        assert [what.exc_type for what in passed_on] == [ValueError]
+        passed_on.clear()
+        assert sys.unraisablehook == passed_on.append
+    finally:
+        sys.unraisablehook = before
+
+
 def test_a_second_one_does_not_disturb_the_orderly_end():
     cleaned = []
 
