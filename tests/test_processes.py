@@ -11,7 +11,7 @@ import time
 import pytest
 
 from lra.processes import Child, end_with, peak_resident_bytes, stop, wait_any
-from tests.conftest import ROOT
+from tests.conftest import outer_environment
 from tests.disturbance import wait_for
 
 SLEEP = "import time; time.sleep(60)"
@@ -44,7 +44,7 @@ def is_alive(pid):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_child_ends_with_its_parent(number):
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    env = outer_environment()
     with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, env=env) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 
@@ -13,7 +12,7 @@ from lra.cli import main
 from lra.cli_support import bench_gpu_measure
 from lra.cli_support.bench_gpu_words import read_gpu_words
 from lra.signals import Stopped
-from tests.conftest import ROOT
+from tests.conftest import outer_environment
 
 BENCH = (
     "bench", "gpu", "trainer=cpu", "size=tiny", "task=listops", "model.num_layers=1", "steps=1", "parity_steps=2",
@@ -213,7 +212,7 @@ def test_prepared_data_needs_no_package_that_only_making_data_or_wandb_needs(hom
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=home.parent,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=outer_environment(),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
 

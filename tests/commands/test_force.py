@@ -14,7 +14,7 @@ from lra.cli_support.set_aside import set_aside
 from lra.results.record import read_record
 from lra.sweeps.lease import LeasedError, lease
 from lra.types import BUSY
-from tests.conftest import ROOT
+from tests.conftest import ROOT, outer_environment
 
 COMMAND = ("train", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
 START = """
@@ -35,7 +35,7 @@ def start(*words: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=outer_environment(),
     )
     assert process.stdout is not None
     process.stdout.readline()

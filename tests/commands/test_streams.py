@@ -17,7 +17,7 @@ from lra.cli_support import streams
 from lra.cli_support.console import make_console, print_table
 from lra.cli_support.errors import explain
 from lra.training.module import NonFiniteLossError
-from tests.conftest import ROOT
+from tests.conftest import outer_environment
 
 LRA = f"{sys.executable} -m lra"
 
@@ -29,7 +29,7 @@ def shell(command: str, cwd, **env: str) -> subprocess.CompletedProcess[str]:
         encoding=env.get("PYTHONIOENCODING", "utf-8"),
         check=False,
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **env},
+        env={**outer_environment(), **env},
     )
 
 
@@ -132,7 +132,7 @@ def test_ctrl_c_while_starting_shows_no_traceback(home, modules):
         text=True,
         check=False,
         cwd=home.parent,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=outer_environment(),
     )
     assert done.returncode in (130, -signal.SIGINT), done.stderr
     assert "Traceback" not in done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -15,7 +14,7 @@ import pytest
 from data_prep.unfinished import remove_leftovers
 from lra.data.writer import store_lock
 from lra.files import replaced_folder, unfinished_folder
-from tests.conftest import ROOT
+from tests.conftest import outer_environment
 
 
 def leftovers(folder):
@@ -39,7 +38,7 @@ def test_nothing_is_left_in_the_temporary_folder(prepare, tmp_path, monkeypatch,
 def test_what_a_killed_process_has_left_is_removed_by_the_next(prepare, tmp_path):
     before, _ = prepare("pathfinder")
     command = ["prepare", "task=pathfinder", "size=tiny", "force=true", "task.sizes.tiny.images=5000"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    env = outer_environment()
     process = subprocess.Popen([sys.executable, "-m", "lra", *command], env=env, cwd=tmp_path)
     end = time.monotonic() + 300
     while not any("incomplete" in path.name for path in leftovers(tmp_path / "data")) and time.monotonic() < end:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -16,7 +15,7 @@ import pytest
 
 from lra.data.manifest import MANIFEST
 from lra.data.store import verify_store
-from tests.conftest import ROOT
+from tests.conftest import outer_environment
 
 
 def children(pid: int) -> list[int]:
@@ -72,7 +71,7 @@ def test_killed_in_the_middle_and_started_again(prepare, tmp_path):
     """The old store stays whole, and nothing of the killed one is left in the way."""
     before, _ = prepare("pathfinder")
     words = ["prepare", "task=pathfinder", "size=tiny", "force=true", "task.sizes.tiny.images=5000"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    env = outer_environment()
     process = subprocess.Popen([sys.executable, "-m", "lra", *words], env=env, cwd=tmp_path)
     assert wait_until(lambda: bool(children(process.pid))), "no worker draws images"
     workers = children(process.pid)
@@ -88,7 +87,7 @@ def test_killed_in_the_middle_and_started_again(prepare, tmp_path):
 
 @pytest.mark.slow
 def test_two_at_once_make_one_store(prepare, tmp_path):
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    env = outer_environment()
     command = [sys.executable, "-m", "lra", "prepare", "task=text", "size=tiny"]
     both = [subprocess.Popen(command, env=env, cwd=tmp_path, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     outputs = [process.communicate(timeout=120)[0] for process in both]

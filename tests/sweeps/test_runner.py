@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import subprocess
 import sys
 import time
@@ -18,7 +17,7 @@ from lra.sweeps import lease as lease_files
 from lra.sweeps import runner
 from lra.sweeps.failure import read_failure
 from lra.sweeps.lease import LeasedError, is_leased, lease
-from tests.conftest import ROOT, hear_ctrl_c
+from tests.conftest import ROOT, hear_ctrl_c, outer_environment
 from tests.sweeps.stand_in import RECORD, TRAINING, make_cells
 
 RUNNER = """
@@ -41,7 +40,7 @@ def _stand_in(monkeypatch):
 
 def start(place, names, seconds):
     words = [sys.executable, "-c", RUNNER, str(place), str(seconds), *names]
-    return subprocess.Popen(words, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, preexec_fn=hear_ctrl_c)
+    return subprocess.Popen(words, cwd=ROOT, env=outer_environment(), preexec_fn=hear_ctrl_c)
 
 
 def log(place):

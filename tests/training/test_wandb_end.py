@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
@@ -11,6 +10,7 @@ import pytest
 from lra.cli import main
 from lra.run_files import METRICS, RESULT
 from lra.types import UserError
+from tests.conftest import outer_environment
 from tests.training.offline_run import offline_runs
 
 TINY = ["train", "size=tiny", "recipe.steps=4", "recipe.eval_every=2", "callbacks.log_every_steps=1"]
@@ -49,8 +49,8 @@ def test_a_run_that_fails_has_failed_in_wandb(home, monkeypatch, fails):
 
 @pytest.mark.slow
 def test_a_run_goes_on_when_the_process_of_wandb_ends(home):
-    alone = {name: value for name, value in os.environ.items() if name != "WANDB_SERVICE"}  # a process of its own
-    ran = subprocess.run([sys.executable, "-c", WITHOUT, *TINY], capture_output=True, text=True, check=False, env=alone)
+    command = [sys.executable, "-c", WITHOUT, *TINY]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=outer_environment())
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr.count("W&B's process has ended") == 1, ran.stderr
     (record,) = home.rglob(RESULT)
