@@ -49,7 +49,7 @@ def run(cfg: DictConfig) -> None:
         trainer_arguments=build_trainer.build_trainer_arguments(trained),
     )
     accuracy = metrics["test/accuracy"]
-    console.print(f"test accuracy {accuracy:.4%} over {datamodule.num_examples('test'):,} examples")
+    console.print(f"test accuracy {accuracy:.4%} over {sum(map(len, module.correct)):,} examples")
     print_predictions(console, trained, folder, cfg.predictions)
     record = read_record(folder)
     if record is None:

@@ -54,7 +54,8 @@ def run(cfg: DictConfig) -> None:
     group = Path(cfg.paths.runs) / cfg.run_group
     collection = collect(group)
     if not collection.records:
-        raise UserError(f"no record is below {group}; runs there are: {_groups(Path(cfg.paths.runs))}")
+        there = f"runs there are: {_groups(Path(cfg.paths.runs))}"
+        raise UserError("; ".join([f"no record is below {group}", there, *collection.troubles]))
     newest, kinds = max(map(finished_at, collection.records)), by_kind(collection.records)
     path = group_file(group, "report.html") if cfg.out is None else out_path(cfg.out)
     write_report(

@@ -6,6 +6,7 @@ from lra.results.agreement import agreement_by_task
 from lra.results.cells import Row, TableCell, make_rows
 from lra.results.discrimination import discrimination_by_task
 from lra.results.floor import not_above_floor, not_judged
+from lra.results.origins import marked, origin_notes, without_stand_ins
 from lra.results.paper import in_short
 from lra.results.provenance import precisions, unrecorded_notes
 from lra.results.reference import CONVERGED, PASS_BAND, SOURCES, TASKS, in_order
@@ -15,12 +16,6 @@ from lra.results.tables import MISSING, TextTable, number
 from lra.results.titles import holding, method_head
 
 MOST_REASONS = 3  # number of departures that a note lists; format=csv has all of them
-MARKS = {"official": "", "unverified": "†", "generated": "‡", "stand-in": "§", "own": ""}
-ORIGINS = {
-    "unverified": "† data not the published archive's",
-    "generated": "‡ data from our generator of the benchmark's distribution",
-    "stand-in": "§ an invented stand-in for the task's data: no result of that task",
-}
 
 
 def accuracy_table(records: list[Record], *, reference: str) -> TextTable:
@@ -33,7 +28,7 @@ def accuracy_table(records: list[Record], *, reference: str) -> TextTable:
         records: of any tasks.
         reference: source of the published values, one of `REFERENCES`.
     """
-    shown = [record for record in records if not _is_stand_in(record)]
+    shown = without_stand_ins(records)
     tasks = in_order([*TASKS, *(record["identity"]["task"] for record in shown)])
     rows = make_rows(shown, reference=reference, tasks=tasks)
     head = method_head(shown)
@@ -52,17 +47,21 @@ def accuracy_table(records: list[Record], *, reference: str) -> TextTable:
     )
 
 
-def _is_stand_in(record: Record) -> bool:
-    return record["identity"]["size"] == "full" and record["provenance"]["data_origin"] == "stand-in"
-
-
 def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
     cells = [row.cells[task] for task in tasks]
     known = [cell for cell in cells if cell is not None]
     sizes = sorted(cell.parameters / 1e6 for cell in known)
     spread = f"{sizes[0]:.2f}" + (f"–{sizes[-1]:.2f}" if f"{sizes[-1]:.2f}" != f"{sizes[0]:.2f}" else "")
     hours = sum(cell.hours for cell in known)
-    lines = [[row.name, *map(_value, cells), number(row.average), f"{spread} M", number(hours, 2 if hours < 10 else 0)]]
+    lines = [
+        [
+            row.name,
+            *(MISSING if cell is None else marked(cell) for cell in cells),
+            number(row.average),
+            f"{spread} M",
+            number(hours, 2 if hours < 10 else 0),
+        ]
+    ]
     if any(cell.reference is not None for cell in known):
         average, published = row.average, row.average_reference
         apart = None if average is None or published is None else average - published
@@ -79,12 +78,6 @@ def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
     return lines
 
 
-def _value(cell: TableCell | None) -> str:
-    if cell is None:
-        return MISSING
-    return str(cell) + "".join(sorted(MARKS[origin] for origin in cell.origins))
-
-
 def _difference(cell: TableCell | None) -> str:
     if cell is None or cell.difference is None:
         return MISSING
@@ -99,10 +92,9 @@ def _tested(records: list[Record]) -> str:
 
 
 def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: int) -> list[str]:
-    stand_ins = [f"{left_out} records on stand-in data are left out."] if left_out else []
+    origins = origin_notes(records, left_out=left_out)
     if not records:
-        return stand_ins or ["No record yet: lra table run makes them."]
-    origins = sorted({record["provenance"]["data_origin"] for record in records} & set(ORIGINS))
+        return origins or ["No record yet: lra table run makes them."]
     notes = [
         "value ± standard deviation over seeds (number of seeds); average of complete rows only; hours: mean training"
         " time of a seed, all tasks together.",
@@ -135,8 +127,7 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
         notes.append(f"Seeds that did not converge ({CONVERGED}): {'; '.join(stuck)}.")
     if {record["identity"]["size"] for record in records} != {"full"}:
         notes += _discrimination(records) + _floor(records) + _agreement(records, reference)
-    notes += [ORIGINS[origin] + "." for origin in origins]
-    return notes + stand_ins
+    return notes + origins
 
 
 def _discrimination(records: list[Record]) -> list[str]:
@@ -145,16 +136,18 @@ def _discrimination(records: list[Record]) -> list[str]:
     if not by_task:
         return []
     said = "; ".join(f"{task} {spread}" for task, spread in by_task.items())
-    return [f"Spread between the rows over noise between seeds, in points, with the F test's p: {said}."]
+    return [
+        "Standard deviation of the rows' means over that of a row's seeds, in points, with p of the F test and of the"
+        f" test of ranks (Kruskal and Wallis), without rows of one seed: {said}."
+    ]
 
 
 def _floor(records: list[Record]) -> list[str]:
     """Which methods learned nothing that a model without attention does not learn, and which have too few seeds."""
-    noise = "beyond the noise between seeds (paired t, 95 %)"
-    heads = {
-        f"Not above attention=none, which mixes no tokens, {noise}": not_above_floor(records),
-        f"Not compared with attention=none, for fewer than {LEAST_SEEDS_FOR_T} seeds in common": not_judged(records),
-    }
+    noise = "beyond the noise between seeds (paired t, 95 %, each for itself)"
+    above = f"Not above attention=none, which mixes no tokens, {noise}"
+    pairs = f"fewer than {LEAST_SEEDS_FOR_T} seeds in common with the same settings"
+    heads = {above: not_above_floor(records), f"Not compared with attention=none, for {pairs}": not_judged(records)}
     said = {
         head: "; ".join(f"{task} {', '.join(sorted(names))}" for task, names in by_task.items())
         for head, by_task in heads.items()
@@ -168,9 +161,10 @@ def _agreement(records: list[Record], reference: str) -> list[str]:
     if not by_task:
         return []
     said = "; ".join(f"{task} {agreement}" for task, agreement in by_task.items())
+    drawn = "95 % of resampled seeds, attentions fixed"
     whose = "the paper's" if reference == "paper" else f"{reference}'s"
     return [
-        f"Order of attentions against {whose}, Kendall's rank correlation [95 % of resampled seeds]: {said}."
+        f"Order of attentions against {whose}, Kendall's rank correlation [{drawn}]: {said}."
         " A p above 0.05: chance alone may give such an order. No other claim is made about the benchmark."
     ]
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lra.results.reference import REFERENCES
+from lra.results.paper import paper_settings
+from lra.results.reference import REFERENCES, in_order
 from lra.results.schema import Record
-from lra.results.variants import accuracies_by_task
+from lra.results.variants import accuracies, group_by_variant
 
 LEAST_ATTENTIONS = 3
 RESAMPLES = 1000
+DIGITS = 7  # of a mean accuracy: float32 tells apart what the counts of right answers do not
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,11 +51,12 @@ def rank_agreement(measured: Sequence[Sequence[float]], published: Sequence[floa
     from scipy.stats import kendalltau  # imported here, because it takes a second and most tables do not need it
 
     assert len(measured) == len(published) >= LEAST_ATTENTIONS
-    exact = kendalltau([np.mean(seeds) for seeds in measured], published)
+    exact = kendalltau([_mean(seeds) for seeds in measured], published)
     low = high = None
     if min(map(len, measured)) > 1:
         rng = np.random.default_rng(0)
-        means = np.stack([rng.choice(seeds, (RESAMPLES, len(seeds))).mean(1) for seeds in measured], axis=1)
+        drawn = [rng.choice(seeds, (RESAMPLES, len(seeds))).mean(1) for seeds in measured]
+        means = np.round(np.stack(drawn, axis=1), DIGITS)
         resampled = [kendalltau(row, published).statistic for row in means]
         low, high = map(float, np.nanquantile(resampled, (0.025, 0.975)))
     return RankAgreement(
@@ -65,22 +68,35 @@ def rank_agreement(measured: Sequence[Sequence[float]], published: Sequence[floa
     )
 
 
+def _mean(seeds: Sequence[float]) -> float:
+    return round(float(np.mean(seeds)), DIGITS)
+
+
 def agreement_by_task(records: Sequence[Record], *, reference: str) -> Mapping[str, RankAgreement]:
     """Compute the agreement with a published order for each task with at least three of its attentions.
 
-    Only rows named by an attention alone count: a row with a setting in its name differs from the published model.
+    An attention counts with its row of the usual settings; those of the paper's attentions have the paper's numbers of
+    landmarks, features and so on.
 
     Args:
         records: of one size and protocol.
         reference: the source of the published accuracies, a key of `REFERENCES`.
     """
-    published = REFERENCES[reference]
-    known = {
-        task: {name: seeds for name, seeds in by_name.items() if task in published.get(name, {})}
-        for task, by_name in accuracies_by_task(records).items()
-    }
-    return {
-        task: rank_agreement(list(by_name.values()), [published[name][task] for name in by_name])
-        for task, by_name in known.items()
-        if len(by_name) >= LEAST_ATTENTIONS and len({np.mean(seeds) for seeds in by_name.values()}) > 1
-    }
+    found = {}
+    for task in in_order({record["identity"]["task"] for record in records}):
+        rows = group_by_variant(
+            record for record in records if record["identity"]["task"] == task and _has_the_papers_numbers(record)
+        )
+        published = {name: row[task] for name, row in REFERENCES[reference].items() if task in row}
+        known = {name: accuracies(members) for name, members in rows.items() if name in published}
+        if len(known) >= LEAST_ATTENTIONS and len(set(map(_mean, known.values()))) > 1:
+            found[task] = rank_agreement(list(known.values()), [published[name] for name in known])
+    return found
+
+
+def _has_the_papers_numbers(record: Record) -> bool:
+    """Whether the numbers among the attention's settings are the paper's; its words belong to the protocol."""
+    papers = paper_settings(record["identity"]["task"], record["identity"]["attention"])
+    mine = record["settings"].get("attention", {})
+    numbers = {} if papers is None else {k: v for k, v in papers["attention"].items() if isinstance(v, int | float)}
+    return all(mine.get(key, value) == value for key, value in numbers.items() if not isinstance(value, bool))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from lra.results.cells import Row, TableCell, make_rows
 from lra.results.kinds import Kind
+from lra.results.origins import marked, origin_notes, without_stand_ins
 from lra.results.reference import in_order
 from lra.results.schema import Record
 from lra.results.tables import MISSING, number
@@ -16,7 +17,7 @@ class HeadlineCell:
     """One method on one task.
 
     Attributes:
-        accuracy: mean, standard deviation and number of seeds, such as `37.00 ± 1.00 (3)`.
+        accuracy: mean, standard deviation and number of seeds, such as `37.00 ± 1.00 (3)‡`.
         beside: the published accuracy and the difference; empty if there is none to compare with.
         verdict: `in` or `OUT` of the band around the paper's accuracy; empty if it is not compared with the paper's.
     """
@@ -33,22 +34,30 @@ class Headline:
     Attributes:
         tasks: the columns: only tasks that have a record.
         groups: for each kind, each method's name with one cell for each task.
+        notes: what the marks mean, and how many runs were left out.
     """
 
     tasks: tuple[str, ...]
     groups: dict[Kind, list[tuple[str, list[HeadlineCell]]]]
+    notes: list[str]
 
 
 def headline(kinds: dict[Kind, list[Record]], *, reference: str) -> Headline:
-    """Build the headline of some records.
+    """Build the headline of some records. Runs of size=full on stand-in data are left out.
 
     Args:
         kinds: the records by kind, in the order of the groups.
         reference: source of the published values, one of `REFERENCES`.
     """
-    tasks = in_order(record["identity"]["task"] for records in kinds.values() for record in records)
-    groups = {kind: make_rows(records, reference=reference, tasks=tasks) for kind, records in kinds.items()}
-    return Headline(tasks=tasks, groups={kind: [_row(row, reference) for row in rows] for kind, rows in groups.items()})
+    shown = {kind: left for kind, records in kinds.items() if (left := without_stand_ins(records))}
+    every = [record for records in shown.values() for record in records]
+    tasks = in_order(record["identity"]["task"] for record in every)
+    groups = {kind: make_rows(records, reference=reference, tasks=tasks) for kind, records in shown.items()}
+    return Headline(
+        tasks=tasks,
+        groups={kind: [_row(row, reference) for row in rows] for kind, rows in groups.items()},
+        notes=origin_notes(every, left_out=sum(map(len, kinds.values())) - len(every)),
+    )
 
 
 def _row(row: Row, reference: str) -> tuple[str, list[HeadlineCell]]:
@@ -59,7 +68,7 @@ def _cell(cell: TableCell | None, reference: str) -> HeadlineCell:
     if cell is None:
         return HeadlineCell(accuracy=MISSING)
     if cell.reference is None:
-        return HeadlineCell(accuracy=str(cell))
+        return HeadlineCell(accuracy=marked(cell))
     verdict = "" if cell.inside is None else "in" if cell.inside else "OUT"
     beside = f"{reference} {number(cell.reference)}, {number(cell.difference, sign=True)}"
-    return HeadlineCell(accuracy=str(cell), beside=beside, verdict=verdict)
+    return HeadlineCell(accuracy=marked(cell), beside=beside, verdict=verdict)

@@ -10,6 +10,7 @@ from filelock import FileLock
 
 from lra.files import replace_text
 from lra.results.collect import records_in
+from lra.results.record import read_text
 from lra.results.schema import Record
 from lra.types import UserError
 
@@ -20,12 +21,15 @@ def append_new(target: Path, choose: Callable[[list[Record]], list[Record]]) -> 
     Args:
         target: the file; it is made with its folder if it does not exist. Lines that are no record are kept.
         choose: gets the records in the file, and returns the records to append.
+
+    Raises:
+        UserError: when the file cannot be read as text.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(target.with_name(f".{target.name}.lock")):
+        before = read_text(target) if target.exists() else ""
         new = choose([record for *_, record in records_in(target) if not isinstance(record, UserError)])
         if new:
-            before = target.read_text(encoding="utf-8") if target.exists() else ""
             whole = before if not before or before.endswith("\n") else f"{before}\n"
             replace_text(target, whole + "".join(json.dumps(record) + "\n" for record in new))
     return len(new)

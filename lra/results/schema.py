@@ -11,9 +11,10 @@ missing in a record was not recorded, and no default replaces it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import ConfigDict, Field, TypeAdapter, with_config
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from lra.schema import Count, Positive
@@ -21,10 +22,17 @@ from lra.schema import Count, Positive
 SCHEMA_VERSION = 3
 CHECKED = ConfigDict(strict=True, extra="allow")
 
+
+def _is_a_time(text: str) -> str:
+    datetime.fromisoformat(text)
+    return text
+
+
 Word = Annotated[str, Field(min_length=1, max_length=200)]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Amount = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
 Error = Annotated[float, Field(ge=0, le=1e30, allow_inf_nan=False)]
+Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00$"), AfterValidator(_is_a_time)]
 Settings = dict[str, Any]
 MIXERS: tuple[Literal["attention", "mixer"], ...] = ("attention", "mixer")  # a record has one of the two
 
@@ -163,7 +171,7 @@ class Provenance(TypedDict):
     data_check: NotRequired[Literal["structure", "sha256"]]
     versions: dict[str, str]
     wandb_id: NotRequired[str | None]
-    finished_at: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00$")]
+    finished_at: Time
 
 
 @with_config(CHECKED)

@@ -22,6 +22,7 @@ ALWAYS_USUAL = {"trainer.precision": "32-true"}
 WITH_THE_DEVICE = ("trainer.fused_optimizer",)  # recorded only if set, but usual where the device brings it
 WITH_ARGUMENTS = ("recipe.optimizer", "recipe.schedule")  # a user may add any argument, or choose another class
 METHODS = (*MIXERS, "model")
+OF_THE_MIXER = tuple(f"{group}." for group in MIXERS)
 NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)")
 OF_THE_TASK = ("task", "data", "recipe")
 Family = tuple[str, ...]
@@ -78,14 +79,25 @@ def natural(name: str) -> tuple[list[str | float], str]:
     return [float(part) if place % 2 else part for place, part in enumerate(parts)], name
 
 
-def accuracies_by_task(records: Iterable[Record]) -> dict[str, dict[str, list[float]]]:
-    """Test accuracies of the seeds, as fractions, by task, in the order of the table, and variant."""
-    accuracies: dict[str, dict[str, list[float]]] = {}
+def rows_by_task(records: Iterable[Record]) -> dict[str, dict[str, list[Record]]]:
+    """Split records by task, in the order of the table, and there by the row that they have in a table of all."""
+    rows: dict[str, dict[str, list[Record]]] = {}
     for name, members in group_by_variant(records).items():
         for record in members:
-            seeds = accuracies.setdefault(record["identity"]["task"], {}).setdefault(name, [])
-            seeds.append(record["outcome"]["test_accuracy"])
-    return {task: accuracies[task] for task in in_order(accuracies)}
+            rows.setdefault(record["identity"]["task"], {}).setdefault(name, []).append(record)
+    return {task: rows[task] for task in in_order(rows)}
+
+
+def accuracies(records: Iterable[Record]) -> list[float]:
+    """Test accuracies, as fractions."""
+    return [record["outcome"]["test_accuracy"] for record in records]
+
+
+def settings_beside_the_mixer(records: list[Record]) -> dict[int, str]:
+    """Write, by the `id` of each record, the settings that its row's name lists and that are not the attention's."""
+    knobs = {key for record in records for key in flat(record["settings"]) if key.startswith(OF_THE_MIXER)}
+    named = group_by_variant(records, but=tuple(sorted(knobs)))
+    return {id(record): name.partition(" (")[2] for name, members in named.items() for record in members}
 
 
 def _settings(record: Record, but: tuple[str, ...]) -> Flat:

@@ -191,10 +191,12 @@ def test_what_was_chosen_can_be_taken_away(home):
 
 
 @pytest.mark.slow
-def test_limits_of_the_dev_and_test_passes(home):
+def test_limits_of_the_dev_and_test_passes(home, capsys):
     folder = train("recipe.steps=2", "+trainer.limit_test_batches=2", "+trainer.limit_val_batches=1")
     assert record(folder)["outcome"]["test_examples"] == 2 * record(folder)["settings"]["recipe"]["batch_size"]
+    capsys.readouterr()
     assert main(["evaluate", f"run={folder}"]) == 0
+    assert f"over {record(folder)['outcome']['test_examples']} examples" in capsys.readouterr().out
 
 
 @pytest.mark.slow

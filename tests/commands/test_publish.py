@@ -78,6 +78,16 @@ def test_publish_appends_what_is_new_and_the_file_can_be_imported(home, other, c
     assert "2 runs imported" in run(capsys, "import", str(published), "into=again")[1]
 
 
+def test_a_file_that_is_no_text_is_not_appended_to(home, other, capsys):
+    run(capsys, "import", str(other))
+    (home / "published").mkdir()
+    (home / "published/x.jsonl").write_bytes(b"\xff\xfe\n")
+    code, _, err = run(capsys, "publish", "run_group=table", "name=x")
+    assert code == 2
+    assert "published/x.jsonl is not UTF-8 text" in err
+    assert (home / "published/x.jsonl").read_bytes() == b"\xff\xfe\n"
+
+
 @pytest.mark.parametrize(
     "words, said",
     [

@@ -17,6 +17,8 @@ import lra.results
 from lra.cli import main
 from lra.commands.report import _part
 from lra.data.manifest import read_manifest
+from lra.results.headline import headline
+from lra.results.kinds import by_kind
 from lra.results.page import write_page
 from tests.conftest import lra_here
 from tests.results.records import make_record
@@ -109,7 +111,7 @@ def test_it_begins_with_one_table_of_all_kinds_the_benchmark_first(page):
         "Protocol paper",
         "Protocol paper, size tiny: NOT the benchmark",
     ]
-    assert re.search(r'36.50 ± 0.50 \(3\)<small>paper 37.10, −0.60 <span class="in">in</span>', table)
+    assert re.search(r'36.50 ± 0.50 \(3\)‡<small>paper 37.10, −0.60 <span class="in">in</span>', table)
     assert "<th>text</th>" not in page, "a task without a record has no column"
 
 
@@ -158,6 +160,23 @@ def test_landmarks_have_a_figure_if_their_number_was_swept(count, shown):
 def test_wrong_words(home, capsys, words, said):
     assert main(["report", *words]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_that_no_record_is_valid_is_said_with_the_reason(home, capsys):
+    (home / "x.jsonl").parent.mkdir(parents=True, exist_ok=True)
+    (home / "x.jsonl").write_bytes(b"\xff\xfe\n")
+    assert main(["report", "run_group=x.jsonl"]) == 2
+    assert re.search(r"no record is below .*x\.jsonl is not UTF-8 text", capsys.readouterr().err)
+
+
+def test_the_headline_has_marks_and_no_full_run_on_an_invented_stand_in():
+    invented = make_record(attention="full", origin="stand-in")
+    kinds = by_kind([invented, make_record(), make_record(attention="linformer", size="short", origin="stand-in")])
+    made = headline(kinds, reference="paper")
+    cells = {name: cells[0].accuracy for rows in made.groups.values() for name, cells in rows}
+    assert cells == {"nystrom": "37.00 (1)‡", "linformer": "37.00 (1)§"}
+    assert made.notes[-1] == "1 records on stand-in data are left out."
+    assert [note[0] for note in made.notes[:-1]] == ["‡", "§"]
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node to run the page's script")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
 from lra.results.accuracy_table import accuracy_table
@@ -78,3 +79,23 @@ def test_tasks_come_in_the_order_of_the_table():
 
 def notes(size):
     return accuracy_table(records(size), reference="paper").notes
+
+
+def test_a_sweep_elsewhere_does_not_take_an_attention_out_of_the_order():
+    made = [
+        make_record(task, attention, size="short", accuracy=PAPER[attention][task] / 100)
+        for task in ("listops", "image")
+        for attention in ("full", "nystrom", "linformer")
+    ]
+    swept = make_record("image", "nystrom", seed=1, size="short", num_landmarks=8)
+    assert [found.attentions for found in agreement_by_task([*made, swept], reference="paper").values()] == [3, 3]
+    others = [record for record in made if record["identity"]["attention"] != "nystrom"]
+    assert agreement_by_task([*others, swept], reference="paper") == {}, "not the paper's number of landmarks"
+
+
+def test_rounding_does_not_order_accuracies_that_are_equal():
+    counts = [(1040, 1001, 1000), (1014, 1014, 1013), (1100, 1100, 1100)]
+    measured = [[float(np.float32(right / 4000)) for right in seeds] for seeds in counts]
+    assert len({np.mean(seeds) for seeds in measured}) == 3, "a tie that rounding hides"
+    orders = [rank_agreement(measured, published).tau for published in ([1, 2, 3], [2, 1, 3])]
+    assert orders[0] == orders[1] == pytest.approx(2 / 6**0.5)

@@ -18,11 +18,25 @@ def test_spreads_and_p_are_those_of_the_analysis_of_variance():
     pooled = (2 * 0.01**2 + 0.005**2 * 2 + 2 * 0.02**2) / (2 + 1 + 2)
     assert found.within == pytest.approx(100 * pooled**0.5)
     assert found.p_value == pytest.approx(stats.f_oneway(*accuracies.values()).pvalue)
+    assert found.rank_p_value == pytest.approx(stats.kruskal(*accuracies.values()).pvalue)
     assert (found.best, found.worst) == ("nystrom", "none")
 
 
+def test_a_seed_on_the_plateau_hides_a_difference_from_the_f_test_but_not_from_the_ranks():
+    steady = {f"steady{place}": [0.7 + 0.03 * place + seed / 1000 for seed in range(3)] for place in range(9)}
+    late = {"late": [0.1, 0.95, 0.96]}
+    found = discrimination(steady | late)
+    assert found.p_value > 0.05 > found.rank_p_value
+
+
 def test_seeds_that_all_agree_leave_no_noise():
-    assert str(discrimination({"full": [0.3, 0.3], "none": [0.2, 0.2]})).startswith("7.07 / 0.00 = inf, p = 0 ")
+    found = str(discrimination({"full": [0.3, 0.3, 0.3], "none": [0.1, 0.1, 0.1]}))
+    assert found.startswith("14.14 / 0.00 = inf, p = 0 and "), "0.1 + 0.1 + 0.1 is not 3 times 0.1"
+
+
+def test_equal_means_of_seeds_that_differ_show_the_noise():
+    found = discrimination({"full": [0.25, 0.75], "none": [0.5, 0.5]})
+    assert str(found).startswith("0.00 / 25.00 = 0.0, p = 1 and "), found
 
 
 def test_accuracies_that_are_all_equal_tell_nothing_apart():

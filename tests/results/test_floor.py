@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lra.results.accuracy_table import accuracy_table
 from lra.results.floor import not_above_floor, not_judged
-from tests.results.records import make_record
+from tests.results.records import make_record, with_setting
 
 
 def seeds(attention, *accuracies, task="text"):
@@ -16,6 +16,7 @@ def seeds(attention, *accuracies, task="text"):
     return records
 
 
+BATCH = ("recipe.batch_size", 64)
 FLOOR = seeds("none", 0.58, 0.59, 0.60)
 
 
@@ -27,7 +28,7 @@ def test_only_what_is_above_it_beyond_noise_is_left_out():
     }
     short = [record | {"identity": record["identity"] | {"size": "short"}} for record in records]
     (note,) = [note for note in accuracy_table(short, reference="paper").notes if "attention=none" in note]
-    assert note.endswith("(paired t, 95 %): text linformer, nystrom.")
+    assert note.endswith("(paired t, 95 %, each for itself): text linformer, nystrom.")
 
 
 def test_with_too_few_seeds_or_without_the_floor_nothing_is_judged():
@@ -35,7 +36,26 @@ def test_with_too_few_seeds_or_without_the_floor_nothing_is_judged():
     assert (not_above_floor(few), not_judged(few)) == ({}, {"text": ["full"]})
     short = [record | {"identity": record["identity"] | {"size": "short"}} for record in few]
     (note,) = [note for note in accuracy_table(short, reference="paper").notes if "attention=none" in note]
-    assert note == "Not compared with attention=none, for fewer than 3 seeds in common: text full."
+    assert (
+        note == "Not compared with attention=none, for fewer than 3 seeds in common with the same settings: text full."
+    )
     assert not_judged(seeds("full", 0.5, 0.5, 0.5)) == {}
     assert not_above_floor(seeds("full", 0.5, 0.5, 0.5)) == {}
     assert not_above_floor(seeds("none", 0.5, 0.5, 0.5, task="image") + seeds("full", 0.5, 0.5, 0.5)) == {}
+
+
+def test_a_row_has_the_tables_name_and_the_floor_its_settings():
+    longer = [with_setting(record, *BATCH) for record in seeds("none", 0.70, 0.71, 0.72)]
+    late = [with_setting(record, *BATCH) for record in seeds("full", 0.68, 0.69, 0.70)]
+    swept = [
+        with_setting(record, "attention.num_landmarks", count)
+        for task, count in (("text", 8), ("image", 64))
+        for record in seeds("nystrom", 0.5, 0.5, 0.5, task=task)
+    ]
+    records = FLOOR + seeds("linear", 0.5, 0.5, 0.5) + longer + late + swept
+    rows = accuracy_table(records, reference="paper").numbers
+    names = {row[next(iter(row))] for row in rows}
+    said = not_above_floor(records)["text"]
+    assert sorted(said) == ["full (recipe.batch_size=64)", "linear", "nystrom (num_landmarks=8)"]
+    assert names.issuperset(said)
+    assert not_judged(FLOOR + late) == {"text": ["full (recipe.batch_size=64)"]}

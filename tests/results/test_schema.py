@@ -176,6 +176,7 @@ def test_a_record_of_a_later_version_is_told_from_a_broken_one():
         ("outcome.best_step", 5001, "settings.recipe.steps=5000"),
         ("outcome.test_accuracy", 0.9, "test_correct has 0.37"),
         ("outcome.test_examples", 100, "cannot hold"),
+        ("provenance.finished_at", "2026-99-01T00:00:00+00:00", "finished_at"),
     ],
 )
 def test_a_record_that_contradicts_itself_is_refused(key, value, said):
