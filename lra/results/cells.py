@@ -18,7 +18,7 @@ class TableCell:
     """One variant on one task; accuracies in percent.
 
     Attributes:
-        count: number of seeds.
+        accuracies: of each seed.
         mean, std: mean and standard deviation over seeds; no standard deviation for one seed.
         noise: binomial standard error of one test.
         reference: the published accuracy; None if there is none, or if these runs may not be compared with it.
@@ -33,7 +33,7 @@ class TableCell:
         origins: origins of the data, such as `official`.
     """
 
-    count: int
+    accuracies: tuple[float, ...]
     mean: float
     std: float | None
     noise: float
@@ -46,6 +46,11 @@ class TableCell:
     steps_per_second: float
     peak_memory_bytes: float
     origins: frozenset[str]
+
+    @property
+    def count(self) -> int:
+        """Number of seeds."""
+        return len(self.accuracies)
 
     def __str__(self) -> str:
         """Mean, standard deviation and number of seeds, such as `37.00 ± 1.00 (3)`."""
@@ -108,7 +113,7 @@ def make_cell(records: list[Record], reference: str) -> TableCell:
     apart = next(filter(None, map(departures, records)), []) if reference == "paper" else []
     band = PASS_BAND.get(identity["task"]) if reference == "paper" else None
     return TableCell(
-        count=len(records),
+        accuracies=tuple(accuracies),
         mean=mean,
         std=sample_std(accuracies),
         noise=100 * binomial_error(mean / 100, outcomes[0]["test_examples"]),

@@ -55,9 +55,15 @@ def leaving_step(record: Record) -> int | None:
 
 
 def plateau_notes(records: list[Record]) -> list[str]:
-    """One note: how many seeds of each variant left the plateau, and after how many steps; none without a dev curve."""
+    """One note: how many seeds of each variant left the plateau, and after how many steps.
+
+    Records without a dev curve or without the number of dev examples are not counted; no note if there are no others.
+    """
     lines = []
-    for name, members in _with_curve(records).items():
+    for name, every in _with_curve(records).items():
+        members = [record for record in every if "dev_examples" in record["outcome"]]
+        if not members:
+            continue
         steps = sorted(step for record in members if (step := leaving_step(record)) is not None)
         at = f" (step {', '.join(f'{step:,}' for step in steps)})" if steps else ""
         lines.append(f"{name} {len(steps)} of {len(members)}{at}")

@@ -19,9 +19,9 @@ SHAPES = "osDv^P*X<"  # nine, beside ten colours: ninety variants look different
 
 
 def plot_pareto(compared: list[Contender], path: Path, *, title: str, majority_rate: float) -> Path:
-    """Draw accuracy against seconds per step into a PNG or SVG; a bar is the standard deviation over seeds.
+    """Draw accuracy against seconds per step into a PNG or SVG; small dots on a line are the seeds of a mean.
 
-    The area of a dot is proportional to peak memory. A black edge marks those of the Pareto front.
+    The area of a mean's dot is proportional to peak memory. A black edge marks those of the Pareto front.
     """
     figure, axis = plt.subplots(figsize=(8.5, 4.5), layout="constrained")
     most = max(contender.cell.peak_memory_bytes for contender in compared)
@@ -32,8 +32,8 @@ def plot_pareto(compared: list[Contender], path: Path, *, title: str, majority_r
         seconds, area = 1 / cell.steps_per_second, 300 * cell.peak_memory_bytes / most
         axis.scatter(seconds, cell.mean, s=area, marker=shape, color=colour, alpha=0.5)
         axis.plot(seconds, cell.mean, ls="", marker=shape, ms=6, color=colour, label=legend_name(contender.name))
-        if cell.std is not None:
-            axis.errorbar(seconds, cell.mean, yerr=cell.std, capsize=3, color=colour)
+        if cell.count > 1:
+            axis.plot([seconds] * cell.count, sorted(cell.accuracies), color=colour, lw=1, marker=".", ms=5, alpha=0.8)
     front = pareto_front(compared)
     if len(front) > 1:
         places = [(1 / contender.cell.steps_per_second, contender.cell.mean) for contender in front]
@@ -48,7 +48,7 @@ def plot_pareto(compared: list[Contender], path: Path, *, title: str, majority_r
     axis.xaxis.set_major_formatter("{x:g}")
     axis.set_xlabel("seconds per training step")
     axis.set_ylabel("test accuracy (%)")
-    axis.set_title(f"{for_figure(title)}\nbar: standard deviation over seeds; area: peak memory", fontsize=9)
+    axis.set_title(f"{for_figure(title)}\nsmall dots: the seeds; area: peak memory", fontsize=9)
     axis.grid(alpha=0.3)
     legend_beside(figure, axis)
     figure.savefig(path, dpi=130)

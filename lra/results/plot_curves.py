@@ -10,17 +10,17 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from lra.results.plots import OF_TEST, legend_beside, legend_name, majority_line
+from lra.results.plots import OF_TEST, legend_name, majority_line
 from lra.results.schema import DevCurve
 from lra.results.text import for_figure
+from lra.results.variants import natural
 
-LINES = ("-", "--", "-.", ":")  # the second ten of variants have the first ten's colours
+LINES = ("-", "--", "-.", ":")  # the second ten of seeds have the first ten's colours
+MOST_COLUMNS = 5  # panels side by side
 
 
 def plot_curves(curves: Mapping[str, Mapping[int, DevCurve]], path: Path, *, title: str, majority_rate: float) -> Path:
-    """Draw every variant's dev accuracy against the step, one line for each seed, into a PNG or SVG.
-
-    A colour stands for a variant; if there is only one, each of its seeds has a colour of its own.
+    """Draw every variant's dev accuracy against the step into a PNG or SVG: a panel for a variant, a colour for a seed.
 
     Args:
         curves: by variant, and there by seed.
@@ -28,23 +28,33 @@ def plot_curves(curves: Mapping[str, Mapping[int, DevCurve]], path: Path, *, tit
         title: above the figure.
         majority_rate: that of the test split, a fraction in [0, 1], drawn as a line.
     """
-    figure, axis = plt.subplots(figsize=(8.5, 4.5), layout="constrained")
-    groups = {legend_name(name): list(seeds.values()) for name, seeds in curves.items()}
-    if len(curves) == 1:
-        ((name, seeds),) = curves.items()
-        groups = {legend_name(f"{name}, seed {seed}"): [curve] for seed, curve in sorted(seeds.items())}
-    for number, (label, members) in enumerate(groups.items()):
-        colour, line = f"C{number % 10}", LINES[number // 10 % len(LINES)]
-        for place, curve in enumerate(members):
+    columns = min(len(curves), MOST_COLUMNS)
+    rows = -(-len(curves) // columns)
+    size = (8.5, 4.5) if len(curves) == 1 else (max(7.0, 2.6 * columns), 2 * rows + 1.2)
+    figure, axes = plt.subplots(
+        rows, columns, figsize=size, layout="constrained", sharex=True, sharey=True, squeeze=False
+    )
+    places = {seed: place for place, seed in enumerate(sorted({seed for seeds in curves.values() for seed in seeds}))}
+    for axis, (name, seeds) in zip(axes.flat, curves.items(), strict=False):
+        for seed, curve in sorted(seeds.items()):
+            look = {"color": f"C{places[seed] % 10}", "ls": LINES[places[seed] // 10 % len(LINES)]}
             heights = [100 * accuracy for accuracy in curve["accuracy"]]
-            shown = None if place else label  # one entry of the legend for all seeds
-            axis.plot(curve["step"], heights, color=colour, ls=line, alpha=0.8, lw=1.2, marker=".", ms=3, label=shown)
-    majority_line(axis, majority_rate, of=OF_TEST)
-    axis.set_xlabel("step")
-    axis.set_ylabel("dev accuracy (%)")
-    axis.set_title(for_figure(title), fontsize=9)
-    axis.grid(alpha=0.3)
-    legend_beside(figure, axis)
+            axis.plot(curve["step"], heights, **look, alpha=0.8, lw=1.2, marker=".", ms=3, label=f"seed {seed}")
+        majority_line(axis, majority_rate, of=OF_TEST)
+        axis.set_title(legend_name(name), fontsize=8)
+        axis.grid(alpha=0.3)
+    for axis in axes.flat[len(curves) :]:
+        axis.set_visible(False)
+    for column in axes.T:
+        lowest = [axis for axis in column if axis.get_visible()][-1]
+        lowest.xaxis.set_tick_params(labelbottom=True)
+        lowest.set_xlabel("step")
+    figure.supylabel("dev accuracy (%)", fontsize=10)
+    figure.suptitle(for_figure(title), fontsize=9)
+    named = {label: line for axis in axes.flat for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    seeds_first = sorted(named, key=lambda label: (not label.startswith("seed"), natural(label)))
+    lines = [named[label] for label in seeds_first]
+    figure.legend(lines, seeds_first, loc="outside lower center", ncols=max(4, 2 * columns), fontsize=8)
     figure.savefig(path, dpi=130)
     plt.close(figure)
     return path

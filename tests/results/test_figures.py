@@ -10,7 +10,6 @@ from matplotlib.text import Text
 
 from lra.results.comparison import contenders
 from lra.results.landmarks import landmark_points
-from lra.results.plateau import dev_curves
 from lra.results.plot_comparison import plot_pareto
 from lra.results.plot_curves import plot_curves
 from lra.results.plot_landmarks import plot_landmarks
@@ -73,19 +72,20 @@ def compared(seeds: int, gap: float = 0.0, *, slowest: float = 2.0):
     return contenders(records)
 
 
-def test_a_variant_has_the_same_colour_in_both_pictures(tmp_path, drawn):
-    records = [make_record(attention="full"), *(make_record(num_landmarks=count) for count in (8, 16, 128))]
-    for record in records:
-        record["outcome"]["dev_curve"] = {"step": [1, 2], "accuracy": [0.2, 0.3]}
-    names = list(dev_curves(records))
-    plot_pareto(contenders(records, names[2]), tmp_path / "a.svg", title="listops", majority_rate=0.17)
-    plot_curves(dev_curves(records), tmp_path / "b.svg", title="listops", majority_rate=0.17)
-    one, other = (
-        {line.get_label(): line.get_color() for line in figure.axes[0].lines if "majority" not in line.get_label()}
-        for figure in drawn
-    )
-    assert len(set(one.values())) == len(names)
-    assert one == other
+def test_every_variant_has_a_panel_and_every_seed_a_colour(tmp_path, drawn):
+    curve = {"step": [1, 2], "accuracy": [0.2, 0.3]}
+    curves = {"full": {1: curve}, "nystrom": {seed: curve for seed in range(3)}, "none": {0: curve, 2: curve}}
+    plot_curves(curves, tmp_path / "a.svg", title="listops", majority_rate=0.17)
+    panels = {
+        axis.get_title(): {str(line.get_label()): line.get_color() for line in axis.lines if "seed" in line.get_label()}
+        for axis in drawn[-1].axes
+    }
+    assert {name: set(seeds) for name, seeds in panels.items()} == {
+        name: {f"seed {seed}" for seed in seeds} for name, seeds in curves.items()
+    }
+    assert panels["nystrom"] == panels["full"] | panels["none"]
+    assert len(set(panels["nystrom"].values())) == 3
+    assert_readable(drawn[-1])
 
 
 def test_as_many_variants_as_attentions_look_different(tmp_path, drawn):
@@ -123,10 +123,13 @@ def test_a_front_is_drawn_of_what_noise_tells_apart(tmp_path, drawn):
     assert ["Pareto" in words for words in said] == [False, True, False]
 
 
-def test_one_seed_has_no_bar_of_a_spread(tmp_path, drawn):
-    for seeds, bars in ((1, 0), (2, 5)):
-        plot_pareto(compared(seeds), tmp_path / "a.svg", title="listops", majority_rate=0.17)
-        assert len(drawn[-1].axes[0].collections) == 5 + bars
+def test_the_seeds_of_a_mean_are_shown_unless_it_has_one(tmp_path, drawn):
+    for seeds in (1, 3):
+        variants = compared(seeds)
+        plot_pareto(variants, tmp_path / "a.svg", title="listops", majority_rate=0.17)
+        drawn_seeds = [line.get_ydata() for line in drawn[-1].axes[0].lines if line.get_marker() == "."]
+        assert [len(heights) for heights in drawn_seeds] == [3] * 5 * (seeds > 1)
+    assert list(drawn_seeds[0]) == sorted(variants[0].cell.accuracies)
 
 
 def swept(counts, seeds):
@@ -153,20 +156,24 @@ def test_landmarks_grow_from_left_to_right_and_their_numbers_do_not_collide(tmp_
 
 def test_a_landmark_with_one_seed_has_no_spread(tmp_path, drawn):
     plot_landmarks(swept((16, 32, 64), (3, 1, 2)), tmp_path / "a.svg", title="listops", majority_rate=0.17)
-    (bars,) = drawn[-1].axes[0].collections
-    assert sum(segment.size > 0 and bool((segment == segment).all()) for segment in bars.get_segments()) == 2
+    accuracy, *_, errors = drawn[-1].axes
+    seeds = [line.get_xdata()[0] for line in accuracy.lines if line.get_marker() == "."]
+    assert seeds == [16] * 3 + [64] * 2
+    for bars in errors.collections:
+        assert sum(segment.size > 0 and bool((segment == segment).all()) for segment in bars.get_segments()) == 2
 
 
-def test_exact_attention_has_its_spread_and_each_of_its_variants_a_colour(tmp_path, drawn):
+def test_exact_attention_has_its_seeds_and_each_of_its_variants_a_colour(tmp_path, drawn):
     records = [make_record("listops", "full", seed, accuracy=0.3 + seed / 10) for seed in (0, 1)]
     records.append(with_setting(make_record(attention="full", accuracy=0.2), "attention.attention_dropout", 0.3))
     points = landmark_points([make_record(num_landmarks=16), *records])
     plot_landmarks(points, tmp_path / "a.svg", title="listops", majority_rate=0.17)
     axis = drawn[-1].axes[0]
-    (band,) = axis.patches
-    assert (band.get_y(), band.get_y() + band.get_height()) == pytest.approx((35 - 50**0.5, 35 + 50**0.5))
-    lines = [line.get_color() for line in axis.lines if "exact" in str(line.get_label())]
-    assert len(set(lines)) == len(lines) == 2
+    exact = [line for line in axis.lines if "exact" in str(line.get_label())]
+    assert len({line.get_color() for line in exact}) == len(exact) == 2
+    (two,) = (line for line in exact if line.get_ydata()[0] == pytest.approx(35))
+    thin = [line for line in axis.lines if line.get_color() == two.get_color() and line is not two]
+    assert [line.get_ydata()[0] for line in thin] == pytest.approx([30, 40])
 
 
 def test_a_line_of_another_split_says_so(tmp_path, drawn):

@@ -67,22 +67,21 @@ def test_a_record_whose_curve_cannot_be_is_refused(curve, tmp_path):
         parse_record(json.dumps(record), tmp_path)
 
 
-def test_the_figure_has_a_line_for_each_seed_and_a_name_for_each_variant(tmp_path, monkeypatch):
+def test_the_figure_has_a_panel_for_each_variant_and_a_line_for_each_seed(tmp_path, monkeypatch):
     records = [with_curve([0.17, 0.3]), with_curve([0.17, 0.2], seed=1), with_curve([0.2, 0.3], attention="full")]
     monkeypatch.setattr(plt, "close", lambda figure: None)
     path = plot_curves(dev_curves(records), tmp_path / "curves.png", title="listops", majority_rate=0.17)
-    (axis,) = plt.gcf().axes
-    assert [list(line.get_ydata()) for line in axis.lines[:3]] == [[20, 30], [17, 30], [17, 20]]
+    drawn = {axis.get_title(): [list(line.get_ydata()) for line in axis.lines[:-1]] for axis in plt.gcf().axes}
+    assert drawn == {"full": [[20, 30]], "nystrom": [[17, 30], [17, 20]]}
     names = [text.get_text() for text in plt.gcf().legends[0].get_texts()]
-    assert names == ["full", "nystrom", "majority class of the test split 17.0"]
+    assert names == ["seed 0", "seed 1", "majority class of the test split 17.0"]
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_seeds_of_one_variant_alone_have_names_of_their_own(tmp_path, monkeypatch):
-    records = [with_curve([0.17, 0.2], seed=4), with_curve([0.17, 0.3], seed=3)]
-    monkeypatch.setattr(plt, "close", lambda figure: None)
-    plot_curves(dev_curves(records), tmp_path / "curves.png", title="listops", majority_rate=0.17)
-    axis, names = plt.gcf().axes[0], [text.get_text() for text in plt.gcf().legends[0].get_texts()]
-    assert names == ["nystrom, seed 3", "nystrom, seed 4", "majority class of the test split 17.0"]
-    assert [list(line.get_ydata()) for line in axis.lines[:2]] == [[17, 30], [17, 20]]
-    assert len({line.get_color() for line in axis.lines[:2]}) == 2
+def test_what_is_not_known_is_not_counted_as_never_left():
+    unknown = with_curve([0.17, 0.3], attention="full")
+    del unknown["outcome"]["dev_examples"]
+    (note,) = plateau_notes([unknown, with_curve([0.17, 0.3])])
+    assert "full" not in note
+    assert "nystrom 1 of 1" in note
+    assert plateau_notes([unknown]) == []
