@@ -12,9 +12,10 @@ from lra import compose
 from lra.cli import main
 from lra.data.manifest import SPLITS
 from lra.results.cells import make_cell
+from lra.results.floor import above_floor
 from lra.results.reading import parse_record
 from lra.results.reference import paper_accuracy
-from lra.results.statistics import binomial_error
+from lra.results.statistics import binomial_error, discoveries
 from tests.commands.documented import DOCUMENTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,9 +98,12 @@ def test_the_speeds_of_the_readme_are_their_records():
     text = (ROOT / "README.md").read_text()
     lines = (ROOT / "runs/published/speed.jsonl").read_text().splitlines()
     speed = {record["what"]: record for record in map(json.loads, lines)}
-    assert f"takes {speed['step listops']['seconds']:.2f} s on".replace("0.", ".") in text
+    assert f"takes {speed['step listops']['seconds']:.2f} s with two threads on".replace("0.", ".") in text
     steps = {task: speed[f"step {task}"]["ratio"] for task in ("image", "retrieval")}
-    assert f"{steps['image']:.1f} (Image) to {steps['retrieval']:.1f} times (Retrieval)" in " ".join(text.split())
+    assert (
+        f"{steps['image']:.1f} (Image) to {steps['retrieval']:.1f} times (Retrieval, with the lengths of a stand-in)"
+        in " ".join(text.split())
+    )
     assert {record["ratio"] for what, record in speed.items() if what.startswith("step ")} >= set(steps.values())
     assert round(speed["memory text"]["ratio"]) == 6
     assert "a sixth of the memory" in text
@@ -174,6 +178,7 @@ def markdown(words, monkeypatch, capsys) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
+SPREAD = "Standard deviation of the rows' means"
 LONGER = ("run_group=published/short_longer.jsonl", "size=short", "task=pathfinder")
 LANDMARKS = ("sweep", "landmarks", "show", "run_group=published/short_landmarks.jsonl", "size=short", "task=pathfinder")
 
@@ -205,19 +210,36 @@ def test_what_the_short_table_says_about_itself_stands_below_it(monkeypatch, cap
     text = " ".join(RESULTS.read_text().replace("\n> ", "\n").split())
     lines = markdown(("table", "show", *SHORT), monkeypatch, capsys)
     lines += markdown(("table", "show", *SHORT, "reference=google"), monkeypatch, capsys)
-    spread = [line for line in lines if line.startswith("Spread between the rows")]
+    spread = [line for line in lines if line.startswith(SPREAD)]
     orders = [line for line in lines if line.startswith("Order of attentions against")]
     floor = [line for line in lines if line.startswith("Not above attention=none")]
     assert (len(spread), len(floor), len(orders)) == (2, 2, 2), lines  # of the two tables printed
     for line in spread + floor + orders:
         assert line in text, f"this should stand there: {line}"
-    chances = {task: float(p) for task, p in re.findall(r"(\w+) [\d.]+ / [\d.]+ = [\d.]+, p = ([\d.e-]+)", spread[0])}
-    assert {task for task, p in chances.items() if p < 0.05} == {"listops", "text", "image"}
-    assert chances["pathfinder"] > 0.05
-    said = (
-        "ListOps, Text and Image the differences between attentions are beyond the noise between seeds, on Pathfinder"
+    found = re.findall(r"(\w+) [\d.]+ / [\d.]+ = [\d.]+, p = ([\d.e-]+) and ([\d.e-]+)", spread[0])
+    assert {task for task, p, _ in found if float(p) < 0.05} == {"listops", "text", "image"}
+    assert {task for task, _, p in found if float(p) < 0.05} == {"listops", "text", "image", "pathfinder"}
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    assert (
+        "On all four tasks the differences between the rows are beyond the noise between seeds by a test of ranks"
+        in readme
     )
-    assert said in " ".join((ROOT / "README.md").read_text().split())
+    assert "by the F test they are on ListOps, Text and Image, and not on Pathfinder" in readme
+
+
+def test_how_many_rows_are_above_the_floor_when_corrected_for_their_number_is_said():
+    lines = (ROOT / "runs/published/short_table.jsonl").read_text().splitlines()
+    above = above_floor([parse_record(line, "short_table.jsonl") for line in lines])
+    said = []
+    for task, name in (("listops", "ListOps"), ("image", "Image"), ("pathfinder", "Pathfinder"), ("text", "Text")):
+        intervals = above[task].values()
+        beyond = discoveries([interval.p for interval in intervals])
+        corrected = sum(is_beyond and each.difference > 0 for is_beyond, each in zip(beyond, intervals, strict=True))
+        said.append(f"{corrected} {{}} of {name} (in place of {sum(each.low > 0 for each in intervals)})")
+    assert said.pop() == "0 {} of Text (in place of 0)"
+    said = [said[0].replace("{}", "rows"), *(words.replace("{} ", "") for words in said[1:])]
+    text = " ".join(RESULTS.read_text().split())
+    assert f"{', '.join(said[:-1])} and {said[-1]} are above `none`" in text
 
 
 def hours_of(name: str) -> float:
@@ -230,18 +252,32 @@ def test_what_the_longer_pathfinder_says_stands_below_it(monkeypatch, capsys):
     text = " ".join(RESULTS.read_text().replace("\n> ", "\n").split())
     five = "attention=full,linformer,nystrom,performer,reformer"
     lines = markdown(("table", "show", *LONGER), monkeypatch, capsys)
-    spread = [line for line in lines if line.startswith("Spread between the rows")]
-    spread += [line for line in markdown(("table", "show", *LONGER, five), monkeypatch, capsys) if "Spread" in line]
+    spread = [line for line in lines if line.startswith(SPREAD)]
+    spread += [
+        line for line in markdown(("table", "show", *LONGER, five), monkeypatch, capsys) if line.startswith(SPREAD)
+    ]
     orders = [line for line in lines if line.startswith("Order of attentions against")]
     assert (len(spread), len(orders)) == (2, 1)
     for line in spread + orders:
         assert line in text, f"this should stand there: {line}"
-        assert ("Spread" not in line) or float(re.search(r"p = ([\d.e-]+)", line)[1]) < 0.05
+        chances = re.search(r"p = ([\d.e-]+) and ([\d.e-]+)", line)
+        assert not line.startswith(SPREAD) or max(map(float, chances.groups())) < 0.05
     assert not [line for line in lines if line.startswith(("Not above attention=none", "Not compared"))]
     assert "All five are above `none` beyond the noise between seeds" in text
     assert f"{hours_of('short_longer.jsonl'):.1f} hours of one core" in text
     said = markdown(("compare", "show", *LONGER), monkeypatch, capsys)
     assert any(line.endswith("beyond noise: 1 of 5 (none).") for line in said)
+    first = "attention=linformer,full,nystrom,performer,reformer"
+    assert f"`{first}`" in text
+    pairs = markdown(("compare", "show", *LONGER, first), monkeypatch, capsys)
+    assert any(line.endswith("beyond noise: 2 of 4 (full, reformer).") for line in pairs)
+    for name, shown in (("full", "1.16 points [0.56, 1.76]"), ("reformer", "1.87 [0.84, 2.89]")):
+        (row,) = (line for line in pairs if line.startswith(f"| {name} "))
+        gain, low, high = re.search(r"−([\d.]+) \[−([\d.]+), −([\d.]+)\]", row).groups()
+        assert shown.replace(" points", "") == f"{gain} [{high}, {low}]"
+        assert shown in text
+    means = [float(mean) for mean in re.findall(r"^\| \w+ +\| ([\d.]+) ±", "\n".join(pairs), re.MULTILINE)]
+    assert f"their means are at most {max(means) - min(means):.1f} points apart" in text
 
 
 def test_the_short_tables_records_are_of_one_machine_and_committed_code():

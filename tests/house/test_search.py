@@ -109,3 +109,15 @@ def test_landmarks_do_not_decide_on_short_listops():
     text = " ".join((ROOT / "docs/results.md").read_text().split())
     said = f"{ends[0]} to {ends[1]} % with {', '.join(map(str, counts[:-1]))} and {counts[-1]} landmarks"
     assert said in text
+
+
+def test_the_other_seeds_of_full_attention_on_pathfinder_are_named():
+    lines = (ROOT / "runs/published/short_search.jsonl").read_text().splitlines()
+    found = {
+        record["identity"]["seed"]: f"{100 * record['outcome']['best_dev_accuracy']:.2f}"
+        for record in (parse_record(line, "short_search.jsonl") for line in lines)
+        if (record["identity"]["task"], record["identity"]["attention"]) == ("pathfinder", "full")
+        and record["settings"]["recipe"]["optimizer"]["lr"] == 1e-3
+    }
+    text = " ".join((ROOT / "docs/numbers.md").read_text().split())
+    assert f"(at 1e-3: {found[1]} and {found[2]} %, in the same file)" in text
