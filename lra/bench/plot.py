@@ -20,7 +20,7 @@ LINES_OF_FULL = {FUSED: "--", MATH: ":"}
 BOLD = ("nystrom", FUSED, MATH)  # what the paper's table is about
 BELOW_EXACT = 10  # times are drawn down to this part of exact attention's least
 COLOURS = [matplotlib.colormaps["tab20"](number) for number in range(20)]
-MARKERS = ("o", "^", "s", "D")  # a marker for each round of the colours
+MARKERS = ("o", "^", "s", "D")  # by turns, so that neighbours of nearly the same colour differ
 
 
 def plot_bench(record: BenchRecord, path: Path) -> Path:
@@ -39,8 +39,8 @@ def plot_bench(record: BenchRecord, path: Path) -> Path:
         look = {
             "ls": LINES_OF_FULL.get(name, "-"),
             "color": COLOURS[number % len(COLOURS)],
-            "marker": MARKERS[number // len(COLOURS) % len(MARKERS)],
-            "markersize": 3,
+            "marker": MARKERS[(number + number // len(COLOURS)) % len(MARKERS)],
+            "markersize": 4,
             "lw": 3 if name in BOLD else 1,
             "zorder": 3 if name in BOLD else 2,
             "label": legend_name(name),
@@ -69,7 +69,7 @@ def plot_bench(record: BenchRecord, path: Path) -> Path:
         axis.set_xlabel("length")
         axis.grid(alpha=0.3)
     legend_beside(figure, memory)
-    figure.suptitle(for_figure(title_of_bench(record)))
+    figure.suptitle(f"{for_figure(title_of_bench(record))}; band: quartiles of the repeats")
     with replacing(path, shared=True) as unfinished:
         figure.savefig(unfinished, dpi=120, format=path.suffix[1:])
     plt.close(figure)
