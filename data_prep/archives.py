@@ -65,7 +65,11 @@ def open_files(path: Path, pattern: re.Pattern[str], tick: Tick) -> Iterator[tup
     total = path.stat().st_size // MB
     try:
         # Not tarfile's own gzip reader: it does not notice a stream that is cut off between two members.
-        with path.open("rb") as raw, _unzipped(raw) as stream, _open_tar(raw, stream) as archive:
+        with (
+            path.open("rb") as raw,
+            _unzipped(raw) as unzipped,
+            _open_tar(stream := _Bounded(raw, unzipped)) as archive,
+        ):
             for member in archive:
                 archive.members.clear()  # type: ignore[attr-defined]  # tarfile would keep all members in memory
                 tick(raw.tell() // MB, total)
@@ -77,14 +81,14 @@ def open_files(path: Path, pattern: re.Pattern[str], tick: Tick) -> Iterator[tup
                 file = archive.extractfile(member)
                 assert file is not None
                 yield match, file, member.size
-            while stream.read(CHUNK_BYTES):
+            while not stream.at_end and stream.read(CHUNK_BYTES):
                 pass  # read to the end, where gzip compares the checksum
     except (*BROKEN, OSError) as error:
         raise broken(path, error) from error
 
 
-def _open_tar(raw: IO[bytes], stream: IO[bytes]) -> tarfile.TarFile:
-    return tarfile.open(fileobj=cast("IO[bytes]", _Bounded(raw, stream)), mode="r|", tarinfo=_Member)
+def _open_tar(stream: _Bounded) -> tarfile.TarFile:
+    return tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|", tarinfo=_Member)
 
 
 class _Member(tarfile.TarInfo):

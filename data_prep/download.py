@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import queue
 import threading
@@ -73,11 +74,12 @@ def _fetch(archive: Archive, part: Path, folder: Path, tick: Tick) -> None:
                     tick(done // MB, archive.size_bytes // MB)
             if getattr(response, "length", None):  # bytes that were announced and did not come; `read` raises nothing
                 raise ConnectionError("the connection ended early")
-    except (TimeoutError, urllib.error.URLError, ConnectionError) as error:
+    except (TimeoutError, urllib.error.URLError, ConnectionError, http.client.HTTPException) as error:
+        why = " ".join(str(getattr(error, "reason", error)).split())
         kept = f"; {done:,} bytes are kept, the same command goes on" if done else ""
         raise UserError(
             f"{archive.name} ({archive.size_bytes / 1e6:.0f} MB) cannot be fetched from {archive.url}"
-            f" ({getattr(error, 'reason', error)}){kept}. Put it into {folder}, or name it:"
+            f" ({why}){kept}. Put it into {folder}, or name it:"
             f" source=/path/to/{archive.name}"
         ) from error
 

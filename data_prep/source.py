@@ -72,7 +72,13 @@ class Source:
 
 
 def locate(
-    request: Request, names: tuple[str, ...], *, archive: Archive | None, size_hint: str, generates: bool
+    request: Request,
+    names: tuple[str, ...],
+    *,
+    archive: Archive | None,
+    size_hint: str,
+    generates: bool,
+    holds: Callable[[Path], bool] = lambda path: True,
 ) -> Path | None:
     """Find the archive or folder to read, or download it; None: the data is to be generated, or a stand-in written.
 
@@ -82,13 +88,15 @@ def locate(
         archive: the archive that can be downloaded; None: there is none.
         size_hint: size of the file that the user has to provide, for the error.
         generates: whether this task has a generator.
+        holds: whether a file or folder of these names, found by `auto`, may hold this dataset.
 
     Raises:
         UserError: when nothing is found, or the word in `source=` does not fit the task.
     """
     word, places = request.source, ", ".join(map(str, request.folders))
     if word == "auto":
-        place = next((folder / name for folder in request.folders for name in names if (folder / name).exists()), None)
+        existing = (folder / name for folder in request.folders for name in names if (folder / name).exists())
+        place = next(filter(holds, existing), None)
         if place is not None:
             return _whole(place, str(place))
         if generates or request.size == "tiny":
@@ -114,7 +122,9 @@ def locate(
     path = Path(word).expanduser()
     if not path.exists():
         raise UserError(f"source={word} is not there; it may be {', '.join(names)}, or a folder that holds one")
-    inside = next((path / name for name in names if path.is_dir() and (path / name).exists()), None)
+    found = [path / name for name in names if path.is_dir() and (path / name).exists()]
+    named = path.name in names  # then a folder of such a name in it, as the benchmark's archive has, is a part of it
+    inside = next((place for place in found if not (named and place.is_dir())), None)
     return _whole(inside or path, f"source={word}" if inside is None else str(inside))
 
 

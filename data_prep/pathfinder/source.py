@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import TypedDict
 
 import numpy as np
@@ -35,7 +36,9 @@ def open_source(request: Request) -> Source:
     drawn_side, difficulty = settings["drawn_side"], settings["difficulty"]
     design = _design(drawn_side, difficulty)
     names = ("lra_release", f"pathfinder{drawn_side}", "lra_release.gz") if drawn_side in DESIGNS else ()
-    path = locate(request, names, archive=None, size_hint="7.7 GB", generates=True)
+    path = locate(
+        request, names, archive=None, size_hint="7.7 GB", generates=True, holds=partial(_may_hold, side=drawn_side)
+    )
     if path is not None and drawn_side not in DESIGNS:
         raise UserError(
             f"source={request.source} cannot have images of {drawn_side} × {drawn_side} pixels, which the benchmark has"
@@ -70,6 +73,12 @@ def open_source(request: Request) -> Source:
         first_id=FIRST_ID,
         counts={name: len(part) for name, part in numbers.items()},
     )
+
+
+def _may_hold(path: Path, *, side: int) -> bool:
+    """Whether a file or folder may hold images of a side: one that was unpacked for another task alone does not."""
+    inside = (path / folder / f"pathfinder{side}" for folder in (".", "lra_release"))
+    return path.is_file() or path.name == f"pathfinder{side}" or any(place.is_dir() for place in inside)
 
 
 def _design(side: int, difficulty: str) -> Design:

@@ -27,7 +27,7 @@ def read_csv(path: Path) -> Table:
     tokens, labels, splits, places = [], [], [], []
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file, restkey="more", restval="")
+            rows = csv.DictReader(file, restkey="more", restval="", strict=True)
             columns = rows.fieldnames or []
             _check_columns(path, list(columns))
             for row in rows:
@@ -48,7 +48,7 @@ def read_csv(path: Path) -> Table:
         place, word = next((place, word) for place, word in where if not _is_id(word))
         raise UserError(f"{place}: {word!r:.60} is no id; ids are whole numbers from 0 to {10**MOST_DIGITS - 1}")
     return Table(
-        sequences=[np.array(words, np.int64) for words in tokens] if are_ids else tokens,
+        sequences=[np.trim_zeros(np.array(words, np.int64), "b") for words in tokens] if are_ids else tokens,
         labels=np.array(labels, np.int64),
         splits=splits if "split" in columns else None,
         places=places,

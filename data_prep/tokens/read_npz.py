@@ -7,6 +7,7 @@ Letters: N examples, L positions, T tokens of all examples.
 
 from __future__ import annotations
 
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -48,6 +49,7 @@ def read_npz(path: Path) -> Table:
 # What zipfile and numpy raise for a forged or damaged file.
 UNREADABLE = (
     zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, OSError, EOFError, MemoryError, OverflowError,
+    TypeError, tokenize.TokenError,
 )  # fmt: skip
 
 

@@ -81,7 +81,7 @@ def with_ids(table: Table, train: np.ndarray) -> tuple[Table, list[str] | None]:
     """
     if not isinstance(table.sequences[0], list):
         return table, None
-    counts = Counter(word for number in train for word in table.sequences[number])
+    counts = Counter(word for number in train for word in table.sequences[number] if word != UNKNOWN)
     vocabulary = [UNKNOWN, *sorted(counts, key=lambda word: (-counts[word], word))]
     ids = {word: number for number, word in enumerate(vocabulary, start=1)}
     sequences = [np.array([ids.get(word, 1) for word in words], np.int64) for words in table.sequences]
@@ -96,6 +96,7 @@ def check_sizes(table: Table, spec: TaskSpec, settings: dict[str, Any]) -> None:
     """
     if spec.num_sequences != 1:
         raise UserError(f"task {spec.name}: num_sequences: {spec.num_sequences}, but a file has one per row; write 1")
+    _check_settings(spec, settings)
     _check(table, "label", table.labels, spec.num_classes, "num_classes", MOST_CLASSES)
     if table.labels.max() + 1 < spec.num_classes:
         raise UserError(
@@ -110,6 +111,21 @@ def check_sizes(table: Table, spec: TaskSpec, settings: dict[str, Any]) -> None:
         raise UserError(
             f"{table.places[int(lengths.argmax())]}: {longest} tokens, but max_length: {most}; write seq_len: {longest}"
             f" and max_length: {longest}, or longer: cut"
+        )
+
+
+def _check_settings(spec: TaskSpec, settings: dict[str, Any]) -> None:
+    """Refuse sizes that the store cannot hold, or that the model would cut."""
+    for key, size, most in (("vocab_size", spec.vocab_size, MOST_IDS), ("num_classes", spec.num_classes, MOST_CLASSES)):
+        if size > most:
+            raise UserError(f"task {spec.name}: {key}: {size:,}; it may be at most {most:,}")
+    longest = settings.get("max_length")
+    if longest is None:
+        raise UserError(f"task {spec.name} has no max_length in its sizes; write max_length: {spec.seq_len}")
+    if longest > spec.seq_len:
+        raise UserError(
+            f"task {spec.name}: max_length: {longest} is more than its spec's seq_len: {spec.seq_len}, the longest that"
+            f" the model takes; write max_length: {spec.seq_len}, or seq_len: {longest}"
         )
 
 

@@ -18,11 +18,13 @@ def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> b
     from lra import build, config
 
     spec, folder = build.build_spec(cfg), config.store_dir(cfg)
-    from lra.data.manifest import MANIFEST, check_asked, read_manifest
+    from lra.data.manifest import MANIFEST, check_asked, check_file, read_manifest
 
     there, version = (folder / MANIFEST).exists(), build.build_codec(cfg).version
     if there and not force:  # without a lock, because the folder of a prepared store may be read-only
-        check_asked(read_manifest(folder), folder, config.plain(cfg.task.data), cfg.source, version)
+        manifest = read_manifest(folder)
+        check_asked(manifest, folder, config.plain(cfg.task.data), cfg.source, version)
+        check_file(manifest, folder, cfg.source)
         return False
     if not there:
         console.print(f"preparing {cfg.task.name} size={cfg.size.name} …")
@@ -47,10 +49,14 @@ def print_store(console: Console, folder: Path) -> None:
     """Print counts, lengths, label balance, size and preparation time of a store."""
     from lra.cli_support.console import size_text
     from lra.data.manifest import read_manifest
+    from lra.results.text import visible
 
     manifest = read_manifest(folder)
     for name, split in manifest["splits"].items():
         console.print(f"{name:<6}{split['count']:>8,} examples   {_lengths(split)}\n      labels {_labels(split)}")
+    words = manifest.get("source", {}).get("vocabulary")
+    if words:
+        console.print(f"tokens are words: {len(words):,}, such as {', '.join(map(visible, words[1:6]))}")
     size = sum(path.stat().st_size for path in folder.iterdir())
     console.print(f"{manifest['origin']}, {size_text(size)}, made in {manifest['seconds']:.0f} s: {folder}")
 

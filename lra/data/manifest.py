@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict  # pydantic reads typing's own from Python 3.12 on
 
-from lra.files import regular_file
+from lra.files import regular_file, sha256
 from lra.schema import Count, Positive, checked, parsed_json
 from lra.types import UserError
 
@@ -67,7 +67,8 @@ class Asked(TypedDict):
 class Manifest(TypedDict):
     """The whole manifest.
 
-    `first_id` is added to a stored number to get the token id; `seconds` is the time that making the store took.
+    `first_id` is added to a stored number to get the token id; `source` has facts about the source;
+    `seconds` is the time that making the store took.
     """
 
     format_version: Literal[2]
@@ -78,6 +79,7 @@ class Manifest(TypedDict):
     arrays: dict[ArrayName, ArrayFacts]
     origin: Literal["official", "unverified", "generated", "stand-in", "own"]
     asked: Asked
+    source: NotRequired[dict[str, Any]]
     builder: Name
     seconds: Quantity
 
@@ -162,6 +164,33 @@ def check_asked(manifest: Manifest, folder: Path, settings: dict[str, Any], sour
                 f"{folder} was made with {key}={was.get(key)}, but {key}={now.get(key)} is asked for;"
                 f" to replace it: lra prepare {_arguments(folder)} source={source} force=true"
             )
+
+
+def check_file(manifest: Manifest, folder: Path, source: str) -> None:
+    """Refuse a store whose source, a file of the user's own, is another one by now; a file that is gone is not.
+
+    Args:
+        manifest: the store's manifest.
+        folder: the store's folder.
+        source: the value of `source=` that is asked for.
+
+    Raises:
+        UserError: with the file, and what to type.
+    """
+    if manifest["origin"] != "own":
+        return
+    facts = manifest.get("source", {})
+    recorded = Path(str(facts.get("path")))
+    path = recorded if source == "auto" else Path(source).expanduser()
+    if "sha256" not in facts or not path.is_file():
+        return
+    untouched = path.resolve() == recorded and path.stat().st_mtime < (folder / MANIFEST).stat().st_mtime
+    same_size = path.stat().st_size == facts.get("bytes")
+    if not same_size or (not untouched and sha256(path) != facts["sha256"]):
+        raise UserError(
+            f"{path} is not what {folder} was made from; to replace it:"
+            f" lra prepare {_arguments(folder)} source={source} force=true"
+        )
 
 
 def again(folder: Path) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 
@@ -90,7 +91,7 @@ def _open_array(folder: Path, name: str, said: ArrayFacts) -> np.ndarray:
         raise ValueError(f"{path} is missing")
     try:
         opened = np.load(regular_file(path), mmap_mode="r", allow_pickle=False)
-    except ValueError as error:
+    except (ValueError, TypeError, TokenError) as error:  # the latter two for a damaged header
         raise ValueError(f"{path} cannot be opened ({error})") from error
     if [str(opened.dtype), list(opened.shape)] != [said["dtype"], said["shape"]]:
         raise ValueError(

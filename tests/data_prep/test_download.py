@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import http.server
+import socket
 import threading
 import time
 
@@ -70,6 +71,23 @@ def test_an_interrupted_download_goes_on(server, tmp_path):
     (tmp_path / "x.tar.gz.part").write_bytes(CONTENT[:1000])
     assert download(archive(server), tmp_path, lambda done, total: None).read_bytes() == CONTENT
     assert server.asked == [1000]
+
+
+def test_a_server_that_does_not_speak_http_is_one_line(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer():
+            taken, _ = listening.accept()
+            with taken:
+                taken.recv(1000)
+                taken.sendall(b"no HTTP at all\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        said = Archive(
+            name="x.tar.gz", url=f"http://127.0.0.1:{listening.getsockname()[1]}/x", size_bytes=9, sha256="0"
+        )
+        with pytest.raises(UserError, match=r"cannot be fetched from .* name it: source=/path/to/x\.tar\.gz"):
+            download(said, tmp_path / "sources", lambda done, total: None)
 
 
 @pytest.mark.parametrize("changes", [{"sha256": "0" * 64}, {"size_bytes": len(CONTENT) + 1}])

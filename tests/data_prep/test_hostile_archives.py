@@ -136,3 +136,7 @@ def test_an_archive_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path):
     path = write_tar(tmp_path / "x.tar.gz", {f"a/{i}": bytes(1 << 20) for i in range(100)})
     with pytest.raises(UserError, match="unpacks to more than 50 times its size"):
         read(path, largest_bytes=1 << 20)
+    tar = gzip.decompress(write_tar(tmp_path / "y.tar.gz", {"a/0": b"abc"}).read_bytes())
+    path.write_bytes(gzip.compress(tar + bytes(100 << 20)))
+    with pytest.raises(UserError, match="unpacks to more than 50 times its size"):
+        read(path, largest_bytes=1 << 20)

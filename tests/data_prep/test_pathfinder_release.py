@@ -61,6 +61,15 @@ def test_images_get_the_labels_of_the_metadata(prepare, tmp_path, packed, how):
     assert manifest["origin"] == "stand-in"
 
 
+def test_a_release_that_was_unpacked_for_another_task_is_not_in_the_way(prepare, tmp_path):
+    unpacked(tmp_path / "elsewhere", {"lra_release/lra_release/tsv_data/x.tsv": b""})
+    manifest, _ = prepare("pathfinder", "source=auto")
+    assert manifest["origin"] == "generated"
+    unpacked(tmp_path / "elsewhere", {name.removeprefix("lra_release/"): text for name, text in release().items()})
+    manifest, _ = prepare("pathfinder", "source=auto", "verify=false", "force=true")
+    assert manifest["origin"] == "stand-in"
+
+
 def test_the_split_of_s4_is_torchs_random_split_with_seed_42():
     parts = torch.utils.data.random_split(range(103), [83, 10, 10], generator=torch.Generator().manual_seed(42))
     ours = split_numbers(103, "seed42", 0)

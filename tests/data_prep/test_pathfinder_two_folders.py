@@ -51,3 +51,10 @@ def test_two_folders_of_which_none_is_inside_are_refused(prepare, tmp_path):
     line = prepare("pathx", f"source={write_tar(tmp_path / 'x.gz', files)}", "verify=false", size="demo")
     assert "a/pathfinder128/curv_contour_length_14 and b/pathfinder128/curv_contour_length_14" in line
     assert "source=" in line
+
+
+def test_the_folders_have_the_same_names_whichever_folder_the_source_is(prepare, tmp_path):
+    there = unpacked(tmp_path / "there", {**folder(OUTER, broken=True), **folder(INNER)})
+    manifest, _ = prepare("pathx", f"source={there}", "verify=false", size="demo")
+    assert manifest["source"]["folder"] == INNER
+    assert manifest["source"]["folders_left_out"] == [OUTER]

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from data_prep.tokens.table import Table, check_sizes
 from lra.cli import main
 from lra.data.manifest import read_manifest
 from lra.data.store import open_store
-from lra.types import TaskSpec
+from lra.types import TaskSpec, UserError
 
 TASK = """name: mine
 spec:
@@ -145,10 +146,47 @@ def test_a_file_without_dev_rows_needs_another_dev_split(prepare, capsys):
     assert "dev" not in stored(vocab_size=5)
 
 
-def with_empty_member() -> bytes:
+def test_a_file_that_has_changed_is_not_taken_for_what_was_read(prepare):
+    assert prepare(WORDS)[0] == 0
+    assert prepare(WORDS)[0] == 0, "the same again, though written later"
+    for words in (["source=my.csv"], ["source=auto"]):
+        code, said = prepare(WORDS.replace("b,1,dev", "b,0,dev"), *words)
+        assert code == 2
+        assert "my.csv is not what" in said
+        assert "force=true" in said
+    assert prepare(WORDS.replace("b,1,dev", "b,0,dev"), "source=my.csv", "force=true")[0] == 0
+    Path("my.csv").unlink()
+    assert main(["prepare", "task=mine"]) == 0, "a file that is gone does not matter"
+
+
+def test_that_tokens_are_words_is_said(prepare):
+    assert "tokens are words: 3, such as a, b" in prepare(WORDS)[1]
+    assert "tokens are words" not in prepare(IDS, "source=my.csv", "force=true")[1]
+
+
+def test_a_word_for_unknown_words_in_the_file_is_that_of_the_vocabulary(prepare):
+    assert prepare(WORDS.replace("b a a,", "<unk> a a,"))[0] == 0
+    assert stored()["train"][0] == ([1, 2, 2], 0)
+
+
+def test_padding_at_the_end_of_a_row_is_not_stored(prepare):
+    assert prepare("tokens,label,split\n1 0 2 0 0,0,train\n3,1,test\n", max_length=3, seq_len=3)[0] == 0
+    assert stored(seq_len=3) == {"train": [([1, 0, 2], 0)], "test": [([3], 1)]}
+
+
+def test_what_the_model_would_cut_is_refused():
+    table = Table(sequences=[np.arange(1, 8)], labels=np.array([0]), splits=None, places=["x, row 0"])
+    spec = TaskSpec(name="mine", vocab_size=9, seq_len=4, num_sequences=1, num_classes=2)
+    with pytest.raises(UserError, match="max_length: 8 is more than its spec's seq_len: 4"):
+        check_sizes(table, spec, {"max_length": 8, "longer": "refuse"})
+    with pytest.raises(UserError, match="no max_length in its sizes; write max_length: 4"):
+        check_sizes(table, spec, {"longer": "refuse"})
+
+
+def with_member(content: bytes) -> bytes:
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w") as archive:
-        archive.writestr("tokens.npy", b"")
+        archive.writestr("tokens.npy", content)
     return written.getvalue()
 
 
@@ -189,6 +227,10 @@ ROWS = "tokens,label,split\n1 2,0,train\n"
         (b"tokens,label\n\xff\xfe,0\n", {}, "cannot be read as CSV in UTF-8"),
         (ROWS + "1 -2 3,1,test\n", {}, "line 3: '-2' is no id; ids are whole numbers from 0 to 999999999"),
         (ROWS + "70000,1,test\n", {}, "line 3: id 70000; vocab_size may be at most 65536"),
+        (ROWS + "70000,1,test\n", {"vocab_size": 100_000}, "vocab_size: 100,000; it may be at most 65,536"),
+        (ROWS + "1,1,test\n", {"num_classes": 300}, "num_classes: 300; it may be at most 256"),
+        (ROWS + "0 0,1,test\n", {}, "line 3: no tokens"),
+        (ROWS + '" a,1,test\n" b,1,test\n', {}, "cannot be read as CSV in UTF-8"),
     ],
 )
 def test_a_wrong_csv_is_one_line(prepare, content, sizes, line):
@@ -205,7 +247,8 @@ def test_a_wrong_csv_is_one_line(prepare, content, sizes, line):
     [
         (b"PK\x03\x04 broken", "cannot be read as NPZ"),
         (b"", "cannot be read as NPZ"),
-        (with_empty_member(), "tokens is no array"),
+        (with_member(b""), "tokens is no array"),
+        (with_member(b"\x93NUMPY\x01\x00\x08\x00{'a': (\n"), "cannot be read as NPZ"),
         (damaged(), "cannot be read as NPZ"),
         (OBJECTS, "cannot be read as NPZ: Object arrays cannot be loaded when allow_pickle=False"),
         (npz(tokens=np.ones((2, 3), int)), "has no array labels; it has tokens"),
