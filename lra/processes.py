@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import multiprocessing
 import os
@@ -20,14 +21,21 @@ from lra.signals import check_stopped
 
 PR_SET_PDEATHSIG = 1
 STATUS = Path("/proc/self/status")  # exists on Linux only
+CLEAR = Path("/proc/self/clear_refs")  # the same
 STOP_SECONDS = 60.0  # time that a child has after SIGTERM before it is killed
 LOOK_SECONDS = 0.1
 READ_SECONDS = 10.0  # time to read an ended child's last lines; less only if one of its own children holds the pipe
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None  # a library must not be loaded between fork and exec
 
 
+def reset_peak_resident() -> None:
+    """Let the largest resident memory begin anew from today's; nothing where the system does not allow it."""
+    with contextlib.suppress(OSError):
+        CLEAR.write_text("5")  # see proc(5)
+
+
 def peak_resident_bytes() -> int:
-    """Largest resident memory of this process since its program started, in bytes.
+    """Largest resident memory of this process since its program started or `reset_peak_resident`, in bytes.
 
     On Linux, `getrusage` would include the memory of the parent, because its count survives `exec`.
     """

@@ -67,6 +67,11 @@ class Campaign:
             raise UserError(f"sweep={self.settings.sweep} is not known; choose one of {', '.join(sweep_names())}")
         self.words = spell_out_all(self.settings.sweep, self.words)
         _, *self.words = check("train", [f"sweep={self.settings.sweep}", *self.words], sweep=True)
+        if any(word.replace(" ", "").lower() == "force=true" for word in self.words):
+            raise UserError(
+                f"force=true is of one run: lra {verb} never trains a finished one again; type lra train … force=true,"
+                " or another run_group="
+            )
         if self.settings.what not in ACTIONS:
             raise UserError(f"{self.settings.what!r} is no action; type: lra {verb} {'|'.join(ACTIONS)}")
         check_settings(self.settings)

@@ -19,7 +19,7 @@ from lra.results.plots import learning_curve
 from lra.results.reading import validated
 from lra.results.record import write_record
 from lra.results.schema import SCHEMA_VERSION, Record
-from lra.run_files import CURVE, DATA, LAST, RESULT, WANDB_ID
+from lra.run_files import CODE, CURVE, DATA, LAST, RESULT, WANDB_ID
 from lra.training.run import TestedRun
 from lra.types import UserError
 
@@ -47,6 +47,26 @@ def check_same_data(folder: Path, data_sha256: dict[str, str]) -> None:
         )
 
 
+def note_commit(folder: Path) -> None:
+    """Add the commit of the code that trains from here on to those of a resumed run.
+
+    It is read now, and not at the end: the checkout may be another one by then.
+    """
+    commit = git_commit()
+    earlier = _commits(folder) if (folder / LAST).exists() else []
+    if earlier[-1:] != [commit]:
+        replace_text(folder / CODE, json.dumps([*earlier, commit]) + "\n")
+
+
+def _commits(folder: Path) -> list[str | None]:
+    """Read the noted commits; none of a run that was begun before they were noted, or if the note is damaged."""
+    try:
+        noted = json.loads((folder / CODE).read_text())
+    except (OSError, ValueError):
+        return []
+    return noted if isinstance(noted, list) and all(each is None or isinstance(each, str) for each in noted) else []
+
+
 def write_result(
     cfg: DictConfig,
     folder: Path,
@@ -61,6 +81,7 @@ def write_result(
     `approximation`, the result of `measure_approximation`, is a section of the record; None: there is no such section.
     """
     majority = datamodule.majority_rate("test")
+    *earlier, commit = _commits(folder) or [git_commit()]
     record = validated(
         {
             "schema_version": SCHEMA_VERSION,
@@ -91,7 +112,8 @@ def write_result(
             },
             **({} if approximation is None else {"approximation": approximation}),
             "provenance": {
-                "git_commit": git_commit(),
+                "git_commit": commit,
+                **({"earlier_commits": earlier} if earlier else {}),
                 "config_hash": config.config_hash(cfg),
                 "data_sha256": datamodule.data_sha256,
                 "data_origin": datamodule.origin,

@@ -40,7 +40,8 @@ def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced:
     build.build_datamodule(cfg)
     with lease(folder):  # fails now if another process has the run; later the process of rank 0 holds the lease
         set_aside(folder, replaced)
+    # A file of a sweep or search among the overrides would make the processes begin it anew, were it not for the mode.
     with says_what_is_saved(folder, cfg.recipe.steps):
-        code, error = run_together(cfg.trainer.devices, list(HydraConfig.get().overrides.task))
+        code, error = run_together(cfg.trainer.devices, [*HydraConfig.get().overrides.task, "hydra.mode=RUN"])
     if code:
         raise LeasedError(error) if code == BUSY else UserError(error)

@@ -69,6 +69,11 @@ def run(cfg: DictConfig) -> float | None:
     end_with_pool()
     folder = config.run_dir(cfg)
     record = read_record(folder)
+    if record is not None and cfg.force and launched:
+        raise UserError(
+            f"force=true and processes that torchrun or srun has started: some would look for {folder} before it is"
+            " renamed; move it away, or type lra train trainer=ddp … force=true without them"
+        )
     if record is not None and not cfg.force:
         sweeping = HydraConfig.get().mode is RunMode.MULTIRUN
         if not sweeping and cfg.finished != "show":
@@ -80,13 +85,22 @@ def run(cfg: DictConfig) -> float | None:
         print_summary(console, folder, record)
         print_predictions(console, cfg, folder, cfg.predictions)
         return record["outcome"]["best_dev_accuracy"]
-    if cfg.trainer.devices > 1 and not launched:
-        train_together(cfg, folder, console, replaced=record)
-    else:
-        console.quiet = not first  # only one of several processes prints
-        _train(cfg, folder, console, replaced=record)
+    from lra.training.module import NonFiniteLossError  # imports torch, which a finished run does not need
+
+    is_trial = HydraConfig.get().sweeper.get("direction") is not None
+    try:
+        if cfg.trainer.devices > 1 and not launched:
+            train_together(cfg, folder, console, replaced=record)
+        else:
+            console.quiet = not first  # only one of several processes prints
+            _train(cfg, folder, console, replaced=record)
+    except NonFiniteLossError as error:
+        if not is_trial:
+            raise
+        console.print(f"a failed trial, whose dev accuracy counts as 0: {error}")
+        return 0.0  # Optuna would end the search at an error, and the same command would meet it again
     record = read_record(folder)
-    if record is None and first and HydraConfig.get().sweeper.get("direction") is not None:
+    if record is None and first and is_trial:
         raise UserError(
             "a trial of a search was stopped before its end, so it has no dev accuracy to compare; for shorter trials"
             " type recipe.steps=N, in place of trainer.max_steps or trainer.max_time"
@@ -140,7 +154,7 @@ def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, rep
     from rich.text import Text
 
     from lra import build, build_trainer, config
-    from lra.cli_support.outcome import check_same_data
+    from lra.cli_support.outcome import check_same_data, note_commit
     from lra.cli_support.set_aside import set_aside
     from lra.files import replace_text
     from lra.model.classifier import count_parameters
@@ -155,6 +169,7 @@ def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, rep
         set_aside(folder, replaced)
         replace_text(folder / CONFIG, OmegaConf.to_yaml(split, resolve=True))
         check_same_data(folder, datamodule.data_sha256)
+        note_commit(folder)
     parameters = count_parameters(module.model)
     console.print(
         Text.assemble(
@@ -232,9 +247,9 @@ def _fit_and_test(
         leave()
         if not first:
             return None
+        outcome = training.finish(folder, metrics, module, machine)  # reads the peak memory, before what needs more
         model = module.model.to(machine.device)  # Lightning moves it to the CPU after a test
         approximation = measure_if_it_fits(model, datamodule.test_dataloader(), machine.device, console)
-        outcome = training.finish(folder, metrics, module, machine)
         record = write_result(cfg, folder, outcome, datamodule, parameters, approximation, read_curves(curves))
         log_result(loggers, record, folder)
         return record

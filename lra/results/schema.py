@@ -162,9 +162,14 @@ class Approximation(TypedDict):
 
 @with_config(CHECKED)
 class Provenance(TypedDict):
-    """The origin of a run: commit, versions and data; `finished_at` is ISO 8601 in UTC."""
+    """The origin of a run: commit, versions and data; `finished_at` is ISO 8601 in UTC.
+
+    `git_commit` is that of the code which trained the last steps, `earlier_commits` are those before it, if the run was
+    resumed with other code.
+    """
 
     git_commit: NotRequired[str | None]
+    earlier_commits: NotRequired[list[str | None]]
     config_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
     data_sha256: dict[str, str]
     data_origin: Literal["official", "unverified", "generated", "stand-in", "own"]

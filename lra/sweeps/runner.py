@@ -81,7 +81,7 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
         number = f"\n{len(cells) - len(todo) + 1} of {len(cells)}"
         console.print(Text.assemble((number, "bold"), f"  {cell.name}{_left(todo, seconds)}"))
         begun = time.monotonic()
-        code, error = _take(cell, console)
+        code = _take(cell, console, before)
         if code == 0 and cell.finished:
             seconds[cell.folder.parent] = time.monotonic() - begun
             forget_failure(cell.folder)
@@ -89,7 +89,6 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
             early.add(cell.folder)
             console.print(f"stopped early, not finished: {cell.name}")
         elif code != BUSY:
-            write_failure(cell.folder, error)
             console.print(Text.assemble(("failed", "red"), f": {cell.name}; the others go on"))
 
 
@@ -113,15 +112,21 @@ def _make_room(cell: Cell, console: Console) -> None:
             console.print(visible(f"its record cannot be read, so it is run again; kept as {aside}"))
 
 
-def _take(cell: Cell, console: Console) -> tuple[int, str]:
+def _take(cell: Cell, console: Console, before: dict[Path, Failure | None]) -> int:
+    """Run a cell, unless another process has it or has just had it; note a failure. Return the exit code."""
     try:
         with lease(cell.folder, RUNNER, patience_seconds=0):
             if cell.finished:
-                return 0, ""
+                return 0
+            if _failed_since(cell, before):
+                return BUSY
             _make_room(cell, console)
-            return _train(cell)
+            code, error = _train(cell)
+            if code not in (0, BUSY):
+                write_failure(cell.folder, error)  # before the lease ends, or another process would try again
+            return code
     except LeasedError:
-        return BUSY, ""
+        return BUSY
 
 
 def _train(cell: Cell) -> tuple[int, str]:

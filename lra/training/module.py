@@ -126,6 +126,15 @@ class ClassifierModule(pl.LightningModule):
         self.train_accuracy.reset()
         return metrics
 
+    def check_finite(self) -> None:
+        """Check the losses since the last call of `pop_train_metrics`, which a GPU has not been asked for yet.
+
+        Raises:
+            NonFiniteLossError: when one of them is NaN or infinite.
+        """
+        if self.reads_late and self.train_loss.update_called:
+            self._check_finite(self.train_loss.compute())
+
     def _check_finite(self, loss: Tensor) -> None:
         if not torch.isfinite(loss):
             raise NonFiniteLossError(

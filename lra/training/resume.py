@@ -23,6 +23,7 @@ from lra.run_files import BEST, LAST
 from lra.training.best import NEXT, Best
 from lra.training.checkpoints import read_checkpoint
 from lra.training.ranks import gather, place
+from lra.training.telemetry import peak_memory_bytes, reset_peak_memory
 
 
 class RandomStates(TypedDict):
@@ -67,10 +68,15 @@ class ResumePoint(Checkpoint):
         self.folder, self.best, self.batch_parts = folder, best, batch_parts
         self.every_seconds, self.eval_every, self.steps = every_seconds, eval_every, steps
         self.train_seconds = 0.0
+        self.peak_memory_bytes = 0
         self.ended = False
         self._clock = self._saved = 0.0
         self._random: RandomStates | None = None
         self._random_of_ranks: list[RandomStates] = []
+
+    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Forget the largest memory of earlier runs of this process."""
+        reset_peak_memory(trainer.strategy.root_device)
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Start the clock."""
@@ -115,18 +121,22 @@ class ResumePoint(Checkpoint):
             trainer.strategy.barrier("best")  # else another process could test the old `best.ckpt`
 
     def _save(self, trainer: pl.Trainer) -> None:
+        module: Any = trainer.lightning_module
+        module.check_finite()  # else weights that are NaN could replace the last good ones
         now = time.monotonic()
         self.train_seconds += now - self._clock
         self._clock = self._saved = now
         self._random_of_ranks = gather(_random_states(trainer.strategy.root_device))
+        self.peak_memory_bytes = max(self.peak_memory_bytes, peak_memory_bytes(trainer.strategy.root_device))
         trainer.save_checkpoint(self.folder / LAST)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return training time in seconds, parts of a batch, the best dev pass, and each process's random states."""
+        """Return training time, largest memory, parts of a batch, the best dev pass, each process's random states."""
         best = None if self.best is None else asdict(self.best)
         ended = {"ended": True} if self.ended else {}
         return {
             "train_seconds": self.train_seconds,
+            "peak_memory_bytes": self.peak_memory_bytes,
             "batch_parts": self.batch_parts,
             "best": best,
             "random": self._random_of_ranks,
@@ -134,8 +144,9 @@ class ResumePoint(Checkpoint):
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore the training time and the random states; the constructor has the best dev pass already."""
+        """Restore time, memory and the random states; the constructor has the best dev pass already."""
         self.train_seconds = state_dict["train_seconds"]
+        self.peak_memory_bytes = state_dict.get("peak_memory_bytes", 0)  # older checkpoints do not have it
         self._random = state_dict["random"][place()]
 
 

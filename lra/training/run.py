@@ -39,7 +39,7 @@ class TestedRun:
         trained_steps: optimizer steps that were trained: fewer than planned if a callback ended the run early.
         best_dev_accuracy, best_step: accuracy in [0, 1] and step of the dev pass whose checkpoint was tested.
         train_seconds: training time, dev passes included, summed over all resumes of the run.
-        peak_memory_bytes: largest memory of the process that tested the run.
+        peak_memory_bytes: largest memory of the processes that trained and tested the run.
         batch_parts: number of parts into which each batch was split.
     """
 
@@ -162,6 +162,7 @@ def finish(folder: Path, metrics: dict[str, float], module: ClassifierModule, ma
     """Collect a run's outcome from the metrics of its test, from `module` and from its checkpoints."""
     last, best = read_checkpoint(folder / LAST), best_so_far(folder)
     assert best is not None, "a finished run has had a dev pass"
+    state = last["callbacks"]["ResumePoint"]
     return TestedRun(
         test_accuracy=metrics["test/accuracy"],
         test_loss=metrics["test/loss"],
@@ -170,7 +171,10 @@ def finish(folder: Path, metrics: dict[str, float], module: ClassifierModule, ma
         trained_steps=int(last["global_step"]),
         best_dev_accuracy=best.accuracy,
         best_step=best.step,
-        train_seconds=float(last["callbacks"]["ResumePoint"]["train_seconds"]),
-        peak_memory_bytes=peak_memory_bytes(machine.device),  # Lightning has moved the module to the CPU
+        train_seconds=float(state["train_seconds"]),
+        peak_memory_bytes=max(
+            int(state.get("peak_memory_bytes", 0)),  # older checkpoints do not have it
+            peak_memory_bytes(machine.device),  # Lightning has moved the module to the CPU
+        ),
         batch_parts=machine.accumulate_grad_batches,
     )

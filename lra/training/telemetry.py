@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from typing import Any
 
@@ -10,13 +11,24 @@ import torch
 from pytorch_lightning.callbacks import Callback
 from torch.optim import Optimizer
 
-from lra.processes import peak_resident_bytes
+from lra.processes import peak_resident_bytes, reset_peak_resident
+from lra.training.allocator import return_freed_memory
 from lra.types import Batch
 
 
 def peak_memory_bytes(device: torch.device) -> int:
     """Largest memory so far, in bytes: of torch's allocator on a GPU, else of the whole process."""
     return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else peak_resident_bytes()
+
+
+def reset_peak_memory(device: torch.device) -> None:
+    """Let the largest memory begin anew, where the system allows it: earlier runs of the process do not count."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    else:
+        gc.collect()
+        return_freed_memory()
+        reset_peak_resident()
 
 
 class Telemetry(Callback):

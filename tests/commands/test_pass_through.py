@@ -18,6 +18,7 @@ from lra.results.variants import group_by_variant
 from lra.sweeps.grid import make_cells
 from lra.training.checkpoints import read_checkpoint
 from lra.training.curves import read_curves
+from lra.training.module import ClassifierModule
 from tests.conftest import ROOT
 from tests.results.records import make_record
 from tests.training.offline_run import offline_runs
@@ -151,6 +152,9 @@ def test_early_stopping_ends_a_run_that_has_a_result(home, capsys):
     assert main(["evaluate", f"run={folder}"]) == 0
     assert "the same as recorded" in capsys.readouterr().out
 
+    each = ["recipe.steps=40", "recipe.optimizer.lr=1e-30", "callbacks=early_stopping", "recipe.eval_every=1"]
+    assert record(train(*each, "callbacks.early_stopping.patience=1"))["outcome"]["stopped_step"] == 2
+
     (folder / "result.json").unlink()  # as if a kill had come between training and test
     assert train(*words, "callbacks.early_stopping.patience=1") == folder
     assert record(folder)["outcome"] == outcome
@@ -225,6 +229,18 @@ def test_optuna_looks_for_the_best_dev_accuracy(home, capsys):
     }
     (best,) = Path("runs/.sweeps").rglob("optimization_results.yaml")
     assert f"best_value: {max(accuracies)}" in best.read_text()
+
+
+@pytest.mark.slow
+def test_a_trial_whose_loss_is_nan_does_not_end_the_search(home, capsys, monkeypatch):
+    forward, losses = ClassifierModule.forward, iter([float("nan")])
+    monkeypatch.setattr(ClassifierModule, "forward", lambda self, batch: forward(self, batch) * next(losses, 1))
+    words = ["hparams_search=optuna", "hydra.sweeper.n_trials=2", "recipe.steps=2"]
+    assert main(["train", "-m", *TINY, *words]) == 0
+    assert "a failed trial, whose dev accuracy counts as 0: the loss is nan" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    assert len(list(Path("runs").rglob("result.json"))) == 1
 
 
 def test_optuna_looks_for_the_highest():

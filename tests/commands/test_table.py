@@ -116,6 +116,7 @@ def test_show_says_what_is_of_another_size_or_protocol(published, capsys):
         (["show", "workers=0"], "workers=0"),
         (["show", "task=listopps"], "did you mean listops?"),
         (["run", "-m", "seed=0,1"], "-m is not needed"),
+        (["run", "force=true"], "lra table never trains a finished one again; type lra train … force=true"),
         (["show", "sizes=tiny"], "did you mean size?"),
         (["show", "seed=x"], "seed=x is not a whole number"),
     ],

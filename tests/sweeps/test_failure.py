@@ -10,6 +10,7 @@ from rich.console import Console
 from lra.run_files import FAILED
 from lra.sweeps import runner
 from lra.sweeps.failure import read_failure, write_failure
+from lra.sweeps.lease import is_leased
 from tests.sweeps.stand_in import make_cells
 from tests.sweeps.test_runner import _stand_in, log  # noqa: F401  (the training's stand-in)
 
@@ -28,6 +29,20 @@ def test_a_failure_since_this_call_began_is_not_tried_again_whatever_its_clock_s
     runner.run_missing(cells, Console())
     assert log(tmp_path) == ["begun bad"]
     assert read_failure(cells[0].folder).error == "nothing will come of this"
+
+
+def test_a_failure_between_a_look_and_the_lease_is_not_tried_again(tmp_path, monkeypatch):
+    (cell,) = make_cells(tmp_path, "a")
+
+    def other_fails(folder):
+        monkeypatch.setattr(runner, "is_leased", is_leased)
+        write_failure(folder, "of the other")
+        return False  # it has just given its lease back
+
+    monkeypatch.setattr(runner, "is_leased", other_fails)
+    runner.run_missing([cell], Console())
+    assert log(tmp_path) == []
+    assert read_failure(cell.folder).error == "of the other"
 
 
 def test_two_failures_are_told_apart(tmp_path):

@@ -22,6 +22,7 @@ def test_all_wait_until_the_best_weights_are_in_their_place(first, tmp_path):
         is_global_zero=first,
         should_stop=False,
         callbacks=[],
+        lightning_module=SimpleNamespace(check_finite=lambda: None),
         _checkpoint_connector=SimpleNamespace(dump_checkpoint=lambda weights_only: {}),
         strategy=SimpleNamespace(
             save_checkpoint=lambda _, path: path.write_text("better"),

@@ -7,6 +7,7 @@ import json
 import pytest
 import torch
 
+from lra.cli import main
 from lra.data.loader import EvalLoader
 from lra.results.correctness import unpack_correct
 from lra.training.curves import read_curves
@@ -104,4 +105,14 @@ def test_more_devices_than_batches_of_a_split_are_refused(data_dir, tmp_path):
     assert done.stderr.splitlines() == [
         "lra: trainer.devices=2, but the dev or the test split has only 1 batches of 64 examples, so a device would"
         " have none; type trainer.devices=1"
+    ]
+
+
+def test_the_processes_of_a_trial_of_a_search_train_that_trial_alone(home, data_dir, monkeypatch):
+    told = []
+    monkeypatch.setattr("lra.training.together.run_together", lambda devices, words: told.append(words) or (0, ""))
+    main(["train", "-m", "size=tiny", "seed=0,1", "trainer=ddp", "logger=csv", "attention=none"])
+    assert [("hydra.mode=RUN" in words, [word for word in words if "seed" in word]) for words in told] == [
+        (True, ["seed=0"]),
+        (True, ["seed=1"]),
     ]

@@ -16,7 +16,7 @@ from tests.conftest import ROOT, outer_environment
 
 KILLED = (-signal.SIGKILL, -signal.SIGXFSZ)  # the second, at a limit within a file
 OF_THE_CLOCK = ("steps_per_second", "tokens_per_second", "peak_memory_bytes")
-ITS_OWN = ("train_seconds", "sha256")  # in a checkpoint: seconds, and the hash of a file that holds seconds
+ITS_OWN = ("train_seconds", "peak_memory_bytes", "sha256")  # of a checkpoint, and the hash of a file with these
 
 
 def plain(value):

@@ -9,9 +9,11 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from lra.cli import main
+from lra.training.checkpoints import saved_step
 from lra.training.curves import read_curves
 from lra.training.metrics import MeanLoss
 from lra.training.module import ClassifierModule
+from lra.training.resume import ResumePoint
 
 COMMAND = ("train", "size=tiny", "logger=csv", "model.packed=false", "recipe.steps=20", "recipe.eval_every=10")
 LOGGED = 5  # steps between two logged points
@@ -79,6 +81,27 @@ def test_a_loss_that_is_nan_ends_the_run_there_or_at_the_next_logged_point(home,
     assert main([*COMMAND, f"callbacks.log_every_steps={LOGGED}"]) != 0
     assert "the loss is nan at step" in capsys.readouterr().err
     assert len(steps) == step
+
+
+@pytest.mark.slow
+def test_weights_that_are_nan_do_not_replace_the_last_good_checkpoint(home, monkeypatch, capsys):
+    real, save, steps = ClassifierModule.forward, ResumePoint._save, []
+
+    def spoilt(self, batch):
+        steps.append(1)
+        return real(self, batch) * (float("nan") if len(steps) == 3 else 1)
+
+    def always_due(self, trainer, module, *others):
+        if trainer.global_step % 10:
+            save(self, trainer)
+
+    monkeypatch.setattr(ClassifierModule, "reads_late", True)
+    monkeypatch.setattr(ClassifierModule, "forward", spoilt)
+    monkeypatch.setattr(ResumePoint, "on_train_batch_end", always_due)
+    assert main([*COMMAND, f"callbacks.log_every_steps={LOGGED}"]) != 0
+    assert "the loss is nan at step 3" in capsys.readouterr().err
+    (last,) = home.rglob("last.ckpt")
+    assert saved_step(last) == 2
 
 
 def test_a_device_other_than_the_cpu_is_read_late():
