@@ -13,6 +13,7 @@ from lra.cli import main
 from lra.data.manifest import SPLITS
 from lra.results.cells import make_cell
 from lra.results.floor import above_floor
+from lra.results.plateau import leaving_step
 from lra.results.reading import parse_record
 from lra.results.reference import paper_accuracy
 from lra.results.statistics import binomial_error, discoveries
@@ -176,6 +177,30 @@ def markdown(words, monkeypatch, capsys) -> list[str]:
     capsys.readouterr()
     assert main([*words, "format=markdown"]) == 0
     return capsys.readouterr().out.splitlines()
+
+
+def test_when_the_full_runs_leave_the_plateau_is_in_their_curves():
+    text = " ".join((ROOT / "README.md").read_text().split())
+    steps: dict[str, list[str]] = {}
+    for record in map(json.loads, (ROOT / "runs/published/listops.jsonl").read_text().splitlines()):
+        step, identity = leaving_step(record), record["identity"]
+        if step is not None:
+            steps.setdefault(identity["attention"], []).append(f"{step:,}")
+            if identity["attention"] == "nystrom":
+                assert re.search(rf"seed {identity['seed']} (?:is above 25 % )?from step {step:,} on", text)
+    *first, last = steps["linformer"]
+    assert f"Linformer's seeds are above 25 % from steps {', '.join(first)} and {last} on" in text
+    assert f"that of full attention from step {', '.join(steps['full'])} on" in text
+
+
+def test_the_mean_of_linformers_seeds_is_that_of_the_table():
+    lines = (ROOT / "runs/published/listops.jsonl").read_text().splitlines()
+    cell = make_cell([r for r in map(json.loads, lines) if r["identity"]["attention"] == "linformer"], "paper")
+    assert (cell.count, cell.converged, cell.inside) == (3, 3, True)
+    said = (
+        f"The mean of Linformer's three seeds, {cell.mean:.2f} ± {cell.std:.2f}, and the one seed of full attention are"
+    )
+    assert said in " ".join((ROOT / "README.md").read_text().split())
 
 
 SPREAD = "Standard deviation of the rows' means"

@@ -25,7 +25,9 @@ def typed_names(code: ast.AST) -> set[str]:
 def test_the_names_are_those_of_the_readme():
     assert {"result.json", "metrics.csv", "config.yaml", "curve.png", "best.ckpt", "last.ckpt"} <= NAMES
     readme = (ROOT / "README.md").read_text()
-    assert all(f"`{name}`" in readme for name in NAMES - {"data.json", "code.json", "wandb_id", "failed.json"} - OF_DIAGNOSE)
+    assert all(
+        f"`{name}`" in readme for name in NAMES - {"data.json", "code.json", "wandb_id", "failed.json"} - OF_DIAGNOSE
+    )
     page = (ROOT / "docs/diagnosis.md").read_text()
     assert all(f"`{name}`" in page for name in OF_DIAGNOSE)
 
