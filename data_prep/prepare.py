@@ -24,7 +24,7 @@ from rich.progress import (
 
 from data_prep.source import TFDS_SPLITS, Request, Source
 from data_prep.unfinished import clear_leftovers, unfinished_dataset
-from lra.data.manifest import MANIFEST, check_asked, check_file, read_manifest
+from lra.data.manifest import MANIFEST, check_asked, read_manifest
 from lra.data.writer import Example, store_lock, write_store
 from lra.paths import source_dirs
 from lra.types import TaskSpec, UserError
@@ -74,7 +74,6 @@ def prepare(
         if (folder / MANIFEST).exists() and not force:
             manifest = read_manifest(folder)
             check_asked(manifest, folder, settings, source, version)
-            check_file(manifest, folder, source)
             return dict(manifest)
         return _make(spec, settings, folder, open_source, source, verify=verify, command=command, console=console)
 

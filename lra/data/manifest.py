@@ -143,6 +143,8 @@ def _shapes(known: Manifest) -> dict[str, list[int]]:
 def check_asked(manifest: Manifest, folder: Path, settings: dict[str, Any], source: str, version: str) -> None:
     """Refuse a store of another version, with other settings, or (unless `source=auto`) from another source.
 
+    So is one whose file of the user's own has changed.
+
     Args:
         manifest: the store's manifest.
         folder: the store's folder, for the error.
@@ -164,19 +166,11 @@ def check_asked(manifest: Manifest, folder: Path, settings: dict[str, Any], sour
                 f"{folder} was made with {key}={was.get(key)}, but {key}={now.get(key)} is asked for;"
                 f" to replace it: lra prepare {_arguments(folder)} source={source} force=true"
             )
+    _check_file(manifest, folder, source)
 
 
-def check_file(manifest: Manifest, folder: Path, source: str) -> None:
-    """Refuse a store whose source, a file of the user's own, is another one by now; a file that is gone is not.
-
-    Args:
-        manifest: the store's manifest.
-        folder: the store's folder.
-        source: the value of `source=` that is asked for.
-
-    Raises:
-        UserError: with the file, and what to type.
-    """
+def _check_file(manifest: Manifest, folder: Path, source: str) -> None:
+    """Refuse a store whose source, a file of the user's own, is another one by now; a file that is gone is not."""
     if manifest["origin"] != "own":
         return
     facts = manifest.get("source", {})

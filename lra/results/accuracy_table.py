@@ -5,7 +5,7 @@ from __future__ import annotations
 from lra.results.agreement import agreement_by_task
 from lra.results.cells import Row, TableCell, make_rows
 from lra.results.discrimination import discrimination_by_task
-from lra.results.floor import not_above_floor, not_judged
+from lra.results.floor import above_floor, not_above_floor, not_judged
 from lra.results.origins import marked, origin_notes, without_stand_ins
 from lra.results.paper import in_short
 from lra.results.provenance import precisions, unrecorded_notes
@@ -144,10 +144,11 @@ def _discrimination(records: list[Record]) -> list[str]:
 
 def _floor(records: list[Record]) -> list[str]:
     """Which methods learned nothing that a model without attention does not learn, and which have too few seeds."""
+    over = above_floor(records)
     noise = "beyond the noise between seeds (paired t, 95 %, each for itself)"
     above = f"Not above attention=none, which mixes no tokens, {noise}"
     pairs = f"fewer than {LEAST_SEEDS_FOR_T} seeds in common with the same settings"
-    heads = {above: not_above_floor(records), f"Not compared with attention=none, for {pairs}": not_judged(records)}
+    heads = {above: not_above_floor(over), f"Not compared with attention=none, for {pairs}": not_judged(over)}
     said = {
         head: "; ".join(f"{task} {', '.join(sorted(names))}" for task, names in by_task.items())
         for head, by_task in heads.items()

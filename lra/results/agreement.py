@@ -98,5 +98,5 @@ def _has_the_papers_numbers(record: Record) -> bool:
     """Whether the numbers among the attention's settings are the paper's; its words belong to the protocol."""
     papers = paper_settings(record["identity"]["task"], record["identity"]["attention"])
     mine = record["settings"].get("attention", {})
-    numbers = {} if papers is None else {k: v for k, v in papers["attention"].items() if isinstance(v, int | float)}
-    return all(mine.get(key, value) == value for key, value in numbers.items() if not isinstance(value, bool))
+    theirs = {} if papers is None else papers["attention"]
+    return all(mine.get(key, value) == value for key, value in theirs.items() if type(value) in (int, float))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from typing import Any
 
@@ -13,6 +12,7 @@ from torch.optim import Optimizer
 
 from lra.processes import peak_resident_bytes, reset_peak_resident
 from lra.training.allocator import return_freed_memory
+from lra.training.memory import release_memory
 from lra.types import Batch
 
 
@@ -23,10 +23,10 @@ def peak_memory_bytes(device: torch.device) -> int:
 
 def reset_peak_memory(device: torch.device) -> None:
     """Let the largest memory begin anew, where the system allows it: earlier runs of the process do not count."""
+    release_memory()
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     else:
-        gc.collect()
         return_freed_memory()
         reset_peak_resident()
 

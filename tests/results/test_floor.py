@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lra.results.accuracy_table import accuracy_table
-from lra.results.floor import not_above_floor, not_judged
+from lra.results.floor import above_floor, not_above_floor, not_judged
 from tests.results.records import make_record, with_setting
 
 
@@ -23,7 +23,7 @@ FLOOR = seeds("none", 0.58, 0.59, 0.60)
 def test_only_what_is_above_it_beyond_noise_is_left_out():
     clear, noisy, lower = ("full", 0.63, 0.64, 0.65), ("nystrom", 0.58, 0.60, 0.66), ("linformer", 0.50, 0.50, 0.50)
     records = FLOOR + seeds(*clear) + seeds(*noisy) + seeds(*lower)
-    assert {task: sorted(names) for task, names in not_above_floor(records).items()} == {
+    assert {task: sorted(names) for task, names in not_above_floor(above_floor(records)).items()} == {
         "text": ["linformer", "nystrom"]
     }
     short = [record | {"identity": record["identity"] | {"size": "short"}} for record in records]
@@ -33,15 +33,15 @@ def test_only_what_is_above_it_beyond_noise_is_left_out():
 
 def test_with_too_few_seeds_or_without_the_floor_nothing_is_judged():
     few = FLOOR[:2] + seeds("full", 0.5, 0.5, 0.5)
-    assert (not_above_floor(few), not_judged(few)) == ({}, {"text": ["full"]})
+    assert (not_above_floor(above_floor(few)), not_judged(above_floor(few))) == ({}, {"text": ["full"]})
     short = [record | {"identity": record["identity"] | {"size": "short"}} for record in few]
     (note,) = [note for note in accuracy_table(short, reference="paper").notes if "attention=none" in note]
     assert (
         note == "Not compared with attention=none, for fewer than 3 seeds in common with the same settings: text full."
     )
-    assert not_judged(seeds("full", 0.5, 0.5, 0.5)) == {}
-    assert not_above_floor(seeds("full", 0.5, 0.5, 0.5)) == {}
-    assert not_above_floor(seeds("none", 0.5, 0.5, 0.5, task="image") + seeds("full", 0.5, 0.5, 0.5)) == {}
+    assert not_judged(above_floor(seeds("full", 0.5, 0.5, 0.5))) == {}
+    assert not_above_floor(above_floor(seeds("full", 0.5, 0.5, 0.5))) == {}
+    assert not_above_floor(above_floor(seeds("none", 0.5, 0.5, 0.5, task="image") + seeds("full", 0.5, 0.5, 0.5))) == {}
 
 
 def test_a_row_has_the_tables_name_and_the_floor_its_settings():
@@ -55,7 +55,7 @@ def test_a_row_has_the_tables_name_and_the_floor_its_settings():
     records = FLOOR + seeds("linear", 0.5, 0.5, 0.5) + longer + late + swept
     rows = accuracy_table(records, reference="paper").numbers
     names = {row[next(iter(row))] for row in rows}
-    said = not_above_floor(records)["text"]
+    said = not_above_floor(above_floor(records))["text"]
     assert sorted(said) == ["full (recipe.batch_size=64)", "linear", "nystrom (num_landmarks=8)"]
     assert names.issuperset(said)
-    assert not_judged(FLOOR + late) == {"text": ["full (recipe.batch_size=64)"]}
+    assert not_judged(above_floor(FLOOR + late)) == {"text": ["full (recipe.batch_size=64)"]}
