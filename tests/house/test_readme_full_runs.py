@@ -1,0 +1,79 @@
+"""What the README says of the full runs is in their committed records."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from lra.results.cells import make_cell
+from lra.results.plateau import leaving_step
+from lra.results.reference import paper_accuracy
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def protocol_name(identity: dict) -> str:
+    """The protocol's name; records of version 1 have its switches beside it."""
+    protocol = identity["protocol"]
+    return protocol if isinstance(protocol, str) else protocol["name"]
+
+
+def test_the_full_runs_are_their_records():
+    text = (ROOT / "README.md").read_text()
+    records = [json.loads(line) for line in (ROOT / "runs/published/listops.jsonl").read_text().splitlines()]
+    assert records
+    for record in records:
+        identity, outcome, cost = record["identity"], record["outcome"], record["cost"]
+        assert (identity["size"], outcome["steps"]) == ("full", 5000)
+        assert "-dirty" not in record["provenance"]["git_commit"]
+        paper = paper_accuracy(identity["attention"], identity["task"])
+        cells = (
+            f"`{identity['attention']}`, `{protocol_name(identity)}`",
+            str(identity["seed"]),
+            f"{100 * outcome['best_dev_accuracy']:.2f} %",
+            f"{100 * outcome['test_accuracy']:.2f} %",
+            f"{paper:.2f} %",
+            f"{100 * outcome['majority_rate']:.2f} %",
+            f"{cost['train_seconds'] / 3600:.1f} h",
+        )
+        assert f"| {' | '.join(cells)} |" in text
+    lines = (ROOT / "runs/published/listops_earlier.jsonl").read_text().splitlines()
+    earlier = {record["identity"]["seed"]: record for record in map(json.loads, lines)}
+    ended = {seed: f"ended at {100 * record['outcome']['test_accuracy']:.2f} %" for seed, record in earlier.items()}
+    assert earlier[0]["cost"]["device"] == "cpu (2 threads)"
+    assert f"an earlier run, with two threads, {ended.pop(0)}" in " ".join(text.split())
+    for seed, end in ended.items():
+        assert f"An earlier run of seed {seed} {end}" in " ".join(text.split())
+
+
+def test_the_mean_of_nystroms_seeds_is_that_of_the_table():
+    text = " ".join((ROOT / "README.md").read_text().split())
+    lines = (ROOT / "runs/published/listops.jsonl").read_text().splitlines()
+    cell = make_cell([r for r in map(json.loads, lines) if r["identity"]["attention"] == "nystrom"], "paper")
+    assert (cell.count, cell.converged, cell.inside) == (5, 4, False)
+    assert f"So the mean of the five, {cell.mean:.2f} ± {cell.std:.2f}, is out of the band of two points" in text
+
+
+def test_when_the_full_runs_leave_the_plateau_is_in_their_curves():
+    text = " ".join((ROOT / "README.md").read_text().split())
+    steps: dict[str, list[str]] = {}
+    for record in map(json.loads, (ROOT / "runs/published/listops.jsonl").read_text().splitlines()):
+        step, identity = leaving_step(record), record["identity"]
+        if step is not None:
+            steps.setdefault(identity["attention"], []).append(f"{step:,}")
+            if identity["attention"] == "nystrom":
+                assert re.search(rf"seed {identity['seed']} (?:is above 25 % )?from step {step:,} on", text)
+    *first, last = steps["linformer"]
+    assert f"Linformer's seeds are above 25 % from steps {', '.join(first)} and {last} on" in text
+    assert f"that of full attention from step {', '.join(steps['full'])} on" in text
+
+
+def test_the_mean_of_linformers_seeds_is_that_of_the_table():
+    lines = (ROOT / "runs/published/listops.jsonl").read_text().splitlines()
+    cell = make_cell([r for r in map(json.loads, lines) if r["identity"]["attention"] == "linformer"], "paper")
+    assert (cell.count, cell.converged, cell.inside) == (3, 3, True)
+    said = (
+        f"The mean of Linformer's three seeds, {cell.mean:.2f} ± {cell.std:.2f}, and the one seed of full attention are"
+    )
+    assert said in " ".join((ROOT / "README.md").read_text().split())

@@ -1,0 +1,143 @@
+"""What the documents say of the short tables is what their commands print of the committed records."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from lra.cli import main
+from lra.results.floor import above_floor
+from lra.results.reading import parse_record
+from lra.results.statistics import discoveries
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "docs/results.md"
+
+
+SHORT = ("run_group=published/short_table.jsonl", "size=short")
+
+
+def markdown(words, monkeypatch, capsys) -> list[str]:
+    """The lines that a command prints about published records."""
+    monkeypatch.setenv("LRA_RUNS_DIR", str(ROOT / "runs"))
+    capsys.readouterr()
+    assert main([*words, "format=markdown"]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+SPREAD = "Standard deviation of the rows' means"
+
+
+LONGER = ("run_group=published/short_longer.jsonl", "size=short", "task=pathfinder")
+
+
+LANDMARKS = ("sweep", "landmarks", "show", "run_group=published/short_landmarks.jsonl", "size=short", "task=pathfinder")
+
+
+@pytest.mark.parametrize(
+    "words, place",
+    [
+        (("table", "show", *SHORT), ROOT / "README.md"),
+        (("table", "show", *LONGER), RESULTS),
+        (("compare", "show", "task=listops", *SHORT), RESULTS),
+        (LANDMARKS, RESULTS),
+    ],
+    ids=("table", "longer", "compare", "sweep"),
+)
+def test_the_small_tables_are_what_their_commands_print(words, place, monkeypatch, capsys):
+    table = [line for line in markdown(words, monkeypatch, capsys) if line.startswith("|")]
+    assert len(table) > 3
+    assert "\n".join(table) in place.read_text(), "\n".join(["this should stand there:", *table])
+
+
+def test_what_the_comparison_says_of_many_differences_stands_below_it(monkeypatch, capsys):
+    text = " ".join(RESULTS.read_text().replace("\n> ", "\n").split())
+    lines = markdown(("compare", "show", *SHORT, "task=listops"), monkeypatch, capsys)
+    (said,) = (line for line in lines if "differences over seeds" in line)
+    assert said in text, f"this should stand there: {said}"
+
+
+def test_what_the_short_table_says_about_itself_stands_below_it(monkeypatch, capsys):
+    text = " ".join(RESULTS.read_text().replace("\n> ", "\n").split())
+    lines = markdown(("table", "show", *SHORT), monkeypatch, capsys)
+    lines += markdown(("table", "show", *SHORT, "reference=google"), monkeypatch, capsys)
+    spread = [line for line in lines if line.startswith(SPREAD)]
+    orders = [line for line in lines if line.startswith("Order of attentions against")]
+    floor = [line for line in lines if line.startswith("Not above attention=none")]
+    assert (len(spread), len(floor), len(orders)) == (2, 2, 2), lines  # of the two tables printed
+    for line in spread + floor + orders:
+        assert line in text, f"this should stand there: {line}"
+    found = re.findall(r"(\w+) [\d.]+ / [\d.]+ = [\d.]+, p = ([\d.e-]+) and ([\d.e-]+)", spread[0])
+    assert {task for task, p, _ in found if float(p) < 0.05} == {"listops", "text", "image"}
+    assert {task for task, _, p in found if float(p) < 0.05} == {"listops", "text", "image", "pathfinder"}
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    assert (
+        "On all four tasks the differences between the rows are beyond the noise between seeds by a test of ranks"
+        in readme
+    )
+    assert "by the F test they are on ListOps, Text and Image, and not on Pathfinder" in readme
+
+
+def test_how_many_rows_are_above_the_floor_when_corrected_for_their_number_is_said():
+    lines = (ROOT / "runs/published/short_table.jsonl").read_text().splitlines()
+    above = above_floor([parse_record(line, "short_table.jsonl") for line in lines])
+    said = []
+    for task, name in (("listops", "ListOps"), ("image", "Image"), ("pathfinder", "Pathfinder"), ("text", "Text")):
+        intervals = above[task].values()
+        beyond = discoveries([interval.p for interval in intervals])
+        corrected = sum(is_beyond and each.difference > 0 for is_beyond, each in zip(beyond, intervals, strict=True))
+        said.append(f"{corrected} {{}} of {name} (in place of {sum(each.low > 0 for each in intervals)})")
+    assert said.pop() == "0 {} of Text (in place of 0)"
+    said = [said[0].replace("{}", "rows"), *(words.replace("{} ", "") for words in said[1:])]
+    text = " ".join(RESULTS.read_text().split())
+    assert f"{', '.join(said[:-1])} and {said[-1]} are above `none`" in text
+
+
+def hours_of(name: str) -> float:
+    """Training time of all published records of a file, in hours."""
+    lines = (ROOT / "runs/published" / name).read_text().splitlines()
+    return sum(record["cost"]["train_seconds"] for record in map(json.loads, lines)) / 3600
+
+
+def test_what_the_longer_pathfinder_says_stands_below_it(monkeypatch, capsys):
+    text = " ".join(RESULTS.read_text().replace("\n> ", "\n").split())
+    five = "attention=full,linformer,nystrom,performer,reformer"
+    lines = markdown(("table", "show", *LONGER), monkeypatch, capsys)
+    spread = [line for line in lines if line.startswith(SPREAD)]
+    spread += [
+        line for line in markdown(("table", "show", *LONGER, five), monkeypatch, capsys) if line.startswith(SPREAD)
+    ]
+    orders = [line for line in lines if line.startswith("Order of attentions against")]
+    assert (len(spread), len(orders)) == (2, 1)
+    for line in spread + orders:
+        assert line in text, f"this should stand there: {line}"
+        chances = re.search(r"p = ([\d.e-]+) and ([\d.e-]+)", line)
+        assert not line.startswith(SPREAD) or max(map(float, chances.groups())) < 0.05
+    assert not [line for line in lines if line.startswith(("Not above attention=none", "Not compared"))]
+    assert "All five are above `none` beyond the noise between seeds" in text
+    assert f"{hours_of('short_longer.jsonl'):.1f} hours of one core" in text
+    said = markdown(("compare", "show", *LONGER), monkeypatch, capsys)
+    assert any(line.endswith("beyond noise: 1 of 5 (none).") for line in said)
+    first = "attention=linformer,full,nystrom,performer,reformer"
+    assert f"`{first}`" in text
+    pairs = markdown(("compare", "show", *LONGER, first), monkeypatch, capsys)
+    assert any(line.endswith("beyond noise: 2 of 4 (full, reformer).") for line in pairs)
+    for name, shown in (("full", "1.16 points [0.56, 1.76]"), ("reformer", "1.87 [0.84, 2.89]")):
+        (row,) = (line for line in pairs if line.startswith(f"| {name} "))
+        gain, low, high = re.search(r"−([\d.]+) \[−([\d.]+), −([\d.]+)\]", row).groups()
+        assert shown.replace(" points", "") == f"{gain} [{high}, {low}]"
+        assert shown in text
+    means = [float(mean) for mean in re.findall(r"^\| \w+ +\| ([\d.]+) ±", "\n".join(pairs), re.MULTILINE)]
+    assert f"their means are at most {max(means) - min(means):.1f} points apart" in text
+
+
+def test_the_short_tables_records_are_of_one_machine_and_committed_code():
+    lines = (ROOT / "runs/published/short_table.jsonl").read_text().splitlines()
+    records = [parse_record(line, "short_table.jsonl") for line in lines]
+    assert not [record for record in records if "-dirty" in record["provenance"]["git_commit"]]
+    assert f"{hours_of('short_table.jsonl'):.0f} hours of one core" in " ".join(
+        (ROOT / "README.md").read_text().split()
+    )
