@@ -16,6 +16,7 @@ STAND_INS = (
     (r"^lra prepare … source=… force=true$", "lra prepare task=text source=my.tar.gz force=true"),
     (r"^lra prepare …", "lra prepare task=listops"),
     (r"^lra train task=… …$", "lra train task=listops attention=full"),
+    (r"^lra train( trainer=ddp)? … force=true$", r"lra train\1 task=listops force=true"),
     (r"task=(…|NAME)", "task=listops"),
     (r"attention=(…|NAME)", "attention=full"),
     (r"size=…", "size=tiny"),
