@@ -111,6 +111,25 @@ def test_landmarks_do_not_decide_on_short_listops():
     assert said in text
 
 
+def test_landmarks_do_not_decide_without_the_value_skip_either():
+    lines = (ROOT / "runs/published/short_landmarks_no_skip.jsonl").read_text().splitlines()
+    found: dict[tuple[str, int, int], dict[int, float]] = {}
+    for record in (parse_record(line, "short_landmarks_no_skip.jsonl") for line in lines):
+        attention, identity = record["settings"]["attention"], record["identity"]
+        assert attention["value_skip_taps"] == 0
+        cell = found.setdefault((identity["task"], attention["num_landmarks"], record["outcome"]["steps"]), {})
+        cell[identity["seed"]] = 100 * record["outcome"]["test_accuracy"]
+    text = " ".join((ROOT / "docs/results.md").read_text().split())
+    pathfinder = [found["pathfinder", count, 1200][0] for count in (8, 16, 64)]
+    assert f"seed 0 on Pathfinder has {min(pathfinder):.1f} to {max(pathfinder):.1f} % with 8, 16 and 64" in text
+    assert all(found["listops", count, 300][seed] < 20 for count in (8, 16, 64) for seed in (1, 2))
+    few, many = found["listops", 8, 600].values(), found["listops", 64, 600].values()
+    assert len(few) == len(many) == 3
+    assert (
+        f"8 landmarks have {min(few):.1f} to {max(few):.1f} % and 64 have {min(many):.1f} to {max(many):.1f} %" in text
+    )
+
+
 def test_the_other_seeds_of_full_attention_on_pathfinder_are_named():
     lines = (ROOT / "runs/published/short_search.jsonl").read_text().splitlines()
     found = {
