@@ -17,7 +17,7 @@ from lra.durations import as_duration
 from lra.processes import Child
 from lra.results.record import move_aside
 from lra.results.text import visible
-from lra.run_files import RESULT
+from lra.run_files import LAST, RESULT
 from lra.sweeps.failure import Failure, forget_failure, read_failure, write_failure
 from lra.sweeps.grid import Cell
 from lra.sweeps.lease import RUNNER, LeasedError, is_leased, lease
@@ -60,7 +60,7 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
         Stopped: after a signal, when the child process has ended.
     """
     before = {cell.folder: read_failure(cell.folder) for cell in cells}  # failures of earlier calls, which are retried
-    seconds: dict[Path, float] = {}  # time of cells that ran here, by settings; other seeds take about as long
+    seconds: dict[Path, float] = {}  # of cells that ran here from step 0, by settings; other seeds take about as long
     early: set[Path] = set()
     waited = False
     while True:
@@ -80,10 +80,11 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
         cell = free[0]
         number = f"\n{len(cells) - len(todo) + 1} of {len(cells)}"
         console.print(Text.assemble((number, "bold"), f"  {cell.name}{_left(todo, seconds)}"))
-        begun = time.monotonic()
+        begun, resumed = time.monotonic(), (cell.folder / LAST).exists()
         code = _take(cell, console, before)
         if code == 0 and cell.finished:
-            seconds[cell.folder.parent] = time.monotonic() - begun
+            if not resumed:  # the rest of a cell says nothing of the time of a whole one
+                seconds[cell.folder.parent] = time.monotonic() - begun
             forget_failure(cell.folder)
         elif code == 0:
             early.add(cell.folder)

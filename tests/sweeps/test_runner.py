@@ -65,6 +65,15 @@ def test_what_is_missing_is_run_and_only_that(tmp_path, capsys):
     assert runner.sweep_state(cells) == runner.SweepState(finished=3, failed={})
 
 
+def test_a_cell_that_was_resumed_does_not_say_how_long_a_whole_one_takes(tmp_path, capsys):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/last.ckpt").touch()
+    runner.run_missing(make_cells(tmp_path, "abc"), Console())
+    shown = capsys.readouterr().out
+    assert "2 of 3  a cell\n" in shown
+    assert "3 of 3  a cell  about 0:0" in shown
+
+
 def test_a_cell_that_stops_early_has_not_failed(tmp_path, capsys):
     cells = make_cells(tmp_path, ["early", "b"])
     runner.run_missing(cells, Console())
