@@ -30,8 +30,9 @@ SCHEDULES = (
 FILES = ("short_search", "short_table", "short_longer")  # the tables' own runs are those at the chosen rate
 
 
-def records() -> list[Record]:
-    files = [f"{name}.jsonl" for name in FILES]
+def records(*names: str) -> list[Record]:
+    """The published records of these files; of those of the search if none is named."""
+    files = [f"{name}.jsonl" for name in names or FILES]
     return [
         parse_record(line, file) for file in files for line in (ROOT / "runs/published" / file).read_text().splitlines()
     ]
@@ -99,8 +100,7 @@ def test_full_attention_leaves_the_plateau_of_pathfinder_with_more_steps():
 
 
 def test_landmarks_do_not_decide_on_short_listops():
-    lines = (ROOT / "runs/published/short_landmarks_listops.jsonl").read_text().splitlines()
-    found = [parse_record(line, "short_landmarks_listops.jsonl") for line in lines]
+    found = records("short_landmarks_listops")
     assert {record["identity"]["seed"] for record in found} == {0}
     by_count = {
         record["settings"]["attention"]["num_landmarks"]: record["outcome"]["test_accuracy"] for record in found
@@ -111,10 +111,31 @@ def test_landmarks_do_not_decide_on_short_listops():
     assert said in text
 
 
+def test_what_is_said_of_the_seeds_of_the_sweep():
+    accuracies: dict[int | None, list[float]] = {}
+    seconds: dict[int | None, dict[int, float]] = {}
+    for record in records("short_landmarks"):
+        count, seed = record["settings"]["attention"].get("num_landmarks"), record["identity"]["seed"]
+        accuracies.setdefault(count, []).append(100 * record["outcome"]["test_accuracy"])
+        seconds.setdefault(count, {})[seed] = record["cost"]["train_seconds"]
+    exact, counts = accuracies.pop(None), (8, 16, 32, 64)
+    text = " ".join((ROOT / "docs/results.md").read_text().split())
+    few, many = ((min(of), max(of)) for of in (accuracies[8], accuracies[64]))
+    said = f"eight landmarks reach {few[0]:.0f} to {few[1]:.0f} %, 64 reach {many[0]:.0f} to {many[1]:.0f} %"
+    assert said in text
+    assert min(accuracy for count in counts for accuracy in accuracies[count]) > 90
+    (late,) = (accuracy for accuracy in accuracies[128] if accuracy < 90)
+    assert f"one of three with 128 landmarks is not ({late:.1f} %)" in text
+    first, second = (accuracy for accuracy in exact if accuracy < 90)
+    assert f"two of three with exact attention are not ({first:.1f} and {second:.1f} %)" in text
+    of_exact = seconds.pop(None).values()
+    assert f"the three seeds of exact attention differ by {100 * (max(of_exact) / min(of_exact) - 1):.0f} %" in text
+    assert all(min(of, key=of.__getitem__) in (0, 1) for of in seconds.values())
+
+
 def test_landmarks_do_not_decide_without_the_value_skip_either():
-    lines = (ROOT / "runs/published/short_landmarks_no_skip.jsonl").read_text().splitlines()
     found: dict[tuple[str, int, int], dict[int, float]] = {}
-    for record in (parse_record(line, "short_landmarks_no_skip.jsonl") for line in lines):
+    for record in records("short_landmarks_no_skip"):
         attention, identity = record["settings"]["attention"], record["identity"]
         assert attention["value_skip_taps"] == 0
         cell = found.setdefault((identity["task"], attention["num_landmarks"], record["outcome"]["steps"]), {})
@@ -131,10 +152,9 @@ def test_landmarks_do_not_decide_without_the_value_skip_either():
 
 
 def test_the_other_seeds_of_full_attention_on_pathfinder_are_named():
-    lines = (ROOT / "runs/published/short_search.jsonl").read_text().splitlines()
     found = {
         record["identity"]["seed"]: f"{100 * record['outcome']['best_dev_accuracy']:.2f}"
-        for record in (parse_record(line, "short_search.jsonl") for line in lines)
+        for record in records("short_search")
         if (record["identity"]["task"], record["identity"]["attention"]) == ("pathfinder", "full")
         and record["settings"]["recipe"]["optimizer"]["lr"] == 1e-3
     }
