@@ -36,10 +36,14 @@ def test_the_commit_of_a_record_is_in_the_history(path):
 def test_that_a_full_runs_commit_is_lost_is_said():
     lines = (ROOT / "runs/published/listops.jsonl").read_text().splitlines()
     records = [json.loads(line) for line in lines]
-    lost = {record["identity"]["attention"] for record in records if record["provenance"]["git_commit"] in LOST}
+    lost = {
+        (record["identity"]["attention"], record["identity"]["seed"])
+        for record in records
+        if record["provenance"]["git_commit"] in LOST
+    }
     text = " ".join((ROOT / "README.md").read_text().split())
-    assert lost == {"full"}
-    assert "that of full attention's run is not in the history" in text
+    assert lost == {("full", 0)}
+    assert "that of full attention's seed 0 is not in the history" in text
 
 
 def test_what_was_trained_again_for_a_lost_commit_is_said():
