@@ -11,6 +11,7 @@ import pytest
 from lra.config import load_config
 from lra.results.reading import parse_record
 from lra.results.schema import Record
+from lra.results.statistics import binomial_error
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -150,6 +151,18 @@ def test_landmarks_do_not_decide_without_the_value_skip_either():
     assert (
         f"8 landmarks have {min(few):.1f} to {max(few):.1f} % and 64 have {min(many):.1f} to {max(many):.1f} %" in text
     )
+
+
+def test_three_times_the_steps_do_not_help_on_text():
+    longer, chosen = records("short_text_longer"), load_config("train", ["size=short", "task=text"]).recipe
+    assert {record["outcome"]["steps"] for record in longer} == {3 * chosen.steps}
+    found = {record["identity"]["attention"]: record["outcome"]["test_accuracy"] for record in longer}
+    errors = [binomial_error(r["outcome"]["test_accuracy"], r["outcome"]["test_examples"]) for r in longer]
+    text = " ".join((ROOT / "docs/results.md").read_text().split())
+    assert found.keys() == {"none", "nystrom"}
+    assert f"seed 0 of Nyström attention has {100 * found['nystrom']:.2f} %" in text
+    assert f"that of `none` {100 * found['none']:.2f} %" in text
+    assert {f"{100 * error:.1f}" for error in errors} == {"0.7"}
 
 
 def test_the_other_seeds_of_full_attention_on_pathfinder_are_named():
