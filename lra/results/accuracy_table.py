@@ -96,8 +96,8 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
     if not records:
         return origins or ["No record yet: lra table run makes them."]
     notes = [
-        "value ± standard deviation over seeds (number of seeds); average of complete rows only; hours: mean training"
-        " time of a seed, all tasks together.",
+        "value ± standard deviation over seeds (number of seeds); average of complete rows only; hours: training"
+        " time of the fastest seed, all tasks together.",
         f"Tested: {_tested(records)}, with the checkpoint that was best on dev"
         + (
             "; Text's dev split is its test split."

@@ -28,8 +28,8 @@ class TableCell:
         converged: number of seeds that are more than three standard errors above the majority class, and at least at
             the task's `CONVERGED_FROM`.
         parameters: parameters of the model.
-        hours, peak_memory_bytes: means over seeds.
-        steps_per_second: of the fastest seed, because other work on the machine can only slow a run.
+        hours, steps_per_second: training of the fastest seed, because other work on the machine can only slow a run.
+        peak_memory_bytes: mean over seeds.
         origins: origins of the data, such as `official`.
     """
 
@@ -130,7 +130,7 @@ def make_cell(records: list[Record], reference: str) -> TableCell:
             for outcome in outcomes
         ),
         parameters=costs[0]["parameters"],
-        hours=statistics.fmean(cost["train_seconds"] for cost in costs) / 3600,
+        hours=min(cost["train_seconds"] for cost in costs) / 3600,
         steps_per_second=max(cost["steps_per_second"] for cost in costs),
         peak_memory_bytes=statistics.fmean(cost["peak_memory_bytes"] for cost in costs),
         origins=frozenset(record["provenance"]["data_origin"] for record in records),

@@ -96,7 +96,7 @@ def test_the_costs_are_those_of_the_fastest_seed_and_of_the_mean():
     records[0]["cost"] |= {"steps_per_second": 4.0, "train_seconds": 3600.0, "peak_memory_bytes": 300 << 20}
     records[1]["cost"] |= {"steps_per_second": 2.0, "train_seconds": 7200.0, "peak_memory_bytes": 500 << 20}
     compared = contenders(records)
-    assert compared[0].cell.hours == 1.5
+    assert compared[0].cell.hours == 1.0
     (row,) = comparison_table(records, compared, title="").rows
     assert row[-3:] == ["209,942", "0.250", "400"]
 
