@@ -82,7 +82,7 @@ def test_what_is_said_of_warm_ups_and_steps():
     assert max(moves) <= 2
     assert "The warm-up moves no cell by more than two points" in text
     assert f"On Image every doubling of the steps gains {min(gains['image']):.0f} to {max(gains['image']):.0f}" in text
-    assert max(gains["listops"][1::2]) < 1.005
+    assert max(gains["listops"][1::2]) <= 1
     assert "On ListOps half of the steps end on the plateau, and twice as many gain at most a point" in text
     assert max(gains["pathfinder"][1::2]) < 1.5
 

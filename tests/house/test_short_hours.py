@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
 from lra.cli import main
+from lra.results.schema import Record
 from lra.sweeps.estimate import Estimate
 from lra.sweeps.grid import Cell, make_cells, spell_out_all
+from tests.house.test_floors import ROOT
+from tests.house.test_search import records
 
-ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "runs/published"
 PLAN = PUBLISHED / "short_plan.json"
 README = " ".join((ROOT / "README.md").read_text().split())
@@ -45,18 +47,17 @@ def test_the_hours_of_a_short_table_are_those_of_its_plan(words, cells, said, ho
     assert said.format(hours=hours) in README
 
 
-def records(name: str) -> dict[tuple[str, int], dict]:
+def listops_runs(name: str) -> dict[tuple[str, int], Record]:
     """The records of ListOps in a published file, by attention (or mixer) and seed."""
-    found = [json.loads(line) for line in (PUBLISHED / name).read_text().splitlines()]
     return {
         (record["identity"]["attention"], record["identity"]["seed"]): record
-        for record in found
+        for record in records(name)
         if record["identity"]["task"] == "listops"
     }
 
 
 def test_the_seconds_of_short_listops_are_of_runs_without_other_work():
-    table, earlier = records("short_table.jsonl"), records("short_earlier.jsonl")
+    table, earlier = listops_runs("short_table"), listops_runs("short_earlier")
     again = {name: record for (name, seed), record in table.items() if seed == 0}
     assert earlier.keys() == {(name, 0) for name in again}
     for name, record in again.items():
@@ -68,10 +69,8 @@ def test_the_seconds_of_short_listops_are_of_runs_without_other_work():
     words = ["size=short", "task=listops", "attention=all", "seed=0", "trainer.threads=1"]
     for cell in make_cells("paper_table", spell_out_all("paper_table", words)):
         estimate = Estimate(**known[f"{cell.folder.parent.name}, cpu (1 threads), prepared"])
-        recipe = cell.cfg.recipe
-        passes = recipe.steps / recipe.eval_every * estimate.dev_examples / recipe.batch_size
-        seconds = recipe.steps * estimate.step_seconds + passes * estimate.eval_seconds
-        ratios.append(again[cell.choice("attention")]["cost"]["train_seconds"] / seconds)
+        training = replace(estimate, test_examples=0).seconds(cell.cfg)
+        ratios.append(again[cell.choice("attention")]["cost"]["train_seconds"] / training)
     same = [name for name in again if _right(again[name]) == _right(earlier[name, 0])]
     apart = max(100 * abs(_accuracy(again[name]) - _accuracy(earlier[name, 0])) for name in again)
     text = " ".join((ROOT / "docs/results.md").read_text().split())
@@ -81,9 +80,9 @@ def test_the_seconds_of_short_listops_are_of_runs_without_other_work():
     assert f"are at most {apart:.2f} points apart".replace("0.", ".") in text
 
 
-def _right(record: dict) -> str:
+def _right(record: Record) -> str | None:
     return record["outcome"]["test_correct"]
 
 
-def _accuracy(record: dict) -> float:
+def _accuracy(record: Record) -> float:
     return record["outcome"]["test_accuracy"]
