@@ -134,7 +134,7 @@ def test_what_the_longer_pathfinder_says_stands_below_it(monkeypatch, capsys):
     assert f"their means are at most {max(means) - min(means):.1f} points apart" in text
 
 
-def test_the_short_tables_records_are_of_one_machine_and_committed_code():
+def test_the_short_tables_records_are_of_committed_code():
     lines = (ROOT / "runs/published/short_table.jsonl").read_text().splitlines()
     records = [parse_record(line, "short_table.jsonl") for line in lines]
     assert not [record for record in records if "-dirty" in record["provenance"]["git_commit"]]
