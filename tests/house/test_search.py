@@ -10,6 +10,7 @@ import pytest
 
 from lra.config import load_config
 from lra.results.reading import parse_record
+from lra.results.reference import PAPER
 from lra.results.schema import Record
 from lra.results.statistics import binomial_error
 
@@ -163,6 +164,24 @@ def test_three_times_the_steps_do_not_help_on_text():
     assert f"seed 0 of Nyström attention has {100 * found['nystrom']:.2f} %" in text
     assert f"that of `none` {100 * found['none']:.2f} %" in text
     assert {f"{100 * error:.1f}" for error in errors} == {"0.7"}
+
+
+def test_reviews_of_twice_the_length_do_not_help_either():
+    longer = records("short_text_1000")
+    assert {record["settings"]["task"]["data"]["max_length"] for record in longer} == {1000}
+    found = {record["identity"]["attention"]: 100 * record["outcome"]["test_accuracy"] for record in longer}
+    text = " ".join((ROOT / "docs/results.md").read_text().split())
+    assert found.keys() == {"linformer", "none", "nystrom"}
+    said = "{nystrom:.2f} % with Nyström attention, {none:.2f} % with `none` and {linformer:.2f} % with Linformer"
+    assert f"With the first 1,000 bytes seed 0 has {said.format(**found)}" in text
+
+
+def test_in_the_papers_own_text_column_only_linformer_is_apart():
+    column = {name: tasks["text"] for name, tasks in PAPER.items()}
+    linformer = column.pop("linformer")
+    text = " ".join((ROOT / "docs/results.md").read_text().split())
+    said = f"Linformer has {linformer:.2f} %, the other four attentions {min(column.values()):.2f} to"
+    assert f"{said} {max(column.values()):.2f} %" in text
 
 
 def test_the_other_seeds_of_full_attention_on_pathfinder_are_named():
