@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from tests.house.test_floors import ROOT
+from tests.house.test_search import by_cell
 
 RECORDS = sorted(path for path in (ROOT / "runs/published").iterdir() if path.suffix in (".json", ".jsonl"))
 # These commits were put together with others before they were pushed, so nobody can look at them: to be measured again.
@@ -47,10 +48,7 @@ def test_that_a_full_runs_commit_is_lost_is_said():
 
 
 def test_what_was_trained_again_for_a_lost_commit_is_said():
-    table, earlier = (
-        {_cell(record): record for record in map(json.loads, (ROOT / "runs/published" / name).read_text().splitlines())}
-        for name in ("short_table.jsonl", "short_earlier.jsonl")
-    )
+    table, earlier = by_cell("short_table"), by_cell("short_earlier")
     lost, replaced = (
         [cell for cell, record in of.items() if record["provenance"]["git_commit"] in LOST] for of in (table, earlier)
     )
@@ -60,14 +58,7 @@ def test_what_was_trained_again_for_a_lost_commit_is_said():
     }
     assert len({attention for _, attention, _ in lost}) == 9
     assert f"{len(lost)} records, seeds 1 and 2 of nine attentions on Image and Pathfinder, name a commit" in text
-    apart = [
-        100 * abs(earlier[cell]["outcome"]["test_accuracy"] - table[cell]["outcome"]["test_accuracy"])
-        for cell in replaced
-    ]
+    before, now = ([of[cell]["outcome"]["test_accuracy"] for cell in replaced] for of in (earlier, table))
+    apart = [100 * abs(one - other) for one, other in zip(before, now, strict=True)]
     assert f"{len(replaced)} records of seed 0 did too" in text
     assert f"at most {max(apart):.2f} points apart" in text
-
-
-def _cell(record: dict) -> tuple[str, str, int]:
-    identity = record["identity"]
-    return identity["task"], identity["attention"], identity["seed"]

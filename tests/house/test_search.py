@@ -40,6 +40,14 @@ def records(*names: str) -> list[Record]:
     ]
 
 
+def by_cell(name: str) -> dict[tuple[str, str, int], Record]:
+    """The records of a published file by task, attention (or mixer) and seed."""
+    return {
+        (record["identity"]["task"], record["identity"]["attention"], record["identity"]["seed"]): record
+        for record in records(name)
+    }
+
+
 def rows(columns: Sequence[Point]) -> list[str]:
     """The lines of a table: best dev accuracies of seed 0 at points beside the chosen recipe, where all are there."""
     found: dict[tuple[str, str], dict[Point, str]] = {}

@@ -14,7 +14,7 @@ from lra.results.schema import Record
 from lra.sweeps.estimate import Estimate
 from lra.sweeps.grid import Cell, make_cells, spell_out_all
 from tests.house.test_floors import ROOT
-from tests.house.test_search import records
+from tests.house.test_search import by_cell
 
 PUBLISHED = ROOT / "runs/published"
 PLAN = PUBLISHED / "short_plan.json"
@@ -52,70 +52,70 @@ AGAIN = ("image", "listops", "pathfinder")
 """The tasks whose seed 0 was trained again without other work on the machine."""
 
 
-def runs(name: str, task: str) -> dict[tuple[str, int], Record]:
-    """The records of a task in a published file, by attention (or mixer) and seed."""
-    return {
-        (record["identity"]["attention"], record["identity"]["seed"]): record
-        for record in records(name)
-        if record["identity"]["task"] == task
-    }
+TABLE, EARLIER = by_cell("short_table"), by_cell("short_earlier")
+RESULTS = " ".join((ROOT / "docs/results.md").read_text().split())
+
+
+def names(task: str) -> list[str]:
+    """The attentions and mixers whose seed 0 was trained again on a task."""
+    return [name for of, name, seed in EARLIER if of == task and seed == 0]
+
+
+def apart(task: str) -> list[tuple[float, str]]:
+    """By how many points the accuracy of each row's seed 0 moved, in ascending order."""
+    accuracies = {name: [_accuracy(of[task, name, 0]) for of in (EARLIER, TABLE)] for name in names(task)}
+    return sorted((abs(now - before), name) for name, (before, now) in accuracies.items())
+
+
+def fastest(task: str) -> list[int]:
+    """The seed of each row that took the shortest time."""
+    return [min(range(3), key=lambda seed: _seconds(TABLE[task, name, seed])) for name in names(task)]
 
 
 @pytest.mark.parametrize("task", AGAIN)
 def test_seed_0_was_trained_again(task):
-    table, earlier = runs("short_table", task), runs("short_earlier", task)
-    again = {name: record for (name, seed), record in table.items() if seed == 0}
-    assert earlier.keys() == {(name, 0) for name in again}
+    again = {name: TABLE[of, name, seed] for of, name, seed in TABLE if (of, seed) == (task, 0)}
+    assert {cell for cell in EARLIER if cell[0] == task} == {(task, name, 0) for name in again}
     assert len({record["provenance"]["git_commit"] for record in again.values()}) == 1
-    same = [name for name in again if _right(again[name]) == _right(earlier[name, 0])]
-    apart = max(100 * abs(_accuracy(again[name]) - _accuracy(earlier[name, 0])) for name in again)
-    row = f"| {task} | {len(same)} of {len(again)} | {apart:.2f} |"
+    same = [name for name in again if _right(again[name]) == _right(EARLIER[task, name, 0])]
+    row = f"| {task} | {len(same)} of {len(again)} | {apart(task)[-1][0]:.2f} |"
     assert row in (ROOT / "docs/results.md").read_text(), row
 
 
 def test_what_is_said_of_the_accuracy_that_moved_most():
-    table, earlier = runs("short_table", "pathfinder"), runs("short_earlier", "pathfinder")
-    before, now = ({cell: 100 * _accuracy(of[cell]) for cell in earlier} for of in (earlier, table))
-    apart = sorted((abs(now[cell] - before[cell]), cell) for cell in earlier)
-    (most, cell), (others, _) = apart[-1], apart[-2]
-    text = " ".join((ROOT / "docs/results.md").read_text().split())
-    assert cell == ("reformer", 0)
-    assert f"The {most:.2f} points are those of Reformer on Pathfinder" in text
-    assert f"({before[cell]:.1f} % before, {now[cell]:.1f} % now)" in text
-    assert f"All others are at most {others:.2f} points apart there".replace("0.", ".") in text
+    (others, _), (most, name) = apart("pathfinder")[-2:]
+    before, now = (_accuracy(of["pathfinder", name, 0]) for of in (EARLIER, TABLE))
+    assert name == "reformer"
+    assert f"The {most:.2f} points are those of Reformer on Pathfinder" in RESULTS
+    assert f"({before:.1f} % before, {now:.1f} % now)" in RESULTS
+    assert f"All others are at most {others:.2f} points apart there".replace("0.", ".") in RESULTS
 
 
 def beside_the_plan(task: str) -> list[float]:
     """For each row of a task: how many times as long as the published plan estimates seed 0 took."""
-    table, known = runs("short_table", task), json.loads(PLAN.read_text())
+    known = json.loads(PLAN.read_text())
     ratios = []
     words = ["size=short", f"task={task}", "attention=all", "seed=0", "trainer.threads=1"]
     for cell in make_cells("paper_table", spell_out_all("paper_table", words)):
         estimate = Estimate(**known[f"{cell.folder.parent.name}, cpu (1 threads), prepared"])
-        seconds = table[cell.choice("attention"), 0]["cost"]["train_seconds"]
+        seconds = _seconds(TABLE[task, cell.choice("attention"), 0])
         ratios.append(seconds / replace(estimate, test_examples=0).seconds(cell.cfg))
     return ratios
 
 
 def test_what_is_said_of_the_seconds():
-    text = " ".join((ROOT / "docs/results.md").read_text().split())
+    assert set(fastest("listops")) == {0}
+    assert "The seconds are those of seed 0 of each row, trained [without other work" in RESULTS
     low, high = ends(beside_the_plan("listops"))
-    assert f"took {low} to {high} times as long as `lra table plan` estimates" in text
+    assert f"took {low} to {high} times as long as `lra table plan` estimates" in RESULTS
     low, high = ends(beside_the_plan("image") + beside_the_plan("pathfinder"))
-    assert f"the rows of Image and Pathfinder {low} to {high} times as long as the plan of the first machine" in text
-    table, slower = runs("short_table", "listops"), runs("short_machine", "listops")
-    low, high = ends(
-        record["cost"]["train_seconds"] / table[cell]["cost"]["train_seconds"] for cell, record in slower.items()
-    )
-    assert f"four cells of ListOps took {low} to {high} times as long there" in text
+    assert f"the rows of Image and Pathfinder {low} to {high} times as long as the plan of the first machine" in RESULTS
+    slower = by_cell("short_machine")
     assert len(slower) == 4
-    fastest = [
-        min(range(3), key=lambda seed: of[name, seed]["cost"]["train_seconds"])
-        for task in ("image", "pathfinder")
-        for of in (runs("short_table", task),)
-        for name in {name for name, _ in of}
-    ]
-    assert f"in {fastest.count(0)} of these {len(fastest)} rows that is seed 0" in text
+    low, high = ends(_seconds(record) / _seconds(TABLE[cell]) for cell, record in slower.items())
+    assert f"four cells of ListOps took {low} to {high} times as long there" in RESULTS
+    seeds = fastest("image") + fastest("pathfinder")
+    assert f"in {seeds.count(0)} of these {len(seeds)} rows that is seed 0" in RESULTS
 
 
 def ends(ratios: Iterable[float]) -> tuple[str, str]:
@@ -129,4 +129,8 @@ def _right(record: Record) -> str | None:
 
 
 def _accuracy(record: Record) -> float:
-    return record["outcome"]["test_accuracy"]
+    return 100 * record["outcome"]["test_accuracy"]
+
+
+def _seconds(record: Record) -> float:
+    return record["cost"]["train_seconds"]
