@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 
 from lra.results.cells import make_cell
 from lra.results.plateau import leaving_step
 from lra.results.reference import paper_accuracy
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def protocol_name(identity: dict) -> str:
-    """The protocol's name; records of version 1 have its switches beside it."""
-    protocol = identity["protocol"]
-    return protocol if isinstance(protocol, str) else protocol["name"]
+from tests.house.published import records
+from tests.house.test_floors import ROOT
 
 
 def test_the_full_runs_are_their_records():
     text = (ROOT / "README.md").read_text()
-    records = [json.loads(line) for line in (ROOT / "runs/published/listops.jsonl").read_text().splitlines()]
-    assert records
-    for record in records:
+    runs = records("listops")
+    assert runs
+    for record in runs:
         identity, outcome, cost = record["identity"], record["outcome"], record["cost"]
         assert (identity["size"], outcome["steps"]) == ("full", 5000)
         assert "-dirty" not in record["provenance"]["git_commit"]
         paper = paper_accuracy(identity["attention"], identity["task"])
         cells = (
-            f"`{identity['attention']}`, `{protocol_name(identity)}`",
+            f"`{identity['attention']}`, `{identity['protocol']}`",
             str(identity["seed"]),
             f"{100 * outcome['best_dev_accuracy']:.2f} %",
             f"{100 * outcome['test_accuracy']:.2f} %",
@@ -38,8 +30,7 @@ def test_the_full_runs_are_their_records():
             f"{cost['train_seconds'] / 3600:.1f} h",
         )
         assert f"| {' | '.join(cells)} |" in text
-    lines = (ROOT / "runs/published/listops_earlier.jsonl").read_text().splitlines()
-    earlier = {record["identity"]["seed"]: record for record in map(json.loads, lines)}
+    earlier = {record["identity"]["seed"]: record for record in records("listops_earlier")}
     ended = {seed: f"ended at {100 * record['outcome']['test_accuracy']:.2f} %" for seed, record in earlier.items()}
     assert earlier[0]["cost"]["device"] == "cpu (2 threads)"
     assert f"an earlier run, with two threads, {ended.pop(0)}" in " ".join(text.split())
@@ -49,8 +40,7 @@ def test_the_full_runs_are_their_records():
 
 def test_the_mean_of_nystroms_seeds_is_that_of_the_table():
     text = " ".join((ROOT / "README.md").read_text().split())
-    lines = (ROOT / "runs/published/listops.jsonl").read_text().splitlines()
-    cell = make_cell([r for r in map(json.loads, lines) if r["identity"]["attention"] == "nystrom"], "paper")
+    cell = make_cell([r for r in records("listops") if r["identity"]["attention"] == "nystrom"], "paper")
     assert (cell.count, cell.converged, cell.inside) == (5, 4, False)
     assert f"So the mean of the five, {cell.mean:.2f} ± {cell.std:.2f}, is out of the band of two points" in text
 
@@ -58,7 +48,7 @@ def test_the_mean_of_nystroms_seeds_is_that_of_the_table():
 def test_when_the_full_runs_leave_the_plateau_is_in_their_curves():
     text = " ".join((ROOT / "README.md").read_text().split())
     steps: dict[str, list[str]] = {}
-    for record in map(json.loads, (ROOT / "runs/published/listops.jsonl").read_text().splitlines()):
+    for record in records("listops"):
         step, identity = leaving_step(record), record["identity"]
         if step is not None:
             steps.setdefault(identity["attention"], []).append(f"{step:,}")
@@ -70,10 +60,9 @@ def test_when_the_full_runs_leave_the_plateau_is_in_their_curves():
 
 
 def test_the_means_of_linformers_and_full_attentions_seeds_are_those_of_the_table():
-    lines = (ROOT / "runs/published/listops.jsonl").read_text().splitlines()
     means = []
     for name in ("linformer", "full"):
-        cell = make_cell([r for r in map(json.loads, lines) if r["identity"]["attention"] == name], "paper")
+        cell = make_cell([r for r in records("listops") if r["identity"]["attention"] == name], "paper")
         assert (cell.count, cell.converged, cell.inside) == (3, 3, True)
         means.append(f"{cell.mean:.2f} ± {cell.std:.2f}")
     said = f"The means of Linformer's three seeds, {means[0]}, and of full attention's three, {means[1]}, are"

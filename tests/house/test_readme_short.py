@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 
 import pytest
 
 from lra.cli import main
 from lra.results.floor import above_floor
-from lra.results.reading import parse_record
 from lra.results.statistics import discoveries
+from tests.house.published import records
+from tests.house.test_floors import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs/results.md"
 
 
@@ -82,8 +80,7 @@ def test_what_the_short_table_says_about_itself_stands_below_it(monkeypatch, cap
 
 
 def test_how_many_rows_are_above_the_floor_when_corrected_for_their_number_is_said():
-    lines = (ROOT / "runs/published/short_table.jsonl").read_text().splitlines()
-    above = above_floor([parse_record(line, "short_table.jsonl") for line in lines])
+    above = above_floor(records("short_table"))
     said = []
     for task, name in (("listops", "ListOps"), ("image", "Image"), ("pathfinder", "Pathfinder"), ("text", "Text")):
         intervals = above[task].values()
@@ -98,8 +95,7 @@ def test_how_many_rows_are_above_the_floor_when_corrected_for_their_number_is_sa
 
 def hours_of(name: str) -> float:
     """Training time of all published records of a file, in hours."""
-    lines = (ROOT / "runs/published" / name).read_text().splitlines()
-    return sum(record["cost"]["train_seconds"] for record in map(json.loads, lines)) / 3600
+    return sum(record["cost"]["train_seconds"] for record in records(name)) / 3600
 
 
 def test_what_the_longer_pathfinder_says_stands_below_it(monkeypatch, capsys):
@@ -118,7 +114,7 @@ def test_what_the_longer_pathfinder_says_stands_below_it(monkeypatch, capsys):
         assert not line.startswith(SPREAD) or max(map(float, chances.groups())) < 0.05
     assert not [line for line in lines if line.startswith(("Not above attention=none", "Not compared"))]
     assert "All five are above `none` beyond the noise between seeds" in text
-    assert f"{hours_of('short_longer.jsonl'):.1f} hours of one core" in text
+    assert f"{hours_of('short_longer'):.1f} hours of one core" in text
     said = markdown(("compare", "show", *LONGER), monkeypatch, capsys)
     assert any(line.endswith("beyond noise: 1 of 5 (none).") for line in said)
     first = "attention=linformer,full,nystrom,performer,reformer"
@@ -135,9 +131,5 @@ def test_what_the_longer_pathfinder_says_stands_below_it(monkeypatch, capsys):
 
 
 def test_the_short_tables_records_are_of_committed_code():
-    lines = (ROOT / "runs/published/short_table.jsonl").read_text().splitlines()
-    records = [parse_record(line, "short_table.jsonl") for line in lines]
-    assert not [record for record in records if "-dirty" in record["provenance"]["git_commit"]]
-    assert f"{hours_of('short_table.jsonl'):.0f} hours of one core" in " ".join(
-        (ROOT / "README.md").read_text().split()
-    )
+    assert not [record for record in records("short_table") if "-dirty" in record["provenance"]["git_commit"]]
+    assert f"{hours_of('short_table'):.0f} hours of one core" in " ".join((ROOT / "README.md").read_text().split())

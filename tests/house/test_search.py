@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from lra.config import load_config
-from lra.results.reading import parse_record
 from lra.results.reference import PAPER
-from lra.results.schema import Record
 from lra.results.statistics import binomial_error
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.house.published import records
+from tests.house.test_floors import ROOT
 
 
 class Point(NamedTuple):
@@ -32,26 +29,10 @@ SCHEDULES = (
 FILES = ("short_search", "short_table", "short_longer")  # the tables' own runs are those at the chosen rate
 
 
-def records(*names: str) -> list[Record]:
-    """The published records of these files; of those of the search if none is named."""
-    files = [f"{name}.jsonl" for name in names or FILES]
-    return [
-        parse_record(line, file) for file in files for line in (ROOT / "runs/published" / file).read_text().splitlines()
-    ]
-
-
-def by_cell(name: str) -> dict[tuple[str, str, int], Record]:
-    """The records of a published file by task, attention (or mixer) and seed."""
-    return {
-        (record["identity"]["task"], record["identity"]["attention"], record["identity"]["seed"]): record
-        for record in records(name)
-    }
-
-
 def rows(columns: Sequence[Point]) -> list[str]:
     """The lines of a table: best dev accuracies of seed 0 at points beside the chosen recipe, where all are there."""
     found: dict[tuple[str, str], dict[Point, str]] = {}
-    for record in records():
+    for record in records(*FILES):
         identity, recipe = record["identity"], record["settings"]["recipe"]
         chosen = load_config("train", ["size=short", f"task={identity['task']}"]).recipe
         if identity["seed"] == 0:
@@ -98,7 +79,7 @@ def test_what_is_said_of_warm_ups_and_steps():
 
 def test_full_attention_leaves_the_plateau_of_pathfinder_with_more_steps():
     found: dict[tuple[int, int], float] = {}
-    for record in records():
+    for record in records(*FILES):
         identity, recipe = record["identity"], record["settings"]["recipe"]
         if (identity["task"], identity["attention"], recipe["optimizer"]["lr"]) == ("pathfinder", "full", 5e-4):
             found[recipe["steps"], identity["seed"]] = 100 * record["outcome"]["test_accuracy"]

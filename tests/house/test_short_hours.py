@@ -14,10 +14,9 @@ from lra.cli import main
 from lra.results.schema import Record
 from lra.sweeps.estimate import Estimate
 from lra.sweeps.grid import Cell, make_cells, spell_out_all
+from tests.house.published import PUBLISHED, by_cell
 from tests.house.test_floors import ROOT
-from tests.house.test_search import by_cell
 
-PUBLISHED = ROOT / "runs/published"
 PLAN = PUBLISHED / "short_plan.json"
 README = " ".join((ROOT / "README.md").read_text().split())
 SHORT = ("size=short", "task=listops,text,image,pathfinder", "trainer.threads=1", "run_group=short")
@@ -52,8 +51,6 @@ def test_the_hours_of_a_short_table_are_those_of_its_plan(words, cells, said, ho
 TASKS = ("image", "listops", "pathfinder", "text")
 OTHERS = [task for task in TASKS if task != "listops"]
 """The tasks whose seed 0 was trained on the slower machine."""
-
-
 TABLE, EARLIER = by_cell("short_table"), by_cell("short_earlier")
 RESULTS = " ".join((ROOT / "docs/results.md").read_text().split())
 
