@@ -255,6 +255,7 @@ def build_datamodule(cfg: DictConfig) -> StoreDataModule:
         mask_zero=cfg.task.mask_zero,
         dev_split=cfg.task.dev_split,
         text_length=cfg.task.get("longest"),  # only Text has it; the stored configuration of an older run does not
+        listops_brackets=cfg.task.get("listops_brackets"),  # only ListOps has it
         test_last_batch=cfg.protocol.test_last_batch,
         batch_size=cfg.recipe.batch_size // parts,
         num_train_batches=cfg.recipe.steps * parts,

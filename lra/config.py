@@ -139,7 +139,7 @@ def settings(cfg: DictConfig) -> dict[str, Any]:
     chosen = {mixer_group(cfg): mixer_settings(cfg)} | {group: plain(cfg[group]) for group in SETTINGS}
     for key in LOOKS_OF_TASK:
         chosen["task"].pop(key, None)
-    chosen = {group: without_later(values) for group, values in chosen.items()}
+    chosen = {group: without_later(values, group) for group, values in chosen.items()}
     trainer = {key: cfg.trainer[key] for key in ALWAYS_RECORDED} | {"accumulate_grad_batches": batch_parts(cfg)}
     if cfg.trainer.devices > 1:
         trainer["devices"] = cfg.trainer.devices

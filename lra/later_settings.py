@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+# Keys: a class that a group names in `_target_`, a config group, or a choice of a config group.
 LATER: dict[str, dict[str, Any]] = {
     "lra.attention.nystrom.NystromAttention": {
         "landmark_rule": "segment_means",
@@ -21,15 +22,23 @@ LATER: dict[str, dict[str, Any]] = {
         "exact_when_short": True,
     },
     "lra.model.classifier.SequenceClassifier": {"packed": "auto"},
+    "protocol": {"listops_brackets": "kept"},
+    "task=listops": {"listops_brackets": "kept"},
 }
 
 
-def later_settings(group: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the later settings of the class that a group names in `_target_`, with their earlier values."""
-    return LATER.get(str(group.get("_target_")), {})
+def later_settings(settings: Mapping[Any, Any], group: str = "") -> dict[str, Any]:
+    """Return the later settings of a config group, with their earlier values.
+
+    Args:
+        settings: the group's settings, with `name` or `_target_`.
+        group: its name, such as `task`; without it, only those of the class are returned.
+    """
+    keys = (str(settings.get("_target_")), group, f"{group}={settings.get('name')}")
+    return {name: value for key in keys for name, value in LATER.get(key, {}).items()}
 
 
-def without_later(group: Mapping[str, Any]) -> dict[str, Any]:
+def without_later(settings: Mapping[str, Any], group: str) -> dict[str, Any]:
     """Leave out the later settings that have their earlier value."""
-    later = later_settings(group)
-    return {key: value for key, value in group.items() if key not in later or value != later[key]}
+    later = later_settings(settings, group)
+    return {key: value for key, value in settings.items() if key not in later or value != later[key]}

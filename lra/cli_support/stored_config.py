@@ -81,10 +81,10 @@ def read_stored_config(folder: Path) -> DictConfig:
 
 def _add_later(cfg: DictConfig) -> None:
     """Add settings that an earlier version's run lacks, with the value that acts as that version did."""
-    for group in cfg.values():
-        if isinstance(group, DictConfig):
-            for name, value in later_settings(group).items():
-                group.setdefault(name, value)
+    for group, settings in cfg.items():
+        if isinstance(settings, DictConfig):
+            for name, value in later_settings(settings, str(group)).items():
+                settings.setdefault(name, value)
 
 
 @cache

@@ -11,13 +11,15 @@ import torch
 
 from lra.data.dev import with_dev
 from lra.data.device_store import DeviceCollator, device_collators
+from lra.data.listops import END
 from lra.data.loader import Collator, EvalLoader, TrainLoader
 from lra.data.manifest import read_manifest
-from lra.data.store import open_store
+from lra.data.store import open_store, without_token
 from lra.types import TaskSpec, UserError
 
 TEST_LAST_BATCH = ("kept", "dropped")
 TEXT_LENGTHS = (4000, 1000)
+LISTOPS_BRACKETS = ("kept", "dropped")
 
 
 class StoreDataModule(pl.LightningDataModule):
@@ -29,6 +31,7 @@ class StoreDataModule(pl.LightningDataModule):
         mask_zero: whether token 0 is padding at all positions; if not, no position is masked.
         dev_split: origin of the dev split, see `lra.data.dev`.
         text_length: number of bytes of a sequence that are used, 4000 or 1000; None: all stored bytes.
+        listops_brackets: whether the closing brackets of ListOps are `kept` or `dropped`; None: another task.
         test_last_batch: whether the last test batch is `kept` or `dropped` if it is smaller than the others.
         batch_size: examples per batch, in evaluation too.
         num_train_batches: batches of the whole run.
@@ -38,7 +41,7 @@ class StoreDataModule(pl.LightningDataModule):
 
     Raises:
         UserError: when the store is missing or does not match its manifest or the spec; for an unknown `dev_split`,
-            `text_length` or `test_last_batch`; for a dev or test split that would be empty.
+            `text_length`, `listops_brackets` or `test_last_batch`; for a dev or test split that would be empty.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class StoreDataModule(pl.LightningDataModule):
         mask_zero: bool,
         dev_split: str,
         text_length: int | None,
+        listops_brackets: str | None,
         test_last_batch: str,
         batch_size: int,
         num_train_batches: int,
@@ -64,7 +68,14 @@ class StoreDataModule(pl.LightningDataModule):
             raise UserError(
                 f"protocol.text_length={text_length} is not known; choose one of {', '.join(map(str, TEXT_LENGTHS))}"
             )
+        if listops_brackets is not None and listops_brackets not in LISTOPS_BRACKETS:
+            raise UserError(
+                f"protocol.listops_brackets={listops_brackets} is not known;"
+                f" choose one of {', '.join(LISTOPS_BRACKETS)}"
+            )
         stored = {name: replace(split, longest=text_length) for name, split in open_store(store_dir, spec).items()}
+        if listops_brackets == "dropped":
+            stored = without_token(stored, END)
         self.splits = with_dev(stored, dev_split)
         self.drop_last_of_test = test_last_batch == "dropped"
         if self.drop_last_of_test and len(self.splits["test"]) < batch_size:

@@ -63,7 +63,12 @@ class ListopsCodec:
     version = VERSION
 
     def draw(self, sequences: list[np.ndarray], facts: Mapping[str, object]) -> list[str]:
-        """Draw the tree: one line per operator, indented by depth, with its value and its digits."""
+        """Draw the tree: one line per operator, indented by depth, with its value and its digits.
+
+        Without closing brackets (`protocol.listops_brackets=dropped`) there is no tree, and the tokens are shown.
+        """
+        if END not in sequences[0]:
+            return [decode(sequences[0])]
         lines = _tree(sequences[0])[1]
         if len(lines) > MOST_LINES:
             return [*lines[:MOST_LINES], f"… {len(lines) - MOST_LINES} more lines"]

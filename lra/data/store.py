@@ -14,6 +14,7 @@ The splits are train, test and, if the dataset has one, dev. A token id is the s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tokenize import TokenError
@@ -83,6 +84,20 @@ def open_store(folder: Path, spec: TaskSpec) -> dict[str, Split]:
         name: Split(*shared, arrays[f"{name}.sequences"], arrays[f"{name}.labels"], manifest["first_id"])
         for name in manifest["splits"]
     }
+
+
+def without_token(splits: Mapping[str, Split], token: int) -> dict[str, Split]:
+    """Leave a token out of every sequence of a store's splits; the tokens are copied to memory without it.
+
+    Args:
+        splits: the splits of one store, which share their tokens.
+        token: the stored number.
+    """
+    shared = next(iter(splits.values()))
+    is_left_out = shared.tokens == token
+    tokens = shared.tokens[~is_left_out]
+    offsets = shared.offsets - np.searchsorted(np.flatnonzero(is_left_out), shared.offsets)
+    return {name: replace(split, tokens=tokens, offsets=offsets) for name, split in splits.items()}
 
 
 def _open_array(folder: Path, name: str, said: ArrayFacts) -> np.ndarray:

@@ -120,7 +120,7 @@ def _unset(mine: Flat, recorded: set[str]) -> Flat:
 def _later(record: Record, recorded: set[str]) -> Flat:
     """Those of some recorded settings that a record's classes got later, with the values that earlier runs had."""
     groups = {name: group for name, group in record["settings"].items() if isinstance(group, dict)}
-    later = flat({name: later_settings(group) for name, group in groups.items()})
+    later = flat({name: later_settings(group, name) for name, group in groups.items()})
     return {key: word for key, word in later.items() if key in recorded}
 
 

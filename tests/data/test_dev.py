@@ -53,7 +53,7 @@ def test_the_same_examples_are_held_out_every_time():
 
 
 def datamodule(store, **changes):
-    chosen = {"dev_split": "test", "text_length": None, "test_last_batch": "kept", **changes}
+    chosen = {"dev_split": "test", "text_length": None, "listops_brackets": None, "test_last_batch": "kept", **changes}
     return StoreDataModule(
         spec=SPEC,
         store_dir=store,

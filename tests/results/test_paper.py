@@ -42,7 +42,7 @@ def test_a_run_of_the_papers_settings_has_its_number(task, attention):
 
 
 FREE = {"trainer.accelerator": "gpu", "trainer.precision": "16-mixed"}
-SWITCHES = {f"protocol.{switch}" for switch in make_record()["settings"]["protocol"]} - {
+SWITCHES = {f"protocol.{switch}" for switch in config.load_config("train").protocol} - {
     f"protocol.{key}" for key in ACTING_ALONE
 }
 DECIDING = [leaf for leaf in leaves(make_record()["settings"]) if leaf[0] not in {*FREE, *SWITCHES}]

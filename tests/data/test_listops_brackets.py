@@ -1,0 +1,82 @@
+"""The closing brackets of ListOps: kept, or dropped as in the released preparation, from one store."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lra import build, config
+from lra.data import listops
+from lra.data.writer import write_store
+from lra.types import UserError
+from tests.commands.test_cli import run
+
+EXPRESSIONS = ("[MAX 4 [MED 7 2 9 ] 0 ]", "[SM 9 8 7 ]", "5", "[MIN [MIN [MIN 3 ] ] ]")
+WITHOUT = ("[MAX 4 [MED 7 2 9 0", "[SM 9 8 7", "5", "[MIN [MIN [MIN 3")
+FACTS = {"origin": "generated", "asked": {"settings": {}, "source": "auto"}, "builder": "listops/1.0.0"}
+DROPPED = "protocol.listops_brackets=dropped"
+
+
+def composed(*words: str):
+    return config.load_config("train", ["task=listops", *words])
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """Make the datamodule of ListOps with words of a command; its store has EXPRESSIONS."""
+    monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path))
+
+    def make(*words: str):
+        cfg = composed(*words)
+        examples = [([listops.encode(text)], number) for number, text in enumerate(EXPRESSIONS)]
+        splits = {"train": 3 * examples, "dev": examples[::-1], "test": examples}
+        if not config.store_dir(cfg).exists():
+            kinds = {"dtype": np.uint8, "max_length": 2000, "first_id": 0, "facts": FACTS, "started": 0.0}
+            write_store(config.store_dir(cfg), build.build_spec(cfg), splits, **kinds)
+        return build.build_datamodule(cfg)
+
+    return make
+
+
+def texts(made, split: str) -> list[str]:
+    """The text of every example, as a batch has it."""
+    batch = made.collator(split)(np.arange(made.num_examples(split)))
+    return [
+        listops.decode(tokens[valid].numpy())
+        for tokens, valid in zip(batch.tokens[:, 0], batch.valid[:, 0], strict=True)
+    ]
+
+
+def test_one_store_serves_both(data):
+    assert texts(data(), "test") == list(EXPRESSIONS)
+    dropped = data(DROPPED)
+    assert texts(dropped, "test") == list(WITHOUT)
+    assert texts(dropped, "train") == 3 * list(WITHOUT)
+    assert texts(dropped, "dev") == list(WITHOUT)[::-1]
+    assert [dropped.splits["dev"].example(number)[1] for number in range(4)] == [3, 2, 1, 0], "labels stay"
+
+
+def test_an_expression_without_its_brackets_is_shown_as_its_tokens(data):
+    stored, _ = data(DROPPED).splits["test"].example(0)
+    assert listops.ListopsCodec().draw(stored, {}) == [WITHOUT[0]]
+
+
+def test_another_word_is_refused(data):
+    with pytest.raises(UserError, match=r"listops_brackets=lost .* kept, dropped"):
+        data("protocol.listops_brackets=lost")
+
+
+def test_kept_is_not_in_a_runs_hash_and_dropped_is():
+    assert (
+        config.config_hash(composed()) == config.config_hash(composed("protocol.listops_brackets=kept")) == "1d7d3fc6"
+    )
+    assert config.config_hash(composed(DROPPED)) != config.config_hash(composed())
+    assert "listops_brackets" not in str(config.settings(composed()))
+
+
+def test_the_switch_is_shown_with_its_dates(capsys):
+    code, out, _ = run(capsys, "show", "protocol", "format=markdown")
+    assert code == 0
+    (row,) = [line for line in out.splitlines() if line.startswith("| listops_brackets")]
+    assert "4 March 2021" in row
+    assert "17 February 2021" in row
