@@ -6,6 +6,7 @@ import statistics
 from dataclasses import dataclass
 
 from lra.results.cells import TableCell, make_cell
+from lra.results.plateau import leaving_step
 from lra.results.schema import Approximation, Record
 from lra.results.settings import NOT_RECORDED
 from lra.results.statistics import sample_std
@@ -24,6 +25,8 @@ class Point:
         num_landmarks: M; 0 if the records do not hold it, None for exact attention.
         variant: the variant's name, which does not include the number of landmarks.
         cell: statistics over its seeds.
+        convergence_steps: by seed, the step from which on all dev passes are converged; None for one that did not
+            converge. Empty if no record holds its dev curve.
         pinv_residual, attention_error: mean and standard deviation (None for one seed) over seeds; None if no record
             holds the error.
     """
@@ -32,6 +35,7 @@ class Point:
     num_landmarks: int | None
     variant: str
     cell: TableCell
+    convergence_steps: dict[int, int | None]
     pinv_residual: tuple[float, float | None] | None
     attention_error: tuple[float, float | None] | None
 
@@ -52,6 +56,11 @@ def landmark_points(records: list[Record]) -> list[Point]:
                     num_landmarks=count,
                     variant=name,
                     cell=make_cell(seeds, "paper"),
+                    convergence_steps={
+                        record["identity"]["seed"]: leaving_step(record)
+                        for record in sorted(seeds, key=lambda record: record["identity"]["seed"])
+                        if "dev_curve" in record["outcome"] and "dev_examples" in record["outcome"]
+                    },
                     pinv_residual=_error([measured["pinv_residual"] for measured in _measured(seeds)]),
                     attention_error=_error([measured["attention_error"] for measured in _measured(seeds)]),
                 )
@@ -92,6 +101,7 @@ def landmark_table(points: list[Point], *, title: str) -> TextTable:
             [
                 point_name(point),
                 str(cell),
+                ", ".join("–" if step is None else f"{step:,}" for step in point.convergence_steps.values()),
                 f"{1 / cell.steps_per_second:.3f}",
                 f"{cell.peak_memory_bytes / 2**20:,.0f}",
                 number(point.pinv_residual and point.pinv_residual[0], 4),
@@ -100,15 +110,16 @@ def landmark_table(points: list[Point], *, title: str) -> TextTable:
         )
         numbers.append(_numbers(point))
     notes = [
+        "converged at step: for each seed, the first dev pass from which on all are converged; –: it did not converge.",
         "value ± standard deviation over seeds (number of seeds); memory: peak of the process.",
         "inverse: ‖AZA − A‖ / ‖A‖ of kernel 2 and its pseudo-inverse; attention: ‖Ŝ − S‖ / ‖S‖ of the approximated and"
         " the exact matrix; trained models on real test batches, means over layers, heads and sequences.",
     ]
-    columns = ("landmarks", "accuracy (%)", "s/step", "MiB", "inverse", "attention")
+    columns = ("landmarks", "accuracy (%)", "converged at step", "s/step", "MiB", "inverse", "attention")
     empty = ["No record yet: lra sweep landmarks makes them."]
     return TextTable(
         title=title, columns=columns, rows=rows, notes=notes if rows else empty, optional=("MiB",), numbers=numbers
-    )
+    ).without_empty_columns()
 
 
 def _numbers(point: Point) -> dict[str, object]:
@@ -120,6 +131,7 @@ def _numbers(point: Point) -> dict[str, object]:
         "count": cell.count,
         "mean": cell.mean,
         "std": cell.std,
+        "convergence_steps": " ".join(str(step or "–") for step in point.convergence_steps.values()),
         "seconds_per_step": 1 / cell.steps_per_second,
         "peak_memory_bytes": cell.peak_memory_bytes,
     }

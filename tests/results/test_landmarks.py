@@ -39,3 +39,17 @@ def test_the_figure_is_drawn(tmp_path):
     assert path.stat().st_size > 20_000
     only = [point for point in landmark_points(sweep()) if point.num_landmarks is None]
     plot_landmarks(only, tmp_path / "g.png", title="exact alone", majority_rate=0.17)
+
+
+def test_the_convergence_step_of_each_seed_is_shown():
+    def record(seed, accuracies):
+        made = make_record(seed=seed, accuracy=accuracies[-1])
+        made["outcome"] |= {"dev_curve": {"step": [10, 20, 30], "accuracy": accuracies}, "dev_examples": 2000}
+        return made
+
+    seeds = [record(2, [0.3, 0.17, 0.35]), record(0, [0.17, 0.33, 0.35]), record(1, [0.17, 0.17, 0.17])]
+    (point,) = landmark_points(seeds)
+    assert point.convergence_steps == {0: 20, 1: None, 2: 30}
+    table = landmark_table([point], title="ListOps")
+    assert table.rows[0][table.columns.index("converged at step")] == "20, –, 30"
+    assert "converged at step" not in landmark_table(landmark_points(sweep()), title="").columns, "none recorded"
