@@ -51,6 +51,12 @@ def show_data(cfg: DictConfig) -> None:
             console.print(f"  … cut at {longest:,}", style="yellow")
     _print_lengths(console, split)
     _print_batch(console, data, cfg.split)
+    majority = np.bincount(split.labels).max() / len(split)
+    by_token = first_token_rate(data.splits["train"], split)
+    console.print(
+        f"accuracy on {cfg.split} without a model: {majority:.1%} by the most frequent label, {by_token:.1%} by the most"
+        " frequent label after an example's first token, counted on train"
+    )
     first = [split.example(i) for i in range(min(SHEET, len(split)))]
     sheet = images(codec, [stored[0] for stored, _ in first])
     if sheet:
@@ -69,6 +75,23 @@ def _print_lengths(console: Console, split: Split) -> None:
     for count, low, high in zip(counts.tolist(), edges, edges[1:], strict=False):
         bar = "█" * round(BAR * count / counts.max())
         console.print(f"  {low:>6,.0f} to {high:>6,.0f} tokens {count / len(lengths):>6.1%} {bar}")
+
+
+def first_token_rate(train: Split, split: Split) -> float:
+    """Compute the accuracy, in [0, 1], of predicting the most frequent label among training examples that begin alike.
+
+    An example begins with the first token of its first sequence. An example whose first token does not occur in
+    training is predicted as the label with the lowest number.
+    """
+    counts = np.zeros((int(train.tokens.max()) + 1, int(max(train.labels.max(), split.labels.max())) + 1), np.int64)
+    np.add.at(counts, (_first_tokens(train), train.labels), 1)
+    return float((counts.argmax(1)[_first_tokens(split)] == split.labels).mean())
+
+
+def _first_tokens(split: Split) -> np.ndarray:
+    """The first token of each example's first sequence; 0 where it is empty."""
+    starts, ends = split.offsets[split.sequences[:, 0]], split.offsets[split.sequences[:, 0] + 1]
+    return np.where(starts < ends, split.tokens[np.minimum(starts, len(split.tokens) - 1)], 0)
 
 
 def _print_batch(console: Console, data: StoreDataModule, split: str) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from lra.cli import main
+from lra.cli_support.show_data import first_token_rate
+from lra.data.store import Split
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +64,21 @@ def test_pixels_come_as_a_contact_sheet_too(show, tmp_path):
 def test_black_pixels_are_not_masked_where_the_switch_says_so(show):
     out = show("task=pathfinder", "examples=0", "protocol.pixel_zero_is_padding=false")
     assert masked_percent(out) == 0
+
+
+def test_the_accuracy_by_the_first_token_alone():
+    """Train: 7 is followed by label 1 twice and by 0 once; 9 by 0. An empty sequence counts as 0."""
+    tokens, offsets = np.array([7, 5, 7, 7, 9, 5, 7], np.uint8), np.array([0, 2, 3, 4, 6, 7, 7])
+    sequences = np.array([[0], [1], [2], [3]])
+    train = Split(tokens, offsets, sequences, np.array([1, 1, 0, 0]), first_id=0)
+    test = Split(tokens, offsets, np.array([[4], [3], [0], [5]]), np.array([1, 1, 1, 0]), first_id=0)
+    assert first_token_rate(train, train) == 3 / 4
+    assert first_token_rate(train, test) == 3 / 4
+
+
+@pytest.mark.slow
+def test_a_third_of_short_listops_can_be_guessed_from_the_first_operator(show):
+    """The documents explain the accuracy of trained models with these two numbers."""
+    out = show("task=listops", "size=short", "split=test", "examples=1")
+    assert "accuracy on test without a model: 15.7%" in out
+    assert ", 33.3% by" in out
