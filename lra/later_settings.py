@@ -1,13 +1,16 @@
-"""Settings of our classes that were added later: records and stored configurations of earlier runs do not have them.
+"""Settings of our classes that came later or were removed: records and stored configurations may differ in them.
 
-At the value that acts as earlier versions did, such a setting is neither recorded nor in a run's hash: an earlier run
-and the same run today are one.
+At the value that acts as earlier versions did, a later setting is neither recorded nor in a run's hash: an earlier run
+and the same run today are one. A removed setting was one of these before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, MutableMapping
 from typing import Any
+
+from lra.types import UserError
 
 # Keys: a class that a group names in `_target_`, a config group, or a choice of a config group.
 LATER: dict[str, dict[str, Any]] = {
@@ -16,7 +19,6 @@ LATER: dict[str, dict[str, Any]] = {
         "landmark_source": "both",
         "kmeans_steps": 3,
         "coarse_landmarks": 0,
-        "causal": False,
         "pinv_ridge": 1e-3,
         "masking": "all",
         "exact_when_short": True,
@@ -24,6 +26,10 @@ LATER: dict[str, dict[str, Any]] = {
     "lra.model.classifier.SequenceClassifier": {"packed": "auto"},
     "protocol": {"listops_brackets": "kept"},
     "task=listops": {"listops_brackets": "kept"},
+}
+# The value that acts as the class does without the setting.
+REMOVED: dict[str, dict[str, Any]] = {
+    "lra.attention.nystrom.NystromAttention": {"causal": False},  # docs/questions.md says why
 }
 
 
@@ -36,6 +42,27 @@ def later_settings(settings: Mapping[Any, Any], group: str = "") -> dict[str, An
     """
     keys = (str(settings.get("_target_")), group, f"{group}={settings.get('name')}")
     return {name: value for key in keys for name, value in LATER.get(key, {}).items()}
+
+
+def removed_settings(group: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the removed settings of the class that a group names, with the values that act as the class does today."""
+    return REMOVED.get(str(group.get("_target_")), {})
+
+
+def drop_removed(name: str, group: MutableMapping[Any, Any]) -> None:
+    """Take the removed settings out of a stored group, in place.
+
+    Args:
+        name: the group's name, for the error.
+        group: a group of settings with the `_target_` of a class.
+
+    Raises:
+        UserError: for a value that acts otherwise than the class does today; with the setting and the value.
+    """
+    for key, todays in removed_settings(group).items():
+        value = group.pop(key, todays)
+        if value != todays:
+            raise UserError(f"{name}.{key}={json.dumps(value)} is an option that was removed from lra")
 
 
 def without_later(settings: Mapping[str, Any], group: str) -> dict[str, Any]:

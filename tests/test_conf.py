@@ -123,7 +123,7 @@ def test_the_reference_numbers_are_those_of_the_paper():
 
 
 def test_a_setting_that_was_added_later_leaves_the_hash_of_earlier_runs_as_it_was():
-    """The published demonstration is a run of Nyström attention from before `attention.causal`."""
+    """The published demonstration is a run of Nyström attention from before `attention.masking`."""
     published = json.loads(
         Path(__file__).parent.with_name("runs").joinpath("published", "demo.jsonl").read_text().splitlines()[0]
     )

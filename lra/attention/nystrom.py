@@ -12,10 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, scaled_dot_product_attention
 
-from lra.attention.base import AttentionBackend, AttentionDims, check_choice, check_count, real_positions
+from lra.attention.base import AttentionBackend, AttentionDims, check_choice, check_count
 from lra.attention.nystrom_inverse import LandmarkInverse
 from lra.attention.nystrom_landmarks import Landmarks
-from lra.ops.causal_nystrom import causal_nystrom
 from lra.ops.softmax import attendable, exact_attention
 from lra.packed.nystrom import packed_nystrom
 from lra.packed.packing import Packing
@@ -40,13 +39,12 @@ class NystromAttention(AttentionBackend):
         kmeans_steps: steps of Lloyd's algorithm, at least 1.
         coarse_landmarks: number of landmarks of the landmarks, with which kernel 2 itself is approximated, so that many
             landmarks need no large inverse, O(M · coarse²); 0: none. An extension; the paper has none.
-        causal: whether a position sees only itself and earlier ones, see `causal_nystrom`. An extension.
         pinv: `iterative`, `exact`, which uses a singular value decomposition, `regularised`, see `ridge_inverse`, or
             `none`, which leaves the pseudo-inverse out.
         pinv_iterations: iterations of the iterative pseudo-inverse, at least 1.
         pinv_start: `batch` or `per_matrix`, see `iterative_pinv`.
         pinv_rtol: relative cut-off of the exact pseudo-inverse, in [0, 1), see `exact_pinv`.
-        pinv_ridge: ridge of the regularised pseudo-inverse, of coarse landmarks and of causal attention, in (0, 1).
+        pinv_ridge: ridge of the regularised pseudo-inverse and of coarse landmarks, in (0, 1).
         value_skip_taps: T, odd: length of the value skip's filters; 0 for no value skip.
         masking: `all`: padded queries, keys and values count nowhere. `kernel_3`: kernel 3 alone leaves padded keys
             out, so that landmarks and value skip see padding, as in the models of the package transformers.
@@ -66,7 +64,6 @@ class NystromAttention(AttentionBackend):
         landmark_source: str,
         kmeans_steps: int,
         coarse_landmarks: int,
-        causal: bool,
         pinv: str,
         pinv_iterations: int,
         pinv_start: str,
@@ -99,21 +96,12 @@ class NystromAttention(AttentionBackend):
                 f"attention.value_skip_taps={value_skip_taps} is not odd; the paper has 35, and 0 is without"
             )
         check_choice("masking", masking, MASKINGS)
-        if masking == "kernel_3" and (landmarks != "padded" or causal):
+        if masking == "kernel_3" and landmarks != "padded":
             raise UserError(
-                "attention.masking=kernel_3 is for attention.landmarks=padded and attention.causal=false; type these,"
-                " or attention.masking=all"
+                "attention.masking=kernel_3 is for attention.landmarks=padded; type this, or attention.masking=all"
             )
         self.masking, self.exact_when_short = masking, exact_when_short
-        if causal:
-            _check_causal(
-                landmarks=landmarks,
-                landmark_rule=landmark_rule,
-                landmark_source=landmark_source,
-                coarse_landmarks=coarse_landmarks,
-                pinv=pinv,
-            )
-        self.num_landmarks, self.landmarks, self.causal = num_landmarks, landmarks, causal
+        self.num_landmarks, self.landmarks = num_landmarks, landmarks
         self.value_skip = None
         if value_skip_taps:
             bound = value_skip_taps**-0.5  # torch's default for a convolution: U(−1/√T, 1/√T)
@@ -132,14 +120,12 @@ class NystromAttention(AttentionBackend):
     @property
     def reads_padded_length(self) -> bool:
         """Whether the segments, whose means are the landmarks, divide the padded length."""
-        return self.landmarks == "padded" and not self.causal and not self.landmarks_of.chosen_anew
+        return self.landmarks == "padded" and not self.landmarks_of.chosen_anew
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""
         q_BHLE, k_BHLE, v_BHLE = self.without_padding(valid_BL, q_BHLE, k_BHLE, v_BHLE)
-        if self.causal:
-            out = self._causal(q_BHLE, k_BHLE, v_BHLE, valid_BL)
-        elif self.is_exact(q_BHLE.shape[2]):
+        if self.is_exact(q_BHLE.shape[2]):
             out = exact_attention(q_BHLE, k_BHLE, v_BHLE, valid_BL)
         else:
             out = self._through_landmarks(q_BHLE, k_BHLE, v_BHLE, valid_BL)
@@ -162,24 +148,17 @@ class NystromAttention(AttentionBackend):
         weighted_BHME = self.inverse.weigh(q_BHME, k_BHME, used_BM, summary_BHME)
         return scaled_dot_product_attention(q_BHLE, k_BHME, weighted_BHME, attn_mask=attendable(used_BM))
 
-    def _causal(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
-        valid_BL = real_positions(valid_BL, q_BHLE)
-        block = -(-self.dims.max_seq_len // self.num_landmarks)
-        return causal_nystrom(q_BHLE, k_BHLE, v_BHLE, valid_BL, block=block, ridge=self.inverse.pinv_ridge)
-
     def _skip(self, v_BHLE: Tensor, taps_HT: Tensor) -> Tensor:
         """Convolve the values along the sequence; `[B, H, L, E]`."""
         # The taps are the last dimension: torch 2.13's CPU gradient for a [taps, 1] filter is wrong by percents.
         heads, taps = taps_HT.shape
-        if self.causal:
-            taps_HT = taps_HT * (torch.arange(taps, device=taps_HT.device) <= taps // 2)
         filters = taps_HT.view(heads, 1, 1, taps)
         skip_BHEL: Tensor = conv2d(v_BHLE.transpose(2, 3), filters, padding=(0, taps // 2), groups=heads)
         return skip_BHEL.transpose(2, 3)
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
         """Attend within packed tokens; see the base class."""
-        if self.causal or self.landmarks_of.chosen_anew or self.is_exact(packing.length):
+        if self.landmarks_of.chosen_anew or self.is_exact(packing.length):
             return super().forward_packed(qkv_PTD, packing)
         key = (self.num_landmarks, self.landmarks)
         if key not in packing.segments:  # the first layer computes them for all layers
@@ -195,12 +174,3 @@ class NystromAttention(AttentionBackend):
     def extra_repr(self) -> str:
         """Show the knobs when a model is printed."""
         return f"num_landmarks={self.num_landmarks}, landmarks={self.landmarks}, pinv={self.inverse.pinv}"
-
-
-def _check_causal(**chosen: str | int) -> None:
-    """Refuse what has no causal form."""
-    causal = {"landmarks": "valid", "landmark_rule": "segment_means", "landmark_source": "both", "coarse_landmarks": 0}
-    for name, value in chosen.items():
-        right = {**causal, "pinv": "regularised"}[name]  # each block of landmarks is inverted with a ridge
-        if value != right:
-            raise UserError(f"attention.{name}={value} has no causal form; type attention.{name}={right}")

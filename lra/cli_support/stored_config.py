@@ -13,8 +13,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from lra.cli_support.settings import check_settings
-from lra.cli_support.stored_version import RETRAIN, check_version
-from lra.later_settings import later_settings
+from lra.cli_support.stored_version import RETRAIN, check_version, in_that_version
+from lra.later_settings import drop_removed, later_settings
 from lra.names import checked_name
 from lra.pass_through import ENTRIES, TARGET
 from lra.paths import conf_dirs
@@ -71,12 +71,23 @@ def read_stored_config(folder: Path) -> DictConfig:
             )
     try:
         _check_shape(cfg)
+        _drop_removed(cfg, folder)
         _add_later(cfg)
         check_version(cfg, folder)
         check_settings(cfg)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
     return cfg
+
+
+def _drop_removed(cfg: DictConfig, folder: Path) -> None:
+    """Take out settings that this version has no more, where a run without them is the same."""
+    for name, group in cfg.items():
+        if isinstance(group, DictConfig):
+            try:
+                drop_removed(str(name), group)
+            except UserError as error:
+                raise UserError(f"{error}; {in_that_version(folder)}") from error
 
 
 def _add_later(cfg: DictConfig) -> None:

@@ -75,7 +75,7 @@ def _compare(key: str, stored: Mapping[Any, object], today: Mapping[str, object]
     if name not in stored:
         if key in MISSING_IN_OLDER:
             return
-        raise UserError(f"{key} is missing, so another version of lra has trained this run; {_with_which(folder)}")
+        raise UserError(f"{key} is missing, so another version of lra has trained this run; {in_that_version(folder)}")
     value = stored[name]
     if not isinstance(default, dict):
         _check_kind(key, value, default)
@@ -89,7 +89,8 @@ def _compare(key: str, stored: Mapping[Any, object], today: Mapping[str, object]
             return
         for unknown in sorted(map(str, value.keys() - default.keys() if key not in OPEN_CLASSES else ())):
             raise UserError(
-                f"{key}.{unknown} is not known, so another version of lra has trained this run; {_with_which(folder)}"
+                f"{key}.{unknown} is not known, so another version of lra has trained this run;"
+                f" {in_that_version(folder)}"
             )
     for inner in _compared(key, default):
         _compare(f"{key}.{inner}", value, default, folder)
@@ -107,7 +108,7 @@ def _check_kind(key: str, value: object, default: object) -> None:
         raise UserError(f"{key}={value} is not {KINDS[type(default)]}, such as {default}; {RETRAIN}")
 
 
-def _with_which(folder: Path) -> str:
+def in_that_version(folder: Path) -> str:
     """Word the advice for a run of another version."""
     try:
         record = read_record(folder)

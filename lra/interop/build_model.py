@@ -36,7 +36,6 @@ def build_text_model(config: TheirConfig, architecture: str) -> TextModel:
         landmark_source="both",
         kmeans_steps=1,
         coarse_landmarks=0,
-        causal=False,
         pinv="iterative",
         pinv_iterations=THEIR_ITERATIONS,
         pinv_start="per_matrix" if config["inv_coeff_init_option"] else "batch",

@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 
 from lra.attention.base import AttentionBackend
 from lra.interop.files import CONFIG_JSON, SAFETENSORS, first_misfit, read_json, read_tensors
-from lra.later_settings import later_settings
+from lra.later_settings import drop_removed, later_settings
 from lra.model.mixer import MakeMixers, SequenceMixer, mixer_layers
 from lra.model.self_attention import attention_layers
 from lra.schema import Positive, checked
@@ -98,12 +98,13 @@ def _build(config: ExportedConfig, place: Path, trusted: tuple[str, ...]) -> nn.
     group: Literal["attention", "mixer"] = "attention" if "attention" in config else "mixer"
     if group not in config or ("mixer" in config and "attention" in config):
         raise UserError(f"{place}: either attention or mixer belongs in it; {AGAIN}")
-    method = _maker(config[group], AttentionBackend if group == "attention" else SequenceMixer, place, trusted)
+    kind = AttentionBackend if group == "attention" else SequenceMixer
+    method = _maker(group, config[group], kind, place, trusted)
     if group == "attention":
         make_mixers: MakeMixers = partial(attention_layers, make_backend=method)
     else:
         make_mixers = partial(mixer_layers, make_mixer=method)
-    make = _maker(config["model"], nn.Module, place, trusted)
+    make = _maker("model", config["model"], nn.Module, place, trusted)
     try:
         model: nn.Module = make(TaskSpec(**config["task"]), make_mixers)
     except WRONG_SETTINGS as error:
@@ -113,7 +114,7 @@ def _build(config: ExportedConfig, place: Path, trusted: tuple[str, ...]) -> nn.
 
 
 def _maker(
-    settings: Mapping[str, Any], kind: type[nn.Module], place: Path, trusted: tuple[str, ...]
+    group: str, settings: Mapping[str, Any], kind: type[nn.Module], place: Path, trusted: tuple[str, ...]
 ) -> Callable[..., Any]:
     """Find the class that settings name, and bind its settings."""
     target = str(settings.get(TARGET_KEY, ""))
@@ -130,5 +131,10 @@ def _maker(
         raise UserError(f"{place} names {target}, whose module cannot be imported ({error})") from error
     if not (inspect.isclass(found) and issubclass(found, kind)):
         raise UserError(f"{place} names {target}, which is no {kind.__name__}; {AGAIN}")
-    values = {key: value for key, value in settings.items() if key != TARGET_KEY}
-    return partial(found, **{**later_settings(settings), **values})
+    values = {**later_settings(settings), **settings}
+    try:
+        drop_removed(group, values)
+    except UserError as error:
+        raise UserError(f"{place}: {error}; load it with the version that exported it") from error
+    del values[TARGET_KEY]
+    return partial(found, **values)

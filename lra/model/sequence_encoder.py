@@ -51,7 +51,6 @@ def nystrom_layers(*, num_landmarks: int, landmark_source: str) -> MakeMixers:
         landmark_source=landmark_source,
         kmeans_steps=3,
         coarse_landmarks=0,
-        causal=False,
         pinv="iterative",
         pinv_iterations=6,
         pinv_start="per_matrix",

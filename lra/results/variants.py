@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from lra.later_settings import later_settings
+from lra.later_settings import later_settings, removed_settings
 from lra.pass_through import ALWAYS_RECORDED, TARGET
 from lra.results.collect import data_of
 from lra.results.paper import paper_settings
@@ -118,9 +118,9 @@ def _unset(mine: Flat, recorded: set[str]) -> Flat:
 
 
 def _later(record: Record, recorded: set[str]) -> Flat:
-    """Those of some recorded settings that a record's classes got later, with the values that earlier runs had."""
+    """Those of some recorded settings that a record's classes have not always had, with the values of runs without."""
     groups = {name: group for name, group in record["settings"].items() if isinstance(group, dict)}
-    later = flat({name: later_settings(group, name) for name, group in groups.items()})
+    later = flat({name: later_settings(group, name) | removed_settings(group) for name, group in groups.items()})
     return {key: word for key, word in later.items() if key in recorded}
 
 

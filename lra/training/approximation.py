@@ -33,7 +33,7 @@ def measure_if_it_fits(
 def measure_approximation(
     model: nn.Module, batches: Iterable[Batch], device: torch.device
 ) -> dict[str, float | list[float]] | None:
-    """Measure the errors of each Nyström layer on the first batch; return None without such layers or with causal ones.
+    """Measure the errors of each Nyström layer on the first batch; return None without such layers.
 
     If a protocol has batch-wide constants, only the batch's first group is measured, see `lra.model.groups`.
 
@@ -42,7 +42,7 @@ def measure_approximation(
         `attention_error`: means over the layers, see `ApproximationError`. `pinv_residual_layers` and
         `attention_error_layers`: one value for each layer.
     """
-    layers = [module for module in model.modules() if isinstance(module, NystromAttention) and not module.causal]
+    layers = [module for module in model.modules() if isinstance(module, NystromAttention)]
     if not layers:
         return None
     batch = next(iter(batches))

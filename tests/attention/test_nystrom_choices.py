@@ -1,4 +1,4 @@
-"""The choices of Nyström attention: rules and sources of landmarks, inverses, coarse landmarks, the causal form."""
+"""The choices of Nyström attention: rules and sources of landmarks, inverses, coarse landmarks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ CHOICES = [
     {"pinv": "none"},
     {"coarse_landmarks": 3, "pinv": "regularised"},
 ]
-CAUSAL = {"causal": True, "landmarks": "valid", "pinv": "regularised"}
 
 
 def by_twin(made, protocol, q, k, v, valid, **knobs):
@@ -48,43 +47,6 @@ def test_outputs_and_gradients_are_those_of_the_slow_twin_padded_and_packed(choi
         fast = with_gradients(mix(made, form, q, k, v, valid))
         for mine, twins in zip(fast, slow, strict=True):
             torch.testing.assert_close(mine, twins, rtol=1e-7, atol=1e-9)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("num_landmarks", [1, 5, 40])
-@pytest.mark.parametrize("masked", [True, False])
-def test_the_causal_form_is_that_of_the_slow_twin(num_landmarks, masked):
-    knobs = {"num_landmarks": num_landmarks, "value_skip_taps": 3, **CAUSAL}
-    made = backend("nystrom", "paper", 50, **knobs)  # made for a longer sequence
-    q, k, v, valid = inputs(40)
-    valid = valid if masked else None
-    real = torch.ones(len(q), 1, 40, 1) if valid is None else valid[:, None, :, None]
-    slow = by_twin(made, "paper", q, k, v, valid, longest=50, **knobs) * real
-    fast = made(q, k, v, valid) * real
-    torch.testing.assert_close(fast, slow)
-    weight = torch.randn_like(v)
-    for mine, twins in zip(*(torch.autograd.grad((x * weight).sum(), [q, k, v]) for x in (fast, slow)), strict=True):
-        torch.testing.assert_close(mine, twins, rtol=1e-7, atol=1e-9)
-
-
-def test_no_later_token_matters_to_the_causal_form_by_value_gradient_or_presence():
-    made = backend("nystrom", "paper", 40, num_landmarks=8, **CAUSAL)
-    q, k, v, _ = inputs(40)
-    out = made(q, k, v, None)
-    for place in (0, 4, 5, 23):
-        later = [torch.cat([x[:, :, : place + 1], torch.randn_like(x[:, :, place + 1 :])], 2) for x in (q, k, v)]
-        assert torch.equal(made(*later, None)[:, :, : place + 1], out[:, :, : place + 1])
-        alone = made(*(x[:, :, : place + 1] for x in (q, k, v)), None)
-        torch.testing.assert_close(alone, out[:, :, : place + 1])
-        for gradient in torch.autograd.grad(out[:, :, place].sum(), [q, k, v], retain_graph=True):
-            assert not gradient[:, :, place + 1 :].any()
-
-
-def test_the_causal_form_with_blocks_of_one_token_is_causal_attention():
-    made = backend("nystrom", "paper", 24, num_landmarks=24, value_skip_taps=0, pinv_ridge=1e-13, **CAUSAL)
-    q, k, v, _ = inputs(24)
-    exact = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-    torch.testing.assert_close(made(q, k, v, None), exact, rtol=1e-6, atol=1e-6)
 
 
 def test_as_many_coarse_landmarks_as_landmarks_give_the_exact_pseudo_inverse():
@@ -154,10 +116,6 @@ def test_the_error_of_every_choice_is_that_of_the_matrix_which_unit_vectors_as_v
         ({"kmeans_steps": 0}, "attention.kmeans_steps=3"),
         ({"pinv_ridge": 0.0}, "attention.pinv_ridge=1e-3"),
         ({"coarse_landmarks": -1}, "attention.coarse_landmarks=0"),
-        ({"causal": True, "landmarks": "padded"}, "attention.landmarks=valid"),
-        ({**CAUSAL, "landmark_rule": "kmeans"}, "attention.landmark_rule=segment_means"),
-        ({**CAUSAL, "coarse_landmarks": 2}, "attention.coarse_landmarks=0"),
-        *(({**CAUSAL, "pinv": pinv}, "attention.pinv=regularised") for pinv in ("iterative", "exact", "none")),
         *(
             ({"coarse_landmarks": 2, "pinv": pinv}, "attention.pinv=regularised")
             for pinv in ("iterative", "exact", "none")

@@ -176,10 +176,6 @@ def test_it_is_logged_to_wandb_when_that_is_asked_for(trained, home, capsys, tmp
         (["run=RUN", "to=FILE"], "is a file; type a folder"),
         (["run=RUN", "to="], "type a folder"),
         (["size=tiny", "mixer=s4d"], "s4d is no attention"),
-        (
-            ["size=tiny", "protocol=clean", "attention.causal=true", "attention.pinv=regularised"],
-            "attention.causal=false",
-        ),
         (["run=RUN", "exmaples=3"], "did you mean examples?"),
     ],
 )

@@ -16,6 +16,7 @@ from lra import build, build_trainer, config
 from lra.cli import main
 from lra.cli_support.errors import explain
 from lra.cli_support.stored_config import read_stored_config
+from lra.later_settings import REMOVED
 from tests.results.records import make_record
 
 CHOSEN = {
@@ -120,12 +121,31 @@ def test_a_setting_that_this_version_has_not_is_named(stored, tmp_path):
         ("mixer",),
         ("model", "packed"),
         ("trainer", "fused_optimizer"),
-        ("attention", "causal"),
+        ("attention", "masking"),
         ("trainer", "data_on_device"),
     ],
 )
 def test_what_runs_of_before_may_lack_is_not_asked_for(key, stored, tmp_path):
     assert read(tmp_path, changed(stored["nystrom"], key)) == ""
+
+
+@pytest.mark.parametrize("name", ["nystrom", "s4d"])  # beside another mixer a stored attention has no effect
+def test_a_setting_that_was_removed_is_passed_over_at_the_value_that_acts_as_today(name, stored, tmp_path):
+    assert REMOVED
+    for target, settings in REMOVED.items():
+        assert stored[name]["attention"]["_target_"] == target
+        for setting, value in settings.items():
+            earlier = changed(stored[name], ("attention", setting), value)
+            assert read(tmp_path, earlier) == ""
+            today = config.config_hash(OmegaConf.create(stored[name]))
+            assert config.config_hash(read_stored_config(tmp_path)) == today
+
+
+def test_a_setting_that_was_removed_is_refused_at_another_value(stored, tmp_path):
+    said = read(tmp_path, changed(stored["nystrom"], ("attention", "causal"), True))
+    assert said.startswith(f"{tmp_path / 'config.yaml'}: attention.causal=true ")
+    assert "removed" in said
+    assert "\n" not in said
 
 
 @pytest.mark.slow

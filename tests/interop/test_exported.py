@@ -159,6 +159,7 @@ def change(config, *keys, value):
         (["attention", "_target_"], "lra.model.head.ClassifierHead", "is no AttentionBackend"),
         (["attention", "_target_"], "lra.attention.nothing.Nothing", "cannot be imported"),
         (["attention", "surprise"], 1, "no model can be built from it"),
+        (["attention", "causal"], True, r"config\.json: attention\.causal=true .*removed"),
         (["attention", "num_landmarks"], 0, r"config\.json: no model can be built from it .*num_landmarks=0"),
         (["model", "dropout"], 2, r"config\.json: no model can be built from it \(dropout probability"),
         (["model", "pooling"], None, r"config\.json: no model can be built from it \(pooling None"),
@@ -178,6 +179,14 @@ def test_a_changed_configuration_is_one_line(exported, keys, value, said):
     with pytest.raises(UserError, match=said) as caught:
         package.load_exported(exported)
     assert "\n" not in str(caught.value)
+
+
+def test_a_setting_that_was_removed_is_passed_over_at_the_value_that_acts_as_today(exported):
+    config = json.loads((exported / "config.json").read_text())
+    change(config, "attention", "causal", value=False)
+    tokens, model = tokens_of(exported), package.load_exported(exported)
+    (exported / "config.json").write_text(json.dumps(config))
+    assert package.load_exported(exported)(tokens, None).equal(model(tokens, None))
 
 
 def test_what_a_constructor_cannot_divide_by_is_one_line_too(exported):

@@ -56,11 +56,11 @@ def pinv_steps(a: Tensor, iterations: int, start: str) -> Tensor:
     return z
 
 
-def skip(v: Tensor, taps: Tensor, *, causal: bool = False) -> Tensor:
-    """out[l] = Σ_t taps[t] v[l + t − ⌊T/2⌋], zeros beyond the ends; causal: without the taps of later positions."""
+def skip(v: Tensor, taps: Tensor) -> Tensor:
+    """out[l] = Σ_t taps[t] v[l + t − ⌊T/2⌋], zeros beyond the ends."""
     length, half = v.shape[2], taps.shape[1] // 2
     out = torch.zeros_like(v)
-    for t in range(half + 1 if causal else taps.shape[1]):
+    for t in range(taps.shape[1]):
         first, last = max(0, half - t), min(length, length + half - t)
         if first < last:
             piece = v[:, :, first + t - half : last + t - half] * taps[None, :, t, None, None]
@@ -80,7 +80,6 @@ def nystrom(
     landmark_source: str,
     kmeans_steps: int,
     coarse_landmarks: int,
-    causal: bool,
     pinv: str,
     pinv_iterations: int,
     pinv_start: str,
@@ -89,7 +88,6 @@ def nystrom(
     masking: str,
     exact_when_short: bool,
     value_skip: Tensor | None = None,
-    longest: int | None = None,
     landmark_seed: Tensor | None = None,
     **_: object,
 ) -> Tensor:
@@ -99,10 +97,7 @@ def nystrom(
     if masking == "all":
         real = valid[:, None, :, None]
         q, k, v = q * real, k * real, v * real
-    if causal:
-        block = math.ceil((longest or q.shape[2]) / num_landmarks)
-        out = choices.causal_nystrom(q, k, v, valid, block=block, ridge=pinv_ridge)
-    elif exact_when_short and landmarks == "padded" and num_landmarks >= q.shape[2]:
+    if exact_when_short and landmarks == "padded" and num_landmarks >= q.shape[2]:
         out = full(q, k, v, valid)
     else:
         scale = 1 / math.sqrt(q.shape[-1])
@@ -146,7 +141,7 @@ def nystrom(
         else:
             inverse = pinv_steps(kernel_2, pinv_iterations, pinv_start)
         out = kernel_1 @ inverse @ kernel_3 @ v
-    return out if value_skip is None else out + skip(v, value_skip, causal=causal)
+    return out if value_skip is None else out + skip(v, value_skip)
 
 
 def landmark(*inputs: Tensor, **knobs: Any) -> Tensor:

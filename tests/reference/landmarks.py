@@ -92,32 +92,3 @@ def ridge_inverse(a: Tensor, ridge: float) -> Tensor:
     """(Aᵀ A + λ I)⁻¹ Aᵀ, which is the pseudo-inverse for λ → 0."""
     eye = torch.eye(a.shape[-1], dtype=a.dtype)
     return torch.linalg.inv(a.mT @ a + ridge * eye) @ a.mT
-
-
-def causal_nystrom(q: Tensor, k: Tensor, v: Tensor, valid: Tensor, *, block: int, ridge: float) -> Tensor:
-    """Token by token: exact attention within the token's own block, landmarks for the blocks before it."""
-    out = torch.zeros_like(v)
-    scale = 1 / math.sqrt(q.shape[-1])
-    for b in range(len(q)):
-        real = [i for i in range(q.shape[2]) if valid[b, i]]
-        blocks = [real[first : first + block] for first in range(0, len(real), block)]
-        for h in range(q.shape[1]):
-            q_m = [q[b, h, cut].mean(0) for cut in blocks]
-            k_m = [k[b, h, cut].mean(0) for cut in blocks]
-            kernel = torch.zeros(len(blocks), len(blocks), dtype=q.dtype)
-            summaries = []
-            for m in range(len(blocks)):
-                kernel[m, : m + 1] = torch.stack([q_m[m] @ k_m[n] * scale for n in range(m + 1)]).softmax(0)
-                seen = [i for cut in blocks[: m + 1] for i in cut]
-                summaries.append((k[b, h, seen] @ q_m[m] * scale).softmax(0) @ v[b, h, seen])
-            if blocks:
-                eye = torch.eye(len(blocks), dtype=q.dtype)
-                values = torch.linalg.inv(kernel + ridge * eye) @ torch.stack(summaries)
-            for m, cut in enumerate(blocks):
-                for place, i in enumerate(cut):
-                    own = cut[: place + 1]
-                    far = [math.log(block) + q[b, h, i] @ k_m[n] * scale for n in range(m)]
-                    near = [q[b, h, i] @ k[b, h, j] * scale for j in own]
-                    weights = torch.stack(far + near).softmax(0)
-                    out[b, h, i] = weights @ torch.cat([values[:m], v[b, h, own]])
-    return out

@@ -20,7 +20,6 @@ CHOICES = [
     *(["attention=nystrom", f"attention.landmark_rule={rule}"] for rule in ("strided", "random", "kmeans")),
     ["attention=nystrom", "attention.landmark_source=keys", "attention.pinv=regularised"],
     ["attention=nystrom", "attention.coarse_landmarks=8", "attention.pinv=regularised"],
-    ["attention=nystrom", "protocol=clean", "attention.causal=true", "attention.pinv=regularised"],
     ["attention=full", "attention.kernel=math"],
     ["attention=performer", "attention.kernel=relu"],
     ["attention=linformer", "attention.sharing=none"],
