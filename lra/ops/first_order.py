@@ -1,10 +1,15 @@
-"""Operators that compute their own gradients have no second derivatives; they say so instead of being wrong."""
+"""Decorators of operators that compute their own gradients, which are subclasses of `torch.autograd.Function`.
+
+Their matrix products write into given tensors, so all have to be of one type: that of the inputs. Autocast would give
+some of them another one, wherever a caller's block begins and ends.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
@@ -12,10 +17,25 @@ from torch import Tensor
 from lra.types import UserError
 
 Gradients = tuple[Tensor | None, ...]
+Inputs = ParamSpec("Inputs")
+Output = TypeVar("Output")
+
+
+def without_autocast(forward: Callable[Inputs, Output]) -> Callable[Inputs, Output]:
+    """Make a forward pass compute in the type of its inputs; its first input is a tensor."""
+
+    @wraps(forward)
+    def _forward(*inputs: Inputs.args, **named: Inputs.kwargs) -> Output:
+        first = inputs[1]  # after the context
+        assert isinstance(first, Tensor)
+        with _autocast_off(first):
+            return forward(*inputs, **named)
+
+    return _forward
 
 
 def first_order(backward: Callable[..., Gradients]) -> Callable[..., Gradients]:
-    """Make a backward pass refuse `create_graph=True`, as a gradient penalty has it.
+    """Make a backward pass compute in the type of its inputs, and refuse to be differentiated (`create_graph=True`).
 
     Otherwise what it has saved would count as constants. torch's own `once_differentiable` gives zeros, without an
     error, to `torch.autograd.grad(..., allow_unused=True)`.
@@ -31,6 +51,14 @@ def first_order(backward: Callable[..., Gradients]) -> Callable[..., Gradients]:
                 "create_graph=True: the packed form and the iterative pseudo-inverse have no second derivatives;"
                 " call with packed=False, and in Nyström attention choose attention.pinv=exact"
             )
-        return backward(ctx, *grads)
+        with _autocast_off(grads[0]):
+            return backward(ctx, *grads)
 
     return _backward
+
+
+def _autocast_off(x: Tensor) -> AbstractContextManager[object]:
+    """Make a context without autocast; where it is off already, there is nothing for a compiler to trace."""
+    device = x.device.type
+    on = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)  # the device "meta" has none
+    return torch.autocast(device, enabled=False) if on else nullcontext()

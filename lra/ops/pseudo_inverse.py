@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lra.ops.first_order import first_order
+from lra.ops.first_order import first_order, without_autocast
 from lra.ops.solve import solve
 
 # Avoids a division by zero for an all-zero matrix (an example without real tokens); far below all other norms.
@@ -54,6 +54,7 @@ class _Iterations(torch.autograd.Function):
     """
 
     @staticmethod
+    @without_autocast
     def forward(ctx: Any, a: Tensor, z: Tensor, iterations: int) -> Tensor:
         kept = [a]
         for _ in range(iterations):

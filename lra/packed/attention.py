@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from lra.ops.first_order import first_order
+from lra.ops.first_order import first_order, without_autocast
 from lra.packed.dropout import MOST_ENTRIES, DropoutMasks
 from lra.packed.packing import Packing
 from lra.packed.sequences import mix_each
@@ -40,6 +40,7 @@ def dropout_attention(qkv_PTD: Tensor, packing: Packing, masks: DropoutMasks, *,
 
 class _DropoutAttention(torch.autograd.Function):
     @staticmethod
+    @without_autocast
     def forward(ctx: Any, qkv: Tensor, packing: Packing, masks: DropoutMasks, heads: int) -> Tensor:
         ctx.save_for_backward(qkv)
         ctx.packing, ctx.masks, ctx.heads = packing, masks, heads

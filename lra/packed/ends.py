@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lra.ops.first_order import first_order
+from lra.ops.first_order import first_order, without_autocast
 from lra.packed.chunks import chunks, drop, normalise, normalise_backward, num_chunks
 from lra.packed.dropout import DropoutMasks
 
@@ -32,6 +32,7 @@ def norm_sum(x_TD: Tensor, counts: list[int]) -> Tensor:
 
 class _Embed(torch.autograd.Function):
     @staticmethod
+    @without_autocast
     def forward(
         ctx: Any, token: Tensor, position: Tensor, ids: Tensor, places: Tensor, masks: DropoutMasks | None
     ) -> Tensor:
@@ -59,6 +60,7 @@ class _Embed(torch.autograd.Function):
 
 class _NormSum(torch.autograd.Function):
     @staticmethod
+    @without_autocast
     def forward(ctx: Any, x: Tensor, counts: list[int]) -> Tensor:
         ctx.save_for_backward(x)
         ctx.counts = counts

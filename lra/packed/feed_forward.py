@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import gelu
 
-from lra.ops.first_order import first_order
+from lra.ops.first_order import first_order, without_autocast
 from lra.packed.chunks import (
     LinearGradients,
     add_dropped,
@@ -47,6 +47,7 @@ def feed_forward_residual(
 
 class _FeedForwardResidual(torch.autograd.Function):
     @staticmethod
+    @without_autocast
     def forward(
         ctx: Any,
         x: Tensor,

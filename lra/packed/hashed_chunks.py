@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from lra.ops.first_order import first_order
+from lra.ops.first_order import first_order, without_autocast
 from lra.ops.hashed_chunks import PADDING, SELF, unit_keys
 from lra.packed.fused import attend, attend_backward
 
@@ -93,6 +93,7 @@ def attend_rings(q_XE: Tensor, v_XE: Tensor, rings: Rings) -> Tensor:
 
 class _AttendRings(torch.autograd.Function):
     @staticmethod
+    @without_autocast
     def forward(ctx: Any, q_XE: Tensor, v_XE: Tensor, rings: Rings) -> Tensor:
         q, v = rings.gather(q_XE), rings.gather(v_XE)
         k = _windows(unit_keys(q))

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lra.ops.first_order import first_order
+from lra.ops.first_order import first_order, without_autocast
 from lra.packed.chunks import (
     LinearGradients,
     add_dropped,
@@ -44,6 +44,7 @@ def project_residual(
 
 class _NormLinear(torch.autograd.Function):
     @staticmethod
+    @without_autocast
     def forward(ctx: Any, x: Tensor, gain: Tensor, shift: Tensor, weight: Tensor, bias: Tensor, planes: int) -> Tensor:
         ctx.save_for_backward(x, gain, shift, weight)
         folded, offset = (weight * gain).chunk(planes), torch.addmv(bias, weight, shift).view(planes, 1, -1)
@@ -76,6 +77,7 @@ class _NormLinear(torch.autograd.Function):
 
 class _ProjectResidual(torch.autograd.Function):
     @staticmethod
+    @without_autocast
     def forward(ctx: Any, x: Tensor, mixed: Tensor, weight: Tensor, bias: Tensor, masks: DropoutMasks | None) -> Tensor:
         ctx.save_for_backward(mixed, weight)
         ctx.masks, ctx.first = masks, masks.reserve(num_chunks(x, max(weight.shape))) if masks else 0

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from lra.ops.first_order import first_order
+from lra.ops.first_order import first_order, without_autocast
 from lra.packed.packing import Packing
 
 
@@ -39,6 +39,7 @@ class _ProjectEach(torch.autograd.Function):
     """Project sequences `[T, H·E]` by `[H, P, X]` to `[U, H, P, E]`; the projection's gradient is summed in place."""
 
     @staticmethod
+    @without_autocast
     def forward(ctx: Any, x: Tensor, projection: Tensor, packing: Packing) -> Tensor:
         ctx.save_for_backward(x, projection)
         ctx.packing = packing

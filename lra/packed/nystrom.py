@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lra.ops.first_order import first_order
+from lra.ops.first_order import first_order, without_autocast
 from lra.packed.convolution import add_convolution, add_convolution_backward
 from lra.packed.fused import attend_each, attend_each_backward
 from lra.packed.packing import Packing
@@ -40,6 +40,7 @@ def packed_nystrom(
 
 class _PackedNystrom(torch.autograd.Function):
     @staticmethod
+    @without_autocast
     def forward(
         ctx: Any, qkv: Tensor, taps: Tensor | None, packing: Packing, segments: Segments, mix: Mix, heads: int
     ) -> Tensor:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lra.ops.first_order import first_order
+from lra.ops.first_order import first_order, without_autocast
 from lra.packed.linear_attention import mix, mix_backward, sum_keys, sum_keys_backward
 from lra.packed.packing import Packing
 from lra.packed.random_features import Features
@@ -39,6 +39,7 @@ def packed_performer(
 
 class _PackedPerformer(torch.autograd.Function):
     @staticmethod
+    @without_autocast
     def forward(
         ctx: Any, qkv: Tensor, packing: Packing, features: Features, heads: int, whole_batch: bool, counted_U1: Tensor
     ) -> Tensor:
