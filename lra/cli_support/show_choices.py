@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 OF_THE_FILE = ("name", "_target_", "_partial_", "parameter_groups")  # no knobs
 SOURCE = re.compile(r"\(([^()]+ \d{4}[^()]*)\)")
 COST = re.compile(r"Cost in L: (.+?)\.?$")
+DIFFERS = re.compile(r"^# Differs from its paper: (.+)$", re.MULTILINE)
 
 
 def show_attentions() -> None:
-    """Print each attention and mixer: source, cost, knobs with their values, and switches of the protocol."""
+    """Print each attention and mixer: source, cost, knobs, switches of the protocol, differences from its paper."""
     from lra.cli_support.console import make_console
     from lra.cli_support.narrow import print_text_table
     from lra.results.tables import TextTable
@@ -26,7 +27,18 @@ def show_attentions() -> None:
     columns = ("choice", "knobs", "by the protocol", "cost in L", "source")
     optional = ("source", "by the protocol")
     table = TextTable(title="Attentions and mixers", columns=columns, rows=rows, optional=optional, prose=columns)
-    print_text_table(make_console(), table)
+    console = make_console()
+    print_text_table(console, table)
+    console.print("\nWhere they differ from their papers:")
+    for choice, text in differences().items():
+        console.print(f"{choice}: {text}", soft_wrap=not console.is_terminal)
+
+
+def differences() -> dict[str, str]:
+    """Say of each attention or mixer, such as `attention=bigbird`, how it differs from its paper, where it does."""
+    files = {f"{group}={name}": path for group in ("attention", "mixer") for name, path in _files(group).items()}
+    found = {choice: DIFFERS.search(path.read_text(encoding="utf-8")) for choice, path in files.items()}
+    return {choice: there[1] for choice, there in found.items() if there}
 
 
 def _rows(group: str) -> Iterator[list[str]]:

@@ -6,14 +6,18 @@ import json
 import os
 import re
 import time
+from pathlib import Path
 
 import pytest
 
 from lra.cli import main
+from lra.cli_support.show_choices import differences
 from lra.paths import conf_names
 from lra.sweeps.failure import write_failure
 from lra.sweeps.lease import lease
 from tests.results.records import make_record
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "your_attention.md"
 
 
 def shown(capsys, *words: str) -> str:
@@ -90,6 +94,16 @@ def test_every_attention_and_mixer_has_its_knobs_and_switches(capsys):
     for said in ("mixer=s4d", "num_landmarks=64", "protocol.pinv_start", "O(L log L)", "Vaswani et al. 2017"):
         assert said in text
     assert "mixer=attention" not in text
+
+
+def test_how_attentions_and_mixers_differ_from_their_papers_is_shown_and_in_the_document(capsys):
+    there = differences()
+    assert {"attention=skyformer", "attention=longformer", "attention=bigbird", "mixer=s4d"} <= there.keys()
+    assert there.keys() <= {f"{group}={name}" for group in ("attention", "mixer") for name in conf_names(group)}
+    lines = [f"{choice}: {text}" for choice, text in there.items()]
+    assert shown(capsys, "attentions").splitlines()[-len(lines) :] == lines
+    (of_document,) = re.findall(r"### Where they differ.*?\n((?:- .+\n)+)", DOCUMENT.read_text("utf-8"), re.DOTALL)
+    assert of_document.splitlines() == [f"- `{choice}`: {text}" for choice, text in there.items()]
 
 
 @pytest.mark.slow
