@@ -1,6 +1,6 @@
 """Measure the errors of Nyström attention: of its pseudo-inverse, and of its attention matrix.
 
-Letters: B examples, H heads, L positions, E dims per head, M landmarks.
+Letters: B examples, H heads, L positions, N real tokens, R rows of a block, E dims per head, M landmarks.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from lra.attention.nystrom import NystromAttention
 from lra.attention.nystrom_inverse import landmark_kernel
 from lra.ops.relative_error import relative_error
 from lra.ops.softmax import masked_softmax
+
+BLOCK_BYTES = 8 << 20  # of memory for both matrices that are compared, whatever the length; more is no faster
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +42,8 @@ def approximation_error(
         backend: the attention.
         q_BHLE, k_BHLE: queries and keys, unscaled, as `forward` gets them.
         valid_BL: True at real tokens; None for all.
-        examples: number of examples whose L × L attention matrices are compared, one at a time. The pseudo-inverse is
-            measured on the whole batch.
+        examples: number of examples whose L × L attention matrices are compared, `BLOCK_BYTES` of them at a time. The
+            pseudo-inverse is measured on the whole batch.
     """
     length, scale = q_BHLE.shape[2], backend.dims.head_dim**-0.5
     if backend.is_exact(length):
@@ -54,16 +56,30 @@ def approximation_error(
     residual_BH = relative_error(a_BHMM @ z_BHMM @ a_BHMM, a_BHMM)
     errors = []
     for b in range(min(examples, len(q_BHLE))):
-        real_L = None if valid_BL is None else valid_BL[b]
-        if real_L is not None and not real_L.any():
-            continue
-        q_HLE = q_BHLE[b] if real_L is None else q_BHLE[b][:, real_L]
+        q_HNE, k_HNE = (x_BHLE[b] if valid_BL is None else x_BHLE[b][:, valid_BL[b]] for x_BHLE in (q_BHLE, k_BHLE))
         used_M = None if used_BM is None else used_BM[b]
-        kernel_1 = masked_softmax(q_HLE @ k_BHME[b].mT * scale, used_M)
-        kernel_3 = masked_softmax(q_BHME[b] @ k_BHLE[b].mT * scale, real_L)
-        exact_HLL = masked_softmax(q_HLE @ k_BHLE[b].mT * scale, real_L)
-        errors.append(relative_error(kernel_1 @ (z_BHMM[b] @ kernel_3), exact_HLL))
+        if q_HNE.shape[1]:
+            kernel_3 = (q_BHME[b] @ k_HNE.mT * scale).softmax(-1)
+            kernel_1 = masked_softmax(q_HNE @ k_BHME[b].mT * scale, used_M)
+            factors = zip(q_HNE * scale, k_HNE, kernel_1, z_BHMM[b] @ kernel_3, strict=True)
+            errors.append(torch.stack([_error_of_product(*of_head) for of_head in factors]))
     return ApproximationError(
         pinv_residual=residual_BH.mean().item(),
         attention_error=torch.stack(errors).mean().item() if errors else 0.0,
     )
+
+
+def _error_of_product(q_NE: Tensor, k_NE: Tensor, left_NM: Tensor, right_MN: Tensor) -> Tensor:
+    """Compute ‖Ŝ − S‖ / ‖S‖ for S = softmax(q kᵀ) and Ŝ = left · right, from blocks of their rows."""
+    tokens = len(q_NE)
+    rows = min(tokens, max(1, BLOCK_BYTES // (2 * tokens * q_NE.element_size())))
+    one, other = q_NE.new_empty(2, rows, tokens)  # used again for each block, so that memory does not grow
+    norms = []
+    for q_RE, left_RM in zip(q_NE.split(rows), left_NM.split(rows), strict=True):
+        one, other = one[: len(q_RE)], other[: len(q_RE)]
+        torch.matmul(q_RE, k_NE.mT, out=one)
+        exact_RN = torch.softmax(one, -1, out=other)
+        error_RN = torch.addmm(exact_RN, left_RM, right_MN, beta=-1, out=one)
+        norms.append(torch.stack([torch.linalg.vector_norm(x_RN, dim=-1) for x_RN in (error_RN, exact_RN)]))
+    error, exact = torch.linalg.vector_norm(torch.cat(norms, dim=1), dim=1)
+    return error / exact

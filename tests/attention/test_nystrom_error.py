@@ -6,13 +6,28 @@ import math
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from lra.attention import nystrom_error
 from lra.attention.nystrom_error import approximation_error
 from lra.build import build_model
 from lra.training.approximation import measure_approximation
 from lra.types import Batch
 from tests.attention.test_contract import DIMS, HEADS, backend
 from tests.model.test_encoder import cfg_of
+
+
+class LargestTensor(TorchDispatchMode):
+    """Notes the bytes of the largest tensor that an operator makes in this context."""
+
+    bytes = 0
+
+    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+        made = operator(*args, **(kwargs or {}))
+        for tensor in made if isinstance(made, tuple | list) else [made]:
+            if isinstance(tensor, torch.Tensor):
+                self.bytes = max(self.bytes, tensor.numel() * tensor.element_size())
+        return made
 
 
 def rows(length=24, batch=3):
@@ -22,20 +37,57 @@ def rows(length=24, batch=3):
     return q, k, valid
 
 
-@pytest.mark.parametrize("protocol", ["paper", "clean"])
-def test_the_attention_error_is_that_of_what_forward_computes(protocol):
-    q, k, valid = rows()
-    layer = backend("nystrom", protocol, 24, num_landmarks=4, value_skip_taps=0)
-    found = approximation_error(layer, q, k, valid, examples=3)
-    identity = torch.eye(24, dtype=torch.float64).expand(3, HEADS, 24, 24)
-    approximated = torch.cat([layer(q, k, piece, valid) for piece in identity.split(DIMS, dim=-1)], dim=-1)
-    scores = (q @ k.mT * DIMS**-0.5).masked_fill(~valid[:, None, None, :], -torch.inf)
+def whole_matrices(layer, q, k, valid):
+    """The mean error, from whole matrices: the exact one, and what `forward` makes of unit vectors as values."""
+    batch, heads, length, dims = q.shape
+    width = -(-length // dims) * dims
+    identity = torch.eye(length, width, dtype=q.dtype).expand(batch, heads, length, width)
+    approximated = torch.cat([layer(q, k, piece, valid) for piece in identity.split(dims, dim=-1)], dim=-1)
+    q, k = layer.without_padding(valid, q, k)
+    scores = (q @ k.mT * dims**-0.5).masked_fill(~valid[:, None, None, :], -torch.inf)
     errors = []
-    for b in range(3):
-        for h in range(HEADS):
-            exact, mine = scores[b, h].softmax(-1)[valid[b]], approximated[b, h][valid[b]]
+    for b in range(batch):
+        for h in range(heads):
+            exact, mine = scores[b, h].softmax(-1)[valid[b]], approximated[b, h][valid[b], :length]
             errors.append((mine - exact).norm() / exact.norm())
-    assert found.attention_error == pytest.approx(torch.stack(errors).mean().item(), rel=1e-9)
+    return torch.stack(errors).mean().item()
+
+
+@pytest.mark.parametrize("block_bytes", [1, 3 * 2 * 8 * 23, 1 << 20])  # one row at a time, a few rows, all rows
+@pytest.mark.parametrize("length", [23, 24, 41])
+@pytest.mark.parametrize("protocol, masking", [("paper", "all"), ("paper", "kernel_3"), ("clean", "all")])
+def test_the_attention_error_is_that_of_whole_matrices(monkeypatch, block_bytes, length, protocol, masking):
+    monkeypatch.setattr(nystrom_error, "BLOCK_BYTES", block_bytes)
+    q, k, valid = rows(length)
+    valid[0, 3:5] = False  # padding may be inside too
+    layer = backend("nystrom", protocol, length, num_landmarks=4, value_skip_taps=0, masking=masking)
+    found = approximation_error(layer, q, k, valid, examples=3)
+    assert found.attention_error == pytest.approx(whole_matrices(layer, q, k, valid), rel=1e-9)
+    everywhere = torch.ones_like(valid)
+    found = approximation_error(layer, q, k, None, examples=3)
+    assert found.attention_error == pytest.approx(whole_matrices(layer, q, k, everywhere), rel=1e-9)
+
+
+def test_memory_does_not_grow_with_the_length():
+    """Largest tensors that are made, in bytes: a block, or what is as long as the sequence and no wider than M."""
+    sizes = {}
+    for length in (1024, 4096):
+        q, k = torch.randn(2, 1, HEADS, length, DIMS)
+        layer = backend("nystrom", "paper", length, num_landmarks=32).float()
+        with LargestTensor() as largest:
+            approximation_error(layer, q, k, None, examples=1)
+        sizes[length] = largest.bytes
+    assert sizes[1024] <= sizes[4096] <= nystrom_error.BLOCK_BYTES
+    assert nystrom_error.BLOCK_BYTES < 4096 * 4096 * 4
+
+
+def test_float32_has_the_error_of_float64_in_long_sequences():
+    """The squares of a million small numbers are not added one by one."""
+    q, k = (0.1 * torch.randn(1, HEADS, 2048, DIMS, dtype=torch.float64) for _ in range(2))
+    layer = backend("nystrom", "paper", 2048, num_landmarks=4, pinv="none")
+    exact = approximation_error(layer, q, k, None, examples=1).attention_error
+    found = approximation_error(layer.float(), q.float(), k.float(), None, examples=1).attention_error
+    assert found == pytest.approx(exact, rel=1e-5)
 
 
 def test_an_exact_inverse_has_no_residual_and_an_iterated_one_has():
