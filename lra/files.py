@@ -32,7 +32,7 @@ def replacing(path: Path, *, shared: bool = False) -> Iterator[Path]:
     path of its own. What a kill leaves of these is deleted after an hour.
     """
     own = f".{os.urandom(4).hex()}" if shared else ""
-    unfinished = path.with_name(f"{path.name}{own}.unfinished")
+    unfinished = unfinished_file(path, own)
     if shared:
         for leftover in path.parent.glob(f"{glob.escape(path.name)}.*.unfinished"):
             with suppress(FileNotFoundError):
@@ -45,6 +45,11 @@ def replacing(path: Path, *, shared: bool = False) -> Iterator[Path]:
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
+
+
+def unfinished_file(path: Path, own: str = "") -> Path:
+    """Return the temporary file in which `path` is written, which a killed process may leave."""
+    return path.with_name(f"{path.name}{own}.unfinished")
 
 
 def unfinished_folder(folder: Path) -> Path:

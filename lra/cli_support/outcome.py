@@ -73,13 +73,9 @@ def write_result(
     outcome: TestedRun,
     datamodule: StoreDataModule,
     parameters: int,
-    approximation: dict[str, float | list[float]] | None,
     curves: list[dict[str, float]],
 ) -> Record:
-    """Write the learning curve, then `result.json`, and return the record.
-
-    `approximation`, the result of `measure_approximation`, is a section of the record; None: there is no such section.
-    """
+    """Write the learning curve, then `result.json`, and return the record."""
     majority = datamodule.majority_rate("test")
     *earlier, commit = _commits(folder) or [git_commit()]
     record = validated(
@@ -110,7 +106,6 @@ def write_result(
                 "batch_parts": outcome.batch_parts,
                 "device": build_trainer.device_name(cfg),
             },
-            **({} if approximation is None else {"approximation": approximation}),
             "provenance": {
                 "git_commit": commit,
                 **({"earlier_commits": earlier} if earlier else {}),

@@ -30,6 +30,7 @@ def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced:
     from lra import build, build_trainer
     from lra.cli_support.set_aside import set_aside
     from lra.cli_support.store import ensure_store
+    from lra.run_files import RESULT
     from lra.sweeps.lease import LeasedError, lease
     from lra.training.checkpoints import says_what_is_saved
     from lra.training.together import run_together
@@ -43,5 +44,7 @@ def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced:
     # A file of a sweep or search among the overrides would make the processes begin it anew, were it not for the mode.
     with says_what_is_saved(folder, cfg.recipe.steps):
         code, error = run_together(cfg.trainer.devices, [*HydraConfig.get().overrides.task, "hydra.mode=RUN"])
-    if code:
+    if code and (folder / RESULT).exists():
+        console.print(f"Warning: a process ended after the result was written: {error}")
+    elif code:
         raise LeasedError(error) if code == BUSY else UserError(error)

@@ -12,7 +12,8 @@
   lra train experiment=demo                          the README's demo
 
 The result goes to runs/<group>/<task>/<attention>/<settings>/seed<k>/result.json ($LRA_RUNS_DIR for another place).
-Missing data is prepared first. After Ctrl-C or a kill, the same command resumes the run.
+Missing data is prepared first. After Ctrl-C or a kill, the same command resumes the run. Then the errors of Nyström's
+attention matrices are added to the result; without them, after a kill for example, the run is finished all the same.
 
   task=listops|text|retrieval|image|pathfinder|pathx    attention=nystrom|full|… (lra show attentions)
   mixer=s4d|gated           another sequence mixer in place of attention; its settings are mixer.KEY
@@ -27,11 +28,11 @@ Missing data is prepared first. After Ctrl-C or a kill, the same command resumes
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lra.run_files import BEST, CONFIG, LAST, METRICS
+from lra.run_files import BEST, CONFIG, LAST, METRICS, RESULT
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -81,6 +82,7 @@ def run(cfg: DictConfig) -> float | None:
                 f"this run has a result already: {record['outcome']['test_accuracy']:.2%} in {folder};"
                 " to train it again type force=true (the old folder is kept beside the new one)"
             )
+        _clear_leftover(folder)
         console.print(f"Finished before, nothing to train: {folder}")
         print_summary(console, folder, record)
         print_predictions(console, cfg, folder, cfg.predictions)
@@ -106,6 +108,17 @@ def run(cfg: DictConfig) -> float | None:
             " type recipe.steps=N, in place of trainer.max_steps or trainer.max_time"
         )
     return None if record is None else record["outcome"]["best_dev_accuracy"]
+
+
+def _clear_leftover(folder: Path) -> None:
+    """Delete what a kill has left of adding to the record, unless another process is adding to it."""
+    from lra.files import unfinished_file
+    from lra.sweeps.lease import is_leased
+
+    unfinished = unfinished_file(folder / RESULT)
+    if unfinished.exists() and not is_leased(folder):
+        with suppress(OSError):  # in another user's folder it stays
+            unfinished.unlink()
 
 
 def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
@@ -195,20 +208,20 @@ def _fit_and_test(
     from lra.cli_support.batch_parts import TooLargeError, more_parts
     from lra.cli_support.outcome import write_result
     from lra.training import run as training
-    from lra.training.approximation import measure_if_it_fits
+    from lra.training.approximation import add_approximation
     from lra.training.checkpoints import saved_step
     from lra.training.curves import CurveLogger, read_curves
     from lra.training.loggers import finish_wandb
     from lra.training.memory import is_out_of_memory, release_memory
     from lra.training.ranks import leave, rank
-    from lra.training.wandb_results import log_result
+    from lra.training.wandb_results import log_numbers, log_result
     from lra.types import UserError
 
     arguments = build_trainer.build_trainer_arguments(cfg)
     behind = saved_step(folder / LAST)
     if behind:
         console.print(f"Going on from step {behind:,}.")
-    failed = False
+    failed, record = False, None
     first = rank(cfg.trainer.devices) == 0
     curves = folder / METRICS
     loggers = build_trainer.build_loggers(cfg, folder, CurveLogger(curves, resume_step=behind)) if first else []
@@ -247,15 +260,16 @@ def _fit_and_test(
         leave()
         if not first:
             return None
-        outcome = training.finish(folder, metrics, module, machine)  # reads the peak memory, before what needs more
-        model = module.model.to(machine.device)  # Lightning moves it to the CPU after a test
-        approximation = measure_if_it_fits(model, datamodule.test_dataloader(), machine.device, console)
-        record = write_result(cfg, folder, outcome, datamodule, parameters, approximation, read_curves(curves))
+        outcome = training.finish(folder, metrics, module, machine)  # reads the peak memory, before what may need more
+        record = write_result(cfg, folder, outcome, datamodule, parameters, read_curves(curves))
         log_result(loggers, record, folder)
+        # What follows may be killed: the run is finished, and its result is where it belongs.
+        record = add_approximation(record, folder, module.model, datamodule.test_dataloader, machine.device, console)
+        log_numbers(loggers, record)
         return record
     except BaseException as error:
-        failed = True
-        if not isinstance(error, RuntimeError | MemoryError) or not is_out_of_memory(error):
+        failed = record is None
+        if record is not None or not isinstance(error, RuntimeError | MemoryError) or not is_out_of_memory(error):
             raise
         # Out of memory is handled below: here `error` still holds the tensors of the failed step in memory.
     finally:

@@ -123,6 +123,10 @@ def _take(cell: Cell, console: Console, before: dict[Path, Failure | None]) -> i
                 return BUSY
             _make_room(cell, console)
             code, error = _train(cell)
+            if cell.finished:
+                if code:
+                    console.print(f"Warning: its process ended after its result was written: {error}")
+                return 0
             if code not in (0, BUSY):
                 write_failure(cell.folder, error)  # before the lease ends, or another process would try again
             return code

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import torch
 from rich.console import Console
@@ -11,23 +13,36 @@ from torch import Tensor, nn
 from lra.attention.nystrom import NystromAttention
 from lra.attention.nystrom_error import ApproximationError, approximation_error
 from lra.model.classifier import in_padded_form
+from lra.results.record import write_record
+from lra.results.schema import Record
 from lra.training.memory import is_out_of_memory
 from lra.types import Batch
 
 EXAMPLES = 16
 
 
-def measure_if_it_fits(
-    model: nn.Module, batches: Iterable[Batch], device: torch.device, console: Console
-) -> dict[str, float | list[float]] | None:
-    """Call `measure_approximation`; if memory is out, say so and return None: the record then has no such section."""
+def add_approximation(
+    record: Record,
+    folder: Path,
+    model: nn.Module,
+    open_batches: Callable[[], Iterable[Batch]],
+    device: torch.device,
+    console: Console,
+) -> Record:
+    """Measure the errors of a trained model's Nyström layers, and add them to the record that is in `folder` already.
+
+    After an error of any kind, print a line and leave the record as it is: the run is finished all the same.
+    """
     try:
-        return measure_approximation(model, batches, device)
-    except (RuntimeError, MemoryError) as error:
-        if not is_out_of_memory(error):
-            raise
-    console.print("Out of memory for the errors of the attention matrices; the record does not have them.")
-    return None
+        measured = measure_approximation(model.to(device), open_batches(), device)
+        return record if measured is None else write_record(folder, {**record, "approximation": measured})
+    except Exception as error:
+        first_line = next(iter(str(error).splitlines()), "")
+        trouble = "out of memory" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line}"
+    console.print(
+        f"Warning: the errors of the attention matrices could not be measured ({trouble}); the result is kept."
+    )
+    return record
 
 
 def measure_approximation(
@@ -41,6 +56,9 @@ def measure_approximation(
         `sequences`: the number of sequences whose attention matrices were compared. `pinv_residual` and
         `attention_error`: means over the layers, see `ApproximationError`. `pinv_residual_layers` and
         `attention_error_layers`: one value for each layer.
+
+    Raises:
+        FloatingPointError: when an error is NaN or infinite.
     """
     layers = [module for module in model.modules() if isinstance(module, NystromAttention)]
     if not layers:
@@ -67,6 +85,8 @@ def measure_approximation(
             hook.remove()
     residuals = [errors[layer].pinv_residual for layer in layers]
     attention = [errors[layer].attention_error for layer in layers]
+    if not all(map(math.isfinite, residuals + attention)):
+        raise FloatingPointError("they are not finite")
     return {
         "sequences": min(EXAMPLES, sequences[0]),
         "pinv_residual": sum(residuals) / len(layers),

@@ -16,7 +16,7 @@ from lightning_fabric.plugins.io.checkpoint_io import CheckpointIO
 from torch import Tensor, nn
 
 from lra.files import replace_bytes
-from lra.run_files import LAST
+from lra.run_files import LAST, RESULT
 from lra.signals import Stopped
 from lra.types import UserError
 
@@ -47,10 +47,13 @@ def saved_step(path: Path) -> int:
 
 @contextmanager
 def says_what_is_saved(folder: Path, steps: int) -> Iterator[None]:
-    """Within this context, the message of `Stopped` also says which step of `steps` is saved and how to resume."""
+    """Within this context, the message of `Stopped` also says that the run is finished, or which step is saved."""
     try:
         yield
     except Stopped as stopped:
+        if (folder / RESULT).exists():
+            stopped.kept = f"the run is finished, its result is in {folder}"
+            raise
         step = saved_step(folder / LAST)
         kept = f"step {step:,} of {steps:,} is saved in {folder}" if step else "no step was saved yet"
         stopped.kept = f"{kept}. The same command goes on from there."

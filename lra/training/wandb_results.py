@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import wandb
     from pytorch_lightning.loggers.logger import Logger
 
+    from lra.training.loggers import CurvesInWandb
+
 SECTIONS = ("outcome", "cost", "approximation")  # of the record, whose numbers are logged
 
 
@@ -21,14 +23,24 @@ def log_result(loggers: Sequence[Logger], record: Mapping[str, Any], folder: Pat
     The result is the record's numbers in the summary, the confusion matrix and the learning curve; with
     `logger.wandb.log_model=true` also `best.ckpt` as an artifact.
     """
+    for logger in _of_wandb(loggers):
+        with logger.unless_lost():
+            _log_record(logger.experiment, record, folder / CURVE)
+            if logger.log_model:
+                _log_best(logger.experiment, record, folder / BEST)
+
+
+def log_numbers(loggers: Sequence[Logger], record: Mapping[str, Any]) -> None:
+    """Put the record's numbers into the summary of its W&B run, if `loggers` has one."""
+    for logger in _of_wandb(loggers):
+        with logger.unless_lost():
+            logger.experiment.summary.update(_numbers(record))
+
+
+def _of_wandb(loggers: Sequence[Logger]) -> list[CurvesInWandb]:
     from lra.training.loggers import CurvesInWandb
 
-    for logger in loggers:
-        if isinstance(logger, CurvesInWandb) and not logger.lost:
-            with logger.unless_lost():
-                _log_record(logger.experiment, record, folder / CURVE)
-                if logger.log_model:
-                    _log_best(logger.experiment, record, folder / BEST)
+    return [logger for logger in loggers if isinstance(logger, CurvesInWandb) and not logger.lost]
 
 
 def _log_record(run: wandb.Run, record: Mapping[str, Any], curve: Path) -> None:

@@ -136,15 +136,3 @@ def test_parts_are_doubled_and_another_error_is_not_swallowed():
         in_fewest_parts(measure, 6, same=lambda parts: True)
     with pytest.raises(UserError, match="in 4 parts the batch would make another run"):
         in_fewest_parts(measure, 24, same=lambda parts: parts < 4)
-
-
-def test_a_run_whose_errors_do_not_fit_is_recorded_without_them(home, monkeypatch, capsys):
-    def out_of_memory(*_):
-        raise MemoryError
-
-    monkeypatch.setattr("lra.training.approximation.measure_approximation", out_of_memory)
-    words = [word for word in RUN if not word.startswith("attention")]
-    assert main([*words, "attention=nystrom"]) == 0
-    assert "Out of memory for the errors of the attention matrices" in capsys.readouterr().out
-    (path,) = home.rglob("result.json")
-    assert "approximation" not in read_record(path.parent)

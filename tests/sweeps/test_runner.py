@@ -102,6 +102,15 @@ def test_a_failing_cell_is_noted_does_not_stop_the_others_and_is_tried_again_nex
     assert Counter(log(tmp_path))["begun good"] == 1
 
 
+def test_a_cell_that_is_killed_after_its_result_was_written_is_finished(tmp_path, capsys):
+    cells = make_cells(tmp_path, ["late"])
+    runner.run_missing(cells, Console())
+    assert log(tmp_path) == ["begun late"]
+    assert runner.sweep_state(cells) == runner.SweepState(finished=1, failed={})
+    assert read_failure(tmp_path / "late") is None
+    assert "killed by SIGKILL" in capsys.readouterr().out
+
+
 def test_a_success_takes_the_mark_of_failure_away(tmp_path):
     from lra.sweeps.failure import write_failure
 

@@ -29,7 +29,7 @@ def test_what_measuring_the_error_needs_does_not_count(home, monkeypatch):
         assert np.ones(40 << 20).sum() > 0  # 320 MiB
         assert peak_resident_bytes() > before[0]
 
-    monkeypatch.setattr(approximation, "measure_if_it_fits", measure)
+    monkeypatch.setattr(approximation, "measure_approximation", measure)
     assert main([*COMMAND, "attention=nystrom"]) == 0
     assert 0 < recorded(home)["peak_memory_bytes"] <= before[0]
 
