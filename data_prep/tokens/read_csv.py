@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import re
+import sys
+from array import array
 from pathlib import Path
 
 import numpy as np
 
+from data_prep.tokens.rows import FileRows
 from data_prep.tokens.table import Table
 from lra.types import UserError
 
@@ -17,16 +20,18 @@ MOST_DIGITS = 9  # largest number of digits of an id or a label
 WRITTEN_NUMBER = re.compile(r"[+-]?\d+([.]\d*)?(e[+-]?\d+)?", re.IGNORECASE)
 
 
-def read_csv(path: Path) -> Table:
-    """Read the rows of a file in UTF-8 with a header.
+def read_csv(path: Path, scratch: Path) -> Table:
+    """Read the rows of a file in UTF-8 with a header; their tokens are kept in a file in `scratch`.
 
     Raises:
         UserError: with the line, when the file is not such a table.
     """
     csv.field_size_limit(MOST_CELL_LETTERS)
-    tokens, labels, splits, places = [], [], [], []
+    numbers: dict[str, int] = {}  # of every token that was met
+    offsets, lines, labels, splits = array("q", [0]), array("q"), array("q"), []
+    kept = scratch / "tokens.raw"
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file, kept.open("wb") as tokens:
             rows = csv.DictReader(file, restkey="more", restval="", strict=True)
             columns = rows.fieldnames or []
             _check_columns(path, list(columns))
@@ -34,25 +39,40 @@ def read_csv(path: Path) -> Table:
                 place = f"{path}, line {rows.line_num}"
                 if "more" in row:
                     raise UserError(f"{place}: {len(columns) + len(row['more'])} cells instead of {len(columns)}")
-                tokens.append(row["tokens"].split())
+                of_row = array("I", [numbers.setdefault(word, len(numbers)) for word in row["tokens"].split()])
+                of_row.tofile(tokens)
+                offsets.append(offsets[-1] + len(of_row))
                 labels.append(_number(row["label"], place))
-                splits.append(row.get("split", ""))
-                places.append(place)
+                splits.append(sys.intern(row.get("split", "")))
+                lines.append(rows.line_num)
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{path} cannot be read as CSV in UTF-8: {error}") from error
     if not labels:
         raise UserError(f"{path} has no row below its header")
-    are_ids = all(_is_id(word) for words in tokens for word in words)
-    if not are_ids and all(WRITTEN_NUMBER.fullmatch(word) for words in tokens for word in words):
-        where = ((place, word) for words, place in zip(tokens, places, strict=True) for word in words)
-        place, word = next((place, word) for place, word in where if not _is_id(word))
-        raise UserError(f"{place}: {word!r:.60} is no id; ids are whole numbers from 0 to {10**MOST_DIGITS - 1}")
-    return Table(
-        sequences=[np.trim_zeros(np.array(words, np.int64), "b") for words in tokens] if are_ids else tokens,
-        labels=np.array(labels, np.int64),
+    words = list(numbers)
+    are_ids = all(map(_is_id, words))
+    table = Table(
+        path=path,
+        rows=FileRows(
+            path=kept,
+            dtype=np.dtype(np.uintc),
+            first_byte=0,
+            offsets=np.array(offsets),
+            ids=np.array([int(word) for word in words], np.int64) if are_ids else None,
+            padded=are_ids,
+        ),
+        words=None if are_ids else words,
+        labels=np.array(labels),
         splits=splits if "split" in columns else None,
-        places=places,
+        lines=lines,
     )
+    if not are_ids and all(map(WRITTEN_NUMBER.fullmatch, words)):
+        wrong = next(number for number, word in enumerate(words) if not _is_id(word))
+        place = next(table.place(row) for row, of_row in enumerate(table.rows) if wrong in of_row)
+        raise UserError(
+            f"{place}: {words[wrong]!r:.60} is no id; ids are whole numbers from 0 to {10**MOST_DIGITS - 1}"
+        )
+    return table
 
 
 def _is_id(word: str) -> bool:

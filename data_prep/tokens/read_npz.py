@@ -7,6 +7,8 @@ Letters: N examples, L positions, T tokens of all examples.
 
 from __future__ import annotations
 
+import errno
+import shutil
 import tokenize
 import zipfile
 import zlib
@@ -14,19 +16,21 @@ from pathlib import Path
 
 import numpy as np
 
+from data_prep.tokens.rows import FileRows
 from data_prep.tokens.table import MOST_FILE_BYTES, Table
 from lra.types import UserError
 
 NEEDED, OPTIONAL = ("tokens", "labels"), ("offsets", "split")
+COPIED_BYTES = 1 << 20  # that are in memory at a time
 
 
-def read_npz(path: Path) -> Table:
-    """Read the rows of a file.
+def read_npz(path: Path, scratch: Path) -> Table:
+    """Read the rows of a file; its arrays are unpacked to `scratch`, and the tokens stay there.
 
     Raises:
         UserError: with the array or the row, when the file is not such a table.
     """
-    arrays = _arrays(path)
+    arrays = _arrays(path, scratch)
     tokens, labels = arrays["tokens"], arrays["labels"]
     for name in ("tokens", "labels", *(["offsets"] if "offsets" in arrays else [])):
         if arrays[name].dtype.kind not in "iu":
@@ -37,12 +41,22 @@ def read_npz(path: Path) -> Table:
     if split is not None and (split.dtype.kind != "U" or split.shape != labels.shape):
         raise UserError(f"{path}: split is {split.dtype} {list(split.shape)}; it must be {len(labels)} words")
     offsets = arrays.get("offsets")
-    rows = _square(path, tokens, len(labels)) if offsets is None else _ragged(path, tokens, offsets, len(labels))
+    bounds = _square(path, tokens, len(labels)) if offsets is None else _ragged(path, tokens, offsets, len(labels))
+    kept, first_byte = _by_rows(tokens, scratch)
     return Table(
-        sequences=[row.astype(np.int64) for row in rows],
+        path=path,
+        rows=FileRows(
+            path=kept,
+            dtype=tokens.dtype,
+            first_byte=first_byte,
+            offsets=bounds,
+            ids=None,
+            padded=offsets is None,
+        ),
+        words=None,
         labels=labels.astype(np.int64),
-        splits=None if split is None else split.tolist(),
-        places=[f"{path}, row {number}" for number in range(len(labels))],
+        splits=split,
+        lines=None,
     )
 
 
@@ -53,48 +67,70 @@ UNREADABLE = (
 )  # fmt: skip
 
 
-def _arrays(path: Path) -> dict[str, np.ndarray]:
-    """Read the arrays of the file without unpickling anything."""
+def _arrays(path: Path, scratch: Path) -> dict[str, np.memmap]:
+    """Unpack the arrays of the file, and open them without reading or unpickling them."""
     try:
         with zipfile.ZipFile(path) as archive:
+            members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
             size = sum(member.file_size for member in archive.infolist())
-        if size > MOST_FILE_BYTES:
-            raise UserError(f"{path} unpacks to {size:,} bytes, more than {MOST_FILE_BYTES:,}")
-        with np.load(path, allow_pickle=False) as file:
-            for name in file.files:
+            if size > MOST_FILE_BYTES:
+                raise UserError(f"{path} unpacks to {size:,} bytes, more than {MOST_FILE_BYTES:,}")
+            for name in members:
                 if name not in NEEDED + OPTIONAL:
                     raise UserError(
                         f"{path}: array {name!r:.60} is not known; there may be tokens, offsets, labels, split"
                     )
-            arrays = {name: file[name] for name in file.files}
+            for name, member in members.items():
+                with archive.open(member) as content, (scratch / f"{name}.npy").open("wb") as unpacked:
+                    shutil.copyfileobj(content, unpacked, COPIED_BYTES)
+        arrays = {name: _open(path, name, scratch) for name in members}
     except UNREADABLE as error:
-        if isinstance(error, UserError):
+        if isinstance(error, UserError) or (isinstance(error, OSError) and error.errno == errno.ENOSPC):
             raise
         raise UserError(f"{path} cannot be read as NPZ: {' '.join(str(error).split())}") from error
-    for name, array in arrays.items():
-        if not isinstance(array, np.ndarray):  # numpy returns other content as bytes
-            raise UserError(f"{path}: {name} is no array; write the file with numpy.savez")
     for name in NEEDED:
         if name not in arrays:
             raise UserError(f"{path} has no array {name}; it has {', '.join(arrays) or 'none'}")
     return arrays
 
 
-def _square(path: Path, tokens: np.ndarray, count: int) -> list[np.ndarray]:
-    """Remove the padding at the end of each row."""
+def _open(path: Path, name: str, scratch: Path) -> np.memmap:
+    unpacked = scratch / f"{name}.npy"
+    with unpacked.open("rb") as file:
+        if file.read(len(np.lib.format.MAGIC_PREFIX)) != np.lib.format.MAGIC_PREFIX:
+            raise UserError(f"{path}: {name} is no array; write the file with numpy.savez")
+    opened: np.memmap = np.lib.format.open_memmap(unpacked, mode="r")
+    return opened
+
+
+def _by_rows(tokens: np.memmap, scratch: Path) -> tuple[Path, int]:
+    """Return a file in which the rows lie one after the other, and the byte where the first one begins."""
+    if tokens.flags.c_contiguous:
+        return scratch / "tokens.npy", tokens.offset
+    copy = scratch / "tokens.raw"
+    together = max(1, COPIED_BYTES // (tokens.shape[1] * tokens.itemsize))
+    with copy.open("wb") as file:
+        for start in range(0, len(tokens), together):
+            file.write(tokens[start : start + together].tobytes())
+    return copy, 0
+
+
+def _square(path: Path, tokens: np.ndarray, count: int) -> np.ndarray:
+    """Compute where the rows of `[N, L]` begin."""
     if tokens.ndim != 2 or len(tokens) != count:
         raise UserError(
             f"{path}: tokens has shape {list(tokens.shape)}; it must be [{count}, L] beside {count} labels,"
             " or [T] with offsets"
         )
-    return [np.trim_zeros(row, "b") for row in tokens]
+    bounds: np.ndarray = np.arange(count + 1) * tokens.shape[1]
+    return bounds
 
 
-def _ragged(path: Path, tokens: np.ndarray, offsets: np.ndarray, count: int) -> list[np.ndarray]:
+def _ragged(path: Path, tokens: np.ndarray, offsets: np.ndarray, count: int) -> np.ndarray:
     right = tokens.ndim == 1 and offsets.shape == (count + 1,)
     if not right or offsets[0] != 0 or offsets[-1] != len(tokens) or (offsets[1:] < offsets[:-1]).any():
         raise UserError(
             f"{path}: offsets has shape {list(offsets.shape)} beside tokens {list(tokens.shape)}; it must be"
             f" [{count + 1}], rising from 0 to the number of tokens"
         )
-    return np.split(tokens, offsets[1:-1].astype(np.int64))
+    return offsets.astype(np.int64)

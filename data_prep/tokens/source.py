@@ -20,6 +20,7 @@ from data_prep.tokens.table import (
     SEED,
     TEST_FRACTION,
     Table,
+    check_rows,
     check_sizes,
     split_rows,
     with_ids,
@@ -45,12 +46,15 @@ def open_source(request: Request, *, file: str | None) -> Source:
     if request.settings.get("longer") not in LONGER:
         raise UserError(f"task.data.longer={request.settings.get('longer')} is not known; write longer: refuse, or cut")
     path = _locate(request, file)
-    table = READERS[path.suffix](path)
+    table = READERS[path.suffix](path, request.scratch)
+    check_rows(table)
     numbers = split_rows(table)
     table, vocabulary = with_ids(table, numbers["train"])
     check_sizes(table, request.spec, request.settings)
     facts: dict[str, object] = {"path": str(path.resolve()), "bytes": path.stat().st_size, "sha256": sha256(path)}
-    facts["split"] = "the file's" if table.splits else {"dev": DEV_FRACTION, "test": TEST_FRACTION, "seed": SEED}
+    facts["split"] = (
+        "the file's" if table.splits is not None else {"dev": DEV_FRACTION, "test": TEST_FRACTION, "seed": SEED}
+    )
     if vocabulary is not None:
         facts["vocabulary"] = vocabulary
     rows = {name: partial(_rows, table, part) for name, part in numbers.items()}
@@ -75,8 +79,8 @@ class _Row(TypedDict):
 
 
 def _rows(table: Table, numbers: np.ndarray) -> Iterator[_Row]:
-    for number in numbers.tolist():
-        yield {"tokens": np.asarray(table.sequences[number], np.uint16), "label": int(table.labels[number])}
+    for ids, label in zip(table.rows.read(numbers.tolist()), table.labels[numbers].tolist(), strict=True):
+        yield {"tokens": ids.astype(np.uint16), "label": label}
 
 
 def _encode(record: _Row) -> Example:

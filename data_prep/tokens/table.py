@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from data_prep.tokens.rows import FileRows
 from lra.data.dev import stratified
 from lra.data.manifest import SPLITS
 from lra.data.tokens import UNKNOWN
@@ -24,28 +26,38 @@ class Table:
     """The rows of a file.
 
     Attributes:
-        sequences: each row's ids as an array, or its words as a list.
+        path: the file.
+        rows: each row's ids or, if the file has words, their numbers in `words`.
+        words: the file's words; None if it has ids.
         labels: `[rows]`.
         splits: the split of each row; None if the file has no splits.
-        places: the place of each row for errors, such as `my.csv, line 7`.
-
-    Raises:
-        UserError: when a row has no tokens or an unknown split.
+        lines: each row's line in the file; None if it has no lines.
     """
 
-    sequences: list[Any]
+    path: Path
+    rows: FileRows
+    words: list[str] | None
     labels: np.ndarray
-    splits: list[str] | None
-    places: list[str]
+    splits: Sequence[str] | np.ndarray | None
+    lines: Sequence[int] | None
 
-    def __post_init__(self) -> None:
-        """Refuse rows without tokens, and unknown splits."""
-        for place, split in zip(self.places, self.splits or [], strict=False):
-            if split not in SPLITS:
-                raise UserError(f"{place}: split {split!r:.60} is not known; it may be {', '.join(SPLITS)}")
-        for place, sequence in zip(self.places, self.sequences, strict=True):
-            if not len(sequence):
-                raise UserError(f"{place}: no tokens; leave the row out")
+    def place(self, row: int) -> str:
+        """Word the place of a row for errors, such as `my.csv, line 7`."""
+        return f"{self.path}, row {row}" if self.lines is None else f"{self.path}, line {self.lines[row]}"
+
+
+def check_rows(table: Table) -> None:
+    """Refuse rows without tokens, and unknown splits.
+
+    Raises:
+        UserError: with the row.
+    """
+    for row, split in enumerate([] if table.splits is None else table.splits):
+        if split not in SPLITS:
+            raise UserError(f"{table.place(row)}: split {str(split)!r:.60} is not known; it may be {', '.join(SPLITS)}")
+    for row, ids in enumerate(table.rows):
+        if not len(ids):
+            raise UserError(f"{table.place(row)}: no tokens; leave the row out")
 
 
 def split_rows(table: Table) -> dict[str, np.ndarray]:
@@ -63,10 +75,10 @@ def split_rows(table: Table) -> dict[str, np.ndarray]:
     else:
         said = np.array(table.splits)
         numbers = {name: np.flatnonzero(said == name) for name in SPLITS}
-    for name in ("train", "test") if table.splits else SPLITS:
+    for name in SPLITS if table.splits is None else ("train", "test"):
         if not len(numbers[name]):
             raise UserError(
-                f"{table.places[0].rsplit(',', 1)[0]}: no row of its {len(table.labels)} is for {name}; name the split"
+                f"{table.path}: no row of its {len(table.labels)} is for {name}; name the split"
                 f" of each row: {', '.join(SPLITS)}"
             )
     return {name: part for name, part in numbers.items() if len(part)}
@@ -79,13 +91,17 @@ def with_ids(table: Table, train: np.ndarray) -> tuple[Table, list[str] | None]:
         The table, and the vocabulary, or None if the rows have ids. Id k is word k - 1 of the vocabulary; its first
         word stands for all unknown words.
     """
-    if not isinstance(table.sequences[0], list):
+    if table.words is None:
         return table, None
-    counts = Counter(word for number in train for word in table.sequences[number] if word != UNKNOWN)
-    vocabulary = [UNKNOWN, *sorted(counts, key=lambda word: (-counts[word], word))]
-    ids = {word: number for number, word in enumerate(vocabulary, start=1)}
-    sequences = [np.array([ids.get(word, 1) for word in words], np.int64) for words in table.sequences]
-    return replace(table, sequences=sequences), vocabulary
+    words, counts = table.words, np.zeros(len(table.words), np.int64)
+    for numbers in table.rows.read(train.tolist()):
+        np.add.at(counts, numbers, 1)
+    known = [number for number, word in enumerate(words) if counts[number] and word != UNKNOWN]
+    known.sort(key=lambda number: (-counts[number], words[number]))
+    ids = np.ones(len(words), np.int64)
+    ids[known] = np.arange(2, len(known) + 2)
+    vocabulary = [UNKNOWN, *(words[number] for number in known)]
+    return replace(table, rows=replace(table.rows, ids=ids), words=None), vocabulary
 
 
 def check_sizes(table: Table, spec: TaskSpec, settings: dict[str, Any]) -> None:
@@ -103,13 +119,14 @@ def check_sizes(table: Table, spec: TaskSpec, settings: dict[str, Any]) -> None:
             f"task {spec.name}: the file has labels 0 to {table.labels.max()}, but num_classes: {spec.num_classes};"
             f" write num_classes: {table.labels.max() + 1}"
         )
-    _check(table, "id", np.array([ids.max() for ids in table.sequences]), spec.vocab_size, "vocab_size", MOST_IDS)
-    _check(table, "id", np.array([ids.min() for ids in table.sequences]), spec.vocab_size, "vocab_size", MOST_IDS)
-    lengths = np.array([len(ids) for ids in table.sequences])
+    of_each_row = ((ids.max(), ids.min(), len(ids)) for ids in table.rows)
+    largest, smallest, lengths = np.fromiter(of_each_row, np.dtype((np.int64, 3)), len(table.rows)).T
+    _check(table, "id", largest, spec.vocab_size, "vocab_size", MOST_IDS)
+    _check(table, "id", smallest, spec.vocab_size, "vocab_size", MOST_IDS)
     longest, most = int(lengths.max()), settings["max_length"]
     if longest > most and settings["longer"] != "cut":
         raise UserError(
-            f"{table.places[int(lengths.argmax())]}: {longest} tokens, but max_length: {most}; write seq_len: {longest}"
+            f"{table.place(int(lengths.argmax()))}: {longest} tokens, but max_length: {most}; write seq_len: {longest}"
             f" and max_length: {longest}, or longer: cut"
         )
 
@@ -134,12 +151,12 @@ def _check(table: Table, what: str, values: np.ndarray, size: int, key: str, mos
     wrong = np.flatnonzero((values < 0) | (values >= size))
     if not len(wrong):
         return
-    place, value, largest = table.places[wrong[0]], values[wrong[0]], int(values.max())
+    place, value, largest = table.place(wrong[0]), values[wrong[0]], int(values.max())
     if values.min() < 0:
-        place, value = table.places[int(values.argmin())], values.min()
+        place, value = table.place(int(values.argmin())), values.min()
         raise UserError(f"{place}: {what} {value}; {what}s are whole numbers from 0 on")
     if largest >= most:
-        raise UserError(f"{table.places[int(values.argmax())]}: {what} {largest}; {key} may be at most {most}")
+        raise UserError(f"{table.place(int(values.argmax()))}: {what} {largest}; {key} may be at most {most}")
     raise UserError(
         f"{place}: {what} {value}, but {key}: {size} has {what}s 0 to {size - 1}; write {key}: {largest + 1}"
     )

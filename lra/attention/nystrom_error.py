@@ -81,5 +81,5 @@ def _error_of_product(q_NE: Tensor, k_NE: Tensor, left_NM: Tensor, right_MN: Ten
         exact_RN = torch.softmax(one, -1, out=other)
         error_RN = torch.addmm(exact_RN, left_RM, right_MN, beta=-1, out=one)
         norms.append(torch.stack([torch.linalg.vector_norm(x_RN, dim=-1) for x_RN in (error_RN, exact_RN)]))
-    error, exact = torch.linalg.vector_norm(torch.cat(norms, dim=1), dim=1)
-    return error / exact
+    error, exact = torch.linalg.vector_norm(torch.cat(norms, dim=1), dim=1).unbind()
+    return torch.div(error, exact)

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data_prep.tokens.table import Table, check_sizes
+from data_prep.tokens.read_csv import read_csv
+from data_prep.tokens.table import check_sizes
 from lra.cli import main
 from lra.data.manifest import read_manifest
 from lra.data.store import open_store
@@ -174,8 +175,9 @@ def test_padding_at_the_end_of_a_row_is_not_stored(prepare):
     assert stored(seq_len=3) == {"train": [([1, 0, 2], 0)], "test": [([3], 1)]}
 
 
-def test_what_the_model_would_cut_is_refused():
-    table = Table(sequences=[np.arange(1, 8)], labels=np.array([0]), splits=None, places=["x, row 0"])
+def test_what_the_model_would_cut_is_refused(tmp_path):
+    (tmp_path / "my.csv").write_text("tokens,label\n1 2 3 4 5 6 7,0\n")
+    table = read_csv(tmp_path / "my.csv", tmp_path)
     spec = TaskSpec(name="mine", vocab_size=9, seq_len=4, num_sequences=1, num_classes=2)
     with pytest.raises(UserError, match="max_length: 8 is more than its spec's seq_len: 4"):
         check_sizes(table, spec, {"max_length": 8, "longer": "refuse"})
@@ -250,7 +252,7 @@ def test_a_wrong_csv_is_one_line(prepare, content, sizes, line):
         (with_member(b""), "tokens is no array"),
         (with_member(b"\x93NUMPY\x01\x00\x08\x00{'a': (\n"), "cannot be read as NPZ"),
         (damaged(), "cannot be read as NPZ"),
-        (OBJECTS, "cannot be read as NPZ: Object arrays cannot be loaded when allow_pickle=False"),
+        (OBJECTS, "cannot be read as NPZ"),
         (npz(tokens=np.ones((2, 3), int)), "has no array labels; it has tokens"),
         (npz(tokens=np.ones((2, 3)), labels=np.array([0, 1])), "tokens holds float64, not whole numbers"),
         (npz(tokens=np.ones((3, 3), int), labels=np.array([0, 1])), "tokens has shape [3, 3]; it must be [2, L]"),
