@@ -130,6 +130,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
 
+    from lra.cli_support.application import run_composed
     from lra.cli_support.errors import explain
     from lra.cli_support.overrides import check, check_mixer
     from lra.cli_support.settings import check_settings
@@ -162,8 +163,8 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
             print_jobs(shown)
 
     try:
-        over_many = getattr(command, "is_over_many", lambda _: hasattr(command, "main"))
-        if over_many(words):  # a verb over many runs, or methods, composes their configurations itself
+        by_itself = getattr(command, "composes_itself", lambda _: hasattr(command, "main"))
+        if by_itself(words):  # a verb over many runs, or methods, composes their configurations itself
             with ends_in_order():
                 command.main(words)
             return 0
@@ -179,7 +180,8 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
         check_mixer(settings)
         sys.argv = [f"lra {verb}", *flags, *others, *settings]
         try:
-            hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(run)()
+            if flags or not run_composed(verb, others, settings, run):
+                hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(run)()
         except Exception:
             end_sweep(settings)
             raise

@@ -8,7 +8,6 @@ import re
 
 import yaml
 from hydra.errors import InstantiationException
-from lightning_fabric.utilities.exceptions import MisconfigurationException
 from omegaconf.errors import OmegaConfBaseException
 
 from lra.cli_support.targets import target_line
@@ -54,7 +53,7 @@ def explain(error: BaseException) -> str:
         return _folder_line(FOLDER_TROUBLE[error.errno] + (f" at {place}" if place else ""))
     if isinstance(error, RuntimeError) and NO_SPACE in str(error):  # array_record raises no OSError
         return _folder_line(f"{FOLDER_TROUBLE[errno.ENOSPC]} for the TFDS dataset")
-    if isinstance(error, MisconfigurationException):
+    if _is_of_lightning(error):
         return f"Lightning refuses these settings: {_first_lines(error)}"
     if is_out_of_memory(error):
         return (
@@ -62,6 +61,12 @@ def explain(error: BaseException) -> str:
             " a run's own batch in parts: trainer.accumulate_grad_batches=4"
         )
     return f"{type(error).__name__}: {error} (not foreseen; LRA_DEBUG=1 in front of the command shows where)"
+
+
+def _is_of_lightning(error: BaseException) -> bool:
+    """Tell whether Lightning refuses a configuration, without an import of it, which takes seconds."""
+    names = {f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__}
+    return "lightning_fabric.utilities.exceptions.MisconfigurationException" in names
 
 
 def _can_be_read(place: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, QuotedString
@@ -15,9 +14,9 @@ from lra.cli_support.additions import check_change, gives_value
 from lra.cli_support.allowed import KINDS, NUMBERS, WORDS
 from lra.cli_support.known_settings import check_every_choice, keys_of, nearest, unknown_setting
 from lra.cli_support.settings import check_value, has_rule
-from lra.config import ATTENTION, load_config
+from lra.config import ATTENTION, is_group, load_config, sweep_params
 from lra.pass_through import ENTRIES
-from lra.paths import conf_dirs, conf_names
+from lra.paths import conf_names
 from lra.types import UserError
 
 CONTAINERS: dict[type, type] = {ListConfig: list, DictConfig: dict}
@@ -44,11 +43,11 @@ def check(verb: str, words: list[str], *, sweep: bool) -> list[str]:
     several = next((override.input_line for override in parsed if override.is_sweep_override()), None)
     if several and not sweep:
         raise UserError(f"{several} names several values; to run each type: lra {verb} -m {several}")
-    choices = [override for override in parsed if _is_group(override.key_or_group) and not override.is_delete()]
+    choices = [override for override in parsed if is_group(override.key_or_group) and not override.is_delete()]
     _check_choices(verb, choices)
     changes = [override for override in parsed if override not in choices and not override.is_hydra_override()]
     groups_of_sweep, varied = _of_sweep(verb, parsed)
-    known = [_defaults(verb, tuple(_words(override)[0] for override in choices))]
+    known = [_defaults(verb, tuple(_words(override)[0] for override in (*choices, *groups_of_sweep)))]  # the first run
     settings = [override for override in changes if gives_value(override, known[0])]
     for alternatives in _alternatives(verb, [*choices, *groups_of_sweep], [*settings, *varied]):
         check_every_choice([*settings, *varied], alternatives)
@@ -84,9 +83,9 @@ def _of_sweep(verb: str, parsed: list[Override]) -> tuple[list[Override], list[O
     if not sweeps or sweeps[-1] is None:
         return [], []
     typed = {override.key_or_group for override in parsed}
-    params = load_config(verb, [f"sweep={sweeps[-1]}"], with_hydra=True).hydra.sweeper.params
+    params = sweep_params(str(sweeps[-1]))
     varied = [_parse(f"{key}={values}") for key, values in params.items() if key not in typed]
-    groups = [override for override in varied if _is_group(override.key_or_group)]
+    groups = [override for override in varied if is_group(override.key_or_group)]
     return groups, [override for override in varied if override not in groups]
 
 
@@ -121,7 +120,7 @@ def _check_size(defaults: DictConfig, override: Override) -> None:
 def _check_name(defaults: DictConfig, override: Override) -> None:
     """Refuse to call a choice of a config group by the name of another one, which its record would then have."""
     group, _, key = override.key_or_group.partition(".")
-    if key != "name" or not _is_group(group):
+    if key != "name" or not is_group(group):
         return
     for name in map(str, _values(override)):
         if name in conf_names(group) and name != defaults[group].name:
@@ -170,14 +169,9 @@ def _parse(word: str) -> Override:
         ) from error
 
 
-@cache
 def _defaults(verb: str, words: tuple[str, ...]) -> DictConfig:
     """Compose the default settings for the chosen config groups."""
     return load_config(verb, words)
-
-
-def _is_group(key: str) -> bool:
-    return any((folder / key).is_dir() for folder in conf_dirs())
 
 
 def _is_optional(verb: str, group: str) -> bool:

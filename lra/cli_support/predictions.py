@@ -5,12 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import torch
-from rich.text import Text
-
-from lra import build
-from lra.config import load_config
-
 if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
@@ -29,6 +23,12 @@ def print_predictions(console: Console, cfg: DictConfig, folder: Path, count: in
     """
     if not count:
         return
+    import torch
+    from rich.text import Text
+
+    from lra import build
+    from lra.config import load_config
+
     data, module = build.build_datamodule(cfg), build.build_trained_module(cfg, folder)
     codec = build.build_codec(load_config("train", [f"task='{cfg.task.name}'"]))  # a stored configuration has no codec
     batch = next(iter(data.test_dataloader()))

@@ -94,15 +94,20 @@ def _first(pattern: re.Pattern[str], text: str) -> str:
     return there[1] if there else "–"
 
 
-def show_tasks(cfg: DictConfig) -> None:
-    """Print each task at this size: what it is, classes, length, examples, whether its data is prepared, its terms."""
+def show_tasks(size: str, data: Path) -> None:
+    """Print each task: what it is, classes, length, examples, whether its data is prepared, its terms.
+
+    Args:
+        size: the size of all tasks.
+        data: folder of the prepared data.
+    """
     from lra.cli_support.console import make_console
     from lra.cli_support.narrow import print_text_table
     from lra.results.tables import TextTable
 
-    rows = [_task_row(name, path, cfg) for name, path in _files("task").items()]
+    rows = [_task_row(name, path, size, data) for name, path in _files("task").items()]
     table = TextTable(
-        title=f"Tasks, size={cfg.size.name}; metric: accuracy over every test example",
+        title=f"Tasks, size={size}; metric: accuracy over every test example",
         columns=("task", "classes", "length", "train / dev / test", "data here", "terms", "what"),
         rows=rows,
         optional=("what", "terms"),
@@ -111,26 +116,26 @@ def show_tasks(cfg: DictConfig) -> None:
     print_text_table(make_console(), table)
 
 
-def _task_row(name: str, path: Path, cfg: DictConfig) -> list[str]:
-    from lra import config
+def _task_row(name: str, path: Path, size: str, data: Path) -> list[str]:
+    from lra.config import store_dir
     from lra.data.manifest import MANIFEST, SPLITS, read_manifest
 
-    chosen = config.load_config("show", [f"task={name}", f"size={cfg.size.name}"])
-    chosen.paths = cfg.paths
-    spec, data = chosen.task.spec, chosen.task.sizes.get(cfg.size.name)
-    counts = "–" if data is None else " / ".join(map(_count, (data.get(split) for split in SPLITS)))
-    if data is not None and "images" in data:
-        counts = f"{data.images:,} together"
-    folder, here = config.store_dir(chosen), f"no; lra prepare task={name} size={cfg.size.name}"
-    if data is None:
-        here = f"it has no size={cfg.size.name}"
+    cfg = _with_task(name, path, size)
+    cfg.paths = {"data": str(data)}
+    spec, sized = cfg.task.spec, cfg.task.sizes.get(size)
+    counts = "–" if sized is None else " / ".join(map(_count, (sized.get(split) for split in SPLITS)))
+    if sized is not None and "images" in sized:
+        counts = f"{sized.images:,} together"
+    folder, here = store_dir(cfg), f"no; lra prepare task={name} size={size}"
+    if sized is None:
+        here = f"it has no size={size}"
     elif (folder / MANIFEST).exists():
         manifest = read_manifest(folder)
         here = f"yes, {manifest['origin']}"
         counts = " / ".join(
             _count(manifest["splits"][split]["count"] if split in manifest["splits"] else None) for split in SPLITS
         )
-    length = "–" if data is None else f"{spec.seq_len:,}"
+    length = "–" if sized is None else f"{spec.seq_len:,}"
     terms = re.search(r"^# Terms: (.+?)\.?$", path.read_text(encoding="utf-8"), re.MULTILINE)
     return [
         name,
@@ -141,6 +146,18 @@ def _task_row(name: str, path: Path, cfg: DictConfig) -> list[str]:
         terms[1] if terms else "–",
         _about(path),
     ]
+
+
+def _with_task(name: str, path: Path, size: str) -> DictConfig:
+    """Read a task's file, whose numbers refer to the size; a file with a defaults list of its own is composed."""
+    from omegaconf import OmegaConf
+
+    from lra.config import load_config, without_defaults
+
+    task = without_defaults(path)
+    if task is None:
+        return load_config("show", [f"task={name}", f"size={size}"])
+    return OmegaConf.create({"task": task, "size": {"name": size}, "paths": None})
 
 
 def _count(count: int | None) -> str:

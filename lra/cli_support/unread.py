@@ -12,7 +12,6 @@ import yaml
 from omegaconf import DictConfig, OmegaConf
 
 from lra.cli_support.known_settings import PRINT, nearest
-from lra.config import load_config
 from lra.paths import conf_dir
 from lra.types import UserError
 
@@ -34,7 +33,7 @@ def check_all_read(cfg: DictConfig, verb: str) -> None:
     groups = [group for group in CLOSED if group in cfg]
     if "task" in cfg and (conf_dir() / "task" / f"{cfg.task.name}.yaml").is_file():
         groups += ["task", "task.data"]
-    _check("", cfg, [*load_config(verb), *CLOSED])  # a size brings its recipe along, to verbs that do not train too
+    _check("", cfg, [*_names_in(verb), *CLOSED])  # a size brings its recipe along, to verbs that do not train too
     for group in groups:
         _check(f"{group}.", cfg, _known(group))
 
@@ -47,6 +46,19 @@ def _check(prefix: str, cfg: DictConfig, known: list[str]) -> None:
                 f"{prefix}{name}, from a file of your own, is a setting that nothing reads;"
                 f" {nearest(f'{prefix}{name}', [f'{prefix}{other}' for other in known])}; {PRINT}"
             )
+
+
+@cache
+def _names_in(verb: str) -> frozenset[str]:
+    """The settings and config groups in a verb's file, and in that which its defaults list begins with."""
+    content = yaml.safe_load((conf_dir() / f"{verb}.yaml").read_text("utf-8"))
+    names = set(content) - {"defaults", "hydra"}
+    for entry in content.get("defaults", []):
+        if isinstance(entry, dict):
+            names |= {group for group, choice in entry.items() if choice is not None and not group.startswith("override ")}
+        elif entry != "_self_":
+            names |= _names_in(entry)
+    return frozenset(names)
 
 
 @cache

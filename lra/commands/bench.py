@@ -64,7 +64,7 @@ WHAT = ("step", "attention", "gpu")
 OVER_MANY = WHAT[1:]
 
 
-def is_over_many(words: Sequence[str]) -> bool:
+def composes_itself(words: Sequence[str]) -> bool:
     """Tell whether these words ask for several methods or cells, whose configurations `main` composes itself."""
     return list(words[:1]) in [[word] for word in OVER_MANY]
 

@@ -21,13 +21,30 @@ from typing import TYPE_CHECKING
 from lra.types import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from omegaconf import DictConfig
     from torch import nn
 
 WHAT = ("model", "data", "protocol", "runs", "tasks", "attentions")
 ALLOWED_GROWTH = 1.1  # Long Range Arena asks for at most 10 % more parameters than the Transformer's
+
+
+def composes_itself(words: Sequence[str]) -> bool:
+    """Tell whether these words ask for a list that `main` reads from the files of a config group."""
+    return list(words) in [["tasks"], ["attentions"]]
+
+
+def main(words: Sequence[str]) -> None:
+    """List the tasks at the default size, or the attentions and mixers."""
+    from lra.cli_support.show_choices import show_attentions, show_tasks
+    from lra.config import default_choice
+    from lra.paths import data_dir
+
+    if words[0] == "tasks":
+        show_tasks(default_choice("size"), data_dir())
+    else:
+        show_attentions()
 
 
 def overrides(words: list[str]) -> list[str]:
@@ -66,9 +83,11 @@ def run(cfg: DictConfig) -> None:
 
         show_runs(cfg)
     elif cfg.what in ("tasks", "attentions"):
+        from pathlib import Path
+
         from lra.cli_support.show_choices import show_attentions, show_tasks
 
-        show_tasks(cfg) if cfg.what == "tasks" else show_attentions()
+        show_tasks(cfg.size.name, Path(cfg.paths.data)) if cfg.what == "tasks" else show_attentions()
     else:
         show_model(cfg)
 

@@ -210,7 +210,8 @@ def _fit_and_test(
     from lra.training import run as training
     from lra.training.approximation import add_approximation
     from lra.training.checkpoints import saved_step
-    from lra.training.curves import CurveLogger, read_curves
+    from lra.training.curve_logger import CurveLogger
+    from lra.training.curves import read_curves
     from lra.training.loggers import finish_wandb
     from lra.training.memory import is_out_of_memory, release_memory
     from lra.training.ranks import leave, rank

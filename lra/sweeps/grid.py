@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -96,7 +95,7 @@ def make_cells(sweep: str, words: Sequence[str]) -> list[Cell]:
         sweep: name of the file.
         words: the user's overrides.
     """
-    params = {str(key): str(value) for key, value in _sweep_params(sweep).items()}
+    params = config.sweep_params(sweep)
     fixed = [f"sweep={sweep}", "hydra.mode=RUN"]
     for override in OverridesParser.create().parse_overrides(list(words)):
         if override.is_sweep_override() or override.key_or_group in (*params, "mixer"):
@@ -132,7 +131,7 @@ def spell_out_all(sweep: str, words: Sequence[str]) -> list[str]:
 
 def _all_names(sweep: str, group: str) -> list[str]:
     """Names of a group's choices; self-attention is no mixer among them: it stands for the attentions."""
-    first = str(_sweep_params(sweep).get(group, "")).split(",")
+    first = config.sweep_params(sweep).get(group, "").split(",")
     return [name for name in dict.fromkeys([*first, *conf_names(group)]) if name and name != config.ATTENTION]
 
 
@@ -150,10 +149,6 @@ def _counting(words: list[str]) -> list[str]:
 def sweep_names() -> list[str]:
     """List the names of all sweeps, from the project's and the user's conf folders."""
     return conf_names("sweep")
-
-
-def _sweep_params(sweep: str) -> Any:
-    return config.load_config("train", [f"sweep={sweep}"], with_hydra=True).hydra.sweeper.params
 
 
 def _words_of(key: str, values: str) -> list[str]:

@@ -17,7 +17,8 @@ from torch.nn.functional import cross_entropy
 from lra.data.datamodule import StoreDataModule
 from lra.run_files import METRICS
 from lra.training.counting import synchronized_seconds
-from lra.training.curves import CurveLogger, read_curves
+from lra.training.curve_logger import CurveLogger
+from lra.training.curves import read_curves
 from lra.training.machine import Machine
 from lra.training.module import ClassifierModule
 from lra.training.precision import autocast_of

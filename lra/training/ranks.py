@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TypeVar
-
-import torch
-from torch import distributed
+from typing import TYPE_CHECKING, TypeVar
 
 from lra.types import UserError
+
+if TYPE_CHECKING:  # importing torch is slow, and a finished run, which asks `is_launched`, does not need it
+    import torch
 
 T = TypeVar("T")
 LAUNCHED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # torchrun sets all of them, as we do
@@ -71,6 +71,8 @@ def _numbers(names: tuple[str, ...]) -> list[int]:
 
 def gather(mine: T) -> list[T]:
     """Collect one object from every process, in the order of ranks."""
+    from torch import distributed
+
     if not distributed.is_initialized():
         return [mine]
     gathered: list[T | None] = [None] * distributed.get_world_size()
@@ -84,12 +86,16 @@ def leave() -> None:
     A process that ends without it may be killed by SIGABRT: Gloo's threads can still hold tensors of the last
     collective call while Python shuts down.
     """
+    from torch import distributed
+
     if distributed.is_initialized():
         distributed.destroy_process_group()
 
 
 def place() -> int:
     """Return the index of this process's object in the result of `gather`."""
+    from torch import distributed
+
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 

@@ -11,7 +11,8 @@ import torch
 
 from lra.cli import main
 from lra.training.checkpoints import read_checkpoint
-from lra.training.curves import CurveLogger, read_curves
+from lra.training.curve_logger import CurveLogger
+from lra.training.curves import read_curves
 from lra.training.loggers import wandb_id
 from lra.types import UserError
 

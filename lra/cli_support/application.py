@@ -1,0 +1,63 @@
+"""Run one command in Hydra's application, with the configuration that was composed to check its words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hydra._internal.hydra import Hydra
+from hydra._internal.utils import create_config_search_path, get_args_parser
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.utils import configure_log
+from hydra.types import RunMode
+from omegaconf import DictConfig
+
+from lra.config import load_config
+from lra.paths import conf_dir
+
+PRINTING = {"cfg", "package", "resolve"}  # names of Hydra's flags that print the configuration
+
+
+def run_composed(verb: str, flags: Sequence[str], words: Sequence[str], run: Callable[[DictConfig], object]) -> bool:
+    """Do what `hydra.main` does with one run, or with `--cfg`, without composing twice more.
+
+    Args:
+        verb: the verb, which names the configuration.
+        flags: Hydra's flags with their values.
+        words: the overrides.
+        run: is called with the configuration.
+
+    Returns:
+        Whether it was done. The rest is left to `hydra.main`: other flags, settings of Hydra itself, several runs.
+    """
+    arguments = get_args_parser().parse_args(list(flags))
+    given = {name for name, value in vars(arguments).items() if value}
+    if given - PRINTING or ("cfg" not in given and given) or any(word.lstrip("+~").startswith("hydra") for word in words):
+        return False
+    if load_config(verb, words, with_hydra=True).hydra.mode is RunMode.MULTIRUN:  # of a sweep's file
+        return False
+    application = _Composed.create_main_hydra2(verb, create_config_search_path(str(conf_dir())))
+    try:
+        if given:
+            application.show_cfg(verb, list(words), arguments.cfg, arguments.package, arguments.resolve)
+        else:
+            application.run(verb, run, list(words))
+    finally:
+        GlobalHydra.instance().clear()
+    return True
+
+
+class _Composed(Hydra):
+    def compose_config(
+        self,
+        config_name: str | None,
+        overrides: list[str],
+        run_mode: RunMode,
+        with_log_configuration: bool = False,
+        from_shell: bool = True,
+        validate_sweep_overrides: bool = True,
+    ) -> DictConfig:
+        assert config_name is not None
+        cfg = load_config(config_name, overrides, with_hydra=True)
+        if with_log_configuration:
+            configure_log(cfg.hydra.hydra_logging, cfg.hydra.verbose)
+        return cfg
