@@ -31,13 +31,15 @@ def run_composed(verb: str, flags: Sequence[str], words: Sequence[str], run: Cal
     """
     arguments = get_args_parser().parse_args(list(flags))
     given = {name for name, value in vars(arguments).items() if value}
-    if given - PRINTING or ("cfg" not in given and given) or any(word.lstrip("+~").startswith("hydra") for word in words):
+    prints_only = "cfg" in given and given <= PRINTING
+    of_hydra = any(word.lstrip("+~").startswith(("hydra.", "hydra/")) for word in words)
+    if of_hydra or (given and not prints_only):
         return False
     if load_config(verb, words, with_hydra=True).hydra.mode is RunMode.MULTIRUN:  # of a sweep's file
         return False
     application = _Composed.create_main_hydra2(verb, create_config_search_path(str(conf_dir())))
     try:
-        if given:
+        if prints_only:
             application.show_cfg(verb, list(words), arguments.cfg, arguments.package, arguments.resolve)
         else:
             application.run(verb, run, list(words))

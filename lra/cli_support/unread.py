@@ -55,7 +55,8 @@ def _names_in(verb: str) -> frozenset[str]:
     names = set(content) - {"defaults", "hydra"}
     for entry in content.get("defaults", []):
         if isinstance(entry, dict):
-            names |= {group for group, choice in entry.items() if choice is not None and not group.startswith("override ")}
+            chosen = (group for group, choice in entry.items() if choice is not None)
+            names |= {group for group in chosen if not group.startswith("override ")}
         elif entry != "_self_":
             names |= _names_in(entry)
     return frozenset(names)

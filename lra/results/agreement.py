@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lra.results.paper import paper_settings
+from lra.results.rank_tests import kendall, kendall_taus
 from lra.results.reference import REFERENCES, in_order
 from lra.results.schema import Record
 from lra.results.variants import accuracies, group_by_variant
@@ -48,22 +49,19 @@ def rank_agreement(measured: Sequence[Sequence[float]], published: Sequence[floa
         measured: the accuracies of each attention's seeds.
         published: one accuracy for each attention.
     """
-    from scipy.stats import kendalltau  # imported here, because it takes a second and most tables do not need it
-
     assert len(measured) == len(published) >= LEAST_ATTENTIONS
-    exact = kendalltau([_mean(seeds) for seeds in measured], published)
+    tau, p_value = kendall([_mean(seeds) for seeds in measured], published)
     low = high = None
     if min(map(len, measured)) > 1:
         rng = np.random.default_rng(0)
         drawn = [rng.choice(seeds, (RESAMPLES, len(seeds))).mean(1) for seeds in measured]
         means = np.round(np.stack(drawn, axis=1), DIGITS)
-        resampled = [kendalltau(row, published).statistic for row in means]
-        low, high = map(float, np.nanquantile(resampled, (0.025, 0.975)))
+        low, high = map(float, np.nanquantile(kendall_taus(means, published), (0.025, 0.975)))
     return RankAgreement(
-        tau=float(exact.statistic),
+        tau=tau,
         low=low,
         high=high,
-        p_value=float(exact.pvalue),
+        p_value=p_value,
         attentions=len(measured),
     )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lra.results.rank_tests import kruskal_wallis
 from lra.results.schema import Record
 from lra.results.variants import accuracies, rows_by_task
 
@@ -49,7 +50,7 @@ class Discrimination:
 
 def discrimination(by_name: Mapping[str, Sequence[float]]) -> Discrimination:
     """Compare two attentions or more, each with the accuracies (fractions) of two seeds or more."""
-    from scipy.stats import f, kruskal  # imported here, because it takes a second and most tables do not need it
+    from scipy.special import fdtrc  # not scipy.stats, whose import takes longer than a whole table
 
     assert len(by_name) > 1
     assert all(len(seeds) >= LEAST_SEEDS for seeds in by_name.values())
@@ -62,8 +63,8 @@ def discrimination(by_name: Mapping[str, Sequence[float]]) -> Discrimination:
     return Discrimination(
         between=100 * spread,
         within=100 * math.sqrt(within / rest),
-        p_value=float(f.sf((between / groups) / (within / rest), groups, rest)) if within else float(not spread),
-        rank_p_value=float(kruskal(*by_name.values()).pvalue) if within or spread else 1.0,
+        p_value=float(fdtrc(groups, rest, (between / groups) / (within / rest))) if within else float(not spread),
+        rank_p_value=kruskal_wallis(list(by_name.values())) if within or spread else 1.0,
         best=max(means, key=lambda name: means[name]),
         worst=min(means, key=lambda name: means[name]),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
@@ -23,8 +24,13 @@ def flat(settings: Mapping[str, object], prefix: str = "") -> Flat:
     A setting that repeats another setting of the same name refers to it instead: `attention.pinv_start` is given as
     `=protocol.pinv_start`. So a change of both is shown as one difference.
     """
-    leaves = dict(_leaves(settings, prefix))
-    return {key: _echo(key, leaves) or in_words(value) for key, value in leaves.items()}
+    leaves = {key: in_words(value) for key, value in _leaves(settings, prefix)}
+    return {key: _echo(key, leaves) or word for key, word in leaves.items()}
+
+
+def keys(settings: Mapping[str, object]) -> set[str]:
+    """The dotted keys of nested settings."""
+    return {key for key, _ in _leaves(settings, "")}
 
 
 def in_words(value: object) -> str:
@@ -32,6 +38,7 @@ def in_words(value: object) -> str:
     return value if isinstance(value, str) and _is_plain(value) else json.dumps(value)
 
 
+@functools.lru_cache(100_000)
 def _is_plain(text: str) -> bool:
     if not PLAIN.fullmatch(text):
         return False
@@ -62,13 +69,13 @@ def _leaves(settings: Mapping[str, object], prefix: str) -> Iterable[tuple[str, 
             yield f"{prefix}{key}", value
 
 
-def _echo(key: str, leaves: Mapping[str, object]) -> str | None:
+def _echo(key: str, leaves: Flat) -> str | None:
     """Return a reference such as `=protocol.pinv_start` if a leaf repeats another setting, else None."""
     *path, name = key.split(".")
     owners = [".".join([*path[:depth], name]) for depth in range(1, len(path))]
     if path and path[0] != "protocol":
         owners.insert(0, f"protocol.{name}")
     for owner in owners:
-        if owner in leaves and name != "name" and in_words(leaves[owner]) == in_words(leaves[key]):
+        if owner in leaves and name != "name" and leaves[owner] == leaves[key]:
             return f"={owner}"
     return None

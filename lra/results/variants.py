@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -12,7 +14,7 @@ from lra.results.collect import data_of
 from lra.results.paper import paper_settings
 from lra.results.reference import in_order
 from lra.results.schema import MIXERS, Record
-from lra.results.settings import NOT_RECORDED, Flat, branches, flat, in_words
+from lra.results.settings import NOT_RECORDED, Flat, branches, flat, in_words, keys
 
 ORDER = ("attention", "mixer", "model", "protocol", "size", "task", "data", "recipe", "trainer", "callbacks")
 ALWAYS_SET = tuple(f"trainer.{name}" for name in ALWAYS_RECORDED)
@@ -22,10 +24,11 @@ ALWAYS_USUAL = {"trainer.precision": "32-true"}
 WITH_THE_DEVICE = ("trainer.fused_optimizer",)  # recorded only if set, but usual where the device brings it
 WITH_ARGUMENTS = ("recipe.optimizer", "recipe.schedule")  # a user may add any argument, or choose another class
 METHODS = (*MIXERS, "model")
-OF_THE_MIXER = tuple(f"{group}." for group in MIXERS)
 NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)")
 OF_THE_TASK = ("task", "data", "recipe")
+GROUP_PLACES = {name: place for place, name in enumerate(ORDER)}
 Family = tuple[str, ...]
+Usual = dict[Family, dict[str, tuple[int, str | None]]]  # of each key the order in which it was met, and its value
 
 
 def group_by_variant(records: Iterable[Record], *, but: tuple[str, ...] = ()) -> dict[str, list[Record]]:
@@ -42,20 +45,26 @@ def group_by_variant(records: Iterable[Record], *, but: tuple[str, ...] = ()) ->
         but: settings that are ignored, such as `attention.num_landmarks` in a sweep over it.
     """
     records = list(records)
-    settings = [_settings(record, but) for record in records]
+    kinds = _of_equal_settings(records)
+    settings = [_settings(records[places[0]], but) for places in kinds]
     recorded = {key for mine in settings for key in mine}
+    only_if_set = {key for key in recorded if _only_if_set(key)}
     settings = [
-        _unset(mine, recorded) | _later(record, recorded) | mine for record, mine in zip(records, settings, strict=True)
+        _unset(mine, recorded, only_if_set) | _later(records[places[0]], recorded) | mine
+        for places, mine in zip(kinds, settings, strict=True)
     ]
-    usual = _usual(records, settings)
-    groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
-    for record, mine in zip(records, settings, strict=True):
-        groups[record["identity"]["attention"], *_apart(record, mine, usual)].append(record)
+    members = [[records[place] for place in places] for places in kinds]
+    usual = _usual(members, settings)
+    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for places, mine in zip(kinds, settings, strict=True):
+        first = records[places[0]]
+        groups[first["identity"]["attention"], *_apart(first, mine, usual)] += places
     variants: dict[tuple[str, ...], list[Record]] = defaultdict(list)
-    for words, members in groups.items():
-        unrecorded = _unrecorded(members, but)
-        for record in members:
-            variants[*words, *unrecorded.get(id(record), [])].append(record)
+    swept = _swept(records, kinds, but)
+    for words, places in groups.items():
+        unrecorded = _unrecorded({place: (records[place], swept[place]) for place in sorted(places)})
+        for place in sorted(places):
+            variants[*words, *unrecorded.get(place, [])].append(records[place])
     short = {words: _name(*_counted(words)) for words in variants}
     times = Counter(short.values())
     named = {short[words] if times[short[words]] == 1 else _name(*words): found for words, found in variants.items()}
@@ -95,7 +104,8 @@ def accuracies(records: Iterable[Record]) -> list[float]:
 
 def settings_beside_the_mixer(records: list[Record]) -> dict[int, str]:
     """Write, by the `id` of each record, the settings that its row's name lists and that are not the attention's."""
-    knobs = {key for record in records for key in flat(record["settings"]) if key.startswith(OF_THE_MIXER)}
+    mixers = [{group: values for group in MIXERS if (values := record["settings"].get(group))} for record in records]
+    knobs = set().union(*map(keys, mixers))
     named = group_by_variant(records, but=tuple(sorted(knobs)))
     return {id(record): name.partition(" (")[2] for name, members in named.items() for record in members}
 
@@ -111,10 +121,21 @@ def _settings(record: Record, but: tuple[str, ...]) -> Flat:
     return {key: word for key, word in leaves.items() if key not in said}
 
 
-def _unset(mine: Flat, recorded: set[str]) -> Flat:
+def _of_equal_settings(records: list[Record]) -> list[list[int]]:
+    """The places of the records, those together whose settings, data and names are equal, such as seeds of one run."""
+    places: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for place, record in enumerate(records):
+        identity, provenance = record["identity"], record["provenance"]
+        names = (identity["task"], identity["attention"], identity["protocol"], provenance["data_origin"])
+        places[*names, json.dumps(record["settings"]), json.dumps(provenance["data_sha256"])].append(place)
+    return list(places.values())
+
+
+def _unset(mine: Flat, recorded: set[str], only_if_set: set[str]) -> Flat:
     """Those recorded settings that are recorded only if they are set, and the arguments of a class that others have."""
     classes = tuple(f"{place}." for place in WITH_ARGUMENTS if f"{place}.{TARGET}" in mine)
-    return {key: UNSET for key in recorded if _only_if_set(key) or key.startswith(classes)}
+    of_classes = {key for key in recorded if key.startswith(classes)} if classes else set()
+    return dict.fromkeys(sorted(only_if_set | of_classes), UNSET)
 
 
 def _later(record: Record, recorded: set[str]) -> Flat:
@@ -135,18 +156,31 @@ def _only_if_set(key: str) -> bool:
     return key.startswith(("trainer.", "callbacks.")) and key not in ALWAYS_SET
 
 
-def _usual(records: list[Record], settings: list[Flat]) -> dict[tuple[Family, str], str | None]:
-    """Find the usual value of each key, which names do not list, within each family of records."""
+def _usual(kinds: list[list[Record]], settings: list[Flat]) -> Usual:
+    """Find the usual value of each key, which names do not list, within each family of records.
+
+    Args:
+        kinds: the records, those together whose settings are equal.
+        settings: the settings of each kind.
+    """
     seen: dict[tuple[Family, str], Counter[str]] = defaultdict(Counter)
-    for record, mine in zip(records, settings, strict=True):
+    for members, mine in zip(kinds, settings, strict=True):
         for key, word in mine.items():
-            seen[_family(record, key), key][word] += 1
-    papers = {(_family(record, key), key): word for record in records for key, word in _papers(record).items()}
-    return {at: _most(at[1], counts, papers.get(at)) for at, counts in seen.items()}
+            seen[_family(members[0], key), key][word] += len(members)
+    papers = {(_family(first, key), key): word for first, *_ in kinds for key, word in _papers(first).items()}
+    usual: Usual = defaultdict(dict)
+    for place, ((family, key), counts) in enumerate(seen.items()):
+        usual[family][key] = (place, _most(key, counts, papers.get((family, key))))
+    return usual
 
 
 def _papers(record: Record) -> Flat:
-    settings = paper_settings(record["identity"]["task"], record["identity"]["attention"])
+    return _flat_papers(record["identity"]["task"], record["identity"]["attention"])
+
+
+@functools.cache
+def _flat_papers(task: str, attention: str) -> Flat:
+    settings = paper_settings(task, attention)
     return {} if settings is None else flat(settings)
 
 
@@ -171,19 +205,21 @@ def _family(record: Record, key: str) -> Family:
     return (group, identity["task"]) if group in OF_THE_TASK else (group,)
 
 
-def _apart(record: Record, mine: Flat, usual: dict[tuple[Family, str], str | None]) -> list[str]:
+def _families(record: Record, usual: Usual) -> set[Family]:
+    """The families among which the usual values of a record's settings were found."""
+    return {_family(record, key) for group in {family[0] for family in usual} for key in (f"{group}.name", group)}
+
+
+def _apart(record: Record, mine: Flat, usual: Usual) -> list[str]:
     """List in words the settings of a record that are not usual, and those that only other records hold."""
-    apart, absent = [], []
-    for (family, key), word in usual.items():
-        if family != _family(record, key):
-            continue
-        if key not in mine:
-            absent.append(key)
-        elif mine[key] != word:
-            apart.append(key)
-    group = {name: place for place, name in enumerate(ORDER)}
-    apart.sort(key=lambda key: group.get(key.split(".")[0], len(ORDER)))
-    said = [f"{_short(key)}={mine[key]}" for key in apart]
+    apart, absent = {}, []
+    for family in _families(record, usual):
+        for key, (place, word) in usual.get(family, {}).items():
+            if key not in mine:
+                absent.append(key)
+            elif mine[key] != word:
+                apart[key] = (GROUP_PLACES.get(key.split(".")[0], len(ORDER)), place)
+    said = [f"{_short(key)}={mine[key]}" for key in sorted(apart, key=lambda key: apart[key])]
     return said + [f"{key} {NOT_RECORDED}" for key in branches(absent, mine)]
 
 
@@ -195,16 +231,24 @@ def _short(key: str) -> str:
     return ".".join(rest) if group in (*MIXERS, "callbacks") else key.removesuffix(".name")
 
 
-def _unrecorded(members: list[Record], but: tuple[str, ...]) -> dict[int, list[str]]:
-    """Tell apart records whose recorded settings are equal but whose hashes differ, by naming the hash."""
+def _swept(records: list[Record], kinds: list[list[int]], but: tuple[str, ...]) -> dict[int, tuple[str, ...]]:
+    """By the place of each record, its values of the settings that are ignored."""
+    held = [flat(records[places[0]]["settings"]) if but else {} for places in kinds]
+    values = [tuple(settings.get(key, "") for key in but) for settings in held]
+    return {place: mine for places, mine in zip(kinds, values, strict=True) for place in places}
+
+
+def _unrecorded(members: dict[int, tuple[Record, tuple[str, ...]]]) -> dict[int, list[str]]:
+    """Tell apart records whose recorded settings are equal but whose hashes differ, by naming the hash.
+
+    Args:
+        members: the records by place, each with its values of the settings that are ignored.
+    """
     hashes: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    places = {}
-    for record in members:
-        settings = flat(record["settings"])
-        places[id(record)] = (record["identity"]["task"], *(settings.get(key, "") for key in but))
-        hashes[places[id(record)]].add(record["provenance"]["config_hash"])
+    for record, values in members.values():
+        hashes[record["identity"]["task"], *values].add(record["provenance"]["config_hash"])
     return {
-        id(record): [f"unrecorded settings {record['provenance']['config_hash']}"]
-        for record in members
-        if len(hashes[places[id(record)]]) > 1
+        place: [f"unrecorded settings {record['provenance']['config_hash']}"]
+        for place, (record, values) in members.items()
+        if len(hashes[record["identity"]["task"], *values]) > 1
     }
