@@ -23,8 +23,8 @@ TIGHT = {"box": box.SIMPLE_HEAD, "show_edge": False, "pad_edge": False, "collaps
 
 def print_text_table(console: Console, table: TextTable) -> None:
     """Print a table without its notes; a line below says which columns the terminal has no room for."""
-    if not console.is_terminal:
-        print_table(console, table.to_rich())
+    if not console.is_terminal:  # a pipe, whose width is not limited
+        console.out(table.to_plain(), highlight=False)
         return
     shown, left_out = fitted(table, console.width)
     print_table(console, shown)
