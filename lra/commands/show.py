@@ -11,7 +11,7 @@ lra show runs                                  each run: finished with its accur
 lra show runs run_group=table
 lra show runs runs/published/demo.jsonl        the runs in a file of published records
 lra show tasks                                 classes, length, examples, terms, and whether the data is prepared here
-lra show attentions                            each attention and mixer: knobs, cost, source, how it differs from its paper
+lra show attentions                            each attention and mixer: knobs, cost, source, differences from its paper
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ FLOOR = {
     "lra.paths": 1,
     "lra.names": 1,
     "lra.pass_through": 1,
-    "lra.later_settings": 0,
+    "lra.later_settings": 1,
     "lra.run_files": 0,
     "lra.files": 1,
     "lra.schema": 1,
