@@ -29,9 +29,10 @@ Errors = tuple[Tensor, Tensor | None]  # of the matrix and of the output, both `
 
 def both_errors(approximations: Iterable[Tensor], exact: list[ExactMatrix]) -> tuple[Tensor, Tensor]:
     """Compute the relative Frobenius errors of matrices and of matrices times values, both `[S, H]`."""
-    pairs = list(zip(approximations, exact, strict=True))
-    matrix = [relative_error(mine, one.matrix) for mine, one in pairs]
-    output = [relative_error(mine @ one.values, one.matrix @ one.values) for mine, one in pairs]
+    matrix, output = [], []
+    for mine, one in zip(approximations, exact, strict=True):
+        matrix.append(relative_error(mine, one.matrix))
+        output.append(relative_error(mine @ one.values, one.matrix @ one.values))
     return torch.stack(matrix), torch.stack(output)
 
 

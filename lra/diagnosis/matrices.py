@@ -74,9 +74,10 @@ def attention_matrices(backend: AttentionBackend, inputs: LayerInputs, exact: li
     """
     length = inputs.q.shape[2]
     width = COLUMNS_TOGETHER if isinstance(backend, NystromAttention) else inputs.q.shape[3]
-    units = torch.eye(length, -(-length // width) * width)
     parts: list[list[Tensor]] = [[] for _ in exact]
-    for unit_LE in units.split(width, dim=1):
+    for places in torch.arange(length).split(width):
+        unit_LE = torch.zeros(length, width)
+        unit_LE[places, places - places[0]] = 1.0
         mixed_BHLE = inputs.attend(backend, unit_LE.expand(*inputs.q.shape[:2], -1, -1))
         for part, mixed_HLE, of_one in zip(parts, mixed_BHLE, exact, strict=True):
             part.append(mixed_HLE[:, of_one.rows].double())

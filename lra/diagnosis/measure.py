@@ -51,7 +51,7 @@ def measure_layer(
     check_matrices(own, backend, inputs, exact)
     matrix_SH, output_SH = both_errors(own, exact)
     spectral_SH = torch.stack([relative_error(mine, one.matrix, 2) for mine, one in zip(own, exact, strict=True)])
-    uniform = [torch.full_like(one.matrix, 1 / len(one.columns)) for one in exact]
+    uniform = (torch.full_like(one.matrix, 1 / len(one.columns)) for one in exact)
     values = [torch.linalg.svdvals(one.matrix) for one in exact]
     nystrom = variants.without_skip(inputs.backend)
     kernels, used = landmark_kernels(nystrom, inputs)
