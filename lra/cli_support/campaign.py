@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -170,18 +171,28 @@ class Campaign:
 
     def _is_shown(self, record: Record) -> bool:
         """Tell whether a record has the size and the protocol of this campaign."""
-        identity, cfg = record["identity"], self.cells[0].cfg
-        return (identity["size"], identity["protocol"]) == (cfg.size.name, cfg.protocol.name)
+        identity = record["identity"]
+        return (identity["size"], identity["protocol"]) == self._size_and_protocol
 
-    def _asked_for(self, record: Record) -> bool:
+    @cached_property
+    def _size_and_protocol(self) -> tuple[str, str]:
+        cfg = self.cells[0].cfg
+        return cfg.size.name, cfg.protocol.name
+
+    @cached_property
+    def _choices(self) -> dict[str, set[str]]:
+        """The tasks, methods and seeds that were typed."""
         from lra.sweeps.grid import METHOD
 
+        keys = {word.split("=")[0] for word in self.words}
+        typed = {"attention" if key in METHOD else key for key in keys} & {"task", "attention", "seed"}
+        return {key: {cell.choice(key) for cell in self.cells} for key in typed}
+
+    def _asked_for(self, record: Record) -> bool:
         if not self._is_shown(record):
             return False
         said: dict[str, object] = {**record["identity"]}
-        keys = {word.split("=")[0] for word in self.words}
-        typed = {"attention" if key in METHOD else key for key in keys} & {"task", "attention", "seed"}
-        return all(str(said[key]) in {cell.choice(key) for cell in self.cells} for key in typed)
+        return all(str(said[key]) in chosen for key, chosen in self._choices.items())
 
     def tasks(self) -> list[str]:
         """The tasks of the cells, each once, in the order of the cells."""

@@ -68,7 +68,7 @@ def collect(place: Path, *, groups_apart: bool = False) -> Collection:
             collection.troubles.append(
                 visible(f"left out: {older[2]}: another record of {describe(record)} is later and counts: {newer[2]}")
             )
-    ordered = sorted(latest.values(), key=lambda collection: json.dumps(run_key(collection[0])))
+    ordered = [latest[key] for key in sorted(latest, key=json.dumps)]
     collection.records, collection.sources = [record for record, *_ in ordered], [path for _, path, _ in ordered]
     return collection
 
