@@ -11,6 +11,7 @@ from hydra.errors import InstantiationException
 from omegaconf.errors import OmegaConfBaseException
 
 from lra.cli_support.targets import target_line
+from lra.masking import without_credentials
 from lra.training.memory import is_out_of_memory
 from lra.types import UserError
 
@@ -30,7 +31,11 @@ NO_SPACE = "No space left on device"
 
 
 def explain(error: BaseException) -> str:
-    """Word an error for the user; the line of an unexpected error says how to get its traceback."""
+    """Word an error for the user, without passwords; the line of an unexpected error tells how to get its traceback."""
+    return without_credentials(_in_words(error))
+
+
+def _in_words(error: BaseException) -> str:
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error.__cause__, UserError):  # raised by a constructor that Hydra called, and wrapped by Hydra

@@ -170,6 +170,7 @@ def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, rep
     from lra.cli_support.outcome import check_same_data, note_commit
     from lra.cli_support.set_aside import set_aside
     from lra.files import replace_text
+    from lra.masking import without_credentials
     from lra.model.classifier import count_parameters
     from lra.training.ranks import rank
 
@@ -180,7 +181,7 @@ def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, rep
     module = build.build_module(split)
     if rank(cfg.trainer.devices) == 0:
         set_aside(folder, replaced)
-        replace_text(folder / CONFIG, OmegaConf.to_yaml(split, resolve=True))
+        replace_text(folder / CONFIG, without_credentials(OmegaConf.to_yaml(split, resolve=True)))
         check_same_data(folder, datamodule.data_sha256)
         note_commit(folder)
     parameters = count_parameters(module.model)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lra.files import replace_text
+from lra.masking import without_credentials
 from lra.results.record import move_aside
 from lra.run_files import FAILED
 
@@ -27,7 +28,8 @@ def write_failure(folder: Path, error: str) -> None:
     """Write the error line of a failed run into its folder."""
     folder.mkdir(parents=True, exist_ok=True)
     forget_failure(folder)
-    replace_text(folder / FAILED, json.dumps({"error": error, "id": secrets.token_hex(8)}, indent=2) + "\n")
+    failure = {"error": without_credentials(error), "id": secrets.token_hex(8)}
+    replace_text(folder / FAILED, json.dumps(failure, indent=2) + "\n")
 
 
 def read_failure(folder: Path) -> Failure | None:
@@ -43,7 +45,7 @@ def read_failure(folder: Path) -> Failure | None:
         said = None
     if not isinstance(said, dict) or not isinstance(said.get("error"), str):
         return Failure(f"it failed, and why cannot be read in {path}", id=text)
-    return Failure(said["error"], id=str(said.get("id", text)))  # older versions wrote no id
+    return Failure(without_credentials(said["error"]), id=str(said.get("id", text)))  # older versions wrote no id
 
 
 def forget_failure(folder: Path) -> None:

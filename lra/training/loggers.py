@@ -18,6 +18,7 @@ from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 
 from lra.files import replace_text
+from lra.masking import all_without_credentials
 from lra.run_files import METRICS, WANDB_ID
 from lra.training.ranks import come_first
 from lra.training.wandb_history import points_in_wandb, wait_until_written
@@ -142,13 +143,14 @@ def start_wandb(
             group=group,
             job_type=job_type,
             tags=tags,
-            config=config,
+            config=all_without_credentials(config),
             settings=wandb.Settings(console="off", silent=True, init_timeout=init_timeout_seconds),
             **others,
         )
         assert logger.experiment is not None  # Lightning begins the W&B run when it is asked for
         return logger
 
+    sys.argv = all_without_credentials(sys.argv)  # W&B stores the command line
     wandb.setup(settings=wandb.Settings(silent=True))  # W&B warns of an argument that Lightning passes in vain
     come_first()  # else Lightning begins no run
     logger = begin_online(begin, folder, when_unreachable=when_unreachable) if mode == "online" else begin(mode)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from lra.masking import without_credentials
 from lra.types import UserError
 
 T = TypeVar("T")
@@ -38,7 +39,9 @@ def begin_online(
         except (wandb.errors.UsageError, wandb.errors.AuthenticationError) as error:
             raise UserError(f"W&B has no valid API key; type wandb login, or without one {OFFLINE}") from error
         except wandb.errors.Error as error:
-            trouble = f"{wandb.setup().settings.base_url} did not begin the run ({type(error).__name__})"
+            trouble = (
+                f"{without_credentials(wandb.setup().settings.base_url)} did not begin the run ({type(error).__name__})"
+            )
     if when_unreachable == "fail":
         raise UserError(f"logger.wandb.mode=online, but {trouble}; {OFFLINE}")
     print(f"W&B: {trouble}; the run is kept offline, later: wandb sync {folder}/wandb/offline-run-*", file=sys.stderr)
@@ -56,7 +59,8 @@ def server_trouble(seconds: float = PROBE_SECONDS) -> str | None:
     # The address is from WANDB_BASE_URL or `wandb login --host`. Without `silent`, W&B prints where it found a key.
     settings = wandb.setup(settings=wandb.Settings(silent=True)).settings
     proxies = {"http": settings.http_proxy, "https": settings.https_proxy}
-    trouble = [f"{settings.base_url} has not answered for {seconds:.0f} seconds"]
+    server = without_credentials(settings.base_url)
+    trouble = [f"{server} has not answered for {seconds:.0f} seconds"]
 
     def ask() -> None:
         try:
@@ -69,7 +73,7 @@ def server_trouble(seconds: float = PROBE_SECONDS) -> str | None:
             ).close()
             trouble.clear()
         except requests.RequestException as error:
-            trouble[:] = [f"{settings.base_url} cannot be reached ({type(error).__name__})"]
+            trouble[:] = [f"{server} cannot be reached ({type(error).__name__})"]
 
     asking = threading.Thread(target=ask, daemon=True)  # in a thread, because looking up a host name has no timeout
     asking.start()
