@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 from lra import __version__
 from lra.cli_support.conf_folders import conf_folders, take_folders
 from lra.cli_support.streams import guard_streams
+from lra.masking import without_credentials
 from lra.paths import conf_dir
+from lra.safe_path import safe_path
 from lra.signals import check_stopped, ends_in_order, hears_signals
 from lra.types import BUSY, UserError
 
@@ -90,7 +92,7 @@ def _command(words: list[str]) -> int:
         rest, folders = take_folders([_with_home(word) for word in rest])
     except UserError as error:
         return _fail(str(error))
-    with conf_folders(folders):
+    with conf_folders(folders), safe_path():
         return _dispatch(verb, rest)
 
 
@@ -222,7 +224,7 @@ def _fail(line: str, code: int = 2) -> int:
     from rich.console import Console
     from rich.text import Text
 
-    one_line = "".join(letter if letter.isprintable() else " " for letter in line)
+    one_line = "".join(letter if letter.isprintable() else " " for letter in without_credentials(line))
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     console.print(Text.assemble(("lra:", "bold red"), " ", one_line))
     return code

@@ -30,6 +30,7 @@ def start_workers(sweep: str, words: list[str], workers: int, launcher: list[str
         UserError: when every worker has failed.
     """
     from lra.processes import Child, stop
+    from lra.safe_path import python_module
 
     if launcher:
         _launch(sweep, words, workers, launcher)
@@ -37,7 +38,7 @@ def start_workers(sweep: str, words: list[str], workers: int, launcher: list[str
     running: list[Child] = []
     try:
         for _ in range(workers):
-            running.append(Child((sys.executable, "-m", "lra.cli_support.workers", sweep, *words)))
+            running.append(Child(python_module("lra.cli_support.workers", sweep, *words)))
         _wait(running, console)
     finally:
         stop(running)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import statistics
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig
 
 from lra.processes import Child
+from lra.safe_path import python_module
 from lra.sweeps.grid import Cell
 from lra.types import Batch, TaskSpec, UserError
 
@@ -71,7 +71,7 @@ def measure(cell: Cell) -> Estimate:
     Raises:
         UserError: when the child fails, with its error line, or takes too long.
     """
-    command = (sys.executable, "-m", "lra.cli_support.estimate", *cell.words)
+    command = python_module("lra.cli_support.estimate", *cell.words)
     with Child(command, echo=False, keep_output=True, patience_seconds=0) as child:
         code = child.wait(CHILD_SECONDS)
         if code is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import statistics
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,13 +17,14 @@ from lra.processes import Child
 from lra.results.record import move_aside
 from lra.results.text import visible
 from lra.run_files import LAST, RESULT
+from lra.safe_path import python_module
 from lra.sweeps.failure import Failure, forget_failure, read_failure, write_failure
 from lra.sweeps.grid import Cell
 from lra.sweeps.lease import RUNNER, LeasedError, is_leased, lease
 from lra.types import BUSY
 
 POLL_SECONDS = 2.0
-TRAIN = (sys.executable, "-m", "lra", "train")
+TRAIN = python_module("lra", "train")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from lra.processes import Child, stop
+from lra.safe_path import python_module
 from lra.types import UserError
 
 BESIDE = "beside="  # word of a child: the folder in which the processes wait for each other
@@ -37,7 +37,7 @@ def steps_per_second(words: Sequence[str], processes: int) -> float:
         words = [*words, f"trainer.threads={max(1, (os.cpu_count() or 1) // processes)}"]
     with tempfile.TemporaryDirectory() as name:
         folder, children = Path(name), list[Child]()
-        command = (sys.executable, "-m", "lra.cli_support.estimate", f"{BESIDE}{folder}", *words)
+        command = python_module("lra.cli_support.estimate", f"{BESIDE}{folder}", *words)
         try:
             for _ in range(processes):
                 children.append(Child(command, echo=False, keep_output=True, patience_seconds=0))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from datetime import timedelta
 
 from torch.distributed import TCPStore
 
 from lra.processes import Child, stop, wait_any
+from lra.safe_path import python_module
 
 HERE = "127.0.0.1"
 PATIENCE_SECONDS = 3.0  # short: a process in a collective call handles no signal, and a killed run resumes exactly
@@ -34,8 +34,14 @@ def run_together(devices: int, words: Sequence[str]) -> tuple[int, str]:
     try:
         for number in range(devices):
             place = {"RANK": str(number), "LOCAL_RANK": str(number)}
-            command = (sys.executable, "-m", "lra", "train", *words)
-            running.append(Child(command, env={**env, **place}, echo=False, patience_seconds=PATIENCE_SECONDS))
+            running.append(
+                Child(
+                    python_module("lra", "train", *words),
+                    env={**env, **place},
+                    echo=False,
+                    patience_seconds=PATIENCE_SECONDS,
+                )
+            )
         left = list(running)
         while left:
             child, code = wait_any(left)

@@ -22,6 +22,8 @@ FLOOR = {
     "lra.files": 1,
     "lra.schema": 1,
     "lra.signals": 0,
+    "lra.masking": 0,
+    "lra.safe_path": 0,
     "lra.processes": 1,
     "lra.ops": 1,
     "lra.packed": 2,
