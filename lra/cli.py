@@ -71,7 +71,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is None:
         guard_streams()
-    return _command(list(sys.argv[1:] if argv is None else argv))
+    try:
+        return _command(list(sys.argv[1:] if argv is None else argv))
+    except UserError as error:  # of the standard output itself
+        return _fail(str(error))
 
 
 def _command(words: list[str]) -> int:

@@ -21,6 +21,7 @@ from lra.types import UserError
 
 LEFT_SECONDS = 3600.0  # a shared file's temporary path of this age has been left by a killed process
 NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)  # a folder of another user's, or a read-only disk
+MOVE_AWAY = "move it away"
 SPECIAL = ((stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"), (stat.S_ISCHR, "device"), (stat.S_ISBLK, "device"))
 
 
@@ -38,6 +39,7 @@ def replacing(path: Path, *, shared: bool = False) -> Iterator[Path]:
             with suppress(FileNotFoundError):
                 if time.time() - leftover.stat().st_mtime > LEFT_SECONDS:
                     leftover.unlink()
+    unfinished.unlink(missing_ok=True)  # of a killed process: written through a link or a pipe, it would not be a file
     try:
         yield unfinished
         to_disk(unfinished)
@@ -133,18 +135,29 @@ def to_disk(path: Path) -> None:
         os.fsync(file.fileno())
 
 
+def read_file(path: Path) -> bytes:
+    """Read a file that a command has written, such as one of a run's folder.
+
+    Raises:
+        FileNotFoundError: when nothing is there.
+        UserError: when something else than a regular file is in its place.
+    """
+    return regular_file(path, remedy=MOVE_AWAY).read_bytes()
+
+
 def sha256(path: Path) -> str:
-    """Compute the hex SHA-256 digest of a file of any size."""
-    with path.open("rb") as file:
+    """Compute the hex SHA-256 digest of a file of any size; raise errors as `read_file` does."""
+    with regular_file(path, remedy=MOVE_AWAY).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def regular_file(path: Path, said: str | None = None) -> Path:
+def regular_file(path: Path, said: str | None = None, *, remedy: str = "name a file on disk") -> Path:
     """Return `path` if it is a readable regular file; reading a pipe or a device may never end.
 
     Args:
         path: an existing path.
         said: how the user named the file, for the error; None: the path.
+        remedy: what the user can do, for the error.
 
     Raises:
         UserError: for a folder, a pipe, a socket or a device, and for a file that cannot be read.
@@ -154,7 +167,7 @@ def regular_file(path: Path, said: str | None = None) -> Path:
         mode = path.stat().st_mode
         kind = next((word for is_kind, word in SPECIAL if is_kind(mode)), "folder" if stat.S_ISDIR(mode) else None)
         if kind:
-            raise UserError(f"{named} is a {kind}, not a regular file; name a file on disk")
+            raise UserError(f"{named} is a {kind}, not a regular file; {remedy}")
         path.open("rb").close()
     except PermissionError as error:
         raise UserError(f"{named} cannot be read; type: chmod u+r {path}") from error

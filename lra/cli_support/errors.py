@@ -23,11 +23,15 @@ FOLDER_TROUBLE = {
     errno.EROFS: "the folder is read-only",
     errno.ENOTDIR: "a file is where a folder should be",
     errno.EEXIST: "a file is where a folder should be",
+    errno.EISDIR: "a folder is where a file should be",
+    errno.EFBIG: "a file would be larger than is allowed",
+    errno.ENOLCK: "files cannot be locked on this file system (flock)",
+    errno.EOPNOTSUPP: "files cannot be locked on this file system (flock)",
     errno.ENOENT: "there is no such file or folder, and it cannot be made",
 }
 TARGET_TROUBLE = re.compile(r"Error locating target '([^']+)'")
 MISSING_SIZE = re.compile(r"Interpolation key 'task\.sizes\.([^']+)' not found")
-NO_SPACE = "No space left on device"
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # in the text of an error that is no OSError
 
 
 def explain(error: BaseException) -> str:
@@ -56,8 +60,9 @@ def _in_words(error: BaseException) -> str:
         if isinstance(error, PermissionError) and place and not _can_be_read(place):
             return f"cannot be read: {place}; allow it with: chmod u+rX {place}, or name another file"
         return _folder_line(FOLDER_TROUBLE[error.errno] + (f" at {place}" if place else ""))
-    if isinstance(error, RuntimeError) and NO_SPACE in str(error):  # array_record raises no OSError
-        return _folder_line(f"{FOLDER_TROUBLE[errno.ENOSPC]} for the TFDS dataset")
+    full = next((number for number in FULL if os.strerror(number) in str(error)), None)
+    if full is not None:  # array_record and safetensors raise no OSError
+        return _folder_line(f"{FOLDER_TROUBLE[full]} ({type(error).__name__})")
     if _is_of_lightning(error):
         return f"Lightning refuses these settings: {_first_lines(error)}"
     if is_out_of_memory(error):

@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 
 from lra import build_trainer, config
 from lra.data.datamodule import StoreDataModule
-from lra.files import replace_text
+from lra.files import read_file, replace_text
 from lra.results.correctness import pack_correct
 from lra.results.machine import git_commit, versions
 from lra.results.paper import beside
@@ -20,6 +20,7 @@ from lra.results.reading import validated
 from lra.results.record import write_record
 from lra.results.schema import SCHEMA_VERSION, Record
 from lra.run_files import CODE, CURVE, DATA, LAST, RESULT, WANDB_ID
+from lra.schema import parsed_json
 from lra.training.run import TestedRun
 from lra.types import UserError
 
@@ -34,14 +35,8 @@ def check_same_data(folder: Path, data_sha256: dict[str, str]) -> None:
     if not path.exists() or not (folder / LAST).exists():  # there is no checkpoint to resume from
         replace_text(path, json.dumps(data_sha256, indent=2) + "\n")
         return
-    try:
-        began_with = json.loads(path.read_text())
-    except ValueError as error:
-        raise UserError(
-            f"{path} is damaged, so what data the run began with is unknown; if it was today's, delete that file,"
-            f" else move {folder} away"
-        ) from error
-    if began_with != data_sha256:
+    remedy = f"if the run began with today's data, delete that file, else move {folder} away"
+    if parsed_json(read_file(path), path, remedy) != data_sha256:
         raise UserError(
             f"the data changed since {folder} was begun; bring the old store back, or move that folder away"
         )
@@ -61,8 +56,8 @@ def note_commit(folder: Path) -> None:
 def _commits(folder: Path) -> list[str | None]:
     """Read the noted commits; none of a run that was begun before they were noted, or if the note is damaged."""
     try:
-        noted = json.loads((folder / CODE).read_text())
-    except (OSError, ValueError):
+        noted = parsed_json(read_file(folder / CODE), folder / CODE, "")
+    except (FileNotFoundError, UserError):
         return []
     return noted if isinstance(noted, list) and all(each is None or isinstance(each, str) for each in noted) else []
 
@@ -94,7 +89,7 @@ def write_result(
                 "best_dev_accuracy": outcome.best_dev_accuracy,
                 "best_step": outcome.best_step,
                 **({"stopped_step": outcome.trained_steps} if outcome.trained_steps < cfg.recipe.steps else {}),
-                "dev_curve": dev_curve(curves),
+                "dev_curve": outcome.dev_curve or dev_curve(curves),
                 "steps": cfg.recipe.steps,
                 "majority_rate": majority,
             },
@@ -114,7 +109,7 @@ def write_result(
                 "data_origin": datamodule.origin,
                 "data_check": "sha256" if cfg.check else "structure",
                 "versions": versions(),
-                "wandb_id": (folder / WANDB_ID).read_text() if (folder / WANDB_ID).exists() else None,
+                "wandb_id": read_file(folder / WANDB_ID).decode() if (folder / WANDB_ID).exists() else None,
                 "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
             },
         },

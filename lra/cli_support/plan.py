@@ -8,6 +8,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lra.files import read_file
+from lra.schema import parsed_json
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -143,8 +145,8 @@ def _states(cells: list[Cell]) -> list[str]:
 def _read_cache(path: Path) -> dict[str, dict[str, Any]]:
     """Read the estimates by kind and device; an unreadable cache counts as empty."""
     try:
-        known = json.loads(path.read_text()) if path.exists() else {}
-    except ValueError:
+        known = parsed_json(read_file(path), path, "") if path.exists() else {}
+    except UserError:
         return {}
     return {key: value for key, value in known.items() if isinstance(value, dict)} if isinstance(known, dict) else {}
 

@@ -14,6 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from lra.cli_support.settings import check_settings
 from lra.cli_support.stored_version import RETRAIN, check_version, in_that_version
+from lra.files import read_file
 from lra.later_settings import drop_removed, later_settings
 from lra.names import checked_name
 from lra.pass_through import ENTRIES, TARGET
@@ -116,7 +117,7 @@ def _read(path: Path) -> DictConfig:
     if path.stat().st_size > MOST_CONFIG_BYTES:
         raise UserError(f"{path} has {path.stat().st_size:,} bytes, which no run's configuration has; {RETRAIN}")
     try:
-        text = path.read_text("utf-8")
+        text = read_file(path).decode()
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
             raise UserError(f"{path} has an alias (*), which no run's configuration has; {RETRAIN}")
         cfg = OmegaConf.create(text)

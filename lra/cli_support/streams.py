@@ -9,21 +9,30 @@ import stat
 import sys
 from typing import Any, TextIO
 
+from lra.types import UserError
+
+STDERR = 2
+
 
 class _PipeProof(io.FileIO):
     """A file descriptor that raises no error after its reader has gone, as with `| head -1` or a closed terminal."""
 
     def write(self, data: Any, /) -> int:
-        """Write; once the reader has gone, redirect the descriptor to /dev/null, for child processes too."""
+        """Write; after an error redirect the descriptor to /dev/null, for child processes too.
+
+        Raises:
+            UserError: once, when standard output cannot be written, as on a full disk; of standard error nobody hears.
+        """
         try:
             return super().write(data)
         except OSError as error:
             terminal = error.errno == errno.EIO and stat.S_ISCHR(os.fstat(self.fileno()).st_mode)
-            if not terminal and not isinstance(error, BrokenPipeError):
-                raise
+            heard = self.fileno() != STDERR and not terminal and not isinstance(error, BrokenPipeError)
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.fileno())
             os.close(nowhere)
+            if heard:
+                raise UserError(f"the output cannot be written ({error.strerror}); send it elsewhere") from error
             return len(data)
 
 

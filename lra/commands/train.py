@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from lra.data.datamodule import StoreDataModule
     from lra.results.schema import Record
+    from lra.training.curve_logger import CurveLogger
     from lra.training.machine import Machine
     from lra.training.module import ClassifierModule
 
@@ -211,7 +212,6 @@ def _fit_and_test(
     from lra.training import run as training
     from lra.training.approximation import add_approximation
     from lra.training.checkpoints import saved_step
-    from lra.training.curve_logger import CurveLogger
     from lra.training.curves import read_curves
     from lra.training.loggers import finish_wandb
     from lra.training.memory import is_out_of_memory, release_memory
@@ -226,7 +226,7 @@ def _fit_and_test(
     failed, record = False, None
     first = rank(cfg.trainer.devices) == 0
     curves = folder / METRICS
-    loggers = build_trainer.build_loggers(cfg, folder, CurveLogger(curves, resume_step=behind)) if first else []
+    loggers = build_trainer.build_loggers(cfg, folder, _curve_logger(folder, behind, console)) if first else []
     try:
         complete = training.fit(
             module,
@@ -282,6 +282,22 @@ def _fit_and_test(
     release_memory()
     module.to(machine.device)  # Lightning moves it to the CPU after an error
     raise UserError(_what_fits(cfg, module, machine.accumulate_grad_batches))
+
+
+def _curve_logger(folder: Path, behind: int, console: Console) -> CurveLogger:
+    """Go on with the curves; put back and name the dev passes that their file has lost since the checkpoint."""
+    from lra.training.curve_logger import CurveLogger
+    from lra.training.resume import saved_passes
+
+    passes = saved_passes(folder) or {"step": [], "accuracy": []}
+    by_step = dict(zip(passes["step"], passes["accuracy"], strict=True))
+    logger = CurveLogger(folder / METRICS, resume_step=behind, passes=by_step)
+    if logger.put_back:
+        console.print(
+            f"{folder / METRICS} had lost the dev passes at step {', '.join(f'{step:,}' for step in logger.put_back)};"
+            f" {LAST} has their accuracies, which are put back. What else was lost there is missing in the curves."
+        )
+    return logger
 
 
 def _limit(cfg: DictConfig) -> str:

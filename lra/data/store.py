@@ -106,7 +106,7 @@ def _open_array(folder: Path, name: str, said: ArrayFacts) -> np.ndarray:
         raise ValueError(f"{path} is missing")
     try:
         opened = np.load(regular_file(path), mmap_mode="r", allow_pickle=False)
-    except (ValueError, TypeError, TokenError) as error:  # the latter two for a damaged header
+    except (ValueError, TypeError, TokenError, EOFError) as error:  # TypeError, TokenError: a damaged header
         raise ValueError(f"{path} cannot be opened ({error})") from error
     if [str(opened.dtype), list(opened.shape)] != [said["dtype"], said["shape"]]:
         raise ValueError(
@@ -149,5 +149,5 @@ def verify_store(folder: Path) -> None:
     """
     for name, said in read_manifest(folder)["arrays"].items():
         path = array_path(folder, name)
-        if not path.exists() or sha256(regular_file(path)) != said["sha256"]:
+        if not path.exists() or sha256(path) != said["sha256"]:
             raise UserError(f"{path} has changed since it was made; {again(folder)}")

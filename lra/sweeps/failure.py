@@ -11,10 +11,11 @@ import secrets
 from pathlib import Path
 from typing import NamedTuple
 
-from lra.files import replace_text
+from lra.files import read_file, replace_text
 from lra.masking import without_credentials
 from lra.results.record import move_aside
 from lra.run_files import FAILED
+from lra.schema import parsed_json
 
 
 class Failure(NamedTuple):
@@ -39,9 +40,9 @@ def read_failure(folder: Path) -> Failure | None:
         return None
     text = ""
     try:
-        text = path.read_text(encoding="utf-8")
-        said = json.loads(text)
-    except (OSError, ValueError):
+        text = read_file(path).decode()
+        said = parsed_json(text, path, "")
+    except (OSError, ValueError):  # UserError is a ValueError
         said = None
     if not isinstance(said, dict) or not isinstance(said.get("error"), str):
         return Failure(f"it failed, and why cannot be read in {path}", id=text)

@@ -6,6 +6,7 @@ process ends, for whatever reason. So no process has to guess whether the holder
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from filelock import FileLock, Timeout
 from lra.files import NOT_WRITABLE
 from lra.types import UserError
 
+NO_LOCK = (errno.ENOLCK, errno.EOPNOTSUPP, errno.EISDIR)  # no process can hold a lock there
 TRAINING = "lock"  # held by the process that trains
 RUNNER = "runner.lock"  # held by the process of a sweep that starts the training process
 
@@ -50,7 +52,7 @@ def lease(folder: Path, file: str = TRAINING, *, patience_seconds: float = 1.0) 
 
 
 def is_leased(folder: Path) -> bool:
-    """Tell whether another process trains the run, or is about to; False if this process may not write the folder."""
+    """Tell whether another process trains the run, or is about to; False if this process can lock nothing there."""
     try:
         for file in (RUNNER, TRAINING):
             if (folder / file).exists():
@@ -59,6 +61,6 @@ def is_leased(folder: Path) -> bool:
     except LeasedError:
         return True
     except OSError as error:
-        if error.errno not in NOT_WRITABLE:
+        if error.errno not in (*NOT_WRITABLE, *NO_LOCK):
             raise
     return False

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from lra.files import sha256
 from lra.run_files import BEST, LAST
-from lra.training.checkpoints import read_checkpoint
+from lra.training.checkpoints import going_on_from, read_checkpoint
 from lra.types import UserError
 
 NEXT = f"{BEST}.next"
@@ -36,6 +38,9 @@ class Best:
     sha256: str
 
 
+BEST_PASS = TypeAdapter(Best)
+
+
 def best_so_far(folder: Path) -> Best | None:
     """Find the best dev pass of the run in `folder`, whose weights are in `best.ckpt`; None before the first pass.
 
@@ -44,14 +49,13 @@ def best_so_far(folder: Path) -> Best | None:
     """
     if not (folder / LAST).exists():
         return None
-    callbacks = read_checkpoint(folder / LAST).get("callbacks", {})
-    if "ResumePoint" not in callbacks:
-        raise UserError(f"{folder / LAST} is not what a run goes on from; move {folder} away and train again")
-    if "best" not in callbacks["ResumePoint"]:
-        return _of_lightnings_callback(folder, callbacks)
-    if callbacks["ResumePoint"]["best"] is None:
-        return None
-    best = Best(**callbacks["ResumePoint"]["best"])
+    with going_on_from(folder / LAST):
+        callbacks = read_checkpoint(folder / LAST)["callbacks"]
+        if "best" not in callbacks["ResumePoint"]:
+            return _of_lightnings_callback(folder, callbacks)
+        if callbacks["ResumePoint"]["best"] is None:
+            return None
+        best = BEST_PASS.validate_python(callbacks["ResumePoint"]["best"])
     if _holds(folder / NEXT, best):
         with suppress(FileNotFoundError):  # another process of this run has renamed it already
             os.replace(folder / NEXT, folder / BEST)

@@ -9,15 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from pickle import UnpicklingError  # what torch raises; nothing here unpickles
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from lightning_fabric.plugins.io.checkpoint_io import CheckpointIO
 from torch import Tensor, nn
 
-from lra.files import replace_bytes
+from lra.files import MOVE_AWAY, regular_file, replace_bytes
 from lra.run_files import LAST, RESULT
 from lra.signals import Stopped
+from lra.training.memory import is_out_of_memory
 from lra.types import UserError
 
 
@@ -75,10 +76,43 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         trouble = "it holds more than tensors and plain values, which is never loaded"
     if trouble:
         raise UserError(f"{path} cannot be read as a checkpoint ({trouble}); move it away and train again")
-    if not isinstance(checkpoint, dict) or not {"global_step", "state_dict"} <= checkpoint.keys():
+    if not _is_ours(checkpoint):
         raise UserError(f"{path} is no checkpoint of lra; move it away and train again")
     checkpoint["state_dict"] = {_current_name(name): weight for name, weight in checkpoint["state_dict"].items()}
     return checkpoint
+
+
+def _is_ours(checkpoint: object) -> TypeGuard[dict[str, Any]]:
+    """Tell whether a checkpoint has a step and weights."""
+    if not isinstance(checkpoint, dict):
+        return False
+    step, state = checkpoint.get("global_step"), checkpoint.get("state_dict")
+    if type(step) is not int or step < 0 or not isinstance(state, dict):
+        return False
+    return all(isinstance(name, str) and isinstance(weight, Tensor) for name, weight in state.items())
+
+
+@contextmanager
+def going_on_from(path: Path) -> Iterator[None]:
+    """Word any error within this context as one of the checkpoint at `path`, from which a run is restored.
+
+    What a checkpoint of a training holds is known to Lightning, torch and each callback alone, so they have to try it.
+
+    Raises:
+        UserError: in place of the errors that wrong types, missing keys and wrong shapes cause.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, AssertionError, RuntimeError) as error:
+        if is_out_of_memory(error):
+            raise
+        said = (str(error).splitlines() or [""])[0]
+        raise UserError(
+            f"{path} is not what a run goes on from ({type(error).__name__}: {said}); move {path.parent} away and train"
+            " again"
+        ) from error
 
 
 def fitting_weights(path: Path, module: nn.Module) -> dict[str, Tensor]:
@@ -105,10 +139,10 @@ def _current_name(name: str) -> str:
 
 def _damage(path: Path) -> str:
     """Check the checksums in the archive, which `torch.load` ignores; return what is wrong, or an empty text."""
-    if not path.is_file():
+    if not path.exists():
         return "there is no such file"
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(regular_file(path, remedy=MOVE_AWAY)) as archive:
             damaged = archive.testzip()
     except (zipfile.BadZipFile, NotImplementedError) as error:
         return str(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping
 from pathlib import Path
 
 from pytorch_lightning.loggers.logger import Logger
@@ -22,15 +23,24 @@ class CurveLogger(Logger):
     Args:
         path: the CSV file.
         resume_step: optimizer steps before the checkpoint that the run resumes from.
+        passes: accuracy of each dev pass before that checkpoint, by its step. If the file has lost some since, they
+            are put back.
+
+    Attributes:
+        put_back: steps of the dev passes that the file had lost.
 
     Raises:
         UserError: when the existing file is not a table of curves.
     """
 
-    def __init__(self, path: Path, *, resume_step: int):
+    def __init__(self, path: Path, *, resume_step: int, passes: Mapping[int, float] | None = None):
         super().__init__()
         self.path = path
         kept = [row for row in read_curves(path) if row["step"] <= resume_step and "test/accuracy" not in row]
+        there = {row["step"] for row in kept if "dev/accuracy" in row}
+        self.put_back = [step for step in passes or {} if step not in there]
+        kept += [{"step": step, "dev/accuracy": (passes or {})[step]} for step in self.put_back]
+        kept.sort(key=lambda row: row["step"])
         text = io.StringIO()
         writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
         writer.writeheader()

@@ -6,6 +6,7 @@ import csv
 import io
 from pathlib import Path
 
+from lra.files import read_file
 from lra.types import UserError
 
 COLUMNS = (
@@ -34,7 +35,7 @@ def read_curves(path: Path) -> list[dict[str, float]]:
     if not path.exists():
         return []
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_file(path).decode()
         rows = csv.DictReader(io.StringIO(text[: text.rfind("\n") + 1]))
         return [_numbers(row) for row in rows]
     except (ValueError, TypeError, KeyError, csv.Error) as error:

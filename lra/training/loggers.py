@@ -17,7 +17,7 @@ from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 
-from lra.files import replace_text
+from lra.files import read_file, replace_text
 from lra.masking import all_without_credentials
 from lra.run_files import METRICS, WANDB_ID
 from lra.training.ranks import come_first
@@ -180,7 +180,7 @@ def wandb_id(folder: Path) -> str:
         UserError: when the file holds no such id.
     """
     path = folder / WANDB_ID
-    kept = path.read_text(errors="replace") if path.exists() else ""
+    kept = read_file(path).decode(errors="replace") if path.exists() else ""
     if re.fullmatch(r"[0-9a-z]{0,7}", kept):  # no id, or a part of one: a kill came before anything was logged
         kept = secrets.token_hex(4)
         replace_text(path, kept)

@@ -9,19 +9,22 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
 import torch
+from pydantic import TypeAdapter
 from pytorch_lightning.callbacks import Checkpoint, Timer
+from typing_extensions import TypedDict  # pydantic needs it before Python 3.12
 
 from lra.files import sha256
 from lra.run_files import BEST, LAST
 from lra.training.best import NEXT, Best
-from lra.training.checkpoints import read_checkpoint
+from lra.training.checkpoints import going_on_from, read_checkpoint
 from lra.training.ranks import gather, place
 from lra.training.telemetry import peak_memory_bytes, reset_peak_memory
 
@@ -35,6 +38,16 @@ class RandomStates(TypedDict):
     numpy_position: int
     numpy_gauss: list[float]
     python: list[int]
+
+
+class DevPasses(TypedDict):
+    """The dev passes of a run so far: optimizer steps before each, and its accuracy, a fraction in [0, 1]."""
+
+    step: list[int]
+    accuracy: list[float]
+
+
+PASSES = TypeAdapter(DevPasses)
 
 
 class ResumePoint(Checkpoint):
@@ -52,6 +65,7 @@ class ResumePoint(Checkpoint):
         batch_parts: number of parts into which a batch is split; the position in the data counts these.
 
     Attributes:
+        passes: the dev passes; None for a run that an older version has begun, which did not save them.
         ended: whether a callback of the user's own, such as early stopping, has ended the run before its last step.
     """
 
@@ -69,6 +83,7 @@ class ResumePoint(Checkpoint):
         self.every_seconds, self.eval_every, self.steps = every_seconds, eval_every, steps
         self.train_seconds = 0.0
         self.peak_memory_bytes = 0
+        self.passes: DevPasses | None = {"step": [], "accuracy": []}
         self.ended = False
         self._clock = self._saved = 0.0
         self._random: RandomStates | None = None
@@ -85,7 +100,8 @@ class ResumePoint(Checkpoint):
     def on_train_batch_start(self, trainer: pl.Trainer, *_: object) -> None:
         """Restore the random states before the first batch after a resume."""
         if self._random is not None:
-            _restore_random_states(self._random, trainer.strategy.root_device)
+            with going_on_from(self.folder / LAST):
+                _restore_random_states(self._random, trainer.strategy.root_device)
             self._random = None
 
     def on_train_batch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: object) -> None:
@@ -109,6 +125,9 @@ class ResumePoint(Checkpoint):
         time_is_up = _time_is_up(trainer)  # all processes must ask
         self.ended = trainer.should_stop and trainer.global_step < self.steps and not time_is_up
         accuracy = trainer.callback_metrics["dev/accuracy"].item()
+        if self.passes is not None:
+            self.passes["step"].append(trainer.global_step)
+            self.passes["accuracy"].append(accuracy)
         better = self.best is None or accuracy > self.best.accuracy
         if better:
             _save_weights(trainer, self.folder / NEXT)
@@ -140,13 +159,15 @@ class ResumePoint(Checkpoint):
             "batch_parts": self.batch_parts,
             "best": best,
             "random": self._random_of_ranks,
+            **({} if self.passes is None else {"dev_passes": self.passes}),
             **ended,
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore time, memory and the random states; the constructor has the best dev pass already."""
-        self.train_seconds = state_dict["train_seconds"]
-        self.peak_memory_bytes = state_dict.get("peak_memory_bytes", 0)  # older checkpoints do not have it
+        """Restore time, memory, dev passes and the random states; the constructor has the best dev pass already."""
+        self.train_seconds = float(state_dict["train_seconds"])
+        self.peak_memory_bytes = int(state_dict.get("peak_memory_bytes", 0))  # older checkpoints do not have it
+        self.passes = dev_passes(state_dict)
         self._random = state_dict["random"][place()]
 
 
@@ -167,16 +188,31 @@ def reached(folder: Path) -> tuple[int, bool]:
     """Return the step of the last checkpoint in `folder`, 0 without one, and whether a callback ended the run there."""
     if not (folder / LAST).exists():
         return 0, False
-    last = read_checkpoint(folder / LAST)
-    return int(last["global_step"]), bool(last["callbacks"]["ResumePoint"].get("ended"))
+    with going_on_from(folder / LAST):
+        last = read_checkpoint(folder / LAST)
+        return int(last["global_step"]), bool(last["callbacks"]["ResumePoint"].get("ended"))
+
+
+def dev_passes(state: Mapping[str, Any]) -> DevPasses | None:
+    """Read the dev passes in the state of a `ResumePoint`; None of one that an older version has written."""
+    return PASSES.validate_python(state["dev_passes"], strict=True) if "dev_passes" in state else None
+
+
+def saved_passes(folder: Path) -> DevPasses | None:
+    """Return the dev passes before the last checkpoint in `folder`; None without one, or if it is of an older run."""
+    if not (folder / LAST).exists():
+        return None
+    with going_on_from(folder / LAST):
+        return dev_passes(read_checkpoint(folder / LAST)["callbacks"]["ResumePoint"])
 
 
 def saved_parts(folder: Path) -> int | None:
     """Return the number of parts of a batch in the last checkpoint; None without one, or if it is of an older run."""
     if not (folder / LAST).exists():
         return None
-    parts = read_checkpoint(folder / LAST)["callbacks"]["ResumePoint"].get("batch_parts")
-    return None if parts is None else int(parts)
+    with going_on_from(folder / LAST):
+        parts = read_checkpoint(folder / LAST)["callbacks"]["ResumePoint"].get("batch_parts")
+        return None if parts is None else int(parts)
 
 
 def _time_is_up(trainer: pl.Trainer) -> bool:

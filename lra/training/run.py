@@ -16,12 +16,12 @@ from rich.console import Console
 
 from lra.run_files import LAST
 from lra.training.best import best_so_far
-from lra.training.checkpoints import fitting_weights, read_checkpoint
+from lra.training.checkpoints import fitting_weights, going_on_from, read_checkpoint
 from lra.training.machine import Machine
 from lra.training.module import ClassifierModule
 from lra.training.progress import RunProgress
 from lra.training.ranks import rank
-from lra.training.resume import ResumePoint, reached
+from lra.training.resume import DevPasses, ResumePoint, dev_passes, reached
 from lra.training.telemetry import Telemetry, peak_memory_bytes
 from lra.training.trainer import make_trainer
 
@@ -41,6 +41,7 @@ class TestedRun:
         train_seconds: training time, dev passes included, summed over all resumes of the run.
         peak_memory_bytes: largest memory of the processes that trained and tested the run.
         batch_parts: number of parts into which each batch was split.
+        dev_curve: step and accuracy of each dev pass; None for a run that an older version has begun.
     """
 
     test_accuracy: float
@@ -53,6 +54,7 @@ class TestedRun:
     train_seconds: float
     peak_memory_bytes: int
     batch_parts: int
+    dev_curve: DevPasses | None
 
 
 def fit(
@@ -133,6 +135,9 @@ def fit(
     number = rank(machine.devices)
     if number:  # the weights come from the same seed in all processes, but dropout must differ
         torch.manual_seed(torch.initial_seed() + RANK_STRIDE * number)
+    for name in ("_restore_modules_and_callbacks", "restore_training_state"):
+        restore = getattr(trainer._checkpoint_connector, name)
+        setattr(trainer._checkpoint_connector, name, going_on_from(folder / LAST)(restore))
     trainer.fit(module, datamodule=datamodule, ckpt_path=folder / LAST if done else None, weights_only=True)
     return resume.ended or trainer.global_step >= steps
 
@@ -162,7 +167,9 @@ def finish(folder: Path, metrics: dict[str, float], module: ClassifierModule, ma
     """Collect a run's outcome from the metrics of its test, from `module` and from its checkpoints."""
     last, best = read_checkpoint(folder / LAST), best_so_far(folder)
     assert best is not None, "a finished run has had a dev pass"
-    state = last["callbacks"]["ResumePoint"]
+    with going_on_from(folder / LAST):
+        state = last["callbacks"]["ResumePoint"]
+        passes, train_seconds = dev_passes(state), float(state["train_seconds"])
     return TestedRun(
         test_accuracy=metrics["test/accuracy"],
         test_loss=metrics["test/loss"],
@@ -171,7 +178,8 @@ def finish(folder: Path, metrics: dict[str, float], module: ClassifierModule, ma
         trained_steps=int(last["global_step"]),
         best_dev_accuracy=best.accuracy,
         best_step=best.step,
-        train_seconds=float(state["train_seconds"]),
+        train_seconds=train_seconds,
+        dev_curve=passes,
         peak_memory_bytes=max(
             int(state.get("peak_memory_bytes", 0)),  # older checkpoints do not have it
             peak_memory_bytes(machine.device),  # Lightning has moved the module to the CPU

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from lra.files import read_file
+
 STEP = "trainer/global_step"  # the step of a row, by Lightning's logger
 HEADER_BYTES = 7  # of a file, and of each piece of a record
 BLOCK_BYTES = 32768
@@ -65,7 +67,7 @@ def read_records(path: Path) -> Iterator[Any]:
     from google.protobuf.message import DecodeError
     from wandb.proto.wandb_internal_pb2 import Record  # type: ignore[attr-defined]  # a generated module
 
-    raw, at, message = path.read_bytes(), HEADER_BYTES, b""
+    raw, at, message = read_file(path), HEADER_BYTES, b""
     while at + HEADER_BYTES <= len(raw):
         left = BLOCK_BYTES - at % BLOCK_BYTES
         if left < HEADER_BYTES:  # the end of a block is filled up

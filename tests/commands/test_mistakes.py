@@ -84,7 +84,7 @@ def test_a_mistake_gets_one_line_and_an_exit_code(home, capsys, words, line):
     [
         (OSError(28, "No space left on device", "/data/x"), "no space is left at /data/x; what was there"),
         (OSError(28, "No space left on device", "/tmp/x", None, "/runs/best.ckpt"), "no space is left at /runs/best"),
-        (RuntimeError("write() failed: No space left on device; at byte 2"), "no space is left for the TFDS dataset"),
+        (RuntimeError("write() failed: No space left on device; at byte 2"), "no space is left"),
         (FileNotFoundError(2, "No such file or directory", "/proc/x"), "cannot be made at /proc/x"),
         (PermissionError(13, "Permission denied", "/runs"), "cannot be written at /runs"),
         (OSError(30, "Read-only file system", "/runs"), "read-only at /runs"),

@@ -17,6 +17,7 @@ from lra.cli_support import streams
 from lra.cli_support.console import make_console, print_table
 from lra.cli_support.errors import explain
 from lra.training.module import NonFiniteLossError
+from lra.types import UserError
 from tests.conftest import outer_environment
 
 LRA = f"{sys.executable} -m lra"
@@ -147,6 +148,6 @@ def test_a_terminal_that_has_hung_up_is_no_trouble():
     os.close(ours)
     assert stream.write(b"not heard\n") == 10
     assert os.fstat(theirs).st_rdev == os.stat(os.devnull).st_rdev
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(UserError, match="No space"):
         streams._PipeProof("/dev/full", "w").write(b"x")
     os.close(theirs)

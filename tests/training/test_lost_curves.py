@@ -1,0 +1,74 @@
+"""A `metrics.csv` that loses rows between a stop and the resume: the record has every dev pass."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from lra.cli import main
+from lra.training.curve_logger import CurveLogger
+from lra.training.curves import read_curves
+
+TRAIN = (
+    *("train", "size=tiny", "recipe.steps=6", "recipe.eval_every=2", "callbacks.log_every_steps=1", "logger=csv"),
+    *("attention=none", "trainer.threads=1"),
+)
+
+
+def finished(home):
+    (path,) = home.rglob("result.json")
+    return json.loads(path.read_text())["outcome"], read_curves(path.with_name("metrics.csv"))
+
+
+def dev(rows):
+    return {int(row["step"]): row["dev/accuracy"] for row in rows if "dev/accuracy" in row}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("left", [None, "", "header", "first pass"])
+def test_the_record_and_the_file_have_every_dev_pass(home, capsys, monkeypatch, left):
+    assert main([*TRAIN, "run_group=whole"]) == 0
+    (whole, rows) = finished(home / "whole")
+    assert whole["dev_curve"]["step"] == [2, 4, 6]
+    assert dict(zip(*whole["dev_curve"].values(), strict=True)) == dev(rows)
+    assert main([*TRAIN, "trainer.max_steps=5"]) == 0
+    (path,) = (home / "default").rglob("metrics.csv")
+    lines = path.read_text().splitlines(keepends=True)
+    passes = [number for number, line in enumerate(lines) if line.startswith("2,")]
+    kept = {None: None, "": [], "header": lines[:1], "first pass": lines[: passes[-1] + 1]}[left]
+    path.unlink() if kept is None else path.write_text("".join(kept))
+    capsys.readouterr()
+    assert main(TRAIN) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert ("had lost the dev passes at step " + ("4;" if left == "first pass" else "2, 4;")) in said
+    outcome, rows = finished(home / "default")
+    assert outcome["dev_curve"] == whole["dev_curve"]
+    assert outcome["test_correct"] == whole["test_correct"]
+    assert dev(rows) == dict(zip(*whole["dev_curve"].values(), strict=True))
+    assert [row["step"] for row in rows[:-1]] == sorted(row["step"] for row in rows[:-1])
+
+
+@pytest.mark.slow
+def test_a_checkpoint_of_an_earlier_version_has_no_dev_passes_so_the_file_counts(home, capsys):
+    assert main([*TRAIN, "trainer.max_steps=4"]) == 0
+    (path,) = home.rglob("last.ckpt")
+    checkpoint = torch.load(path, weights_only=True)
+    del checkpoint["callbacks"]["ResumePoint"]["dev_passes"]
+    torch.save(checkpoint, path)
+    assert main(TRAIN) == 0
+    assert "had lost" not in capsys.readouterr().out
+    assert finished(home)[0]["dev_curve"]["step"] == [2, 4, 6]
+
+
+def test_what_is_there_stays_as_it_is(tmp_path):
+    path = tmp_path / "metrics.csv"
+    logger = CurveLogger(path, resume_step=0)
+    for step in (2, 4, 6):
+        logger.log_metrics({"dev/accuracy": step / 10, "dev/loss": 1.0}, step)
+    before = path.read_text()
+    assert CurveLogger(path, resume_step=6, passes={2: 0.2, 4: 0.4, 6: 0.6}).put_back == []
+    assert path.read_text() == before
+    assert CurveLogger(path, resume_step=4, passes={2: 0.2, 4: 0.4}).put_back == []
+    assert dev(read_curves(path)) == {2: 0.2, 4: 0.4}
