@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from lra import __version__
 from lra.cli_support.conf_folders import conf_folders, take_folders
-from lra.cli_support.streams import guard_streams
+from lra.cli_support.streams import OutputError, guard_streams
 from lra.masking import without_credentials
 from lra.paths import conf_dir
 from lra.safe_path import safe_path
@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         guard_streams()
     try:
         return _command(list(sys.argv[1:] if argv is None else argv))
-    except UserError as error:  # of the standard output itself
+    except OutputError as error:
         return _fail(str(error))
 
 

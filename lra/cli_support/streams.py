@@ -14,6 +14,10 @@ from lra.types import UserError
 STDERR = 2
 
 
+class OutputError(UserError):
+    """Raised when what a command prints cannot be written."""
+
+
 class _PipeProof(io.FileIO):
     """A file descriptor that raises no error after its reader has gone, as with `| head -1` or a closed terminal."""
 
@@ -21,7 +25,7 @@ class _PipeProof(io.FileIO):
         """Write; after an error redirect the descriptor to /dev/null, for child processes too.
 
         Raises:
-            UserError: once, when standard output cannot be written, as on a full disk; of standard error nobody hears.
+            OutputError: once, when standard output cannot be written, as on a full disk; none for standard error.
         """
         try:
             return super().write(data)
@@ -32,7 +36,7 @@ class _PipeProof(io.FileIO):
             os.dup2(nowhere, self.fileno())
             os.close(nowhere)
             if heard:
-                raise UserError(f"the output cannot be written ({error.strerror}); send it elsewhere") from error
+                raise OutputError(f"the output cannot be written ({error.strerror}); send it elsewhere") from error
             return len(data)
 
 

@@ -195,7 +195,12 @@ def reached(folder: Path) -> tuple[int, bool]:
 
 def dev_passes(state: Mapping[str, Any]) -> DevPasses | None:
     """Read the dev passes in the state of a `ResumePoint`; None of one that an older version has written."""
-    return PASSES.validate_python(state["dev_passes"], strict=True) if "dev_passes" in state else None
+    if "dev_passes" not in state:
+        return None
+    passes = PASSES.validate_python(state["dev_passes"], strict=True)
+    if len(passes["step"]) != len(passes["accuracy"]):
+        raise ValueError("its dev passes are not one accuracy per step")
+    return passes
 
 
 def saved_passes(folder: Path) -> DevPasses | None:

@@ -42,7 +42,7 @@ def run(folder, *command, **env):
     """Run a command there, as a shell does whose PYTHONPATH names nothing."""
     environment = {name: value for name, value in outer_environment().items() if name not in ("PYTHONPATH", VARIABLE)}
     done = subprocess.run(
-        command, cwd=folder, env={**environment, **env}, capture_output=True, text=True, timeout=240, check=False
+        command, cwd=folder, env={**environment, **env}, capture_output=True, text=True, timeout=1200, check=False
     )
     ran = folder.parent / RAN
     assert not ran.exists(), ran.read_text()

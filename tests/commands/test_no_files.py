@@ -1,4 +1,4 @@
-"""What is no file, or holds something else, in place of a file of a run: said in one line, and nothing waits for it."""
+"""What is no file, or holds something else, in the place of a run's file: one line, and nothing waits for it."""
 
 from __future__ import annotations
 

@@ -89,6 +89,14 @@ def test_a_truncated_array_is_refused(store, array):
         open_store(store, SPEC)
 
 
+@pytest.mark.parametrize("array", ["tokens", "offsets", "dev.sequences", "dev.labels"])
+@pytest.mark.parametrize("content", [b"", b"\x93NUMPY", bytes(range(256))], ids=["empty", "header", "garbage"])
+def test_an_empty_or_foreign_array_is_refused(store, array, content):
+    (store / f"{array}.npy").write_bytes(content)
+    with pytest.raises(UserError, match=array):
+        open_store(store, SPEC)
+
+
 @pytest.mark.parametrize("array", ["tokens", "offsets", "test.sequences", "test.labels"])
 def test_another_array_is_refused(store, array):
     np.save(store / f"{array}.npy", np.zeros(5, np.float32))

@@ -10,10 +10,12 @@ import pytest
 import torch
 
 from lra.cli import main
+from lra.training.best import best_so_far
 from lra.training.checkpoints import read_checkpoint
 from lra.training.curve_logger import CurveLogger
 from lra.training.curves import read_curves
 from lra.training.loggers import wandb_id
+from lra.training.resume import reached, saved_parts, saved_passes
 from lra.types import UserError
 
 COMMAND = ("train", "size=tiny", "recipe.steps=4", "recipe.eval_every=2", "logger=csv")
@@ -47,6 +49,82 @@ def test_what_is_no_archive_is_refused(checkpoint, content):
     checkpoint.write_bytes(content)
     with pytest.raises(UserError, match="cannot be read as a checkpoint"):
         read_checkpoint(checkpoint)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"global_step": "3"},
+        {"global_step": -1},
+        {"global_step": None},
+        {"global_step": True},
+        {"state_dict": []},
+        {"state_dict": {"weight": 1.0}},
+        {"state_dict": {3: torch.zeros(1)}},
+    ],
+    ids=str,
+)
+def test_a_step_and_weights_of_other_types_are_refused(checkpoint, wrong):
+    torch.save({"global_step": 3, "state_dict": {}, **wrong}, checkpoint)
+    with pytest.raises(UserError, match="no checkpoint of lra"):
+        read_checkpoint(checkpoint)
+
+
+PASS = {"accuracy": 0.5, "step": 2, "sha256": ""}
+
+
+@pytest.mark.parametrize(
+    ("read", "state"),
+    [
+        (read, state)
+        for read in (reached, saved_parts, saved_passes, best_so_far)
+        for state in ({}, {"callbacks": None}, {"callbacks": {}}, {"callbacks": {"ResumePoint": None}})
+    ]
+    + [
+        (saved_parts, {"callbacks": {"ResumePoint": {"batch_parts": "two"}}}),
+        (saved_passes, {"callbacks": {"ResumePoint": {"dev_passes": {"step": [2]}}}}),
+        (saved_passes, {"callbacks": {"ResumePoint": {"dev_passes": {"step": ["2"], "accuracy": [0.5]}}}}),
+        (saved_passes, {"callbacks": {"ResumePoint": {"dev_passes": {"step": [2], "accuracy": []}}}}),
+        (best_so_far, {"callbacks": {"ResumePoint": {"best": {"accuracy": 0.5}}}}),
+        (best_so_far, {"callbacks": {"ResumePoint": {"best": {**PASS, "accuracy": "high"}}}}),
+        (best_so_far, {"callbacks": {"ResumePoint": {"best": [0.5, 2]}}}),
+    ],
+    ids=str,
+)
+def test_a_state_of_other_types_is_refused(checkpoint, read, state):
+    torch.save({"global_step": 3, "state_dict": {}, **state}, checkpoint)
+    with pytest.raises(UserError, match="not what a run goes on from"):
+        read(checkpoint.parent)
+
+
+@pytest.mark.slow
+def test_what_lightning_cannot_restore_is_one_line(home, capsys):
+    assert main([*COMMAND, "trainer.max_steps=2"]) == 0
+    (path,) = home.rglob("last.ckpt")
+    whole = path.read_bytes()
+    for key, wrong in (
+        *(("optimizer_states", wrong) for wrong in (None, [], [3], [{"state": {}, "param_groups": []}])),
+        *(("lr_schedulers", wrong) for wrong in (None, [[]])),
+        *(("loops", wrong) for wrong in (None, {"fit_loop": 3})),
+        ("pytorch-lightning_version", 3),
+        ("state_dict", {}),
+        ("callbacks", {}),
+    ):
+        checkpoint = torch.load(path, weights_only=True)
+        checkpoint[key] = wrong
+        torch.save(checkpoint, path)
+        assert main(COMMAND) == 2, key
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "not what a run goes on from" in line, key
+        path.write_bytes(whole)
+    random = torch.load(path, weights_only=True)
+    random["callbacks"]["ResumePoint"]["random"][0]["numpy_key"] = torch.zeros(3)
+    torch.save(random, path)
+    assert main(COMMAND) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "not what a run goes on from" in line
+    path.write_bytes(whole)
+    assert main(COMMAND) == 0
 
 
 class Planted:
