@@ -54,8 +54,8 @@ def show_data(cfg: DictConfig) -> None:
     majority = np.bincount(split.labels).max() / len(split)
     by_token = first_token_rate(data.splits["train"], split)
     console.print(
-        f"accuracy on {cfg.split} without a model: {majority:.1%} by the most frequent label, {by_token:.1%} by the most"
-        " frequent label after an example's first token, counted on train"
+        f"accuracy on {cfg.split} without a model: {majority:.1%} by the most frequent label,"
+        f" {by_token:.1%} by the most frequent label after an example's first token, counted on train"
     )
     first = [split.example(i) for i in range(min(SHEET, len(split)))]
     sheet = images(codec, [stored[0] for stored, _ in first])

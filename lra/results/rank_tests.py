@@ -24,7 +24,8 @@ def kendall_taus(rows: np.ndarray, values: Sequence[float]) -> np.ndarray:
     mine, theirs = np.sign(rows[:, first] - rows[:, second]), np.sign(np.subtract.outer(values, values)[first, second])
     untied = np.sqrt(np.count_nonzero(mine, axis=1)) * math.sqrt(np.count_nonzero(theirs))
     with np.errstate(invalid="ignore"):
-        return np.clip(mine @ theirs / untied, -1, 1)
+        taus: np.ndarray = np.clip(mine @ theirs / untied, -1, 1)
+    return taus
 
 
 def kendall(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:

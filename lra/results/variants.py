@@ -104,8 +104,13 @@ def accuracies(records: Iterable[Record]) -> list[float]:
 
 def settings_beside_the_mixer(records: list[Record]) -> dict[int, str]:
     """Write, by the `id` of each record, the settings that its row's name lists and that are not the attention's."""
-    mixers = [{group: values for group in MIXERS if (values := record["settings"].get(group))} for record in records]
-    knobs = set().union(*map(keys, mixers))
+    knobs = {
+        key
+        for record in records
+        for group in MIXERS
+        for key in keys({group: record["settings"].get(group, {})})
+        if key not in MIXERS
+    }
     named = group_by_variant(records, but=tuple(sorted(knobs)))
     return {id(record): name.partition(" (")[2] for name, members in named.items() for record in members}
 
