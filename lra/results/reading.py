@@ -119,13 +119,13 @@ def _contradictions(record: Record) -> Iterator[str]:
 
 def _check_depth(value: object) -> None:
     """Refuse very deep nesting, so that recursive functions on a record cannot overflow the stack."""
-    level = [value]
-    for _ in range(DEEPEST):
+    level = [value] if value and isinstance(value, (dict, list)) else []
+    for _ in range(DEEPEST - 1):  # what is in a container is one deeper
         level = [
             inner
             for outer in level
-            if isinstance(outer, dict | list)
             for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if inner and isinstance(inner, (dict, list))
         ]
         if not level:
             return
