@@ -15,7 +15,7 @@ from lra.attention.nystrom_inverse import landmark_kernel
 from lra.ops.relative_error import relative_error
 from lra.ops.softmax import masked_softmax
 
-BLOCK_BYTES = 8 << 20  # of memory for both matrices that are compared, whatever the length; more is no faster
+ROWS_BYTES = 8 << 20  # of memory for both matrices that are compared, whatever the length; more is no faster
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ def approximation_error(
         backend: the attention.
         q_BHLE, k_BHLE: queries and keys, unscaled, as `forward` gets them.
         valid_BL: True at real tokens; None for all.
-        examples: number of examples whose L × L attention matrices are compared, `BLOCK_BYTES` of them at a time. The
+        examples: number of examples whose L × L attention matrices are compared, `ROWS_BYTES` of them at a time. The
             pseudo-inverse is measured on the whole batch.
     """
     length, scale = q_BHLE.shape[2], backend.dims.head_dim**-0.5
@@ -72,7 +72,7 @@ def approximation_error(
 def _error_of_product(q_NE: Tensor, k_NE: Tensor, left_NM: Tensor, right_MN: Tensor) -> Tensor:
     """Compute ‖Ŝ − S‖ / ‖S‖ for S = softmax(q kᵀ) and Ŝ = left · right, from blocks of their rows."""
     tokens = len(q_NE)
-    rows = min(tokens, max(1, BLOCK_BYTES // (2 * tokens * q_NE.element_size())))
+    rows = min(tokens, max(1, ROWS_BYTES // (2 * tokens * q_NE.element_size())))
     one, other = q_NE.new_empty(2, rows, tokens)  # used again for each block, so that memory does not grow
     norms = []
     for q_RE, left_RM in zip(q_NE.split(rows), left_NM.split(rows), strict=True):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import torch
 from omegaconf import DictConfig
+from rich.console import Console
+from torch import nn
 
 from lra import build_trainer, config
 from lra.data.datamodule import StoreDataModule
@@ -21,8 +25,10 @@ from lra.results.record import write_record
 from lra.results.schema import SCHEMA_VERSION, Record
 from lra.run_files import CODE, CURVE, DATA, LAST, RESULT, WANDB_ID
 from lra.schema import parsed_json
+from lra.training import approximation
+from lra.training.memory import is_out_of_memory
 from lra.training.run import TestedRun
-from lra.types import UserError
+from lra.types import Batch, UserError
 
 
 def check_same_data(folder: Path, data_sha256: dict[str, str]) -> None:
@@ -123,3 +129,27 @@ def write_result(
         paper_accuracy=beside(record, "paper"),
     )
     return write_record(folder, record)
+
+
+def add_approximation(
+    record: Record,
+    folder: Path,
+    model: nn.Module,
+    open_batches: Callable[[], Iterable[Batch]],
+    device: torch.device,
+    console: Console,
+) -> Record:
+    """Measure the errors of a trained model's Nyström layers, and add them to the record that is in `folder` already.
+
+    After an error of any kind, print a line and leave the record as it is: the run is finished all the same.
+    """
+    try:
+        measured = approximation.measure_approximation(model.to(device), open_batches(), device)
+        return record if measured is None else write_record(folder, {**record, "approximation": measured})
+    except Exception as error:
+        first_line = next(iter(str(error).splitlines()), "")
+        trouble = "out of memory" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line}"
+    console.print(
+        f"Warning: the errors of the attention matrices could not be measured ({trouble}); the result is kept."
+    )
+    return record

@@ -208,9 +208,8 @@ def _fit_and_test(
 ) -> Record | None:
     from lra import build_trainer
     from lra.cli_support.batch_parts import TooLargeError, more_parts
-    from lra.cli_support.outcome import write_result
+    from lra.cli_support.outcome import add_approximation, write_result
     from lra.training import run as training
-    from lra.training.approximation import add_approximation
     from lra.training.checkpoints import saved_step
     from lra.training.curves import read_curves
     from lra.training.loggers import finish_wandb

@@ -3,46 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Iterable
 
 import torch
-from rich.console import Console
 from torch import Tensor, nn
 
 from lra.attention.nystrom import NystromAttention
 from lra.attention.nystrom_error import ApproximationError, approximation_error
 from lra.model.classifier import in_padded_form
-from lra.results.record import write_record
-from lra.results.schema import Record
-from lra.training.memory import is_out_of_memory
 from lra.types import Batch
 
 EXAMPLES = 16
-
-
-def add_approximation(
-    record: Record,
-    folder: Path,
-    model: nn.Module,
-    open_batches: Callable[[], Iterable[Batch]],
-    device: torch.device,
-    console: Console,
-) -> Record:
-    """Measure the errors of a trained model's Nyström layers, and add them to the record that is in `folder` already.
-
-    After an error of any kind, print a line and leave the record as it is: the run is finished all the same.
-    """
-    try:
-        measured = measure_approximation(model.to(device), open_batches(), device)
-        return record if measured is None else write_record(folder, {**record, "approximation": measured})
-    except Exception as error:
-        first_line = next(iter(str(error).splitlines()), "")
-        trouble = "out of memory" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line}"
-    console.print(
-        f"Warning: the errors of the attention matrices could not be measured ({trouble}); the result is kept."
-    )
-    return record
 
 
 def measure_approximation(
