@@ -135,11 +135,27 @@ def fit(
     number = rank(machine.devices)
     if number:  # the weights come from the same seed in all processes, but dropout must differ
         torch.manual_seed(torch.initial_seed() + RANK_STRIDE * number)
-    for name in ("_restore_modules_and_callbacks", "restore_training_state"):
-        restore = getattr(trainer._checkpoint_connector, name)
-        setattr(trainer._checkpoint_connector, name, going_on_from(folder / LAST)(restore))
+    _check_what_is_restored(trainer, folder / LAST)
     trainer.fit(module, datamodule=datamodule, ckpt_path=folder / LAST if done else None, weights_only=True)
     return resume.ended or trainer.global_step >= steps
+
+
+def _check_what_is_restored(trainer: pl.Trainer, path: Path) -> None:
+    """Let Lightning word any trouble with the checkpoint at `path`, and refuse one that lacks an optimizer's state."""
+    connector = trainer._checkpoint_connector
+    restore_modules, restore_training = connector._restore_modules_and_callbacks, connector.restore_training_state
+
+    def restore_training_state() -> None:
+        restore_training()
+        restored = connector._loaded_checkpoint
+        for key, those in (("optimizer_states", trainer.optimizers), ("lr_schedulers", trainer.lr_scheduler_configs)):
+            if restored and len(restored[key]) != len(those):  # Lightning would go on with those that are there
+                raise ValueError(f"it has {len(restored[key])} {key}, not {len(those)}")
+        if restored and restored["global_step"] != trainer.global_step:
+            raise ValueError(f"its loops are at step {trainer.global_step}, not {restored['global_step']}")
+
+    connector._restore_modules_and_callbacks = going_on_from(path)(restore_modules)  # type: ignore[method-assign]
+    connector.restore_training_state = going_on_from(path)(restore_training_state)  # type: ignore[method-assign]
 
 
 def test(

@@ -17,7 +17,7 @@ CSV = ("size=tiny", "recipe.steps=4", "recipe.eval_every=2", "attention=none", "
 WANDB = tuple(word for word in CSV if word != "logger=csv")
 FILES = sorted(value for name, value in vars(run_files).items() if name.isupper())
 KINDS = ("fifo", "folder", "empty", "garbage", "nested")
-SECONDS = 60
+SECONDS = 300  # a pipe without a writer would be waited for without end
 
 
 def put(kind, path):

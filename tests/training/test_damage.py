@@ -104,8 +104,8 @@ def test_what_lightning_cannot_restore_is_one_line(home, capsys):
     whole = path.read_bytes()
     for key, wrong in (
         *(("optimizer_states", wrong) for wrong in (None, [], [3], [{"state": {}, "param_groups": []}])),
-        *(("lr_schedulers", wrong) for wrong in (None, [[]])),
-        *(("loops", wrong) for wrong in (None, {"fit_loop": 3})),
+        *(("lr_schedulers", wrong) for wrong in (None, [])),
+        *(("loops", wrong) for wrong in (None, {}, {"fit_loop": 3})),
         ("pytorch-lightning_version", 3),
         ("state_dict", {}),
         ("callbacks", {}),
