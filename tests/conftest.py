@@ -15,6 +15,7 @@ import pytest
 import torch
 from absl import logging as absl_logging
 
+from lra.files import replace_bytes
 from tests.composing import parse_each_file_once
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,7 +58,7 @@ def home(data_dir, tmp_path, monkeypatch) -> Path:
 
     Drawing its learning curve is a fifth of a tiny run: runs of this process get an image of one pixel.
     """
-    monkeypatch.setattr("lra.cli_support.outcome.learning_curve", lambda curves, path, **_: path.write_bytes(PIXEL))
+    monkeypatch.setattr("lra.cli_support.outcome.learning_curve", lambda curves, path, **_: replace_bytes(path, PIXEL))
     monkeypatch.setenv("LRA_DATA_DIR", str(data_dir))
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "runs"))
     monkeypatch.chdir(tmp_path)

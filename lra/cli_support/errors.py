@@ -31,7 +31,7 @@ FOLDER_TROUBLE = {
 }
 TARGET_TROUBLE = re.compile(r"Error locating target '([^']+)'")
 MISSING_SIZE = re.compile(r"Interpolation key 'task\.sizes\.([^']+)' not found")
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # in the text of an error that is no OSError
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # in the text of an error that is no OSError
 
 
 def explain(error: BaseException) -> str:
@@ -60,7 +60,7 @@ def _in_words(error: BaseException) -> str:
         if isinstance(error, PermissionError) and place and not _can_be_read(place):
             return f"cannot be read: {place}; allow it with: chmod u+rX {place}, or name another file"
         return _folder_line(FOLDER_TROUBLE[error.errno] + (f" at {place}" if place else ""))
-    full = next((number for number in FULL if os.strerror(number) in str(error)), None)
+    full = next((number for number in DISK_FULL if os.strerror(number) in str(error)), None)
     if full is not None:  # array_record and safetensors raise no OSError
         return _folder_line(f"{FOLDER_TROUBLE[full]} ({type(error).__name__})")
     if _is_of_lightning(error):

@@ -47,7 +47,7 @@ class DevPasses(TypedDict):
     accuracy: list[float]
 
 
-PASSES = TypeAdapter(DevPasses)
+DEV_PASSES = TypeAdapter(DevPasses)
 
 
 class ResumePoint(Checkpoint):
@@ -197,7 +197,7 @@ def dev_passes(state: Mapping[str, Any]) -> DevPasses | None:
     """Read the dev passes in the state of a `ResumePoint`; None of one that an older version has written."""
     if "dev_passes" not in state:
         return None
-    passes = PASSES.validate_python(state["dev_passes"], strict=True)
+    passes = DEV_PASSES.validate_python(state["dev_passes"], strict=True)
     if len(passes["step"]) != len(passes["accuracy"]):
         raise ValueError("its dev passes are not one accuracy per step")
     return passes
