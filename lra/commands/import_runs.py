@@ -59,13 +59,14 @@ def run(cfg: DictConfig) -> None:
             else:
                 same += 1
         except UserError as error:
+            collection.left_out += 1
             collection.troubles.append(visible(f"left out: {describe(record)}: {error}"))
     if collection.troubles and not copied and not same:
         more = f" (and {len(collection.troubles) - 1} more)" if len(collection.troubles) > 1 else ""
         raise UserError(f"nothing is imported from {place}; {collection.troubles[0]}{more}")
     for trouble in collection.troubles:
         console.print(trouble)
-    line = f"{copied} runs imported, {same} were here, {len(collection.troubles)} left out: {cfg.paths.runs}"
+    line = f"{copied} runs imported, {same} were here, {collection.left_out} left out: {cfg.paths.runs}"
     console.print(visible(line))
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from lra.results.reading import parse_json, validated
 from lra.results.record import read_text
@@ -28,19 +30,23 @@ class Collection:
     Attributes:
         records: the records, sorted by task, attention, settings and seed.
         sources: the file of each record.
-        troubles: a line for each record that was left out, with the reason.
+        troubles: lines about records that were left out, with the reason.
+        left_out: number of records that were left out.
     """
 
     records: list[Record] = field(default_factory=list)
     sources: list[Path] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
+    left_out: int = 0
 
 
 def collect(place: Path, *, groups_apart: bool = False) -> Collection:
     """Collect all records below a folder (`result.json`, `*.jsonl`), or in one such file.
 
-    If two different records belong to the same run (same settings, data and seed), the older one is left out and
-    reported. Runs that `force=true` has replaced are ignored.
+    If two different records belong to the same run (same settings, data and seed), one counts, and the others are
+    reported: a record in a run's own folder counts before one in a file of published records; of two such files the one
+    with more records counts, because a row should come from one file; else the later record counts. Runs that
+    `force=true` has replaced are ignored.
 
     Args:
         place: the folder or the file.
@@ -52,25 +58,52 @@ def collect(place: Path, *, groups_apart: bool = False) -> Collection:
     if place.suffix == PUBLISHED and not place.exists():
         raise UserError(f"{place} is not there; published records are looked for below $LRA_RUNS_DIR, or ./runs")
     collection = Collection()
-    latest: dict[tuple[object, ...], tuple[Record, Path, str]] = {}
+    of_run: dict[tuple[object, ...], list[_Found]] = defaultdict(list)
+    sizes: Counter[Path] = Counter()
     for path, where, record in records_in(place):
+        sizes[path] += path.suffix == PUBLISHED
         if isinstance(record, UserError):
             collection.troubles.append(visible(f"left out: {record}"))
             continue
         key = (*run_key(record), record["identity"]["run_group"] if groups_apart else None)
-        older, newer = latest.get(key), (record, path, where)
-        if older is None:
-            latest[key] = newer
-        elif older[0] != record:
-            if finished_at(record) < finished_at(older[0]):
-                older, newer = newer, older
-            latest[key] = newer
-            collection.troubles.append(
-                visible(f"left out: {older[2]}: another record of {describe(record)} is later and counts: {newer[2]}")
-            )
-    ordered = [latest[key] for key in sorted(latest, key=json.dumps)]
-    collection.records, collection.sources = [record for record, *_ in ordered], [path for _, path, _ in ordered]
+        of_run[key].append(_Found(record, path, where))
+    counting: list[_Found] = []
+    skipped: dict[tuple[Path, Path], list[tuple[_Found, _Found]]] = defaultdict(list)
+    for key in sorted(of_run, key=json.dumps):
+        found = of_run[key]
+        first = max(reversed(found), key=lambda each: (each.path.suffix != PUBLISHED, sizes[each.path], each.time))
+        counting.append(first)
+        for each in found:
+            if each.record != first.record:
+                skipped[each.path, first.path].append((each, first))
+    collection.left_out = len(collection.troubles) + sum(map(len, skipped.values()))
+    collection.troubles += map(_skipped, skipped.values())
+    collection.records, collection.sources = [each.record for each in counting], [each.path for each in counting]
     return collection
+
+
+class _Found(NamedTuple):
+    """A record, its file, and its place in words."""
+
+    record: Record
+    path: Path
+    where: str
+
+    @property
+    def time(self) -> str:
+        return finished_at(self.record)
+
+
+def _skipped(pairs: list[tuple[_Found, _Found]]) -> str:
+    """Word that records of a file do not count, because other ones of the same runs do, all of another file."""
+    (skipped, counts), *others = pairs
+    if others:
+        text = (
+            f"{len(pairs)} duplicate records skipped in {skipped.path}: those of the same runs in {counts.path} count"
+        )
+    else:
+        text = f"1 duplicate record skipped, {skipped.where}: {counts.where} has another of {describe(counts.record)}"
+    return visible(text)
 
 
 def records_in(place: Path) -> Iterator[tuple[Path, str, Record | UserError]]:

@@ -9,6 +9,7 @@ import pytest
 
 from lra.results.collect import collect
 from lra.results.correctness import pack_correct, unpack_correct
+from tests.house.published import PUBLISHED, by_cell
 from tests.results.records import make_record
 
 
@@ -59,6 +60,38 @@ def test_a_run_counts_once_and_its_later_record_wins(tmp_path):
     found = collect(tmp_path)
     assert [record["outcome"]["test_accuracy"] for record in found.records] == [0.35]
     assert len(found.troubles) == 1, "the same record twice is no trouble, another one is"
+
+
+def lines(records):
+    return "\n".join(map(json.dumps, records)) + "\n"
+
+
+def test_of_two_published_files_with_the_same_run_that_with_more_records_counts_and_a_folder_before_both(tmp_path):
+    table = [make_record(seed=seed, accuracy=0.30) for seed in range(4)]
+    later = [make_record(seed=seed, accuracy=0.35, finished_at="2026-03-01T00:00:00+00:00") for seed in range(1, 3)]
+    (tmp_path / "a.jsonl").write_text(lines(table))
+    (tmp_path / "z.jsonl").write_text(lines(later))
+    found = collect(tmp_path)
+    assert {record["outcome"]["test_accuracy"] for record in found.records} == {0.30}
+    (trouble,) = found.troubles
+    assert "2 duplicate records" in trouble
+    assert "a.jsonl" in trouble
+    assert "z.jsonl" in trouble
+    assert found.left_out == 2
+    write(tmp_path, "own/seed1", make_record(seed=1, accuracy=0.33, finished_at="2025-01-01T00:00:00+00:00"))
+    assert [record["outcome"]["test_accuracy"] for record in collect(tmp_path).records] == [0.30, 0.33, 0.30, 0.30]
+
+
+def test_published_pathfinder_agrees_with_the_short_table():
+    found = collect(PUBLISHED)
+    mine = [
+        record["outcome"]["test_accuracy"]
+        for record in found.records
+        if (record["identity"]["task"], record["identity"]["attention"]) == ("pathfinder", "nystrom")
+        and record["provenance"]["config_hash"]
+        == by_cell("short_table")["pathfinder", "nystrom", 0]["provenance"]["config_hash"]
+    ]
+    assert f"{100 * np.mean(mine):.2f}" == "92.83"
 
 
 def test_correctness_goes_into_a_record_and_back():
