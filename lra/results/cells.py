@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lra.results.paper import beside, departures
@@ -23,8 +23,8 @@ class TableCell:
         noise: binomial standard error of one test.
         reference: the published accuracy; None if there is none, or if these runs may not be compared with it.
         departures: how the runs differ from the paper's run, if the paper has one for this cell.
-        inside: whether the mean is in the band around the paper's accuracy; None if no comparison with the paper is
-            made.
+        inside: whether the mean is within the tolerance around the paper's accuracy; None if no comparison with the
+            paper is made.
         converged: number of seeds that are more than three standard errors above the majority class, and at least at
             the task's `CONVERGED_FROM`.
         parameters: parameters of the model.
@@ -53,9 +53,36 @@ class TableCell:
         return len(self.accuracies)
 
     def __str__(self) -> str:
-        """Mean, standard deviation and number of seeds, such as `37.00 ± 1.00 (3)`."""
+        """`37.00 ± 1.00 (3)`, or, of seeds of two kinds, `36.85 [18.20, 37.75] (5)`; `cell_note` says what it is."""
+        if self.of_two_kinds:
+            return f"{self.middle:.2f} [{min(self.accuracies):.2f}, {max(self.accuracies):.2f}] ({self.count})"
         spread = "" if self.std is None else f" ± {self.std:.2f}"
-        return f"{self.mean:.2f}{spread} ({self.count})"
+        return f"{self.middle:.2f}{spread} ({self.count})"
+
+    @property
+    def of_two_kinds(self) -> bool:
+        """Whether some seeds converged and others did not: their mean is near no seed."""
+        return 0 < self.converged < self.count
+
+    @property
+    def median(self) -> float:
+        """Median over seeds."""
+        return statistics.median(self.accuracies)
+
+    @property
+    def middle(self) -> float:
+        """The number that stands for the seeds: their mean, or the median of seeds of two kinds."""
+        return self.median if self.of_two_kinds else self.mean
+
+    @property
+    def share_converged(self) -> str:
+        """Word how many seeds converged: `2 of 3 converged`."""
+        return f"{self.converged} of {self.count} converged"
+
+    @property
+    def verdict(self) -> str:
+        """`within` or `outside` the tolerance around the paper's accuracy; empty if no comparison is made."""
+        return "" if self.inside is None else "within" if self.inside else "outside"
 
     @property
     def difference(self) -> float | None:
@@ -85,6 +112,14 @@ class Row:
     @property
     def _of_five(self) -> list[TableCell | None]:
         return [self.cells.get(task) for task in TASKS]
+
+
+def cell_note(cells: Iterable[TableCell | None]) -> str:
+    """Word what the numbers of some cells are: a caption for their table."""
+    note = "m ± s (n): mean and standard deviation over n seeds"
+    if any(cell is not None and cell.of_two_kinds for cell in cells):
+        note += "; m [low, high] (n): median and range, where some seeds converged and others did not"
+    return note
 
 
 def make_rows(records: list[Record], *, reference: str, tasks: tuple[str, ...] = TASKS) -> list[Row]:

@@ -1,4 +1,4 @@
-"""The Pareto front of a comparison, among what noise tells apart."""
+"""The Pareto front of a comparison, among what differs significantly."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from lra.results.statistics import LEAST_SEEDS_FOR_T, paired_t
 def pareto_front(compared: list[Contender]) -> list[Contender]:
     """Select the fastest contender, and each slower one that is more accurate than all faster ones on the front.
 
-    More accurate means beyond noise: the interval over the seeds that both have (Student's paired t, 95 %) lies above
-    0. Contenders with fewer seeds than that needs are left out. Fewer than two others: there is no front.
+    More accurate means significantly: the interval over the seeds that both have (Student's paired t, 95 %) lies above
+    0. Contenders with fewer seeds than that needs are left out, and those of which some seeds alone converged. Fewer
+    than two others: there is no front.
     """
-    judged = [contender for contender in compared if len(contender.accuracies) >= LEAST_SEEDS_FOR_T]
+    judged = [
+        contender
+        for contender in compared
+        if len(contender.accuracies) >= LEAST_SEEDS_FOR_T and not contender.cell.of_two_kinds
+    ]
     if len(judged) < 2:
         return []
     ordered = sorted(judged, key=lambda contender: -contender.cell.steps_per_second)

@@ -34,7 +34,7 @@ def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate
     for number, name in enumerate(dict.fromkeys(point.variant for point in points)):
         color = f"C{number % 10}"
         mine = [point for point in points if point.variant == name]
-        _draw(accuracy, [(point, (point.cell.mean, None)) for point in mine], color)
+        _draw(accuracy, [(point, (point.cell.middle, None)) for point in mine], color)
         _draw(seconds, [(point, (1 / point.cell.steps_per_second, None)) for point in mine], color)
         _draw(memory, [(point, (point.cell.peak_memory_bytes / 2**20, None)) for point in mine], color)
         _draw(errors, [(point, point.attention_error) for point in mine], color)
@@ -72,7 +72,8 @@ def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate
         axis.xaxis.set_major_formatter("{x:.0f}")
         axis.grid(alpha=0.3)
         axis.set_xlabel("landmarks")
-    figure.suptitle(f"{for_figure(title)}\nbar: standard deviation over seeds", fontsize=11)
+    marks = "mean over seeds, or median where some did not converge; bar: standard deviation over seeds"
+    figure.suptitle(f"{for_figure(title)}\n{marks}", fontsize=11)
     figure.savefig(path, dpi=130)
     plt.close(figure)
     return path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -36,9 +37,18 @@ def legend_name(name: str) -> str:
     return "\n".join(map(for_figure, lines))
 
 
-def legend_beside(figure: Figure, axis: Axes) -> None:
-    """Put the legend of an axis to its right, where it covers nothing, however many names it has."""
-    figure.legend(*axis.get_legend_handles_labels(), loc="outside right upper", fontsize=8)
+def legend_beside(figure: Figure, axis: Axes, more: Sequence[Artist] = ()) -> None:
+    """Put the legend of an axis to the right of all, where it covers nothing; a long one makes the figure higher.
+
+    Args:
+        figure, axis: the figure, and its axis whose lines the legend names.
+        more: other lines to name, by their labels.
+    """
+    handles, names = axis.get_legend_handles_labels()
+    names += [str(line.get_label()) for line in more]
+    legend = figure.legend([*handles, *more], names, loc="outside right upper", fontsize=8)
+    inches = legend.get_window_extent().height / figure.dpi
+    figure.set_figheight(max(figure.get_figheight(), inches + 0.3))
 
 
 def ticks_that_fit(values: Iterable[float]) -> list[float]:
@@ -107,7 +117,10 @@ def learning_curve(
         accuracy.axhline(paper_accuracy, ls="--", color="tab:green", label=f"paper, full run {paper_accuracy:.2f}")
     for axis in (loss, accuracy):
         axis.grid(alpha=0.3)
-        axis.legend()
+    named = {
+        label: line for axis in (loss, accuracy) for line, label in zip(*axis.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(named.values(), named, loc="outside lower center", ncols=len(named), fontsize=8)
     for place, (metric, (label, scale)) in enumerate(OF_THE_MACHINE.items()):
         axis = figure.add_subplot(grid[1, 2 * place : 2 * place + 2])
         points = [(row["step"], row[metric] / scale) for row in curves if metric in row]

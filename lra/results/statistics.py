@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,9 +28,9 @@ class Interval:
     p: float | None = None
 
     @property
-    def within_noise(self) -> bool:
-        """Whether the interval contains 0."""
-        return self.low <= 0 <= self.high
+    def significant(self) -> bool:
+        """Whether the interval does not contain 0."""
+        return not self.low <= 0 <= self.high
 
 
 def sample_std(values: Sequence[float]) -> float | None:
@@ -43,9 +43,46 @@ def binomial_error(accuracy: float, examples: int) -> float:
     return math.sqrt(accuracy * (1 - accuracy) / examples)
 
 
+def errors_above_majority(accuracy: float, majority_rate: float, examples: int) -> float:
+    """Compute by how many standard errors an accuracy is above that of the majority class; negative: below it.
+
+    The standard error is that of a test of `examples` examples by a model that guesses the majority class. Accuracies
+    are fractions in [0, 1].
+    """
+    gain, error = accuracy - majority_rate, binomial_error(majority_rate, examples)
+    return gain / error if error else math.copysign(math.inf, gain) if gain else 0.0
+
+
 def converged(accuracy: float, majority_rate: float, examples: int, *, least: float = 0.0) -> bool:
     """Tell whether an accuracy is at least `least`, and more than three standard errors above the majority class's."""
-    return accuracy >= least and accuracy > majority_rate + 3 * binomial_error(majority_rate, examples)
+    return accuracy >= least and errors_above_majority(accuracy, majority_rate, examples) > 3
+
+
+def variances_agree(groups: Sequence[Sequence[float]], alpha: float = 0.05) -> bool:
+    """Tell whether Bartlett's test lets groups of two values or more pass for ones of equal variance.
+
+    Bartlett's and not Brown and Forsythe's: that one's deviations from medians have hardly any power with three values.
+    """
+    from scipy.stats import bartlett  # see paired_t
+
+    spreads = [float(np.var(values, ddof=1)) for values in groups]
+    if min(spreads) <= float(np.finfo(float).tiny):  # the test takes logarithms
+        return max(spreads) <= float(np.finfo(float).tiny)
+    return bool(bartlett(*groups).pvalue > alpha)
+
+
+def pooled_t(groups: Mapping[str, Sequence[float]], first: str, second: str) -> float:
+    """Compute the two-sided p value of a t test of two groups' means, with the variance of all groups together.
+
+    Of ranks among all groups it is the test of Conover and Iman (1979).
+    """
+    from scipy.stats import t  # see paired_t
+
+    freedom = sum(len(values) - 1 for values in groups.values())
+    variance = sum((len(values) - 1) * float(np.var(values, ddof=1)) for values in groups.values()) / freedom
+    difference = float(np.mean(groups[first]) - np.mean(groups[second]))
+    error = math.sqrt(variance * (1 / len(groups[first]) + 1 / len(groups[second])))
+    return float(2 * t.sf(abs(difference) / error, freedom)) if error else float(difference == 0)
 
 
 def paired_t(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> Interval:
@@ -66,7 +103,7 @@ def paired_t(first: Sequence[float], second: Sequence[float], confidence: float 
 
 
 def discoveries(p_values: Sequence[float], rate: float = 0.05) -> list[bool]:
-    """Tell which of several differences stay beyond noise when the false discovery rate is `rate`.
+    """Tell which of several differences are significant at a false discovery rate of `rate`.
 
     At most this share of the chosen differences is expected to be due to chance (Benjamini and Hochberg 1995).
     """

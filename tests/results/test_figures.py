@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 
 import pytest
 from matplotlib.figure import Figure
@@ -59,6 +59,31 @@ def assert_readable(figure: Figure) -> None:
         box, page = text.get_window_extent(), figure.bbox
         assert box.x0 >= -2, f"{text.get_text()!r} is cut"
         assert box.x1 <= page.x1 + 2, f"{text.get_text()!r} is cut"
+
+
+def assert_no_legend_covers_an_axis(figure: Figure) -> None:
+    figure.canvas.draw()
+    legends = [*figure.legends, *filter(None, (axis.get_legend() for axis in figure.axes))]
+    assert legends
+    for legend, axis in product(legends, figure.axes):
+        assert not legend.get_window_extent().overlaps(axis.get_window_extent())
+    for legend in legends:
+        assert legend.get_window_extent().height <= figure.bbox.height, "cut"
+
+
+@pytest.mark.filterwarnings("error")
+def test_legends_cover_no_axis_and_nothing_warns_however_many_rows(tmp_path, drawn):
+    rates = [
+        with_setting(make_record(num_landmarks=8 + place % 3), "recipe.optimizer.lr", place) for place in range(1, 31)
+    ]
+    plot_landmarks(landmark_points(rates), tmp_path / "a.svg", title="listops", majority_rate=0.17)
+    plot_pareto(contenders(rates), tmp_path / "b.svg", title="listops", majority_rate=0.17)
+    row = {"step": 1, "train/loss": 1.0, "train/accuracy": 0.2, "dev/loss": 1.0, "dev/accuracy": 0.2}
+    learning_curve([row], tmp_path / "c.png", title="listops", majority_rate=0.17, paper_accuracy=37.15)
+    for figure in drawn:
+        assert_no_legend_covers_an_axis(figure)
+    for figure in drawn[:2]:
+        assert_readable(figure)
 
 
 def compared(seeds: int, gap: float = 0.0, *, slowest: float = 2.0):

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lra.results.statistics import binomial_error, converged, discoveries, paired_bootstrap, paired_t, sample_std
+from lra.results.statistics import (
+    binomial_error,
+    converged,
+    discoveries,
+    errors_above_majority,
+    paired_bootstrap,
+    paired_t,
+    sample_std,
+)
 
 
 def test_the_noise_of_the_benchmarks_tests():
@@ -33,7 +41,7 @@ def test_the_paired_interval_is_scipys():
     found = paired_t(first, second)
     expected = stats.ttest_rel(first, second).confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
-    assert found.within_noise == (stats.ttest_rel(first, second).pvalue > 0.05)
+    assert found.significant == (stats.ttest_rel(first, second).pvalue <= 0.05)
     assert found.difference == pytest.approx(np.subtract(first, second).mean())
     assert found.p == pytest.approx(stats.ttest_rel(first, second).pvalue)
 
@@ -51,7 +59,7 @@ def test_of_several_differences_fewer_are_beyond_noise():
 
 def test_pairing_matters():
     seeds = np.array([30.0, 35.0, 40.0])  # they differ much, the attentions always by one point
-    assert not paired_t(list(seeds + 1.0 + np.array([0.1, -0.1, 0.0])), list(seeds)).within_noise
+    assert paired_t(list(seeds + 1.0 + np.array([0.1, -0.1, 0.0])), list(seeds)).significant
 
 
 def test_the_bootstrap_agrees_with_the_normal_interval_of_paired_examples():
@@ -77,3 +85,12 @@ def test_the_bootstrap_is_that_which_draws_each_example():
     )
     expected = drawn.confidence_interval
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=0.04 * (found.high - found.low))
+
+
+def test_converged_and_the_summary_have_one_definition_of_standard_errors_above_the_majority_class():
+    error = binomial_error(0.17, 2000)
+    assert errors_above_majority(0.17 + 2 * error, 0.17, 2000) == pytest.approx(2)
+    assert errors_above_majority(0.17 - error, 0.17, 2000) == pytest.approx(-1)
+    assert (errors_above_majority(0.5, 0.0, 10), errors_above_majority(1.0, 1.0, 10)) == (np.inf, 0)
+    assert converged(0.17 + 3.01 * error, 0.17, 2000)
+    assert not converged(0.17 + 2.99 * error, 0.17, 2000)
