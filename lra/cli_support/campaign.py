@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -193,6 +193,33 @@ class Campaign:
             return False
         said: dict[str, object] = {**record["identity"]}
         return all(str(said[key]) in chosen for key, chosen in self._choices.items())
+
+    def typed_methods(self) -> list[str]:
+        """The attentions, mixers and models of the cells in the order typed; none where no word names one."""
+        from lra.sweeps.grid import METHOD
+
+        typed = any(word.split("=")[0] in METHOD for word in self.words)
+        return list(dict.fromkeys(cell.choice("attention") for cell in self.cells)) if typed else []
+
+    def unfinished(self, task: str, records: list[Record]) -> list[str]:
+        """Word a note on the cells of a task without a record among `records`; no note if each has one."""
+        from lra.results.text import visible
+
+        made: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
+        for record in records:
+            identity = record["identity"]
+            made[identity["task"], identity["attention"], str(identity["seed"])].append(record)
+        cells = [cell for cell in self.cells if cell.choice("task") == task]
+        missing: dict[str, list[str]] = {f"{cell.choice('attention')}{cell.apart}": [] for cell in cells}
+        for cell in cells:
+            if not any(cell.typed_as(record) for record in made[cell.identity]):
+                missing[f"{cell.choice('attention')}{cell.apart}"].append(cell.choice("seed"))
+        lacking = [
+            f"{name} seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}" for name, seeds in missing.items() if seeds
+        ]
+        finished = len(cells) - sum(map(len, missing.values()))
+        done = f"{finished} of {len(cells)} runs finished; not finished: {'; '.join(lacking)}."
+        return [visible(done)] if lacking else []
 
     def tasks(self) -> list[str]:
         """The tasks of the cells, each once, in the order of the cells."""

@@ -17,7 +17,9 @@ from rich.text import Text
 from lra.cli_support.console import print_table
 from lra.results.tables import EMPTY, TextTable
 
-BREAKS = re.compile(r" (?=±|\[)|(?<=;) ")  # where a cell may be broken into lines
+BREAKS = re.compile(  # where a cell may be broken into lines
+    r" (?=±|\[|within$|outside$|on the test set|\([0-9]+ seeds?\)$|[0-9]+ of )|(?<=;) |(?<=seeds) "
+)
 TIGHT = {"box": box.SIMPLE_HEAD, "show_edge": False, "pad_edge": False, "collapse_padding": True}
 
 

@@ -41,7 +41,8 @@ def write_tasks(campaign: Campaign, console: Console, kind: str, make: Make) -> 
         return
     for task, (table, drawings) in made.items():
         figures, undrawn = _draw(campaign, task, drawings)
-        table = table.with_notes(*provenance_notes(by_task[task]), *campaign.troubles, *undrawn)
+        notes = (*campaign.unfinished(task, by_task[task]), *provenance_notes(by_task[task]))
+        table = table.with_notes(*notes, *campaign.troubles, *undrawn)
         written = write_out(campaign, console, f"{kind}-{task}", table, figures, above=written)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from lra.cli_support.narrow import print_text_table
 from lra.results.paper import beside, departures, in_short
 from lra.results.reference import PASS_BAND, paper_accuracy
 from lra.results.schema import MIXERS, Record
-from lra.results.statistics import binomial_error
+from lra.results.statistics import errors_above_majority
 from lra.results.tables import TextTable
 from lra.results.text import visible, visible_lines
 from lra.results.titles import method_head
@@ -67,17 +68,10 @@ def verdict(record: Record) -> str:
     """Compare a run with the majority class, and with the paper if its settings allow it, in a few sentences."""
     identity, outcome = record["identity"], record["outcome"]
     measured, majority, tested = outcome["test_accuracy"], outcome["majority_rate"], outcome["test_examples"]
-    noise = binomial_error(measured, tested)
-    gain = 100 * (measured - majority)
-    against = (
-        f"beats the majority class by {gain:.1f}" if gain > 0 else f"does not beat the majority class: {gain:+.1f}"
-    )
-    errors = f", {gain / 100 / noise:.0f} standard errors" if gain > 0 < noise else ""
-    lines = [f"It {against} points{errors} (one standard error of this test: {100 * noise:.1f} points)."]
+    lines = [_beside_majority(measured, majority, tested)]
     if record["settings"]["task"].get("dev_split") == "test":
-        lines.append(
-            "Its checkpoint was chosen on the test split, as the paper's (protocol.text_dev=held_out: on train)."
-        )
+        as_paper = ", as the paper's (protocol.text_dev=held_out: on train)" if identity["task"] == "text" else ""
+        lines.append(f"Its checkpoint was chosen on the test split{as_paper}.")
     if identity["size"] != "full":
         lines.append(f"This is size={identity['size']}, NOT the benchmark: other data, and {outcome['steps']:,} steps.")
         lines.append(_next(record))
@@ -90,9 +84,23 @@ def verdict(record: Record) -> str:
         lines.append(f"Not the paper's settings, so not comparable with its accuracy: {in_short(apart, most=10)}.")
     elif paper is not None and band is not None:
         difference = 100 * measured - paper
-        where = "inside" if abs(difference) <= band else "outside"
-        lines.append(f"Against the paper {difference:+.2f} points, {where} the band of ±{band:g}.")
+        where = "within" if abs(difference) <= band else "outside"
+        lines.append(f"Against the paper {difference:+.2f} points, {where} the ±{band:g}-point tolerance.")
     return "\n".join(lines)
+
+
+def _beside_majority(accuracy: float, majority: float, examples: int) -> str:
+    """Compare an accuracy with that of the majority class in a sentence; it is exact about a tie."""
+    right = round((accuracy - majority) * examples)  # more test examples than the majority class has
+    named = f"the majority-class baseline ({100 * majority:.2f} %)"
+    if not right:
+        return f"It is as accurate as {named}."
+    points = f"{100 * abs(right) / examples:.{1 if abs(right) / examples >= 0.0005 else 3}f} points"
+    if right < 0:
+        return f"It is {points} below {named}."
+    errors = errors_above_majority(accuracy, majority, examples)
+    told = f", {errors:.1f} standard errors of a test" if math.isfinite(errors) else ""
+    return f"It is {points} above {named}{told}."
 
 
 def _next(record: Record) -> str:

@@ -9,10 +9,11 @@
   lra compare show format=csv out=compare.csv
 
 The first attention is the baseline. Every other one is shown with its difference from the baseline and two 95 %
-intervals: over seeds (paired t-test, from three seeds on) and over test examples (bootstrap). With fewer than three
-seeds the verdict is "test noise only". Two figures go into the run group's folder: accuracy against time with the
-Pareto front, and the dev accuracy of every seed against the step. A note says which seeds left the plateau of the
-majority class, and when.
+intervals: over seeds (paired t test, from three seeds on) and over test examples (bootstrap). The verdict is
+"significant" or "n.s." by the interval over seeds; with fewer than three, "on the test set". Where some seeds converged
+and others did not, the seeds stand in place of the interval. Two figures go into the run group's folder: accuracy
+against time with the Pareto front, and the dev accuracy of every seed against the step. Notes say which of the runs
+that were asked for are not finished, and at which step each seed converged.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def show(campaign: Campaign, console: Console) -> None:
     from lra.results.plot_curves import plot_curves
 
     def make(records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
-        compared = contenders(records, _baseline(campaign, records))
+        compared = contenders(records, _baseline(campaign, records), methods=campaign.typed_methods())
         table = comparison_table(records, compared, title=title)
         if not compared:
             return table, {}
@@ -61,29 +62,22 @@ def show(campaign: Campaign, console: Console) -> None:
 
 
 def _baseline(campaign: Campaign, records: list[Record]) -> str | None:
-    """Name the variant that is the baseline; None when no record has the attention or mixer of any cell.
-
-    It is a variant of the first cell that has records. Of several, it is the one whose settings differ least.
-    """
+    """Name the row that is the baseline: of the first cell that has records; None when no cell has any."""
     from lra import config
-    from lra.results.settings import flat
+    from lra.results.baseline import baseline_row
     from lra.results.variants import group_by_variant
 
     groups = group_by_variant(records)
     for cell in campaign.cells if groups else ():
-        chosen = set(flat(config.settings(cell.cfg)).items())
-        apart = {
-            name: len(chosen ^ set(flat(members[0]["settings"]).items()))
-            for name, members in groups.items()
-            if _has_knobs(config.mixer_settings(cell.cfg), members[0])
-        }
-        if apart:
-            return min(apart, key=lambda name: apart[name])
+        options = config.mixer_settings(cell.cfg)
+        rows = {name: members for name, members in groups.items() if _has_options(options, members[0])}
+        if rows:
+            return baseline_row(rows, config.settings(cell.cfg))
     return None
 
 
-def _has_knobs(chosen: dict[str, Any], record: Record) -> bool:
-    """Tell whether a record's attention or mixer has these knobs; the record may lack knobs that came later."""
+def _has_options(chosen: dict[str, Any], record: Record) -> bool:
+    """Tell whether a record's attention or mixer has these options; the record may lack options that came later."""
     settings = record["settings"]
-    knobs: dict[str, Any] = {**settings.get("attention", settings.get("mixer", {}))}
-    return all(chosen.get(key) == value for key, value in knobs.items())
+    options: dict[str, Any] = {**settings.get("attention", settings.get("mixer", {}))}
+    return all(chosen.get(key) == value for key, value in options.items())

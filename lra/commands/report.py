@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from lra.results.report import Sample
     from lra.results.schema import Record
 
+BASELINE = "nystrom"
 SHEET = 16  # images that are shown for a task
 
 
@@ -132,11 +133,13 @@ def _part(task: str, records: list[Record]) -> Part:
 
 
 def _baseline(records: list[Record]) -> str | None:
-    """Name the first variant of Nyström attention, which the others are compared with; None if there is none."""
+    """Name the row of Nyström attention that the others are compared with; None if there is none."""
+    from lra.results.baseline import baseline_row, rows_of
+    from lra.results.paper import paper_attention
     from lra.results.variants import group_by_variant
 
-    named = group_by_variant(records).items()
-    return next((name for name, members in named if members[0]["identity"]["attention"] == "nystrom"), None)
+    rows = rows_of(BASELINE, group_by_variant(records))
+    return baseline_row(rows, {"attention": paper_attention(BASELINE)})
 
 
 def _task_and_size(record: Record) -> tuple[str, str]:

@@ -6,7 +6,7 @@
   lra table run attention=all size=short     every attention and every mixer, not the paper's five alone; also task=all
   lra table run workers=2 trainer.threads=1  two cells at a time on this machine
   lra table run workers=8 hydra/launcher=submitit_slurm hydra.launcher.timeout_min=1440
-  lra table show                             value ± spread (seeds), the paper's value, the difference; works any time
+  lra table show                             mean ± SD (seeds), the paper's value, the difference; works any time
   lra table show reference=skyformer format=latex out=table.tex
   lra table show run_group=published         from committed records
   lra table run size=tiny recipe.steps=4     a trial of all cells, in minutes

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lra.results.paper import paper_settings
+from lra.results.baseline import baseline_row, rows_of
+from lra.results.paper import paper_attention, paper_settings
 from lra.results.rank_tests import kendall, kendall_taus
 from lra.results.reference import REFERENCES, in_order
 from lra.results.schema import Record
-from lra.results.variants import accuracies, group_by_variant
+from lra.results.variants import accuracies, group_by_variant, settings_beside_the_mixer
 
 LEAST_ATTENTIONS = 3
 RESAMPLES = 1000
@@ -73,8 +74,8 @@ def _mean(seeds: Sequence[float]) -> float:
 def agreement_by_task(records: Sequence[Record], *, reference: str) -> Mapping[str, RankAgreement]:
     """Compute the agreement with a published order for each task with at least three of its attentions.
 
-    An attention counts with its row of the usual settings; those of the paper's attentions have the paper's numbers of
-    landmarks, features and so on.
+    An attention counts with its row of default options and the usual other settings; those of the paper's attentions
+    have the paper's numbers of landmarks, features and so on.
 
     Args:
         records: of one size and protocol.
@@ -82,11 +83,14 @@ def agreement_by_task(records: Sequence[Record], *, reference: str) -> Mapping[s
     """
     found = {}
     for task in in_order({record["identity"]["task"] for record in records}):
-        rows = group_by_variant(
-            record for record in records if record["identity"]["task"] == task and _has_the_papers_numbers(record)
-        )
+        mine = [record for record in records if record["identity"]["task"] == task and _has_the_papers_numbers(record)]
+        others = settings_beside_the_mixer(mine)
+        rows = group_by_variant(record for record in mine if not others[id(record)])
         published = {name: row[task] for name, row in REFERENCES[reference].items() if task in row}
-        known = {name: accuracies(members) for name, members in rows.items() if name in published}
+        chosen = {
+            name: baseline_row(rows_of(name, rows), {"attention": paper_attention(name)}) for name in sorted(published)
+        }
+        known = {name: accuracies(rows[row]) for name, row in chosen.items() if row is not None}
         if len(known) >= LEAST_ATTENTIONS and len(set(map(_mean, known.values()))) > 1:
             found[task] = rank_agreement(list(known.values()), [published[name] for name in known])
     return found

@@ -46,6 +46,12 @@ def paper_settings(task: str, attention: str) -> dict[str, Any] | None:
     }
 
 
+def paper_attention(attention: str) -> dict[str, Any]:
+    """The options that the paper's runs give an attention, which are its defaults; empty for one it does not have."""
+    options: dict[str, Any] = _parts()["attention"].get(attention, {})
+    return options
+
+
 def departures(record: Record) -> list[str]:
     """List in words how a run differs from the paper's; the list is empty for the paper's own settings and data.
 

@@ -16,6 +16,7 @@ from lra import config
 from lra.paths import conf_names
 from lra.results.reading import NewerRecordError
 from lra.results.record import read_record
+from lra.results.schema import Record
 from lra.types import UserError
 
 ALL = "all"  # in place of a name: every name of the group
@@ -72,6 +73,25 @@ class Cell:
         """The knobs that the sweep varies, such as ` num_landmarks=16`."""
         varied = [word for word in self.words if word.startswith(("attention.", "mixer."))]
         return "".join(f" {word.split('.', 1)[1]}" for word in varied)
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """The names of the task and of the method, and the seed."""
+        return self.choice("task"), self.choice("attention"), self.choice("seed")
+
+    def typed_as(self, record: Record) -> bool:
+        """Whether a record's settings have the values that the overrides give them; others are not compared."""
+        missing = object()
+        for word in self.words:
+            key, _, text = word.partition("=")
+            recorded: Any = record["settings"]
+            for part in key.split("."):
+                recorded = recorded.get(part, missing) if isinstance(recorded, dict) else missing
+            if recorded is missing or isinstance(recorded, dict):
+                continue
+            if recorded != OmegaConf.from_dotlist([f"value={text}"]).value:
+                return False
+        return True
 
     @property
     def finished(self) -> bool:

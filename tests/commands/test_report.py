@@ -72,7 +72,7 @@ def page(data_dir, tmp_path_factory):
 
 
 def test_it_holds_tables_figures_runs_samples_and_troubles(page):
-    for said in ("36.50 ± 0.50 (3)‡", "Side by side", "beyond noise", "NOT the benchmark", "is not JSON"):
+    for said in ("36.50 ± 0.50 (3)‡", "Side by side", "significant", "NOT the benchmark", "is not JSON"):
         assert said in page
     assert page.count("<svg") == 2, "a comparison, and the learning curves"
     assert page.count("<details>") == 8
@@ -111,7 +111,7 @@ def test_it_begins_with_one_table_of_all_kinds_the_benchmark_first(page):
         "Protocol paper",
         "Protocol paper, size tiny: NOT the benchmark",
     ]
-    assert re.search(r'36.50 ± 0.50 \(3\)‡<small>paper 37.10, −0.60 <span class="in">in</span>', table)
+    assert re.search(r'36.50 ± 0.50 \(3\)‡<small>paper 37.10, −0.60 <span class="within">within</span>', table)
     assert "<th>text</th>" not in page, "a task without a record has no column"
 
 
@@ -176,7 +176,8 @@ def test_the_headline_has_marks_and_no_full_run_on_an_invented_stand_in():
     cells = {name: cells[0].accuracy for rows in made.groups.values() for name, cells in rows}
     assert cells == {"nystrom": "37.00 (1)‡", "linformer": "37.00 (1)§"}
     assert made.notes[-1] == "1 records on stand-in data are left out."
-    assert [note[0] for note in made.notes[:-1]] == ["‡", "§"]
+    assert "standard deviation over n seeds" in made.notes[0]
+    assert [note[0] for note in made.notes[2:-1]] == ["‡", "§"]
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node to run the page's script")

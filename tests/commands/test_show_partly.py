@@ -37,6 +37,24 @@ def test_records_of_a_task_that_was_not_typed_are_said(home, capsys, verb, group
     assert "left out" not in show(capsys, *verb, "show", "task=text")[0]
 
 
+def test_runs_that_were_asked_for_and_are_not_finished_are_said_and_rows_come_as_typed(home, capsys):
+    done = [make_record(attention=name, seed=seed) for name in ("full", "nystrom") for seed in (0, 1)]
+    lay(home, "compare", [*done, make_record(attention="linformer", seed=2)])
+    typed = ("compare", "show", "attention=reformer,nystrom,linformer,full", "seed=0,1,2", "format=markdown")
+    out = show(capsys, *typed)[0]
+    rows = [line.split("|")[1].strip() for line in out.splitlines() if line.startswith("| ")][1:]
+    assert rows == ["nystrom", "linformer", "full"]
+    lacking = "reformer seeds 0, 1, 2; nystrom seed 2; linformer seeds 0, 1; full seed 2"
+    assert f"5 of 12 runs finished; not finished: {lacking}." in out
+    assert "not finished" not in show(capsys, "compare", "show", "attention=full,nystrom", "seed=0,1")[0]
+
+
+def test_a_run_with_another_value_of_a_typed_setting_is_not_the_one_that_was_asked_for(home, capsys):
+    lay(home, "compare", [make_record(seed=0, num_landmarks=count) for count in (32, 64)])
+    words = ("compare", "show", "attention=nystrom", "attention.num_landmarks=16,32", "seed=0")
+    assert "1 of 2 runs finished; not finished: nystrom num_landmarks=16 seed 0." in show(capsys, *words)[0]
+
+
 def test_stand_ins_alone_are_said():
     record = make_record("retrieval", "full", seed=0)
     record["provenance"]["data_origin"] = "stand-in"

@@ -20,10 +20,15 @@ def record(dev_split=None, **changes):
 @pytest.mark.parametrize(
     "changes, line",
     [
-        ({"accuracy": 0.38}, "Against the paper +0.85 points, inside the band of ±2."),
-        ({"accuracy": 0.40}, "Against the paper +2.85 points, outside the band of ±2."),
-        ({"accuracy": 0.16}, "does not beat the majority class: -1.0 points"),
-        ({"accuracy": 0.20}, "majority class by 3.0 points, 3 standard errors (one standard error of this test: 0.9"),
+        ({"accuracy": 0.38}, "Against the paper +0.85 points, within the ±2-point tolerance."),
+        ({"accuracy": 0.40}, "Against the paper +2.85 points, outside the ±2-point tolerance."),
+        ({"accuracy": 0.16}, "It is 1.0 points below the majority-class baseline (17.00 %)."),
+        (
+            {"accuracy": 0.20},
+            "It is 3.0 points above the majority-class baseline (17.00 %), 3.6 standard errors of a test.",
+        ),
+        ({"accuracy": 0.17}, "It is as accurate as the majority-class baseline (17.00 %)."),
+        ({"accuracy": 0.1705}, "It is 0.1 points above the majority-class baseline (17.00 %), 0.1 standard errors"),
         ({"steps": 300}, "Not the paper's settings, so not comparable with its accuracy: recipe.steps=300 for 5000."),
         ({"origin": "stand-in"}, "invented stand-in, not those of listops"),
         ({"size": "tiny"}, "This is size=tiny, NOT the benchmark"),
