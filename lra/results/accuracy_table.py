@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from lra.results.above_no_attention import TESTS, above_no_attention
 from lra.results.agreement import agreement_by_task
-from lra.results.cells import Row, TableCell, make_rows
+from lra.results.cells import Row, TableCell, cell_note, make_rows
 from lra.results.discrimination import discrimination_by_task
-from lra.results.floor import above_floor, not_above_floor, not_judged
 from lra.results.origins import marked, origin_notes, without_stand_ins
 from lra.results.paper import in_short
 from lra.results.provenance import precisions, unrecorded_notes
-from lra.results.reference import CONVERGED, PASS_BAND, SOURCES, TASKS, in_order
+from lra.results.reference import PASS_BAND, SOURCES, TASKS, convergence_rule, in_order
 from lra.results.schema import Record
 from lra.results.statistics import LEAST_SEEDS_FOR_T
 from lra.results.tables import MISSING, TextTable, number
@@ -41,6 +41,7 @@ def accuracy_table(records: list[Record], *, reference: str) -> TextTable:
         rows=lines,
         optional=("hours", "parameters", "average", *tasks[:2:-1]),  # three tasks always stay
         notes=_notes(shown, rows, reference, left_out=len(records) - len(shown)),
+        legend=_legend(rows),
         numbers=[
             {head: row.name, **_numbers(task, cell, reference)} for row in rows for task, cell in row.cells.items()
         ],
@@ -81,8 +82,12 @@ def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
 def _difference(cell: TableCell | None) -> str:
     if cell is None or cell.difference is None:
         return MISSING
-    where = "" if cell.inside is None else " in" if cell.inside else " OUT"
-    return number(cell.difference, sign=True) + where
+    whose = "mean " if cell.of_two_kinds else ""  # the cell above shows the median
+    return whose + number(cell.difference, sign=True) + (f" {cell.verdict}" if cell.verdict else "")
+
+
+def _legend(rows: list[Row]) -> str:
+    return cell_note(cell for row in rows for cell in row.cells.values())
 
 
 def _tested(records: list[Record]) -> str:
@@ -95,23 +100,25 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
     origins = origin_notes(records, left_out=left_out)
     if not records:
         return origins or ["No record yet: lra table run makes them."]
+    tasks = in_order(record["identity"]["task"] for record in records)
+    released = " (the released runs': 16-mixed)" if set(tasks) & set(TASKS) else ""
     notes = [
-        "value ± standard deviation over seeds (number of seeds); average of complete rows only; hours: training"
-        " time of the fastest seed, all tasks together.",
+        f"{_legend(rows)}; average of complete rows only; hours:"
+        " training time of the fastest seed, all tasks together.",
         f"Tested: {_tested(records)}, with the checkpoint that was best on dev"
         + (
             "; Text's dev split is its test split."
             if any(record["settings"]["task"].get("dev_split") == "test" for record in records)
             else "."
         ),
-        f"precision {', '.join(precisions(records))} (the released runs': 16-mixed);"
+        f"precision {', '.join(precisions(records))}{released};"
         f" device {', '.join(sorted({record['cost']['device'] for record in records}))}.",
         *unrecorded_notes(records),
     ]
     if any(cell is not None and cell.reference is not None for row in rows for cell in row.cells.values()):
         bands = ", ".join(f"{task} ±{band:g}" for task, band in PASS_BAND.items())
         judged = (
-            f" in/OUT: of the band around its cell ({bands})."
+            f" within, outside: the tolerance around its value ({bands} points)."
             if reference == "paper"
             else " Its settings differ from those of these runs, so its values are shown for information only."
         )
@@ -124,9 +131,9 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
         if cell is not None and cell.converged < cell.count
     ]
     if stuck:
-        notes.append(f"Seeds that did not converge ({CONVERGED}): {'; '.join(stuck)}.")
+        notes.append(f"Seeds that did not converge (converged: {convergence_rule(tasks)}): {'; '.join(stuck)}.")
     if {record["identity"]["size"] for record in records} != {"full"}:
-        notes += _discrimination(records) + _floor(records) + _agreement(records, reference)
+        notes += _discrimination(records) + _above_none(records) + _agreement(records, reference)
     return notes + origins
 
 
@@ -137,23 +144,25 @@ def _discrimination(records: list[Record]) -> list[str]:
         return []
     said = "; ".join(f"{task} {spread}" for task, spread in by_task.items())
     return [
-        "Standard deviation of the rows' means over that of a row's seeds, in points, with p of the F test and of the"
-        f" test of ranks (Kruskal and Wallis), without rows of one seed: {said}."
+        "Between-method SD / between-seed SD, in points (without any difference the ratio is 1/√seeds), p of the"
+        f" one-way ANOVA and p of Kruskal–Wallis, without rows of one seed: {said}."
     ]
 
 
-def _floor(records: list[Record]) -> list[str]:
-    """Which methods learned nothing that a model without attention does not learn, and which have too few seeds."""
-    over = above_floor(records)
-    noise = "beyond the noise between seeds (paired t, 95 %, each for itself)"
-    above = f"Not above attention=none, which mixes no tokens, {noise}"
-    pairs = f"fewer than {LEAST_SEEDS_FOR_T} seeds in common with the same settings"
-    heads = {above: not_above_floor(over), f"Not compared with attention=none, for {pairs}": not_judged(over)}
-    said = {
-        head: "; ".join(f"{task} {', '.join(sorted(names))}" for task, names in by_task.items())
-        for head, by_task in heads.items()
-    }
-    return [f"{head}: {names}." for head, names in said.items() if names]
+def _above_none(records: list[Record]) -> list[str]:
+    """Which methods are significantly better than no mixing, and which have too few seeds to be compared."""
+    by_task = above_no_attention(records)
+    compared = "; ".join(f"{task} {found}" for task, found in by_task.items() if found.points)
+    few = "; ".join(f"{task} {', '.join(found.not_compared)}" for task, found in by_task.items() if found.not_compared)
+    notes = []
+    if compared:
+        notes.append(f"Rows significantly above attention=none (no mixing): {compared}. {TESTS}")
+    if few:
+        notes.append(
+            f"Not compared with attention=none, for fewer than {LEAST_SEEDS_FOR_T} seeds of theirs or of a none with"
+            f" the same other settings: {few}."
+        )
+    return notes
 
 
 def _agreement(records: list[Record], reference: str) -> list[str]:
@@ -166,7 +175,7 @@ def _agreement(records: list[Record], reference: str) -> list[str]:
     whose = "the paper's" if reference == "paper" else f"{reference}'s"
     return [
         f"Order of attentions against {whose}, Kendall's rank correlation [{drawn}]: {said}."
-        " A p above 0.05: chance alone may give such an order. No other claim is made about the benchmark."
+        " With p above 0.05 the order is not significantly correlated. No other claim is made about the benchmark."
     ]
 
 
@@ -195,5 +204,8 @@ def _numbers(task: str, cell: TableCell | None, reference: str) -> dict[str, obj
     )  # fmt: skip
     values = {key: None if cell is None else getattr(cell, key) for key in keys}
     values["reference_accuracy"] = values.pop("reference")
+    range_keys = ("median", "lowest", "highest")
+    middle = (None,) * 3 if cell is None else (cell.median, min(cell.accuracies), max(cell.accuracies))
+    values |= dict(zip(range_keys, middle, strict=True))
     origins, apart = (frozenset(), ()) if cell is None else (cell.origins, cell.departures)
     return {**empty, **values, "origins": " ".join(sorted(origins)), "departures": "; ".join(apart)}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lra.results.cells import TableCell, make_cell
+from lra.results.cells import TableCell, cell_note, make_cell
 from lra.results.correctness import unpack_correct
-from lra.results.reference import CONVERGED, PAPER, TASKS, TEST_EXAMPLES
+from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES, convergence_rule
 from lra.results.schema import Record
 from lra.results.statistics import (
     LEAST_SEEDS_FOR_T,
@@ -21,6 +22,7 @@ from lra.results.tables import MISSING, TextTable, number
 from lra.results.titles import method_head
 from lra.results.variants import group_by_variant
 
+SIGNIFICANT = {True: "significant", False: "n.s."}
 HALF_WIDTH_95 = 1.96  # half the width of a 95 % interval, in standard errors
 
 
@@ -33,10 +35,12 @@ class Contender:
         cell: statistics over its seeds.
         accuracies: test accuracy in percent, by seed.
         over_seeds: difference from the baseline in points, with an interval over the seeds that both have; None for
-            fewer than three such seeds.
+            fewer than three such seeds, and where the interval assumes too much, see `mixed`.
         over_examples: the same difference with an interval over test examples; None if the records do not say which
             examples were predicted right, or have different test data.
         pairs: number of seeds that both have.
+        mixed: empty, or how many seeds converged where some did and others did not, of this variant or of the
+            baseline. They are no draws of one normal distribution, which an interval over seeds assumes.
     """
 
     name: str
@@ -45,23 +49,28 @@ class Contender:
     over_seeds: Interval | None
     over_examples: Interval | None
     pairs: int
+    mixed: str = ""
 
     @property
     def verdict(self) -> str:
-        """Whether the difference is within or beyond noise, in a few words."""
+        """Whether the difference is significant, in a few words."""
+        if self.mixed:
+            return self.mixed
         if self.over_seeds is not None:
-            return "within noise" if self.over_seeds.within_noise else "beyond noise"
+            return SIGNIFICANT[self.over_seeds.significant]
         if self.over_examples is None:
             return MISSING
-        return f"{'within' if self.over_examples.within_noise else 'beyond'}; test noise only"
+        seeds = f"{self.pairs} seed{'s' if self.pairs > 1 else ''}"
+        return f"{SIGNIFICANT[self.over_examples.significant]} on the test set ({seeds})"
 
 
-def contenders(records: list[Record], baseline: str | None = None) -> list[Contender]:
+def contenders(records: list[Record], baseline: str | None = None, *, methods: Sequence[str] = ()) -> list[Contender]:
     """Make a contender of each variant in the records of one task; the baseline comes first.
 
     Args:
         records: records of one task.
-        baseline: the baseline's name; None: the first variant by name.
+        baseline: the baseline's name; None: the first variant.
+        methods: the order of the others: variants of these methods first, then all others by name.
 
     Raises:
         KeyError: when no variant has the baseline's name.
@@ -69,20 +78,27 @@ def contenders(records: list[Record], baseline: str | None = None) -> list[Conte
     groups = group_by_variant(records)
     if not groups:
         return []
+    places = {method: place for place, method in enumerate(dict.fromkeys(methods))}
+    groups = dict(sorted(groups.items(), key=lambda item: places.get(item[1][0]["identity"]["attention"], len(places))))
     first = next(iter(groups)) if baseline is None else baseline
     order = [first, *[name for name in groups if name != first]]
     return [_contender(name, groups[name], groups[first] if name != first else []) for name in order]
 
 
 def _contender(name: str, mine: list[Record], others: list[Record]) -> Contender:
-    pairs = pairs_by_seed(mine, others)
+    pairs, cell = pairs_by_seed(mine, others), make_cell(mine, "paper")
+    base = make_cell(others, "paper") if others else None
+    mixed = cell.share_converged if cell.of_two_kinds else ""
+    if not mixed and base is not None and base.of_two_kinds:
+        mixed = f"baseline {base.share_converged}"
     return Contender(
         name=name,
-        cell=make_cell(mine, "paper"),
+        cell=cell,
         accuracies={record["identity"]["seed"]: 100 * record["outcome"]["test_accuracy"] for record in mine},
-        over_seeds=over_seeds(pairs),
+        over_seeds=None if mixed else over_seeds(pairs),
         over_examples=_over_examples(pairs),
         pairs=len(pairs),
+        mixed=mixed,
     )
 
 
@@ -135,7 +151,7 @@ def comparison_table(records: list[Record], compared: list[Contender], *, title:
                 contender.name,
                 str(cell),
                 f"{cell.converged} of {cell.count}",
-                _interval(contender.over_seeds),
+                _seeds(contender) if contender.mixed else _interval(contender.over_seeds),
                 _interval(contender.over_examples),
                 contender.verdict if contender is not compared[0] else "baseline",
                 f"{cell.parameters:,}",
@@ -149,8 +165,15 @@ def comparison_table(records: list[Record], compared: list[Contender], *, title:
         "parameters", "s/step", "MiB",
     )  # fmt: skip
     optional = ("parameters", "MiB", "converged", "s/step", "Δ over examples")
-    notes = _notes(compared)
-    return TextTable(title=title, columns=columns, rows=rows, notes=notes, optional=optional, numbers=numbers)
+    notes, legend = _notes(compared, records), cell_note(contender.cell for contender in compared)
+    return TextTable(
+        title=title, columns=columns, rows=rows, notes=notes, legend=legend, optional=optional, numbers=numbers
+    )
+
+
+def _seeds(contender: Contender) -> str:
+    """Write the accuracy of each seed, in their order: `seeds 18.2, 37.8, 36.9`."""
+    return f"seeds {', '.join(number(accuracy, 1) for _, accuracy in sorted(contender.accuracies.items()))}"
 
 
 def _interval(interval: Interval | None) -> str:
@@ -160,18 +183,27 @@ def _interval(interval: Interval | None) -> str:
     return f"{number(interval.difference, sign=True)} [{low}, {high}]"
 
 
-def _notes(compared: list[Contender]) -> list[str]:
+def _notes(compared: list[Contender], records: list[Record]) -> list[str]:
     if not compared:
         return ["No record yet: lra compare run makes them."]
+    task = records[0]["identity"]["task"]
     return [
-        "value ± standard deviation over seeds (number of seeds); Δ: difference from the first row in points, with its"
+        f"{cell_note(contender.cell for contender in compared)}. Δ: difference from the first row in points, with its"
         " 95 % interval, over the seeds that both have:",
-        f"  seeds: Student's paired t, from {LEAST_SEEDS_FOR_T} seeds on: what another training would give; examples:"
-        " bootstrap over the test examples for these trained models.",
-        f"converged: {CONVERGED}. s/step: of the fastest seed, dev passes included. Memory: the process's peak.",
+        f"  seeds: Student's paired t, from {LEAST_SEEDS_FOR_T} seeds on. It assumes that the differences are draws of"
+        " one normal distribution."
+        + (" Where some seeds converged and others did not they are not: seeds are shown." if _mixed(compared) else ""),
+        "  examples: bootstrap over the test examples, for these trained models alone.",
+        "verdict: significant or not (n.s.) by that t test, two-sided, α = 5 %. Few seeds: n.s. does not mean equal.",
+        f"converged: {convergence_rule([task])}. s/step: of the fastest seed, dev passes included. Memory: the"
+        " process's peak.",
         *_many_differences(compared),
-        paper_noise(),
+        *([paper_noise()] if task in TASKS else []),
     ]
+
+
+def _mixed(compared: list[Contender]) -> bool:
+    return any(contender.mixed for contender in compared)
 
 
 def _many_differences(compared: list[Contender]) -> list[str]:
@@ -180,11 +212,11 @@ def _many_differences(compared: list[Contender]) -> list[str]:
     if len(judged) < 2:
         return []
     found = discoveries([p for p in judged.values() if p is not None])
-    left = [name for name, is_beyond in zip(judged, found, strict=True) if is_beyond]
+    left = [name for name, yes in zip(judged, found, strict=True) if yes]
     count = f"{len(left)} of {len(judged)}" + (f" ({', '.join(left)})" if left else "")
     return [
-        f"{len(judged)} differences over seeds: chance alone puts one in twenty beyond noise. With a false discovery"
-        f" rate of 5 % (Benjamini and Hochberg) beyond noise: {count}."
+        f"{len(judged)} differences over seeds were tested: of equal methods chance makes one in twenty significant."
+        f" Significant at a false discovery rate of 5 % (Benjamini–Hochberg): {count}."
     ]
 
 
@@ -196,10 +228,10 @@ def paper_noise() -> str:
     ]
     half = 100 * HALF_WIDTH_95 * math.sqrt(sum(variances)) / len(TASKS)
     lead = averages["nystrom"] - averages["full"]
-    where = "within" if abs(lead) <= half else "beyond"
+    verdict = "n.s." if abs(lead) <= half else "significant"
     return (
         f"For scale: the paper's averages, nystrom {averages['nystrom']:.2f} and full {averages['full']:.2f}, are"
-        f" {lead:.2f} points apart; the noise of one test each is ±{half:.2f} (95 %): {where} noise."
+        f" {lead:.2f} points apart; the 95 % interval of one test each is ±{half:.2f}: {verdict}"
     )
 
 
@@ -207,6 +239,7 @@ def _numbers(contender: Contender) -> dict[str, object]:
     cell = contender.cell
     flat: dict[str, object] = {
         "count": cell.count, "mean": cell.mean, "std": cell.std, "converged": cell.converged, "pairs": contender.pairs,
+        "median": cell.median, "lowest": min(cell.accuracies), "highest": max(cell.accuracies),
     }  # fmt: skip
     for name, interval in (("seeds", contender.over_seeds), ("examples", contender.over_examples)):
         for end in ("difference", "low", "high"):

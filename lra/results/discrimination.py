@@ -1,4 +1,4 @@
-"""How well a task tells attentions apart: the spread between them over the noise between seeds."""
+"""How well a task tells attentions apart: the standard deviation between them over that between seeds."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ LEAST_SEEDS = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Discrimination:
-    """One-way analysis of variance of test accuracies, and the same of their ranks; spreads in percentage points.
+    """One-way ANOVA of test accuracies, and the Kruskal–Wallis test of their ranks; spreads in percentage points.
 
-    The F test takes the noise of all attentions for equal and normal. Where some seeds stay on a plateau it is neither;
-    the test of ranks asks for neither.
+    The ANOVA assumes normal accuracies with the same variance for all attentions. Where some seeds did not converge
+    they have neither; the test of ranks assumes neither.
 
     Attributes:
-        between: standard deviation of the attentions' means.
+        between: standard deviation of the attentions' means. Without any difference it is 1/√seeds of `within`.
         within: standard deviation over seeds, pooled over attentions.
-        p_value: of means at least as far apart by chance (F test).
-        rank_p_value: of ranks at least as far apart by chance (Kruskal and Wallis 1952).
+        p_value: of the one-way ANOVA.
+        rank_p_value: of the Kruskal–Wallis test.
         best, worst: the attentions with the highest and the lowest mean.
     """
 

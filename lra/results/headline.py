@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lra.results.cells import Row, TableCell, make_rows
+from lra.results.cells import Row, TableCell, cell_note, make_rows
 from lra.results.kinds import Kind
 from lra.results.origins import marked, origin_notes, without_stand_ins
 from lra.results.reference import in_order
@@ -17,9 +17,9 @@ class HeadlineCell:
     """One method on one task.
 
     Attributes:
-        accuracy: mean, standard deviation and number of seeds, such as `37.00 ± 1.00 (3)‡`.
+        accuracy: a cell of the table with its marks, such as `37.00 ± 1.00 (3)‡`.
         beside: the published accuracy and the difference; empty if there is none to compare with.
-        verdict: `in` or `OUT` of the band around the paper's accuracy; empty if it is not compared with the paper's.
+        verdict: `within` or `outside` the tolerance around the paper's accuracy; empty if it is not compared with it.
     """
 
     accuracy: str
@@ -34,7 +34,7 @@ class Headline:
     Attributes:
         tasks: the columns: only tasks that have a record.
         groups: for each kind, each method's name with one cell for each task.
-        notes: what the marks mean, and how many runs were left out.
+        notes: what the numbers and the marks mean, and how many runs were left out.
     """
 
     tasks: tuple[str, ...]
@@ -56,7 +56,11 @@ def headline(kinds: dict[Kind, list[Record]], *, reference: str) -> Headline:
     return Headline(
         tasks=tasks,
         groups={kind: [_row(row, reference) for row in rows] for kind, rows in groups.items()},
-        notes=origin_notes(every, left_out=sum(map(len, kinds.values())) - len(every)),
+        notes=[
+            f"{cell_note(cell for rows in groups.values() for row in rows for cell in row.cells.values())}.",
+            "within, outside: the tolerance around the paper's value.",
+            *origin_notes(every, left_out=sum(map(len, kinds.values())) - len(every)),
+        ],
     )
 
 
@@ -69,6 +73,6 @@ def _cell(cell: TableCell | None, reference: str) -> HeadlineCell:
         return HeadlineCell(accuracy=MISSING)
     if cell.reference is None:
         return HeadlineCell(accuracy=marked(cell))
-    verdict = "" if cell.inside is None else "in" if cell.inside else "OUT"
-    beside = f"{reference} {number(cell.reference)}, {number(cell.difference, sign=True)}"
-    return HeadlineCell(accuracy=marked(cell), beside=beside, verdict=verdict)
+    whose = "mean " if cell.of_two_kinds else ""  # the accuracy shown is the median
+    beside = f"{reference} {number(cell.reference)}, {whose}{number(cell.difference, sign=True)}"
+    return HeadlineCell(accuracy=marked(cell), beside=beside, verdict=cell.verdict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass
 
-from lra.results.cells import TableCell, make_cell
+from lra.results.cells import TableCell, cell_note, make_cell
 from lra.results.plateau import leaving_step
 from lra.results.schema import Approximation, Record
 from lra.results.settings import NOT_RECORDED
@@ -109,16 +109,23 @@ def landmark_table(points: list[Point], *, title: str) -> TextTable:
             ]
         )
         numbers.append(_numbers(point))
+    legend = cell_note(point.cell for point in points)
     notes = [
+        f"{legend}; memory: peak of the process.",
         "converged at step: for each seed, the first dev pass from which on all are converged; –: it did not converge.",
-        "value ± standard deviation over seeds (number of seeds); memory: peak of the process.",
         "inverse: ‖AZA − A‖ / ‖A‖ of kernel 2 and its pseudo-inverse; attention: ‖Ŝ − S‖ / ‖S‖ of the approximated and"
         " the exact matrix; trained models on real test batches, means over layers, heads and sequences.",
     ]
     columns = ("landmarks", "accuracy (%)", "converged at step", "s/step", "MiB", "inverse", "attention")
     empty = ["No record yet: lra sweep landmarks makes them."]
     return TextTable(
-        title=title, columns=columns, rows=rows, notes=notes if rows else empty, optional=("MiB",), numbers=numbers
+        title=title,
+        columns=columns,
+        rows=rows,
+        notes=notes if rows else empty,
+        legend=legend,
+        optional=("MiB",),
+        numbers=numbers,
     ).without_empty_columns()
 
 

@@ -1,4 +1,4 @@
-"""The plateau that runs begin on: they guess the majority class, and leave it at a step that depends on the seed."""
+"""When runs converge: each begins on a plateau, where it guesses the majority class, and may not leave it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _with_curve(records: list[Record]) -> dict[str, list[Record]]:
     return {name: members for name, members in by_variant.items() if members}
 
 
-def leaving_step(record: Record) -> int | None:
+def convergence_step(record: Record) -> int | None:
     """The step of the first dev pass from which on all count as converged, as test accuracies do in a table.
 
     The rate of the majority class is that of the test split.
@@ -55,7 +55,7 @@ def leaving_step(record: Record) -> int | None:
 
 
 def plateau_notes(records: list[Record]) -> list[str]:
-    """One note: how many seeds of each variant left the plateau, and after how many steps.
+    """One note: how many seeds of each variant converged by their dev accuracy, and after how many steps.
 
     Records without a dev curve or without the number of dev examples are not counted; no note if there are no others.
     """
@@ -64,12 +64,12 @@ def plateau_notes(records: list[Record]) -> list[str]:
         members = [record for record in every if "dev_examples" in record["outcome"]]
         if not members:
             continue
-        steps = sorted(step for record in members if (step := leaving_step(record)) is not None)
+        steps = sorted(step for record in members if (step := convergence_step(record)) is not None)
         at = f" (step {', '.join(f'{step:,}' for step in steps)})" if steps else ""
         lines.append(f"{name} {len(steps)} of {len(members)}{at}")
     if not lines:
         return []
     return [
-        "Seeds whose dev accuracy converged for good, and the first dev pass from which on all are converged:"
+        "Convergence step of each seed (the first dev pass from which on all dev accuracies are converged):"
         f" {'; '.join(lines)}."
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lra.results.reference import TASKS
 from lra.results.schema import Record
 from lra.results.settings import NOT_RECORDED
 
@@ -19,7 +20,8 @@ def provenance_notes(records: list[Record]) -> list[str]:
     computed = f"{'; '.join(devices)}, {', '.join(precisions(records))}"
     notes = [f"data: {', '.join(origins)}; {computed}; tested with the checkpoint that was best on dev."]
     if any(record["settings"]["task"].get("dev_split") == "test" for record in records):
-        notes.append("The dev split is the test split, as the paper's.")
+        whose = ", as the paper's" if task in TASKS else ""
+        notes.append(f"The dev split is the test split{whose}.")
     if "stand-in" in origins:
         notes.append(f"The data are an invented stand-in, not those of {task}: no result of that task.")
     return notes + unrecorded_notes(records)

@@ -30,6 +30,7 @@ class TextTable:
         notes: lines that are shown below the table.
         optional: columns that a narrow terminal may leave out, the least important first.
         prose: columns whose texts may be broken between words, as those of the first column may.
+        legend: what the numbers in the cells are; the notes say it too, but LaTeX has it in the caption.
         numbers: the content as plain numbers for CSV, one flat dictionary per cell; if empty, CSV has the rows.
     """
 
@@ -39,6 +40,7 @@ class TextTable:
     notes: list[str] = field(default_factory=list)
     optional: tuple[str, ...] = ()
     prose: tuple[str, ...] = ()
+    legend: str = ""
     numbers: list[dict[str, object]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -129,7 +131,7 @@ class TextTable:
                 r"% in the preamble: \usepackage{booktabs}",
                 r"\begin{table}",
                 r"\centering",
-                rf"\caption{{{for_latex(self.title)}}}",
+                rf"\caption{{{for_latex('. '.join(filter(None, [self.title, self.legend])))}}}",
                 rf"\label{{tab:{label}}}",
                 rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}",
                 r"\toprule",

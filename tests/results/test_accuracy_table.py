@@ -26,8 +26,8 @@ def test_a_cell_has_its_mean_spread_seeds_reference_difference_and_verdict():
     made = table([make_record(seed=seed, accuracy=accuracy) for seed, accuracy in enumerate((0.36, 0.37, 0.38))])
     assert row(made, "nystrom")["listops"] == "37.00 ± 1.00 (3)‡"
     assert row(made, "paper")["listops"] == "37.15"
-    assert row(made, "difference")["listops"] == "−0.15 in"
-    assert row(table([make_record(accuracy=0.20)]), "difference")["listops"] == "−17.15 OUT"
+    assert row(made, "difference")["listops"] == "−0.15 within"
+    assert row(table([make_record(accuracy=0.20)]), "difference")["listops"] == "−17.15 outside"
     assert row(table([make_record(accuracy=0.20)]), "nystrom")["listops"] == "20.00 (1)‡"
 
 
@@ -60,7 +60,7 @@ def test_a_shortened_run_is_not_compared_with_the_paper():
     assert "No record yet" in table([]).notes[0]
     made = table([make_record(steps=300)])
     assert [line[0] for line in made.rows] == ["nystrom"]
-    assert not any("band" in note for note in made.notes)
+    assert not any("tolerance" in note for note in made.notes)
 
 
 def test_what_is_said_under_it():
@@ -76,6 +76,19 @@ def test_seeds_that_stayed_at_the_majority_class_are_named():
         for note in made.notes
     )
     assert not any("majority class" in note for note in table([make_record()]).notes)
+
+
+def test_seeds_of_two_kinds_have_their_median_and_range_and_the_notes_say_what_both_forms_are():
+    five = [make_record(seed=seed, accuracy=each) for seed, each in enumerate((0.182, 0.3775, 0.3685, 0.365, 0.371))]
+    made = table(five)
+    assert row(made, "nystrom")["listops"] == "36.85 [18.20, 37.75] (5)‡"
+    assert row(made, "difference")["listops"] == "mean −3.87 outside"
+    assert any("standard deviation over n seeds" in note and "median and range" in note for note in made.notes)
+    (cell,) = (each for each in made.numbers if each["count"])
+    assert [cell[key] for key in ("median", "lowest", "highest")] == pytest.approx([36.85, 18.2, 37.75])
+    alike = table(five[1:])
+    assert row(alike, "nystrom")["listops"] == "37.05 ± 0.53 (4)‡"
+    assert not any("median" in note for note in alike.notes)
 
 
 def test_another_reference_is_not_judged_by_the_papers_band():

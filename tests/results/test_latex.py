@@ -31,10 +31,11 @@ def test_it_has_booktabs_a_caption_and_a_label(tables):
     lines = tables[0].to_latex().splitlines()
     for command in (r"\begin{table}", r"\toprule", r"\midrule", r"\bottomrule", r"\end{tabular}", r"\end{table}"):
         assert lines.count(command) == 1
-    assert r"\caption{Test accuracy (\%), protocol paper, 5,000 steps}" in lines
+    legend = r"m $\pm$ s (n): mean and standard deviation over n seeds"
+    assert rf"\caption{{Test accuracy (\%), protocol paper, 5,000 steps. {legend}}}" in lines
     assert r"\label{tab:test-accuracy-protocol-paper-5-000-steps}" in lines
     assert r"nystrom & 37.00 $\pm$ 0.00 (2)$\ddagger$ & -- &" in tables[0].to_latex()
-    assert r"\quad difference & $-$0.10 in &" in tables[0].to_latex()
+    assert r"\quad difference & $-$0.15 within &" in tables[0].to_latex()
 
 
 def test_every_row_has_every_column(tables):

@@ -7,7 +7,7 @@ import json
 import matplotlib.pyplot as plt
 import pytest
 
-from lra.results.plateau import dev_curve, dev_curves, leaving_step, plateau_notes
+from lra.results.plateau import convergence_step, dev_curve, dev_curves, plateau_notes
 from lra.results.plot_curves import plot_curves
 from lra.results.reading import parse_record
 from lra.types import UserError
@@ -27,14 +27,14 @@ def test_a_run_leaves_with_the_first_pass_after_which_all_are_clear_of_the_major
     """Three standard errors above 17 % of 2,000 examples are 19.52 %."""
     other = with_curve([0.17, 0.195, 0.196, 0.35], task="image")
     other["outcome"]["majority_rate"] = 0.17
-    assert leaving_step(other) == 150
-    assert leaving_step(with_curve([0.30, 0.17, 0.30, 0.31])) == 150, "a pass back on it does not count"
-    assert leaving_step(with_curve([0.30, 0.30, 0.18])) is None
-    assert leaving_step(make_record()) is None, "an older record has no curve"
+    assert convergence_step(other) == 150
+    assert convergence_step(with_curve([0.30, 0.17, 0.30, 0.31])) == 150, "a pass back on it does not count"
+    assert convergence_step(with_curve([0.30, 0.30, 0.18])) is None
+    assert convergence_step(make_record()) is None, "an older record has no curve"
 
 
 def test_on_listops_it_leaves_with_25_percent():
-    assert leaving_step(with_curve([0.17, 0.20, 0.249, 0.25, 0.35])) == 200
+    assert convergence_step(with_curve([0.17, 0.20, 0.249, 0.25, 0.35])) == 200
 
 
 def test_the_note_counts_seeds_and_names_the_steps_of_each_variant():
