@@ -7,9 +7,9 @@ import re
 import pytest
 
 from lra.cli import main
-from lra.results.floor import above_floor
-from lra.results.statistics import discoveries
-from tests.house.published import records
+from lra.results.above_no_attention import above_no_attention
+from lra.results.discrimination import discrimination_by_task
+from tests.house.published import by_cell, records
 from tests.house.test_floors import ROOT
 
 RESULTS = ROOT / "docs/results.md"
@@ -26,7 +26,7 @@ def markdown(words, monkeypatch, capsys) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-SPREAD = "Standard deviation of the rows' means"
+SPREAD, ABOVE = "Between-method SD / between-seed SD", "Rows significantly above attention=none"
 
 
 LONGER = ("run_group=published/short_longer.jsonl", "size=short", "task=pathfinder")
@@ -64,33 +64,29 @@ def test_what_the_short_table_says_about_itself_stands_below_it(monkeypatch, cap
     lines += markdown(("table", "show", *SHORT, "reference=google"), monkeypatch, capsys)
     spread = [line for line in lines if line.startswith(SPREAD)]
     orders = [line for line in lines if line.startswith("Order of attentions against")]
-    floor = [line for line in lines if line.startswith("Not above attention=none")]
+    floor = [line for line in lines if line.startswith(ABOVE)]
     assert (len(spread), len(floor), len(orders)) == (2, 2, 2), lines  # of the two tables printed
     for line in spread + floor + orders:
         assert line in text, f"this should stand there: {line}"
     found = re.findall(r"(\w+) [\d.]+ / [\d.]+ = [\d.]+, p = ([\d.e-]+) and ([\d.e-]+)", spread[0])
     assert {task for task, p, _ in found if float(p) < 0.05} == {"listops", "text", "image"}
     assert {task for task, _, p in found if float(p) < 0.05} == {"listops", "text", "image", "pathfinder"}
-    readme = " ".join((ROOT / "README.md").read_text().split())
-    assert (
-        "On all four tasks the differences between the rows are beyond the noise between seeds by a test of ranks"
-        in readme
-    )
-    assert "by the F test they are on ListOps, Text and Image, and not on Pathfinder" in readme
 
 
-def test_how_many_rows_are_above_the_floor_when_corrected_for_their_number_is_said():
-    above = above_floor(records("short_table"))
-    said = []
-    for task, name in (("listops", "ListOps"), ("image", "Image"), ("pathfinder", "Pathfinder"), ("text", "Text")):
-        intervals = above[task].values()
-        beyond = discoveries([interval.p for interval in intervals])
-        corrected = sum(is_beyond and each.difference > 0 for is_beyond, each in zip(beyond, intervals, strict=True))
-        said.append(f"{corrected} {{}} of {name} (in place of {sum(each.low > 0 for each in intervals)})")
-    assert said.pop() == "0 {} of Text (in place of 0)"
-    said = [said[0].replace("{}", "rows"), *(words.replace("{} ", "") for words in said[1:])]
+def test_how_many_rows_are_better_than_no_mixing_is_said():
+    above = above_no_attention(records("short_table"))
+    counts = {task: len(found.above) for task, found in above.items()}
+    assert counts["image"] == counts["pathfinder"]
+    said = "are {listops} of 16 rows on ListOps, {image} on Image and on Pathfinder, and {text} on Text"
+    assert said.format(**counts) in " ".join((ROOT / "README.md").read_text().split())
     text = " ".join(RESULTS.read_text().split())
-    assert f"{', '.join(said[:-1])} and {said[-1]} are above `none`" in text
+    assert f"only {counts['image']} of 16 methods are significantly better than `none` there" in text
+    points = [above["text"].points[name] for name in above["text"].above]
+    assert f"{min(points):.2f} to {max(points):.2f} points above `none`" in text
+    cells = by_cell("short_table").items()
+    others = [record for (task, name, _), record in cells if task == "text" and name != "linformer"]
+    (found,) = discrimination_by_task(others).values()
+    assert f"one-way ANOVA p = {found.p_value:.2g}, Kruskal–Wallis p = {found.rank_p_value:.2g}" in text
 
 
 def hours_of(name: str) -> float:
@@ -112,15 +108,16 @@ def test_what_the_longer_pathfinder_says_stands_below_it(monkeypatch, capsys):
         assert line in text, f"this should stand there: {line}"
         chances = re.search(r"p = ([\d.e-]+) and ([\d.e-]+)", line)
         assert not line.startswith(SPREAD) or max(map(float, chances.groups())) < 0.05
-    assert not [line for line in lines if line.startswith(("Not above attention=none", "Not compared"))]
-    assert "All five are above `none` beyond the noise between seeds" in text
+    (above,) = (line for line in lines if line.startswith(ABOVE))
+    assert "pathfinder 5 of 5 by pooled t" in above
+    assert above in text
     assert f"{hours_of('short_longer'):.1f} hours of one core" in text
     said = markdown(("compare", "show", *LONGER), monkeypatch, capsys)
-    assert any(line.endswith("beyond noise: 1 of 5 (none).") for line in said)
+    assert any(line.endswith(": 1 of 5 (none).") for line in said)
     first = "attention=linformer,full,nystrom,performer,reformer"
     assert f"`{first}`" in text
     pairs = markdown(("compare", "show", *LONGER, first), monkeypatch, capsys)
-    assert any(line.endswith("beyond noise: 2 of 4 (full, reformer).") for line in pairs)
+    assert any(line.endswith(": 2 of 4 (full, reformer).") for line in pairs)
     for name, shown in (("full", "1.16 points [0.56, 1.76]"), ("reformer", "1.87 [0.84, 2.89]")):
         (row,) = (line for line in pairs if line.startswith(f"| {name} "))
         gain, low, high = re.search(r"−([\d.]+) \[−([\d.]+), −([\d.]+)\]", row).groups()
