@@ -6,7 +6,7 @@ import statistics
 from dataclasses import dataclass
 
 from lra.results.cells import TableCell, cell_note, make_cell
-from lra.results.plateau import leaving_step
+from lra.results.plateau import convergence_step
 from lra.results.schema import Approximation, Record
 from lra.results.settings import NOT_RECORDED
 from lra.results.statistics import sample_std
@@ -57,7 +57,7 @@ def landmark_points(records: list[Record]) -> list[Point]:
                     variant=name,
                     cell=make_cell(seeds, "paper"),
                     convergence_steps={
-                        record["identity"]["seed"]: leaving_step(record)
+                        record["identity"]["seed"]: convergence_step(record)
                         for record in sorted(seeds, key=lambda record: record["identity"]["seed"])
                         if "dev_curve" in record["outcome"] and "dev_examples" in record["outcome"]
                     },
