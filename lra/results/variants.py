@@ -104,13 +104,10 @@ def accuracies(records: Iterable[Record]) -> list[float]:
 
 def settings_beside_the_mixer(records: list[Record]) -> dict[int, str]:
     """Write, by the `id` of each record, the settings that its row's name lists and that are not the attention's."""
-    knobs = {
-        key
-        for record in records
-        for group in MIXERS
-        for key in keys({group: record["settings"].get(group, {})})
-        if key not in MIXERS
-    }
+    knobs: set[str] = set()
+    for record in records:
+        settings = record["settings"]
+        knobs |= keys({group: settings[group] for group in MIXERS if group in settings})
     named = group_by_variant(records, but=tuple(sorted(knobs)))
     return {id(record): name.partition(" (")[2] for name, members in named.items() for record in members}
 

@@ -89,7 +89,7 @@ PASS = {"accuracy": 0.5, "step": 2, "sha256": ""}
         (best_so_far, {"callbacks": {"ResumePoint": {"best": {**PASS, "accuracy": "high"}}}}),
         (best_so_far, {"callbacks": {"ResumePoint": {"best": [0.5, 2]}}}),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_a_state_of_other_types_is_refused(checkpoint, read, state):
     torch.save({"global_step": 3, "state_dict": {}, **state}, checkpoint)
