@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from lra.results.text import for_figure
 from lra.results.variants import natural
 
 LINES = ("-", "--", "-.", ":")  # the second ten of seeds have the first ten's colours
+MOST_SEEDS = 10 * len(LINES)  # of more seeds, which no eye tells apart, all are one line with gaps
 MOST_COLUMNS = 5  # panels side by side
 
 
@@ -36,10 +38,14 @@ def plot_curves(curves: Mapping[str, Mapping[int, DevCurve]], path: Path, *, tit
     )
     places = {seed: place for place, seed in enumerate(sorted({seed for seeds in curves.values() for seed in seeds}))}
     for axis, (name, seeds) in zip(axes.flat, curves.items(), strict=False):
-        for seed, curve in sorted(seeds.items()):
+        for seed, curve in sorted(seeds.items()) if len(places) <= MOST_SEEDS else ():
             look = {"color": f"C{places[seed] % 10}", "ls": LINES[places[seed] // 10 % len(LINES)]}
             heights = [100 * accuracy for accuracy in curve["accuracy"]]
             axis.plot(curve["step"], heights, **look, alpha=0.8, lw=1.2, marker=".", ms=3, label=f"seed {seed}")
+        if len(places) > MOST_SEEDS:
+            steps = [step for curve in seeds.values() for step in (*curve["step"], math.nan)]
+            heights = [100 * accuracy for curve in seeds.values() for accuracy in (*curve["accuracy"], math.nan)]
+            axis.plot(steps, heights, color="C0", alpha=0.5, lw=0.8, label=f"{len(places)} seeds")
         majority_line(axis, majority_rate, of=OF_TEST)
         axis.set_title(legend_name(name), fontsize=8)
         axis.grid(alpha=0.3)
