@@ -20,7 +20,7 @@ ORDER = ("attention", "mixer", "model", "protocol", "size", "task", "data", "rec
 ALWAYS_SET = tuple(f"trainer.{name}" for name in ALWAYS_RECORDED)
 UNSET = "unset"  # the word of a setting that is recorded only if it is set
 # What a row without words has, even if no record has it: a table in another precision must not look like the paper's.
-ALWAYS_USUAL = {"trainer.precision": "32-true"}
+ALWAYS_USUAL = {"trainer.precision": "32-true", "protocol.listops_brackets": "kept"}
 WITH_THE_DEVICE = ("trainer.fused_optimizer",)  # recorded only if set, but usual where the device brings it
 WITH_ARGUMENTS = ("recipe.optimizer", "recipe.schedule")  # a user may add any argument, or choose another class
 METHODS = (*MIXERS, "model")

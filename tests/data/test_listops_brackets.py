@@ -8,8 +8,11 @@ import pytest
 from lra import build, config
 from lra.data import listops
 from lra.data.writer import write_store
+from lra.results.paper import beside
+from lra.results.variants import group_by_variant
 from lra.types import UserError
 from tests.commands.test_cli import run
+from tests.results.records import make_record
 
 EXPRESSIONS = ("[MAX 4 [MED 7 2 9 ] 0 ]", "[SM 9 8 7 ]", "5", "[MIN [MIN [MIN 3 ] ] ]")
 WITHOUT = ("[MAX 4 [MED 7 2 9 0", "[SM 9 8 7", "5", "[MIN [MIN [MIN 3")
@@ -72,6 +75,15 @@ def test_kept_is_not_in_a_runs_hash_and_dropped_is():
     )
     assert config.config_hash(composed(DROPPED)) != config.config_hash(composed())
     assert "listops_brackets" not in str(config.settings(composed()))
+
+
+def test_a_row_without_brackets_says_so_also_where_every_row_is_without():
+    record = make_record("listops", "linformer")
+    record["settings"] = config.settings(composed("attention=linformer", DROPPED))
+    dropped = "linformer (protocol.listops_brackets=dropped)"
+    assert list(group_by_variant([record])) == [dropped]
+    assert list(group_by_variant([record, make_record("listops", "linformer", seed=1)])) == ["linformer", dropped]
+    assert beside(record, "paper") == 37.25, "which of both the paper trained on is not certain"
 
 
 def test_the_switch_is_shown_with_its_dates(capsys):
