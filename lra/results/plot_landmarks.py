@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -14,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from lra.results.landmarks import Point
-from lra.results.plots import legend_name, majority_line, round_ticks, ticks_that_fit
+from lra.results.plots import legend_in_place, legend_name, majority_line, round_ticks, ticks_that_fit
 from lra.results.text import for_figure
 
 Value = tuple[float, float | None] | None
@@ -25,16 +26,16 @@ def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate
     """Draw accuracy, convergence, time, memory and errors into a PNG or SVG; the legend has a place of its own.
 
     Small dots, or thin lines for exact attention, are single seeds. A bar is the standard deviation over seeds. A cross
-    is a seed that did not converge.
+    is a seed that did not converge, and so is a dotted thin line.
     """
     figure, axes = plt.subplots(2, 3, figsize=(13, 7), layout="constrained", sharex=True)
-    (accuracy, convergence, key), (seconds, memory, errors) = axes
+    (accuracy, convergence, unused), (seconds, memory, errors) = axes
     latest = max((step or 0 for point in points for step in point.convergence_steps.values()), default=0)
-    names: dict[str, Line2D] = {}
     for number, name in enumerate(dict.fromkeys(point.variant for point in points)):
         color = f"C{number % 10}"
         mine = [point for point in points if point.variant == name]
-        _draw(accuracy, [(point, (point.cell.middle, None)) for point in mine], color)
+        label = legend_name(name.replace("full", "exact attention", 1))
+        _draw(accuracy, [(point, (point.cell.middle, None)) for point in mine], color, label=label)
         _draw(seconds, [(point, (1 / point.cell.steps_per_second, None)) for point in mine], color)
         _draw(memory, [(point, (point.cell.peak_memory_bytes / 2**20, None)) for point in mine], color)
         _draw(errors, [(point, point.attention_error) for point in mine], color)
@@ -45,15 +46,16 @@ def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate
             _draw_seeds(convergence, point, [step for step in steps if step is not None], color)
             failed = [DID_NOT_CONVERGE * latest for step in steps if step is None]
             _draw_seeds(convergence, point, failed, color, marker="x")
-        names[legend_name(name.replace("full", "exact attention", 1))] = Line2D([], [], lw=2, color=color)
     majority_line(accuracy, majority_rate)
-    names[str(accuracy.lines[-1].get_label())] = accuracy.lines[-1]
-    names["a seed"] = Line2D([], [], color="tab:gray", marker=".", ls="")
-    names["a seed that did not converge"] = Line2D([], [], color="tab:gray", marker="x", ls="")
-    names["error of the attention matrix  ‖Ŝ − S‖ / ‖S‖"] = Line2D([], [], color="tab:gray", marker="o")
-    names["error of the pseudo-inverse  ‖AZA − A‖ / ‖A‖"] = Line2D([], [], color="tab:gray", marker="s", ls=":")
-    key.axis("off")
-    key.legend(list(names.values()), list(names), loc="center", frameon=False)
+    marks = {
+        "a seed": Line2D([], [], marker=".", ls=""),
+        "a seed that did not converge": Line2D([], [], marker="x", ls=""),
+        "attention  ‖Ŝ − S‖ / ‖S‖": Line2D([], [], marker="o"),
+        "inverse  ‖AZA − A‖ / ‖A‖": Line2D([], [], marker="s", ls=":"),
+    }
+    for label, line in marks.items():
+        line.set(color="tab:gray", label=label)
+    unused.remove()
     accuracy.set_ylabel("test accuracy (%)")
     convergence.set_ylabel("convergence step")
     convergence.set_ylim(bottom=0)
@@ -72,32 +74,36 @@ def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate
         axis.xaxis.set_major_formatter("{x:.0f}")
         axis.grid(alpha=0.3)
         axis.set_xlabel("landmarks")
-    marks = "mean over seeds, or median where some did not converge; bar: standard deviation over seeds"
-    figure.suptitle(f"{for_figure(title)}\n{marks}", fontsize=11)
+    spread = "mean over seeds, or median where some did not converge; bar: standard deviation over seeds"
+    figure.suptitle(f"{for_figure(title)}\n{spread}", fontsize=9)
+    legend_in_place(figure, accuracy, list(marks.values()), (0.69, 0.93), 0.42)
     figure.savefig(path, dpi=130)
     plt.close(figure)
     return path
 
 
-def _draw(axis: Axes, values: list[tuple[Point, Value]], color: str, *, marker: str = "o", ls: str = "-") -> None:
+def _draw(
+    axis: Axes, values: list[tuple[Point, Value]], color: str, *, label: str = "", marker: str = "o", ls: str = "-"
+) -> None:
     """Draw one variant's curve with bars of its spread; exact attention, without landmarks, is a horizontal line."""
     swept = []
     for point, value in values:
         if value is not None and point.num_landmarks is None:
-            axis.axhline(value[0], ls="--", color=color)
+            axis.axhline(value[0], ls="--", color=color, label=label)
         elif value is not None and point.num_landmarks:
             swept.append((point.num_landmarks, *value))
     if swept:
         counts, means, spreads = zip(*swept, strict=True)
         bars = [math.nan if std is None else std for std in spreads]  # one seed has no spread: it gets no bar
         some = any(std is not None for std in spreads)
-        axis.errorbar(counts, means, yerr=bars if some else None, marker=marker, ms=4, capsize=3, ls=ls, color=color)
+        look: dict[str, Any] = {"marker": marker, "ms": 4, "capsize": 3, "ls": ls, "color": color, "label": label}
+        axis.errorbar(counts, means, yerr=bars if some else None, **look)
 
 
 def _draw_seeds(axis: Axes, point: Point, heights: Sequence[float], color: str, marker: str = ".") -> None:
     """Draw one value for each seed: a mark at the point's landmarks, or a thin line for exact attention."""
     for height in heights:
         if point.num_landmarks is None:
-            axis.axhline(height, lw=0.6, alpha=0.6, color=color)
+            axis.axhline(height, lw=0.6, ls=":" if marker == "x" else "-", alpha=0.6, color=color)
         elif point.num_landmarks:
             axis.plot(point.num_landmarks, height, ls="", marker=marker, ms=6, alpha=0.6, color=color)

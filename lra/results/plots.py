@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 
 from lra.files import replacing
 from lra.results.text import for_figure, visible
@@ -44,11 +45,32 @@ def legend_beside(figure: Figure, axis: Axes, more: Sequence[Artist] = ()) -> No
         figure, axis: the figure, and its axis whose lines the legend names.
         more: other lines to name, by their labels.
     """
-    handles, names = axis.get_legend_handles_labels()
-    names += [str(line.get_label()) for line in more]
-    legend = figure.legend([*handles, *more], names, loc="outside right upper", fontsize=8)
+    legend = figure.legend(handles=_named(axis, more), loc="outside right upper", fontsize=8)
+    _make_room(figure, legend, 1.0)
+
+
+def legend_in_place(
+    figure: Figure, axis: Axes, more: Sequence[Artist], corner: tuple[float, float], height: float
+) -> None:
+    """Put the legend of an axis into an empty part of the figure; a long one makes the figure higher.
+
+    Args:
+        figure, axis, more: as for `legend_beside`.
+        corner: upper left corner of the part, in fractions of the figure's width and height.
+        height: that of the part, as a fraction of the figure's.
+    """
+    legend = figure.legend(handles=_named(axis, more), loc="upper left", bbox_to_anchor=corner, fontsize=8)
+    legend.set_in_layout(False)
+    _make_room(figure, legend, height)
+
+
+def _named(axis: Axes, more: Sequence[Artist]) -> list[Artist]:
+    return [*axis.get_legend_handles_labels()[0], *more]
+
+
+def _make_room(figure: Figure, legend: Legend, height: float) -> None:
     inches = legend.get_window_extent().height / figure.dpi
-    figure.set_figheight(max(figure.get_figheight(), inches + 0.3))
+    figure.set_figheight(max(figure.get_figheight(), (inches + 0.3) / height))
 
 
 def ticks_that_fit(values: Iterable[float]) -> list[float]:
