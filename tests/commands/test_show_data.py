@@ -82,3 +82,11 @@ def test_a_third_of_short_listops_can_be_guessed_from_the_first_operator(show):
     out = show("task=listops", "size=short", "split=test", "examples=1")
     assert "accuracy on test without a model: 15.7%" in out
     assert ", 33.3% by" in out
+
+
+@pytest.mark.exhaustive
+@pytest.mark.slow
+def test_more_than_a_third_of_full_listops_can_be_guessed_from_the_first_operator(show):
+    out = show("task=listops", "size=full", "split=test", "examples=1")
+    assert "accuracy on test without a model: 18.0%" in out
+    assert ", 36.5% by" in out
