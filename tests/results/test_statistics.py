@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -85,6 +88,23 @@ def test_the_bootstrap_is_that_which_draws_each_example():
     )
     expected = drawn.confidence_interval
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=0.04 * (found.high - found.low))
+
+
+@pytest.mark.parametrize("seeds", [(1, 1), (2, 2), (2, 3)])
+def test_the_bootstrap_of_few_examples_is_that_of_all_resamples(seeds):
+    rng = np.random.default_rng(2)
+    first, second = (rng.random((count, 5)) < rate for count, rate in zip(seeds, (0.7, 0.4), strict=True))
+    found = paired_bootstrap(list(first), list(second))
+    differences = first.mean(0) - second.mean(0)
+    every = sorted(float(np.mean(drawn)) for drawn in product(differences, repeat=5))
+    low, high = (every[math.ceil(tail * len(every)) - 1] for tail in (0.025, 0.975))
+    assert (found.low, found.high) == pytest.approx((low, high))
+
+
+def test_the_bootstrap_of_equal_models_has_no_width():
+    right = [np.array([True, False, True])] * 2
+    found = paired_bootstrap(right, right)
+    assert (found.difference, found.low, found.high) == (0, 0, 0)
 
 
 def test_converged_and_the_summary_have_one_definition_of_standard_errors_above_the_majority_class():
