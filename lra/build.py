@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hydra.utils import instantiate
 from omegaconf import DictConfig
@@ -25,8 +25,11 @@ if TYPE_CHECKING:  # slow imports, made only where they are used: `lra prepare` 
 
     from lra.data.codec import Codec
     from lra.data.datamodule import StoreDataModule
+    from lra.data.store_data import StoreData
     from lra.model.mixer import MakeMixers
     from lra.training.module import ClassifierModule
+
+Data = TypeVar("Data", bound="StoreData")
 
 
 def build_spec(cfg: DictConfig) -> TaskSpec:
@@ -190,17 +193,31 @@ def build_module(cfg: DictConfig) -> ClassifierModule:
     )
 
 
-def build_trained_module(cfg: DictConfig, folder: Path) -> ClassifierModule:
-    """Build the module of a run, with the weights that had the best dev accuracy.
+def build_trained_model(cfg: DictConfig, folder: Path) -> nn.Module:
+    """Build the classifier of a run, with the weights that had the best dev accuracy.
 
     Raises:
         UserError: when the checkpoint is damaged or does not fit the settings.
     """
+    return _with_best_weights(build_model(cfg), folder)
+
+
+def build_trained_module(cfg: DictConfig, folder: Path) -> ClassifierModule:
+    """Build the LightningModule of a run, with the weights that had the best dev accuracy.
+
+    Raises:
+        UserError: as `build_trained_model` does.
+    """
+    module = build_module(cfg)
+    _with_best_weights(module.model, folder)
+    return module
+
+
+def _with_best_weights(model: nn.Module, folder: Path) -> nn.Module:
     from lra.training.checkpoints import fitting_weights
 
-    module = build_module(cfg)
-    module.load_state_dict(fitting_weights(folder / BEST, module))
-    return module
+    model.load_state_dict(fitting_weights(folder / BEST, model))
+    return model
 
 
 @contextmanager
@@ -237,6 +254,21 @@ def build_datamodule(cfg: DictConfig) -> StoreDataModule:
     """
     from lra.data.datamodule import StoreDataModule
 
+    return _build_data(cfg, StoreDataModule)
+
+
+def build_data(cfg: DictConfig) -> StoreData:
+    """Build the task's data as `build_datamodule` does, for use without a Trainer.
+
+    Raises:
+        UserError: as `build_datamodule` does.
+    """
+    from lra.data.store_data import StoreData
+
+    return _build_data(cfg, StoreData)
+
+
+def _build_data(cfg: DictConfig, kind: type[Data]) -> Data:
     parts, devices = batch_parts(cfg), cfg.trainer.devices
     if cfg.recipe.batch_size % devices:
         raise UserError(
@@ -249,7 +281,7 @@ def build_datamodule(cfg: DictConfig) -> StoreDataModule:
             + (f" over {devices} devices" if devices > 1 else "")
             + f"; type trainer.accumulate_grad_batches={math.gcd(parts, cfg.recipe.batch_size // devices)}"
         )
-    made = StoreDataModule(
+    made = kind(
         spec=build_spec(cfg),
         store_dir=store_dir(cfg),
         mask_zero=cfg.task.mask_zero,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # slow imports, made only where they are used
     from rich.console import Console
     from torch import nn
 
-    from lra.data.datamodule import StoreDataModule
+    from lra.data.store_data import StoreData
     from lra.diagnosis.variants import Variants
     from lra.types import Batch
 
@@ -39,7 +39,7 @@ class DiagnosedModel:
     folder: Path
     is_trained: bool
     model: nn.Module
-    data: StoreDataModule
+    data: StoreData
 
 
 def diagnosed_model(cfg: DictConfig, console: Console) -> DiagnosedModel:
@@ -48,23 +48,23 @@ def diagnosed_model(cfg: DictConfig, console: Console) -> DiagnosedModel:
     Raises:
         UserError: when the folder is not that of a trained run.
     """
-    import pytorch_lightning as pl
+    import torch
 
     if cfg.run is None:
         ensure_store(cfg, console)
-        pl.seed_everything(cfg.seed, workers=True, verbose=False)
+        torch.manual_seed(cfg.seed)
         name = "-".join((cfg.task.name, config.method_name(cfg), cfg.size.name))
         return DiagnosedModel(
             cfg=cfg,
             folder=Path(cfg.paths.runs) / "diagnose" / name,
             is_trained=False,
-            model=build.build_module(cfg).model,
-            data=build.build_datamodule(cfg),
+            model=build.build_model(cfg),
+            data=build.build_data(cfg),
         )
     folder = Path(cfg.run).expanduser()
     trained = read_trained_config(folder, cfg.paths)
     trained.trainer.devices = 1
-    model, data = build.build_trained_module(trained, folder).model, build.build_datamodule(trained)
+    model, data = build.build_trained_model(trained, folder), build.build_data(trained)
     return DiagnosedModel(cfg=trained, folder=folder, is_trained=True, model=model, data=data)
 
 
@@ -90,7 +90,7 @@ def is_nystrom(cfg: DictConfig) -> bool:
     return config.mixes_by_attention(cfg) and cfg.attention._target_ == NYSTROM
 
 
-def dev_batches(data: StoreDataModule, examples: int, *, batch_size: int) -> list[Batch]:
+def dev_batches(data: StoreData, examples: int, *, batch_size: int) -> list[Batch]:
     """Make batches of dev examples: a random sample of them, because some splits are sorted by class.
 
     The sample is the same in every call, and in the order of the split.

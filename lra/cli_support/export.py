@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 NOT_FOR_BUILDING = ("name", "_partial_", "parameter_groups")
 HYDRAS = re.compile(r"\b_\w+_\b")  # keys that Hydra reads, such as `_target_`
-OF_MODEL = "model."  # in a checkpoint, the names of the model's weights; the others are those of metrics
 CARD = "README.md"
 
 
@@ -86,8 +85,7 @@ def best_weights(run: Path, cfg: DictConfig) -> dict[str, Tensor]:
     from lra.run_files import BEST
     from lra.training.checkpoints import fitting_weights
 
-    state = fitting_weights(run / BEST, build.build_module(cfg))
-    return {name.removeprefix(OF_MODEL): weight for name, weight in state.items() if name.startswith(OF_MODEL)}
+    return fitting_weights(run / BEST, build.build_model(cfg))
 
 
 def write_exported(run: Path, to: Path, cfg: DictConfig, record: Record) -> None:

@@ -29,11 +29,11 @@ def print_predictions(console: Console, cfg: DictConfig, folder: Path, count: in
     from lra import build
     from lra.config import load_config
 
-    data, module = build.build_datamodule(cfg), build.build_trained_module(cfg, folder)
+    data, model = build.build_data(cfg), build.build_trained_model(cfg, folder)
     codec = build.build_codec(load_config("train", [f"task='{cfg.task.name}'"]))  # a stored configuration has no codec
     batch = next(iter(data.test_dataloader()))
     with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
-        guesses = module.model.eval()(batch.tokens, batch.valid).argmax(1).tolist()
+        guesses = model.eval()(batch.tokens, batch.valid).argmax(1).tolist()
     examples = [(*data.splits["test"].example(number), guess) for number, guess in enumerate(guesses)]
     examples.sort(key=lambda example: sum(map(len, example[0])))
     for stored, label, guess in examples[:count]:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
 
-    from lra.data.datamodule import StoreDataModule
     from lra.data.store import Split
+    from lra.data.store_data import StoreData
 
 LOOKED_AT = 512  # number of examples that the histogram and the masked share are computed from
 BINS, BAR = 10, 40
@@ -38,7 +38,7 @@ def show_data(cfg: DictConfig) -> None:
     if cfg.split not in SPLITS:
         raise UserError(f"split={cfg.split} is not known; choose one of {', '.join(SPLITS)}")
     ensure_store(cfg, console)
-    data = build.build_datamodule(cfg)
+    data = build.build_data(cfg)
     split, codec = data.splits[cfg.split], build.build_codec(cfg)
     for index in range(min(cfg.examples, len(split))):
         stored, label = split.example(index)
@@ -94,7 +94,7 @@ def _first_tokens(split: Split) -> np.ndarray:
     return np.where(starts < ends, split.tokens[np.minimum(starts, len(split.tokens) - 1)], 0)
 
 
-def _print_batch(console: Console, data: StoreDataModule, split: str) -> None:
+def _print_batch(console: Console, data: StoreData, split: str) -> None:
     """Print the share of masked tokens, and shape and memory of a batch."""
     from lra.cli_support.console import size_text
     from lra.data.loader import EvalLoader

@@ -166,7 +166,7 @@ def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:
         if not (folder / MANIFEST).exists():
             continue
         try:
-            data, codec = build.build_datamodule(chosen), build.build_codec(chosen)
+            data, codec = build.build_data(chosen), build.build_codec(chosen)
         except UserError:  # of another version: lra prepare says more
             continue
         mine = [record for record in records if _task_and_size(record) == (task, size)]

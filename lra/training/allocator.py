@@ -14,8 +14,6 @@ import os
 import platform
 from pathlib import Path
 
-from pytorch_lightning.callbacks import Callback
-
 TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4  # names of glibc's malloc.h
 KEPT_BYTES = 2**31 - 1  # freed memory at the end of the heap that is kept; the largest value that glibc takes
 GROWN_BYTES = 1 << 28
@@ -54,40 +52,3 @@ def return_freed_memory_beyond(needed_bytes: int, *, growth: float, margin_bytes
     if too_much:
         return_freed_memory()
     return too_much
-
-
-class FreedMemory(Callback):
-    """Returns freed memory to the system when the process holds much more than a step needs.
-
-    The next step then has to get its pages from the system again. With Reformer, whose memory grows fastest, this
-    happens about every twenty steps.
-
-    Args:
-        growth: memory that the process may hold, as a multiple of a step's need.
-        margin_bytes: memory that it may hold in addition.
-    """
-
-    def __init__(self, *, growth: float = 1.5, margin_bytes: int = 1 << 28):
-        self.growth, self.margin_bytes = growth, margin_bytes
-        self.needed_bytes: int | None = None
-        self.times = 0
-
-    def step(self) -> None:
-        """Check the memory after a step; the first step after a return sets what a step needs."""
-        if self.needed_bytes is None:
-            self.needed_bytes = resident_bytes()
-        elif return_freed_memory_beyond(self.needed_bytes, growth=self.growth, margin_bytes=self.margin_bytes):
-            self.needed_bytes = None
-            self.times += 1
-
-    def on_train_batch_end(self, *_: object) -> None:
-        """Check after each training batch."""
-        self.step()
-
-    def on_validation_batch_end(self, *_: object) -> None:
-        """Check after each dev batch."""
-        self.step()
-
-    def on_test_batch_end(self, *_: object) -> None:
-        """Check after each test batch."""
-        self.step()

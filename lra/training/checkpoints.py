@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import zipfile
 from collections.abc import Iterator
@@ -12,33 +11,15 @@ from pickle import UnpicklingError  # what torch raises; nothing here unpickles
 from typing import Any, TypeGuard
 
 import torch
-from lightning_fabric.plugins.io.checkpoint_io import CheckpointIO
 from torch import Tensor, nn
 
-from lra.files import MOVE_AWAY, regular_file, replace_bytes
+from lra.files import MOVE_AWAY, regular_file
 from lra.run_files import LAST, RESULT
 from lra.signals import Stopped
 from lra.training.memory import is_out_of_memory
 from lra.types import UserError
 
-
-class WholeCheckpointIO(CheckpointIO):
-    """Makes Lightning write checkpoints atomically: a kill leaves the old or the new file, never a part of one."""
-
-    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: object = None) -> None:
-        """Write the checkpoint to `path` atomically."""
-        content = io.BytesIO()
-        torch.save(checkpoint, content)
-        Path(path).parent.mkdir(parents=True, exist_ok=True)  # ModelCheckpoint has a folder of its own
-        replace_bytes(Path(path), content.getbuffer())
-
-    def load_checkpoint(self, path: str | Path, *_: object, **__: object) -> dict[str, Any]:
-        """Read the checkpoint at `path` onto the CPU."""
-        return read_checkpoint(Path(path))
-
-    def remove_checkpoint(self, path: Path | str) -> None:
-        """Delete the checkpoint at `path`, as Lightning's ModelCheckpoint asks for; lra itself never does."""
-        Path(path).unlink(missing_ok=True)
+OF_MODEL = "model."  # how the names of the model's weights begin in a checkpoint; the others are those of metrics
 
 
 def saved_step(path: Path) -> int:
@@ -115,14 +96,19 @@ def going_on_from(path: Path) -> Iterator[None]:
         ) from error
 
 
-def fitting_weights(path: Path, module: nn.Module) -> dict[str, Tensor]:
-    """Read the weights in the checkpoint at `path`, which must have the names and shapes of those of `module`.
+def fitting_weights(path: Path, model: nn.Module) -> dict[str, Tensor]:
+    """Read the weights of a model from the checkpoint of its training; they must have its names and shapes.
+
+    Args:
+        path: the checkpoint.
+        model: the classifier.
 
     Raises:
-        UserError: when the checkpoint is damaged, or its weights do not fit the module.
+        UserError: when the checkpoint is damaged, or its weights do not fit the model.
     """
-    stored: dict[str, Tensor] = read_checkpoint(path)["state_dict"]
-    shapes = [{name: tensor.shape for name, tensor in state.items()} for state in (stored, module.state_dict())]
+    state = read_checkpoint(path)["state_dict"]
+    stored = {name.removeprefix(OF_MODEL): weight for name, weight in state.items() if name.startswith(OF_MODEL)}
+    shapes = [{name: tensor.shape for name, tensor in weights.items()} for weights in (stored, model.state_dict())]
     wrong = {name for name, _ in shapes[0].items() ^ shapes[1].items()}
     if wrong:
         raise UserError(

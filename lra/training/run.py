@@ -172,7 +172,7 @@ def test(
     Raises:
         UserError: when the checkpoint is damaged, or its weights do not fit the model.
     """
-    fitting_weights(checkpoint, module)  # a mistake in them is worded before Lightning meets it
+    fitting_weights(checkpoint, module.model)  # a mistake in them is worded before Lightning meets it
     arguments = {name: value for name, value in trainer_arguments.items() if name != "enable_progress_bar"}
     trainer = make_trainer(machine, arguments, logger=loggers)
     trainer.test(module, datamodule=datamodule, ckpt_path=checkpoint, weights_only=True, verbose=False)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
+import torch
+from lightning_fabric.plugins.io.checkpoint_io import CheckpointIO
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.plugins.environments import ClusterEnvironment, LightningEnvironment, SLURMEnvironment
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
+from lra.files import replace_bytes
 from lra.signals import check_stopped
-from lra.training.allocator import FreedMemory, is_glibc
-from lra.training.checkpoints import WholeCheckpointIO
+from lra.training.allocator import is_glibc, resident_bytes, return_freed_memory_beyond
+from lra.training.checkpoints import read_checkpoint
 from lra.training.machine import Machine, prepare_machine
 from lra.training.precision import lightnings_name
 from lra.training.ranks import by_srun, come_first
@@ -85,3 +90,59 @@ class StopsAtSignals(Callback):
     def on_test_batch_start(self, *_: object) -> None:
         """Check before each test batch."""
         check_stopped()
+
+
+class FreedMemory(Callback):
+    """Returns freed memory to the system when the process holds much more than a step needs.
+
+    The next step then has to get its pages from the system again. With Reformer, whose memory grows fastest, this
+    happens about every twenty steps.
+
+    Args:
+        growth: memory that the process may hold, as a multiple of a step's need.
+        margin_bytes: memory that it may hold in addition.
+    """
+
+    def __init__(self, *, growth: float = 1.5, margin_bytes: int = 1 << 28):
+        self.growth, self.margin_bytes = growth, margin_bytes
+        self.needed_bytes: int | None = None
+        self.times = 0
+
+    def step(self) -> None:
+        """Check the memory after a step; the first step after a return sets what a step needs."""
+        if self.needed_bytes is None:
+            self.needed_bytes = resident_bytes()
+        elif return_freed_memory_beyond(self.needed_bytes, growth=self.growth, margin_bytes=self.margin_bytes):
+            self.needed_bytes = None
+            self.times += 1
+
+    def on_train_batch_end(self, *_: object) -> None:
+        """Check after each training batch."""
+        self.step()
+
+    def on_validation_batch_end(self, *_: object) -> None:
+        """Check after each dev batch."""
+        self.step()
+
+    def on_test_batch_end(self, *_: object) -> None:
+        """Check after each test batch."""
+        self.step()
+
+
+class WholeCheckpointIO(CheckpointIO):
+    """Makes Lightning write checkpoints atomically: a kill leaves the old or the new file, never a part of one."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: object = None) -> None:
+        """Write the checkpoint to `path` atomically."""
+        content = io.BytesIO()
+        torch.save(checkpoint, content)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)  # ModelCheckpoint has a folder of its own
+        replace_bytes(Path(path), content.getbuffer())
+
+    def load_checkpoint(self, path: str | Path, *_: object, **__: object) -> dict[str, Any]:
+        """Read the checkpoint at `path` onto the CPU."""
+        return read_checkpoint(Path(path))
+
+    def remove_checkpoint(self, path: Path | str) -> None:
+        """Delete the checkpoint at `path`, as Lightning's ModelCheckpoint asks for; lra itself never does."""
+        Path(path).unlink(missing_ok=True)

@@ -83,3 +83,21 @@ def test_what_needs_torch_needs_no_lightning(home):
         code, _, modules = cost_of(*command.split())
         assert code == 0
         assert not LIGHTNING & modules
+
+
+@pytest.mark.slow
+def test_what_reads_a_run_or_its_data_needs_no_lightning(home):
+    words = ("task=listops", "size=tiny", "attention=nystrom", "recipe.steps=4", "recipe.eval_every=2", "logger=csv")
+    assert cost_of("train", *words)[0] == 0
+    (run,) = (path.parent for path in runs_dir().rglob("result.json"))
+    for command in (
+        "show data task=listops size=tiny",
+        f"diagnose run={run}",
+        "diagnose task=listops size=tiny",
+        f"export run={run} to={home / 'exported'}",
+        "report run_group=default",
+        "check attention=none",
+    ):
+        code, _, modules = cost_of(*command.split())
+        assert code == 0, command
+        assert not LIGHTNING & modules, command

@@ -36,7 +36,8 @@ def test_large_tensors_cost_no_page_faults_the_second_time():
 
 GROWING = """
 import sys, torch
-from lra.training.allocator import FreedMemory, keep_freed_memory, resident_bytes
+from lra.training.allocator import keep_freed_memory, resident_bytes
+from lra.training.trainer import FreedMemory
 if not keep_freed_memory():
     print(0, 0); sys.exit()
 torch.set_num_threads(1)
@@ -67,9 +68,8 @@ def test_a_process_that_grows_gives_freed_memory_back():
 
 
 def test_every_trainer_on_a_cpu_watches_its_memory():
-    from lra.training.allocator import FreedMemory
     from lra.training.machine import Machine
-    from lra.training.trainer import make_trainer
+    from lra.training.trainer import FreedMemory, make_trainer
 
     machine = Machine(accelerator="cpu", devices=1, precision="32-true", accumulate_grad_batches=1, threads=None)
     assert sum(isinstance(one, FreedMemory) for one in make_trainer(machine, logger=False).callbacks) == 1

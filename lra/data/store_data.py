@@ -1,0 +1,152 @@
+"""The batches of a prepared store, on the CPU and in one process."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from lra.data.dev import with_dev
+from lra.data.device_store import DeviceCollator
+from lra.data.listops import END
+from lra.data.loader import Collator, EvalLoader, TrainLoader
+from lra.data.manifest import read_manifest
+from lra.data.store import open_store, without_token
+from lra.types import TaskSpec, UserError
+
+TEST_LAST_BATCH = ("kept", "dropped")
+TEXT_LENGTHS = (4000, 1000)
+LISTOPS_BRACKETS = ("kept", "dropped")
+
+
+class StoreData:
+    """Gives training batches in a seeded order, and all batches of the dev and test splits.
+
+    Args:
+        spec: facts about the task.
+        store_dir: folder of the prepared store.
+        mask_zero: whether token 0 is padding at all positions; if not, no position is masked.
+        dev_split: origin of the dev split, see `lra.data.dev`.
+        text_length: number of bytes of a sequence that are used, 4000 or 1000; None: all stored bytes.
+        listops_brackets: whether the closing brackets of ListOps are `kept` or `dropped`; None: another task.
+        test_last_batch: whether the last test batch is `kept` or `dropped` if it is smaller than the others.
+        batch_size: examples per batch, in evaluation too.
+        num_train_batches: batches of the whole run.
+        seed: seed of the training order.
+        on_device: whether a Trainer's batches are made on its device, see `lra.data.datamodule`.
+
+    Raises:
+        UserError: when the store is missing or does not match its manifest or the spec; for an unknown `dev_split`,
+            `text_length`, `listops_brackets` or `test_last_batch`; for a dev or test split that would be empty.
+    """
+
+    def __init__(
+        self,
+        *,
+        spec: TaskSpec,
+        store_dir: Path,
+        mask_zero: bool,
+        dev_split: str,
+        text_length: int | None,
+        listops_brackets: str | None,
+        test_last_batch: str,
+        batch_size: int,
+        num_train_batches: int,
+        seed: int,
+        on_device: bool,
+    ):
+        super().__init__()
+        if test_last_batch not in TEST_LAST_BATCH:
+            raise UserError(
+                f"protocol.test_last_batch={test_last_batch} is not known; choose one of {', '.join(TEST_LAST_BATCH)}"
+            )
+        if text_length is not None and text_length not in TEXT_LENGTHS:
+            raise UserError(
+                f"protocol.text_length={text_length} is not known; choose one of {', '.join(map(str, TEXT_LENGTHS))}"
+            )
+        if listops_brackets is not None and listops_brackets not in LISTOPS_BRACKETS:
+            raise UserError(
+                f"protocol.listops_brackets={listops_brackets} is not known;"
+                f" choose one of {', '.join(LISTOPS_BRACKETS)}"
+            )
+        stored = {name: replace(split, longest=text_length) for name, split in open_store(store_dir, spec).items()}
+        if listops_brackets == "dropped":
+            stored = without_token(stored, END)
+        self.splits = with_dev(stored, dev_split)
+        self.drop_last_of_test = test_last_batch == "dropped"
+        if self.drop_last_of_test and len(self.splits["test"]) < batch_size:
+            raise UserError(
+                f"protocol.test_last_batch=dropped leaves none of {len(self.splits['test'])} test examples with batches"
+                f" of {batch_size}; type protocol.test_last_batch=kept"
+            )
+        self.manifest = read_manifest(store_dir)
+        self.batch_size, self.num_train_batches, self.seed = batch_size, num_train_batches, seed
+        self._spec, self._mask_zero, self._on_device = spec, mask_zero, on_device
+        self._collate = {name: Collator(split, spec, mask_zero=mask_zero) for name, split in self.splits.items()}
+
+    @property
+    def origin(self) -> str:
+        """Origin of the data: `official`, `unverified`, `generated`, `stand-in` or `own`."""
+        return str(self.manifest["origin"])
+
+    @property
+    def source_facts(self) -> dict[str, Any]:
+        """The facts about the source in the manifest."""
+        facts: dict[str, Any] = dict(self.manifest).get("source", {})  # type: ignore[assignment]
+        return facts
+
+    @property
+    def data_sha256(self) -> dict[str, str]:
+        """Hex SHA-256 digests of the arrays by name."""
+        return {name: said["sha256"] for name, said in self.manifest["arrays"].items()}
+
+    def collator(self, split: str) -> Collator:
+        """Return the collator that makes the batches of a split in main memory."""
+        return self._collate[split]
+
+    def num_examples(self, split: str) -> int:
+        """Count the examples of a split that are used."""
+        return self.test_dataloader().num_examples if split == "test" else len(self.splits[split])
+
+    def majority_rate(self, split: str) -> float:
+        """Compute the accuracy of always predicting a split's most frequent label, in [0, 1]."""
+        counts = self.manifest["splits"][split]["label_counts"].values()
+        return max(counts) / sum(counts)
+
+    def train_dataloader(self) -> TrainLoader:
+        """Make the loader of the training batches, with this process's share of each batch."""
+        rank, world_size = self._place()
+        return TrainLoader(
+            self._collator_of_trainer("train"),
+            batch_size=self.batch_size,
+            num_batches=self.num_train_batches,
+            seed=self.seed,
+            rank=rank,
+            world_size=world_size,
+        )
+
+    def val_dataloader(self) -> EvalLoader:
+        """Make the loader of this process's dev batches."""
+        rank, world_size = self._place()
+        return EvalLoader(
+            self._collator_of_trainer("dev"), batch_size=self.batch_size, rank=rank, world_size=world_size
+        )
+
+    def test_dataloader(self) -> EvalLoader:
+        """Make the loader of this process's test batches."""
+        rank, world_size = self._place()
+        return EvalLoader(
+            self._collator_of_trainer("test"),
+            batch_size=self.batch_size,
+            drop_last=self.drop_last_of_test,
+            rank=rank,
+            world_size=world_size,
+        )
+
+    def _collator_of_trainer(self, split: str) -> Collator | DeviceCollator:
+        """Return the collator of a split's batches."""
+        return self._collate[split]
+
+    def _place(self) -> tuple[int, int]:
+        """Return the rank of this process, and the number of processes that train together."""
+        return 0, 1
