@@ -74,7 +74,7 @@ def load_config(name: str, overrides: Sequence[str] = (), *, with_hydra: bool = 
     if not with_hydra:
         words = [word for word in words if word.is_sweep_override() or not word.is_hydra_override()]
     values = [word for word in words if not _needs_composing(word)]
-    cfg = _compose(name, _in_one_order(word for word in words if word not in values), with_hydra, tuple(conf_dirs()))
+    cfg = _compose(name, _in_one_order(word for word in words if word not in values), with_hydra, _users_files())
     cfg = cfg.copy()
     ConfigLoaderImpl._apply_overrides_to_config(values, cfg)
     if with_hydra:
@@ -109,15 +109,23 @@ def _in_one_order(words: Iterable[Override]) -> tuple[str, ...]:
     return tuple(str(word.input_line) for word in ordered)
 
 
+def _users_files() -> tuple[tuple[Path, int], ...]:
+    """The files in the user's conf folders with the times of their last changes: a changed file is composed anew."""
+    folders = [folder for folder in conf_dirs() if folder != conf_dir()]
+    return tuple((path, path.stat().st_mtime_ns) for folder in folders for path in sorted(folder.rglob("*.yaml")))
+
+
 @functools.cache
-def _compose(name: str, overrides: tuple[str, ...], with_hydra: bool, folders: tuple[Path, ...]) -> DictConfig:
+def _compose(
+    name: str, overrides: tuple[str, ...], with_hydra: bool, files: tuple[tuple[Path, int], ...]
+) -> DictConfig:
     """Compose a configuration, once for the same choices of groups: composing takes 0.2 s or more, a copy 5 ms."""
     if not with_hydra:
         plain = None if overrides else without_defaults(conf_dir() / f"{name}.yaml")
         if plain is not None:
             OmegaConf.set_struct(plain, True)
             return plain
-        cfg = _compose(name, overrides, True, folders).copy()
+        cfg = _compose(name, overrides, True, files).copy()
         with open_dict(cfg):
             del cfg["hydra"]
         return cfg
