@@ -112,7 +112,8 @@ def _in_one_order(words: Iterable[Override]) -> tuple[str, ...]:
 def _users_files() -> tuple[tuple[Path, int], ...]:
     """The files in the user's conf folders with the times of their last changes: a changed file is composed anew."""
     folders = [folder for folder in conf_dirs() if folder != conf_dir()]
-    return tuple((path, path.stat().st_mtime_ns) for folder in folders for path in sorted(folder.rglob("*.yaml")))
+    paths = (path for folder in folders for path in sorted(folder.rglob("*.yaml")) if path.is_file())
+    return tuple((path, path.stat().st_mtime_ns) for path in paths)
 
 
 @functools.cache

@@ -43,6 +43,16 @@ def test_names_of_all_folders_are_choices(own):
     assert load_config("train", ["attention=mine"]).attention.kernel == "math"
 
 
+def test_a_file_that_changes_within_a_process_is_composed_anew(own):
+    assert load_config("train", ["attention=mine", "seed=1"]).attention.kernel == "math"
+    path = own / "attention/mine.yaml"
+    path.write_text(ATTENTION.replace("math", "fused"))
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))  # on a file system with coarse times too
+    assert load_config("train", ["attention=mine", "seed=2"]).attention.kernel == "fused"
+    (own / "attention/.#mine.yaml").symlink_to("somebody@somewhere")  # what an editor leaves beside an open file
+    assert load_config("train", ["attention=mine", "seed=3"]).attention.kernel == "fused"
+
+
 @pytest.mark.slow
 def test_a_run_trains_is_shown_is_evaluated_and_compared(own, capsys):
     assert main(["train", "attention=mine", *SHORT]) == 0
