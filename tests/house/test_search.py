@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from lra.config import load_config
+from lra.results.plateau import convergence_step
 from lra.results.reference import PAPER
 from lra.results.statistics import binomial_error
 from tests.house.published import records
@@ -141,6 +142,22 @@ def test_landmarks_do_not_decide_without_the_value_skip_either():
     assert (
         f"8 landmarks have {min(few):.1f} to {max(few):.1f} % and 64 have {min(many):.1f} to {max(many):.1f} %" in text
     )
+
+
+def test_landmarks_and_the_value_skip_move_the_convergence_step_on_listops():
+    sweep: dict[int, dict[int, dict[int, str]]] = {35: {}, 0: {}}
+    accuracies = []
+    for record in records("short_landmarks_listops_600"):
+        attention, step = record["settings"]["attention"], convergence_step(record)
+        row = sweep[attention["value_skip_taps"]].setdefault(attention["num_landmarks"], {})
+        row[record["identity"]["seed"]] = "–" if step is None else str(step)
+        accuracies.append(100 * record["outcome"]["test_accuracy"])
+    text = (ROOT / "docs/results.md").read_text()
+    for taps, words in ((35, "with the value skip"), (0, "without it")):
+        cells = [", ".join(seeds[seed] for seed in sorted(seeds)) for _, seeds in sorted(sweep[taps].items())]
+        assert f"| {words} | {' | '.join(cells)} |" in text
+    said = f"all {len(accuracies)} runs so far have {min(accuracies):.1f} to {max(accuracies):.1f} %"
+    assert said in " ".join(text.split())
 
 
 def test_three_times_the_steps_do_not_help_on_text():
