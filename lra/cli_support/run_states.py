@@ -103,11 +103,17 @@ def _unfinished(folder: Path) -> str:
 
 
 def last_step(folder: Path) -> int:
-    """The largest step of the curves, whose last row may be a test's, of the best step; 0 if there is none."""
+    """The largest step of the curves, whose last row may be a test's, of the best step; 0 if there is none.
+
+    A file that is no table has none: training says what is wrong with it.
+    """
     if not (folder / METRICS).is_file():
         return 0
     with (folder / METRICS).open(encoding="utf-8", errors="replace") as lines:
-        steps = [row["step"] for row in csv.DictReader(lines) if (row.get("step") or "").isdecimal()]
+        try:
+            steps = [row["step"] for row in csv.DictReader(lines) if (row.get("step") or "").isdecimal()]
+        except csv.Error:
+            return 0
     return max(map(int, steps), default=0)
 
 

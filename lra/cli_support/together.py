@@ -44,7 +44,9 @@ def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced:
     # A file of a sweep or search among the overrides would make the processes begin it anew, were it not for the mode.
     with says_what_is_saved(folder, cfg.recipe.steps):
         code, error = run_together(cfg.trainer.devices, [*HydraConfig.get().overrides.task, "hydra.mode=RUN"])
+    if code == BUSY:
+        raise LeasedError(error)
     if code and (folder / RESULT).exists():
         console.print(f"Warning: a process ended after the result was written: {error}")
     elif code:
-        raise LeasedError(error) if code == BUSY else UserError(error)
+        raise UserError(error)

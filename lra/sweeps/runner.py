@@ -123,7 +123,7 @@ def _take(cell: Cell, console: Console, before: dict[Path, Failure | None]) -> i
                 return BUSY
             _make_room(cell, console)
             code, error = _train(cell)
-            if (cell.folder / RESULT).exists():
+            if code != BUSY and (cell.folder / RESULT).exists():
                 if code:
                     console.print(f"Warning: its process ended after its result was written: {error}")
                 return 0
