@@ -23,6 +23,7 @@ from lra.run_files import BEST, CONFIG
 from lra.types import UserError
 
 MOST_CONFIG_BYTES = 2**20  # the usual size is 3 kB
+MOST_BRACKETS = 2000
 GROUPS = ("task", "task.spec", "attention", "protocol", "model", "size", "trainer")
 NODES = (*GROUPS, "recipe", "recipe.optimizer", "recipe.schedule")
 NOT_BUILT = ("codec", "open_source")  # keys of a task that are taken from today's conf tree instead
@@ -118,6 +119,10 @@ def _read(path: Path) -> DictConfig:
         raise UserError(f"{path} has {path.stat().st_size:,} bytes, which no run's configuration has; {RETRAIN}")
     try:
         text = read_file(path).decode()
+        if text.count("[") + text.count("{") > MOST_BRACKETS:  # nested, they would take the parser minutes
+            raise UserError(
+                f"{path} has more than {MOST_BRACKETS} brackets, which no run's configuration has; {RETRAIN}"
+            )
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
             raise UserError(f"{path} has an alias (*), which no run's configuration has; {RETRAIN}")
         cfg = OmegaConf.create(text)
