@@ -109,7 +109,6 @@ def test_nor_does_python_m_lra_once_it_is_begun(folder):
         (["train", "-m", *ONE, "seed=0,1", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2"], 2),
         (["table", "run", *ONE, "seed=0", "hydra/launcher=submitit_local"], 1),
         (["train", "-m", *ONE, "seed=0", "hydra/launcher=submitit_local"], 1),
-        (["prepare", "task=pathfinder", "size=tiny", "++task.sizes.tiny.images=1200"], 0),
     ],
     ids=lambda value: " ".join(value[:2] + value[-2:]) if isinstance(value, list) else "",
 )
@@ -117,6 +116,13 @@ def test_nor_do_the_processes_that_a_command_starts(folder, words, finished):
     done = run(folder, LRA, *words)
     assert done.returncode == 0, done.stderr
     assert records(folder) == finished
+
+
+@pytest.mark.slow
+def test_nor_do_the_processes_that_draw_images(folder):
+    words = ("prepare", "task=pathfinder", "size=tiny", "++task.sizes.tiny.images=1200")
+    done = run(folder, LRA, *words, LRA_DATA_DIR=str(folder.parent / "data"))  # the tests' own store has fewer images
+    assert done.returncode == 0, done.stderr
 
 
 SBATCH = """#!{python}

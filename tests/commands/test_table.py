@@ -70,7 +70,7 @@ def test_show_reads_published_records_in_every_form(published, capsys, tmp_path)
     code, out, _ = run(capsys, "show", "run_group=published")
     assert code == 0
     assert "38.00 ± 1.00 (3)‡" in out
-    assert "+0.85 in" in out
+    assert "+0.85 within" in out
     assert "best on dev" in out
     for form, said in (("markdown", "38.00 ± 1.00 (3)‡ |"), ("latex", r"\toprule"), ("csv", "nystrom,listops,paper,3")):
         assert said in run(capsys, "show", "run_group=published", f"format={form}")[1]
