@@ -168,8 +168,7 @@ def build_module(cfg: DictConfig) -> ClassifierModule:
     from lra.training.optimizer import fused_where_possible, group_parameters
 
     model = build_model(cfg)
-    if cfg.get("compile"):  # the stored configuration of an older run does not have this key
-        compile_model(model, cfg.compile)
+    compile_model(model, cfg.get("compile"))  # the stored configuration of an older run does not have this key
     groups = _parameter_groups(cfg)
     make_optimizer, make_schedule = instantiate(cfg.recipe.optimizer), instantiate(cfg.recipe.schedule)
     if cfg.trainer.get("fused_optimizer"):  # nor this one

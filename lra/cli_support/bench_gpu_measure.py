@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lra.types import UserError
+from lra.types import UserError, to_device
 
 if TYPE_CHECKING:
     import torch
@@ -182,7 +182,7 @@ def _measured_parity(cell: Cell, cfg: DictConfig) -> MeasuredParity:
         raise UserError("each step draws random numbers, which a GPU and a CPU draw otherwise")
     exact = losses(_module(run).double(), batches, "64-true")
     on_cpu = losses(_module(run).float(), batches, "32-true")
-    moved = [bench.to_device(batch, device) for batch in batches]
+    moved = [to_device(batch, device) for batch in batches]
     parity = step_parity(exact, on_cpu, losses(_module(run).to(device), moved, precision), precision=precision)
     return {
         "difference": parity.difference if math.isfinite(parity.difference) else None,

@@ -13,19 +13,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
+    from torch import Tensor
 
 
 def run(cfg: DictConfig) -> None:
     """Test the run whose folder is `cfg.run`."""
     from omegaconf import OmegaConf
 
-    from lra import build, build_trainer
     from lra.cli_support.console import make_console
     from lra.cli_support.predictions import print_predictions
     from lra.cli_support.stored_config import read_trained_config
     from lra.results.record import read_record
-    from lra.run_files import BEST
-    from lra.training import run as training
     from lra.types import UserError
 
     console = make_console()
@@ -38,18 +36,9 @@ def run(cfg: DictConfig) -> None:
         trained.trainer.devices = 1
     if trained.trainer.get("data_on_device"):
         trained.trainer.data_on_device = False  # for one pass it need not be copied; the batches are the same
-    datamodule = build.build_datamodule(trained)
-    module = build.build_module(trained)
-    metrics = training.test(
-        module,
-        datamodule,
-        checkpoint=folder / BEST,
-        machine=build_trainer.build_machine(trained),
-        loggers=[],
-        trainer_arguments=build_trainer.build_trainer_arguments(trained),
-    )
-    accuracy = metrics["test/accuracy"]
-    console.print(f"test accuracy {accuracy:.4%} over {sum(map(len, module.correct)):,} examples")
+    correct = _correct(trained, folder)
+    accuracy = correct.float().mean().item()
+    console.print(f"test accuracy {accuracy:.4%} over {len(correct):,} examples")
     print_predictions(console, trained, folder, cfg.predictions)
     record = read_record(folder)
     if record is None:
@@ -58,3 +47,33 @@ def run(cfg: DictConfig) -> None:
         console.print("the same as recorded, to the last digit")
     else:
         raise UserError(f"the record says {record['outcome']['test_accuracy']:.4%}: other data, machine or code since?")
+
+
+def _correct(trained: DictConfig, folder: Path) -> Tensor:
+    """Tell which test examples the best checkpoint predicts right, `[examples]` bool."""
+    from lra import build, build_trainer
+
+    machine = build_trainer.build_machine(trained)
+    arguments = build_trainer.build_trainer_arguments(trained)
+    if not arguments:
+        from lra.training.compiled import compile_model
+        from lra.training.evaluation import correct_predictions
+
+        data, model = build.build_data(trained), build.build_trained_model(trained, folder)
+        compile_model(model, trained.get("compile"))
+        return correct_predictions(model, data.test_dataloader(), machine)
+    import torch
+
+    from lra.run_files import BEST
+    from lra.training import run as training
+
+    module = build.build_module(trained)
+    training.test(  # only Lightning's Trainer knows what its arguments mean
+        module,
+        build.build_datamodule(trained),
+        checkpoint=folder / BEST,
+        machine=machine,
+        loggers=[],
+        trainer_arguments=arguments,
+    )
+    return torch.cat(module.correct)

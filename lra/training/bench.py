@@ -24,7 +24,7 @@ from lra.training.module import ClassifierModule
 from lra.training.precision import autocast_of
 from lra.training.run import fit
 from lra.training.trainer import make_trainer
-from lra.types import Batch
+from lra.types import Batch, to_device
 
 
 @dataclass(frozen=True)
@@ -135,12 +135,6 @@ class _Timer(Callback):
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Stop."""
         self.seconds += synchronized_seconds(pl_module.device)
-
-
-def to_device(batch: Batch, device: torch.device) -> Batch:
-    """Move a batch to a device."""
-    valid = None if batch.valid is None else batch.valid.to(device)
-    return Batch(batch.tokens.to(device), valid, batch.label.to(device))
 
 
 def medians(phases: list[Phases]) -> Phases:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # importing torch is slow, and checking the settings does not
 GRAPH_MODES = ("reduce-overhead", "max-autotune")
 
 
-def compile_model(model: nn.Module, mode: str | bool) -> None:
+def compile_model(model: nn.Module, mode: str | bool | None) -> None:
     """Compile a model in place: its forward and its backward pass are one graph each, and a break in one is an error.
 
     Some attentions draw random numbers for evaluation on the host, which breaks the graph of an evaluation there; a
@@ -24,8 +24,10 @@ def compile_model(model: nn.Module, mode: str | bool) -> None:
 
     Args:
         model: the model.
-        mode: True for torch's default mode, or one of `GRAPH_MODES`.
+        mode: True for torch's default mode, or one of `GRAPH_MODES`; None or False: nothing is compiled.
     """
+    if not mode:
+        return
     whole = not any(getattr(module, "draws_on_host", False) for module in model.modules())
     model.compile(fullgraph=whole, dynamic=False, mode=None if mode is True else str(mode))
 

@@ -92,6 +92,7 @@ def test_what_reads_a_run_or_its_data_needs_no_lightning(home):
     (run,) = (path.parent for path in runs_dir().rglob("result.json"))
     for command in (
         "show data task=listops size=tiny",
+        f"evaluate run={run}",
         f"diagnose run={run}",
         "diagnose task=listops size=tiny",
         f"export run={run} to={home / 'exported'}",
