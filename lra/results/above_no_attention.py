@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from lra.results.rank_tests import ranks
 from lra.results.schema import Record
 from lra.results.statistics import LEAST_SEEDS_FOR_T, discoveries, pooled_t, variances_agree
 from lra.results.variants import accuracies, rows_by_task, settings_beside_the_mixer
@@ -73,7 +74,7 @@ def _above(families: list[dict[str, list[Record]]]) -> AboveNone:
             continue
         agree = variances_agree(list(seeds.values()))
         tests.add(POOLED if agree else RANKS)
-        measured = seeds if agree else _ranks(seeds)
+        measured = seeds if agree else dict(zip(seeds, map(list, ranks(list(seeds.values()))), strict=True))
         for name in compared:
             points[name] = 100 * (statistics.fmean(seeds[name]) - statistics.fmean(seeds[floor]))
             p_values[name] = pooled_t(measured, name, floor)
@@ -88,11 +89,3 @@ def _above(families: list[dict[str, list[Record]]]) -> AboveNone:
 
 def _is_none(members: list[Record]) -> bool:
     return members[0]["identity"]["attention"] == NO_ATTENTION
-
-
-def _ranks(seeds: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
-    """Replace the accuracies of all rows by their ranks among all of them."""
-    from scipy.stats import rankdata  # imported here, because it takes a second and most tables do not need it
-
-    ranks = iter(rankdata([accuracy for row in seeds.values() for accuracy in row]))
-    return {name: [float(next(ranks)) for _ in row] for name, row in seeds.items()}

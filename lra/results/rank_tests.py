@@ -60,18 +60,24 @@ def _exact_p(count: int, discordant: int) -> float:
     return min(1.0, 2 * sum(orders[: discordant + 1]) / math.factorial(count))
 
 
+def ranks(samples: Sequence[Sequence[float]]) -> list[np.ndarray]:
+    """Replace each value by its rank among the values of all samples, from 1 on; ties have their mean rank."""
+    values = np.concatenate([np.asarray(sample, float) for sample in samples])
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum([len(sample) for sample in samples])
+    return np.split((np.cumsum(counts) - (counts - 1) / 2)[place], ends[:-1])
+
+
 def kruskal_wallis(samples: Sequence[Sequence[float]]) -> float:
-    """p value of samples from one distribution, by the sums of ranks (chi-squared; ties have their mean rank).
+    """p value of samples from one distribution, by the sums of ranks (chi-squared).
 
     Not all values may be equal.
     """
     from scipy.special import chdtrc
 
-    values = np.concatenate([np.asarray(sample, float) for sample in samples])
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]
-    total, ends = len(values), np.cumsum([len(sample) for sample in samples])
-    sums = [part.sum() ** 2 / len(part) for part in np.split(ranks, ends[:-1])]
+    ranked = ranks(samples)
+    total, counts = sum(map(len, ranked)), np.unique(np.concatenate(ranked), return_counts=True)[1]
+    sums = [part.sum() ** 2 / len(part) for part in ranked]
     statistic = 12 / (total * (total + 1)) * sum(sums) - 3 * (total + 1)
     tied = 1 - (counts.astype(float) ** 3 - counts).sum() / (total**3 - total)
     return float(chdtrc(len(samples) - 1, statistic / tied))

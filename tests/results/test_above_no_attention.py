@@ -8,7 +8,7 @@ from scipy import stats
 
 from lra.results.above_no_attention import POOLED, RANKS, above_no_attention
 from lra.results.accuracy_table import accuracy_table
-from lra.results.statistics import pooled_t, variances_agree
+from lra.results.statistics import bartlett, pooled_t, variances_agree
 from tests.house.published import records as published
 from tests.results.records import make_record, with_setting
 
@@ -39,6 +39,11 @@ def test_the_pooled_t_is_that_of_the_analysis_of_variance():
     pair = {key: groups[key] for key in "ab"}
     assert pooled_t(pair, "a", "b") == pytest.approx(stats.ttest_ind(*pair.values()).pvalue)
     assert (pooled_t({"a": [1, 1], "b": [2, 2]}, "a", "b"), pooled_t({"a": [1, 1], "b": [1, 1]}, "a", "b")) == (0, 1)
+
+
+def test_bartletts_test_is_that_of_scipy():
+    groups = [[0.1, 0.4, 0.2], [0.3, 0.35, 0.31, 0.3], [0.9, 0.2]]
+    assert bartlett(groups) == pytest.approx(stats.bartlett(*groups).pvalue, rel=1e-12)
 
 
 def test_variances_agree_unless_bartletts_test_says_otherwise():

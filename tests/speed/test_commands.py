@@ -36,7 +36,7 @@ def least(*words: str, turns: int = 3) -> float:
 def published(home, monkeypatch):
     """Runs in this folder, with the published short table and its figures elsewhere."""
     runs = home / "published_runs"
-    runs.mkdir()
+    runs.mkdir(parents=True)
     (runs / "short_table.jsonl").write_text((ROOT / "runs/published/short_table.jsonl").read_text())
     monkeypatch.setenv("LRA_RUNS_DIR", str(runs))
     return runs
