@@ -28,6 +28,11 @@ COMMANDS = {
         *("sweep", "landmarks", "show", "task=pathfinder", "size=short"),
         "run_group=published/short_landmarks.jsonl",
     ),
+    "short_landmarks_listops_600-landmarks-listops": (
+        *("sweep", "landmarks", "show", "task=listops", "size=short", "recipe.steps=600"),
+        *("attention.num_landmarks=1,2,4,8,16,64", "attention.value_skip_taps=35,0"),
+        "run_group=published/short_landmarks_listops_600.jsonl",
+    ),
 }
 
 

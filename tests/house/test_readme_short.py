@@ -32,6 +32,10 @@ SPREAD, ABOVE = "Between-method SD / between-seed SD", "Rows significantly above
 LONGER = ("run_group=published/short_longer.jsonl", "size=short", "task=pathfinder")
 
 
+LISTOPS_LANDMARKS = (
+    *("sweep", "landmarks", "show", "run_group=published/short_landmarks_listops_600.jsonl", "size=short"),
+    *("attention.num_landmarks=1,2,4,8,16,64", "attention.value_skip_taps=35,0", "recipe.steps=600", "task=listops"),
+)
 LANDMARKS = ("sweep", "landmarks", "show", "run_group=published/short_landmarks.jsonl", "size=short", "task=pathfinder")
 
 
@@ -42,8 +46,9 @@ LANDMARKS = ("sweep", "landmarks", "show", "run_group=published/short_landmarks.
         (("table", "show", *LONGER), RESULTS),
         (("compare", "show", "task=listops", *SHORT), RESULTS),
         (LANDMARKS, RESULTS),
+        (LISTOPS_LANDMARKS, RESULTS),
     ],
-    ids=("table", "longer", "compare", "sweep"),
+    ids=("table", "longer", "compare", "sweep", "listops_sweep"),
 )
 def test_the_small_tables_are_what_their_commands_print(words, place, monkeypatch, capsys):
     table = [line for line in markdown(words, monkeypatch, capsys) if line.startswith("|")]
