@@ -1,0 +1,149 @@
+"""Blocks on the runs of full size."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from docs.blocks.markdown import ends, joined, percent, prose, table
+from docs.blocks.published import accuracy, records
+from lra.results.cells import TableCell, make_cell
+from lra.results.plateau import convergence_step
+from lra.results.reference import PAPER, PASS_BAND, paper_accuracy
+from lra.results.schema import Record
+from lra.results.tables import MISSING, number
+
+
+def cells(runs: list[Record]) -> dict[str, TableCell]:
+    """The cells of the accuracy table of runs that differ by attention and seed alone."""
+    found: dict[str, list[Record]] = defaultdict(list)
+    for record in runs:
+        found[record["identity"]["attention"]].append(record)
+    return {name: make_cell(members, "paper") for name, members in found.items()}
+
+
+def coverage() -> str:
+    """How much of the paper's table there is."""
+    pairs = {(name, task) for name, tasks in PAPER.items() for task in tasks}
+    there = {(record["identity"]["attention"], record["identity"]["task"]) for record in records("listops")}
+    return prose(
+        f"**Of the {len(pairs)} cells of the paper's table, {len(pairs & there)} have been run at full size so far**,"
+        f" all on ListOps: {joined(f'{name} ({cell.count})' for name, cell in cells(records('listops')).items())};"
+        " the number of seeds is in brackets."
+    )
+
+
+def runs() -> str:
+    """Each full run."""
+    order = list(cells(records("listops")))
+    places = {name: place for place, name in enumerate(order)}
+    rows = []
+    for record in records("listops"):
+        identity, outcome, step = record["identity"], record["outcome"], convergence_step(record)
+        paper = paper_accuracy(identity["attention"], identity["task"])
+        assert identity["size"] == "full"
+        rows.append(
+            (
+                places[identity["attention"]],
+                identity["seed"],
+                f"`{identity['attention']}`, `{identity['protocol']}`",
+                str(identity["seed"]),
+                percent(outcome["best_dev_accuracy"], 2),
+                percent(outcome["test_accuracy"], 2),
+                MISSING if paper is None else f"{paper:.2f} %",
+                percent(outcome["majority_rate"], 2),
+                MISSING if step is None else f"{step:,}",
+                f"{record['cost']['train_seconds'] / 3600:.1f} h",
+            )
+        )
+    columns = ("attention, protocol", "seed", "best dev", "test accuracy", "paper", "majority class")
+    return table((*columns, "converged at step", "training"), [row[2:] for row in sorted(rows)])
+
+
+def means() -> str:
+    """Each attention beside the paper's number."""
+    columns = ("attention", "test accuracy (%)", "paper", "difference of the mean", "tolerance", "converged")
+    rows = [
+        (
+            f"`{name}`",
+            str(cell),
+            number(cell.reference),
+            number(cell.difference, sign=True),
+            f"{cell.verdict} ±{PASS_BAND['listops']:g}",
+            f"{cell.converged} of {cell.count}",
+        )
+        for name, cell in cells(records("listops")).items()
+    ]
+    return table(columns, rows)
+
+
+def earlier() -> str:
+    """Runs with earlier code."""
+    found = {record["identity"]["seed"]: accuracy(record) for record in records("listops_earlier")}
+    ended = joined(f"{found[seed]:.2f}" for seed in sorted(found))
+    return prose(
+        f"Runs of Nyström's seeds {joined(map(str, sorted(found)))} with earlier versions of the code ended at"
+        f" {ended} % (`runs/published/listops_earlier.jsonl`)."
+    )
+
+
+def converged_runs() -> str:
+    """Between which accuracies the runs that converged end."""
+    found = [record for record in records("listops") if convergence_step(record) is not None]
+    others = [record for record in records("listops") if convergence_step(record) is None]
+    return prose(
+        f"Of the {len(found) + len(others)} full runs here {len(found)} converged and end at"
+        f" {ends(map(accuracy, found))} %; the others end at {ends(map(accuracy, others))} %."
+        if others
+        else f"All {len(found)} full runs here converged and end at {ends(map(accuracy, found))} %."
+    )
+
+
+def brackets() -> str:
+    """ListOps with and without its closing brackets."""
+    kept, dropped = cells(records("listops")), cells(records("listops_brackets"))
+    rows = [
+        (
+            f"`{name}`",
+            str(kept[name]) if name in kept else MISSING,
+            str(cell),
+            f"{cell.converged} of {cell.count}",
+            number(paper_accuracy(name, "listops")),
+        )
+        for name, cell in dropped.items()
+    ]
+    return table(("attention", "brackets kept", "brackets dropped", "converged without them", "paper"), rows)
+
+
+def demo() -> str:
+    """The run of `make demo`."""
+    rows = []
+    for record in records("demo"):
+        identity, outcome = record["identity"], record["outcome"]
+        rows.append(
+            (
+                f"`{identity['attention']}`",
+                str(outcome["steps"]),
+                percent(outcome["test_accuracy"], 2),
+                percent(outcome["majority_rate"], 2),
+                f"{record['cost']['train_seconds']:.0f} s",
+            )
+        )
+    return table(("attention", "steps", "test accuracy", "majority class", "training"), rows)
+
+
+def shortened() -> str:
+    """Full tasks with few steps."""
+    rows = []
+    for record in records("shortened"):
+        identity, outcome = record["identity"], record["outcome"]
+        rows.append(
+            (
+                f"`{identity['task']}`",
+                f"`{identity['attention']}`, `{identity['protocol']}`",
+                str(outcome["steps"]),
+                percent(outcome["test_accuracy"], 2),
+                percent(outcome["majority_rate"], 2),
+                record["provenance"]["data_origin"],
+            )
+        )
+    return table(("task", "attention, protocol", "steps", "test accuracy", "majority class", "data"), rows)

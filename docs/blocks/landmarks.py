@@ -1,0 +1,59 @@
+"""Blocks on sweeps over the number of landmarks of Nyström attention."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from docs.blocks.markdown import table
+from docs.blocks.published import records
+from lra.results.cells import make_cell
+from lra.results.landmarks import landmark_points
+from lra.results.schema import Record
+from lra.results.tables import MISSING
+
+PATHFINDER = "sweep landmarks show run_group=published/short_landmarks.jsonl size=short task=pathfinder"
+
+
+def with_and_without_skip() -> str:
+    """The sweep on the short ListOps: accuracy and convergence steps with and without the value skip."""
+    found: dict[bool, list[Record]] = defaultdict(list)
+    for record in records("short_landmarks_listops_600"):
+        found[_has_skip(record)].append(record)
+    cells: dict[int, dict[bool, tuple[str, str]]] = defaultdict(dict)
+    for skip, members in found.items():
+        for point in landmark_points(members):
+            steps = [MISSING if step is None else str(step) for step in point.convergence_steps.values()]
+            assert point.num_landmarks is not None
+            cells[point.num_landmarks][skip] = str(point.cell), ", ".join(steps)
+    rows = [
+        (str(count), *cells[count].get(True, (MISSING, MISSING)), *cells[count].get(False, (MISSING, MISSING)))
+        for count in sorted(cells)
+    ]
+    columns = ("landmarks", "with the value skip (%)", "converged at step", "without it (%)", "converged at step")
+    return table(columns, rows)
+
+
+def others() -> str:
+    """Sweeps with few seeds: a row for each task, number of steps, with and without the value skip."""
+    found: dict[tuple[str, int, bool], dict[int, list[Record]]] = defaultdict(lambda: defaultdict(list))
+    for record in records("short_landmarks_listops", "short_landmarks_no_skip"):
+        row = found[record["identity"]["task"], record["outcome"]["steps"], _has_skip(record)]
+        row[record["settings"]["attention"]["num_landmarks"]].append(record)
+    counts = sorted({count for row in found.values() for count in row})
+    rows = [
+        (
+            task,
+            f"{steps:,}",
+            "yes" if skip else "no",
+            *(str(make_cell(row[count], "paper")) if count in row else MISSING for count in counts),
+        )
+        for (task, steps, skip), row in sorted(found.items())
+    ]
+    return table(("task", "steps", "value skip", *(f"{count} landmarks" for count in counts)), rows)
+
+
+def _has_skip(record: Record) -> bool:
+    attention: Mapping[str, Any] = record["settings"]["attention"]
+    return bool(attention["value_skip_taps"])
