@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from docs.blocks.markdown import ends, joined, percent, table
 from docs.blocks.published import bench
-from lra.bench.record import PASS_TITLES, BenchCell, BenchPass
+from lra.bench.record import PASS_TITLES, PASSES, BenchCell, BenchPass
 from lra.bench.summary import (
     FUSED,
     LRA_LENGTHS,
@@ -74,33 +74,31 @@ def forward() -> str:
 def crossovers() -> str:
     """From which lengths on attentions are cheaper than exact attention, and how Nyström's cost grows."""
     record, cells = bench("bench_attention"), _cells("bench_attention")
-    rows = []
-    for name in ("forward", "both"):
-        slower = slower_at_lra_lengths(record, name)
-        said = [f"{method} at {joined(f'{length:,}' for length in lengths)}" for method, lengths in slower.items()]
-        title, crossing = PASS_TITLES[name], crossover(record, "nystrom", name)
-        rows.append((f"slower than full fused at the benchmark's lengths, {title}", "; ".join(said) or "none"))
-        rows.append((f"`nystrom` is as fast as full fused from … tokens on, {title}", str(crossing or MISSING)))
-        less = [
-            length
-            for method, length in cells
-            if method == "nystrom" and _needs_less(*(pass_of(cells[each, length], name) for each in (method, FUSED)))
-        ]
-        rows.append((f"`nystrom` needs less memory from … tokens on, {title}", f"{min(less):,}" if less else "none"))
-    points = points_of(record, "nystrom", "both")
-    last = max(points)
-    first = last // 16
-    settings = record["settings"]
+    last = max(points_of(record, "nystrom", "both"))
+    first, settings = last // 16, record["settings"]
     inputs_and_output = 4 * settings["batch"] * last * settings["heads"] * settings["head_dim"] * 4
-    growth = median_of(points[last]) / median_of(points[first])
-    rows += [
-        (f"time of `nystrom` at {last:,} tokens / at {first:,}, {PASS_TITLES['both']}", f"{growth:.0f}"),
-        (
-            f"memory of `nystrom` at {last:,} tokens, output and gradients included / its inputs and output",
+    rows: dict[str, list[str]] = {
+        "slower than full fused at the benchmark's lengths": [],
+        "`nystrom` is as fast as full fused from … tokens on": [],
+        "`nystrom` needs less memory from … tokens on": [],
+        f"time of `nystrom` at {last:,} tokens / at {first:,}": [],
+        f"memory of `nystrom` at {last:,} tokens, output and gradients included / its inputs and output": [],
+    }
+    for name in PASSES:
+        slower = slower_at_lra_lengths(record, name)
+        lengths = [length for method, length in cells if method == "nystrom"]
+        less = [n for n in lengths if _needs_less(*(pass_of(cells[each, n], name) for each in ("nystrom", FUSED)))]
+        points = points_of(record, "nystrom", name)
+        values = (
+            "; ".join(f"{method} at {joined(f'{n:,}' for n in at)}" for method, at in slower.items()) or "none",
+            str(crossover(record, "nystrom", name) or MISSING),
+            f"{min(less):,}" if less else "none",
+            f"{median_of(points[last]) / median_of(points[first]):.0f}",
             f"{points[last]['peak_bytes'] / inputs_and_output:.2f}",
-        ),
-    ]
-    return table(("what", "value"), rows)
+        )
+        for row, value in zip(rows.values(), values, strict=True):
+            row.append(value)
+    return table(("", *(PASS_TITLES[name] for name in PASSES)), [(said, *row) for said, row in rows.items()])
 
 
 def _needs_less(mine: BenchPass | None, other: BenchPass | None) -> bool:

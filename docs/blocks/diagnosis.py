@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from docs.blocks.markdown import ends, prose, table_of
 from docs.blocks.published import PUBLISHED
 from lra.diagnosis.schema import Diagnosis, read_diagnosis
@@ -14,12 +16,17 @@ def _diagnosis() -> Diagnosis:
 
 def in_words() -> str:
     """The answer, as the page of `lra diagnose` has it."""
-    return prose(" ".join(answer(_diagnosis())))
+    return _spaced(prose(" ".join(answer(_diagnosis()))))
 
 
 def swaps() -> str:
     """Accuracies with other attentions in place of the model's own."""
-    return table_of(swaps_table(_diagnosis()))
+    return _spaced(table_of(swaps_table(_diagnosis())))
+
+
+def _spaced(text: str) -> str:
+    """With a space before each percent sign, as the documents have it."""
+    return re.sub(r"(?<=\d)%", " %", text)
 
 
 def k_means() -> str:

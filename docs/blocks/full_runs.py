@@ -17,50 +17,21 @@ def cells(runs: list[Record]) -> dict[str, TableCell]:
     """The cells of the accuracy table of runs that differ by attention and seed alone."""
     found: dict[str, list[Record]] = defaultdict(list)
     for record in runs:
-        found[record["identity"]["attention"]].append(record)
+        found[_name(record)].append(record)
     return {name: make_cell(members, "paper") for name, members in found.items()}
 
 
-def coverage() -> str:
-    """How much of the paper's table there is."""
+def means() -> str:
+    """How much of the paper's table there is, and each attention beside the paper's number."""
+    found = cells(records("listops"))
+
     pairs = {(name, task) for name, tasks in PAPER.items() for task in tasks}
     there = {(record["identity"]["attention"], record["identity"]["task"]) for record in records("listops")}
-    return prose(
+    majority = ends(100 * record["outcome"]["majority_rate"] for record in records("listops"))
+    said = prose(
         f"**Of the {len(pairs)} cells of the paper's table, {len(pairs & there)} have been run at full size so far**,"
-        f" all on ListOps: {joined(f'{name} ({cell.count})' for name, cell in cells(records('listops')).items())};"
-        " the number of seeds is in brackets."
+        f" all on ListOps. The majority class has {majority} %."
     )
-
-
-def runs() -> str:
-    """Each full run."""
-    order = list(cells(records("listops")))
-    places = {name: place for place, name in enumerate(order)}
-    rows = []
-    for record in records("listops"):
-        identity, outcome, step = record["identity"], record["outcome"], convergence_step(record)
-        paper = paper_accuracy(identity["attention"], identity["task"])
-        assert identity["size"] == "full"
-        rows.append(
-            (
-                places[identity["attention"]],
-                identity["seed"],
-                f"`{identity['attention']}`, `{identity['protocol']}`",
-                str(identity["seed"]),
-                percent(outcome["best_dev_accuracy"], 2),
-                percent(outcome["test_accuracy"], 2),
-                MISSING if paper is None else f"{paper:.2f} %",
-                percent(outcome["majority_rate"], 2),
-                MISSING if step is None else f"{step:,}",
-                f"{record['cost']['train_seconds'] / 3600:.1f} h",
-            )
-        )
-    columns = ("attention, protocol", "seed", "best dev", "test accuracy", "paper", "majority class")
-    return table((*columns, "converged at step", "training"), [row[2:] for row in sorted(rows)])
-
-
-def means() -> str:
-    """Each attention beside the paper's number."""
     columns = ("attention", "test accuracy (%)", "paper", "difference of the mean", "tolerance", "converged")
     rows = [
         (
@@ -71,19 +42,40 @@ def means() -> str:
             f"{cell.verdict} ±{PASS_BAND['listops']:g}",
             f"{cell.converged} of {cell.count}",
         )
-        for name, cell in cells(records("listops")).items()
+        for name, cell in found.items()
     ]
-    return table(columns, rows)
+    return f"{said}\n\n{table(columns, rows)}"
 
 
-def earlier() -> str:
-    """Runs with earlier code."""
-    found = {record["identity"]["seed"]: accuracy(record) for record in records("listops_earlier")}
-    ended = joined(f"{found[seed]:.2f}" for seed in sorted(found))
-    return prose(
-        f"Runs of Nyström's seeds {joined(map(str, sorted(found)))} with earlier versions of the code ended at"
+def runs() -> str:
+    """Each full run, and what runs with earlier code ended at."""
+    places = {name: place for place, name in enumerate(cells(records("listops")))}
+    rows = []
+    for record in sorted(records("listops"), key=lambda record: (places[_name(record)], record["identity"]["seed"])):
+        identity, outcome, step = record["identity"], record["outcome"], convergence_step(record)
+        assert identity["size"] == "full"
+        rows.append(
+            (
+                f"`{_name(record)}`, `{identity['protocol']}`",
+                str(identity["seed"]),
+                percent(outcome["best_dev_accuracy"], 2),
+                percent(outcome["test_accuracy"], 2),
+                MISSING if step is None else f"{step:,}",
+                f"{record['cost']['train_seconds'] / 3600:.1f} h",
+            )
+        )
+    earlier = {record["identity"]["seed"]: accuracy(record) for record in records("listops_earlier")}
+    ended = joined(f"{earlier[seed]:.2f}" for seed in sorted(earlier))
+    said = prose(
+        f"Runs of Nyström's seeds {joined(map(str, sorted(earlier)))} with earlier versions of the code ended at"
         f" {ended} % (`runs/published/listops_earlier.jsonl`)."
     )
+    columns = ("attention, protocol", "seed", "best dev", "test accuracy", "converged at step", "training")
+    return f"{table(columns, rows)}\n\n{said}"
+
+
+def _name(record: Record) -> str:
+    return record["identity"]["attention"]
 
 
 def converged_runs() -> str:

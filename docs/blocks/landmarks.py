@@ -6,14 +6,27 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from docs.blocks.markdown import table
+from docs.blocks.markdown import prose, table, table_printed, verdict
 from docs.blocks.published import records
 from lra.results.cells import make_cell
 from lra.results.landmarks import landmark_points
+from lra.results.rank_tests import kendall
 from lra.results.schema import Record
-from lra.results.tables import MISSING
+from lra.results.tables import MISSING, number
 
 PATHFINDER = "sweep landmarks show run_group=published/short_landmarks.jsonl size=short task=pathfinder"
+
+
+def pathfinder() -> str:
+    """The sweep on the short Pathfinder, and whether accuracy and error have the same order."""
+    points = [point for point in landmark_points(records("short_landmarks")) if point.attention_error is not None]
+    errors = [point.attention_error[0] for point in points if point.attention_error is not None]
+    tau, p_value = kendall([point.cell.mean for point in points], errors)
+    said = prose(
+        f"Kendall's rank correlation of accuracy and *attention* over the {len(points)} numbers of landmarks:"
+        f" τ {number(tau, sign=True)}, {verdict(p_value, '.2f')}"
+    )
+    return f"{table_printed(PATHFINDER)()}\n\n{said}"
 
 
 def with_and_without_skip() -> str:

@@ -10,7 +10,7 @@ from lra.results.schema import Record
 
 
 def seconds() -> str:
-    """Seed 0 of each task beside its earlier run, the plan, and the other seeds."""
+    """Seed 0 of each task beside its earlier run, the plan, and the other seeds; machines; lost commits."""
     now, before = by_cell("short_table"), by_cell("short_earlier")
     rows = []
     for task in in_order(task for task, _, _ in before):
@@ -30,12 +30,14 @@ def seconds() -> str:
                 f"{len(first)} of {len(names)}",
             )
         )
-    columns = ("task", "rows with the same test examples right", "accuracies at most apart, points")
-    return table((*columns, "seconds / those of `lra table plan`", "seed 0 is the fastest"), rows)
+        columns = ("task", "rows with the same test examples right", "accuracies at most apart, points")
+    made = table((*columns, "seconds / those of `lra table plan`", "seed 0 is the fastest"), rows)
+    return f"{made}\n\n{_machines()}\n\n{_lost()}"
 
 
-def machines() -> str:
+def _machines() -> str:
     """The same cells on both machines."""
+
     now, slower = by_cell("short_table"), by_cell("short_machine")
     (task,) = {task for task, _, _ in slower}
     assert task == "listops"
@@ -47,7 +49,7 @@ def machines() -> str:
     )
 
 
-def lost() -> str:
+def _lost() -> str:
     """What names a commit that nobody can look at."""
     now, before = by_cell("short_table"), by_cell("short_earlier")
     named, replaced = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from docs.blocks.markdown import joined, note_of, prose, table, table_of, verdict
+from docs.blocks.markdown import joined, note_of, prose, table, table_of, table_printed, verdict
 from docs.blocks.published import accuracy, printed, records
 from docs.blocks.short_plan import plan_hours
 from lra.results.above_no_attention import NO_ATTENTION, above_no_attention
@@ -109,15 +109,16 @@ def _order(found: list[Record], task: str, whose: str) -> tuple[str, str, str]:
     return str(order.attentions), tau.replace("-", "−"), verdict(order.p_value, ".2f")
 
 
-def many_differences() -> str:
-    """What is left of the verdicts of a comparison when many are tested."""
+def compared() -> str:
+    """The methods beside Nyström attention on ListOps."""
     (said,) = (line for line in printed(COMPARE).splitlines() if SAID_OF_MANY in line)
-    return prose(said)
+    return f"{table_printed(COMPARE)()}\n\n{prose(said)}"
 
 
-def longer_hours() -> str:
-    """The hours of the longer Pathfinder."""
-    return prose(f"{len(records('short_longer'))} runs, {hours_of('short_longer'):.1f} hours of one core:")
+def longer() -> str:
+    """The longer Pathfinder."""
+    count, hours = len(records("short_longer")), hours_of("short_longer")
+    return f"{table_printed(LONGER)()}\n\n{prose(f'{count} runs, {hours:.1f} hours of one core.')}"
 
 
 def longer_pairs() -> str:
