@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from docs.blocks.markdown import ends, joined, percent, prose, table
+from docs.blocks.markdown import ends, interval, joined, percent, prose, table
 from docs.blocks.published import accuracy, records
 from lra.results.cells import TableCell, make_cell
+from lra.results.comparison import SIGNIFICANT, over_seeds, pairs_by_seed
 from lra.results.plateau import convergence_step
 from lra.results.reference import PAPER, PASS_BAND, paper_accuracy
 from lra.results.schema import Record
@@ -91,19 +92,37 @@ def converged_runs() -> str:
 
 
 def brackets() -> str:
-    """ListOps with and without its closing brackets."""
-    kept, dropped = cells(records("listops")), cells(records("listops_brackets"))
-    rows = [
-        (
-            f"`{name}`",
-            str(kept[name]) if name in kept else MISSING,
-            str(cell),
-            f"{cell.converged} of {cell.count}",
-            number(paper_accuracy(name, "listops")),
+    """ListOps with and without its closing brackets: the same method, size and steps."""
+    kept, dropped = (_by_kind(records(*names)) for names in (("listops", "short_table"), ("listops_brackets",)))
+    rows = []
+    for kind, members in dropped.items():
+        size, name, steps = kind
+        cell, others = make_cell(members, "paper"), kept.get(kind, [])
+        beside = make_cell(others, "paper") if others else None
+        mixed = cell.of_two_kinds or (beside is not None and beside.of_two_kinds)
+        apart = None if mixed else over_seeds(pairs_by_seed(members, others))
+        rows.append(
+            (
+                f"`{name}`",
+                f"`{size}`, {steps:,}",
+                MISSING if beside is None else str(beside),
+                str(cell),
+                f"{cell.converged} of {cell.count}",
+                MISSING if apart is None else f"{interval(apart)}, {SIGNIFICANT[apart.significant]}",
+                number(paper_accuracy(name, "listops") if size == "full" else None),
+            )
         )
-        for name, cell in dropped.items()
-    ]
-    return table(("attention", "brackets kept", "brackets dropped", "converged without them", "paper"), rows)
+    columns = ("attention", "size, steps", "brackets kept", "brackets dropped", "converged without them")
+    return table((*columns, "difference over seeds", "paper"), rows)
+
+
+def _by_kind(found: list[Record]) -> dict[tuple[str, str, int], list[Record]]:
+    """The ListOps runs by size, method and steps."""
+    kinds: dict[tuple[str, str, int], list[Record]] = defaultdict(list)
+    for record in found:
+        if record["identity"]["task"] == "listops":
+            kinds[record["identity"]["size"], _name(record), record["outcome"]["steps"]].append(record)
+    return kinds
 
 
 def demo() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from docs.blocks.markdown import prose, table, table_printed, verdict
 from docs.blocks.published import records
 from lra.results.cells import make_cell
-from lra.results.landmarks import landmark_points
+from lra.results.landmarks import landmark_points, point_name
 from lra.results.rank_tests import kendall
 from lra.results.schema import Record
 from lra.results.tables import MISSING, number
@@ -34,18 +35,17 @@ def with_and_without_skip() -> str:
     found: dict[bool, list[Record]] = defaultdict(list)
     for record in records("short_landmarks_listops_600"):
         found[_has_skip(record)].append(record)
-    cells: dict[int, dict[bool, tuple[str, str]]] = defaultdict(dict)
+    rows: dict[tuple[float, str], dict[bool, tuple[str, str]]] = defaultdict(dict)
     for skip, members in found.items():
         for point in landmark_points(members):
+            place = math.inf if point.num_landmarks is None else point.num_landmarks
             steps = [MISSING if step is None else str(step) for step in point.convergence_steps.values()]
-            assert point.num_landmarks is not None
-            cells[point.num_landmarks][skip] = str(point.cell), ", ".join(steps)
-    rows = [
-        (str(count), *cells[count].get(True, (MISSING, MISSING)), *cells[count].get(False, (MISSING, MISSING)))
-        for count in sorted(cells)
-    ]
+            rows[place, point_name(point)][skip] = str(point.cell), ", ".join(steps)
     columns = ("landmarks", "with the value skip (%)", "converged at step", "without it (%)", "converged at step")
-    return table(columns, rows)
+    none = (MISSING, MISSING)
+    return table(
+        columns, [(name, *row.get(True, none), *row.get(False, none)) for (_, name), row in sorted(rows.items())]
+    )
 
 
 def others() -> str:
@@ -69,4 +69,4 @@ def others() -> str:
 
 def _has_skip(record: Record) -> bool:
     attention: Mapping[str, Any] = record["settings"]["attention"]
-    return bool(attention["value_skip_taps"])
+    return bool(attention.get("value_skip_taps"))

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from docs.blocks.published import printed
 from lra.results.comparison import SIGNIFICANT
-from lra.results.tables import TextTable
+from lra.results.statistics import Interval
+from lra.results.tables import TextTable, number
 
 WIDTH = 118
 ALPHA = 0.05
@@ -41,6 +42,12 @@ def ends(numbers: Iterable[float], form: str = ".2f") -> str:
 def percent(fraction: float, digits: int = 0) -> str:
     """Write a fraction in percent."""
     return f"{100 * fraction:.{digits}f} %"
+
+
+def interval(found: Interval) -> str:
+    """Write a difference in points with its interval."""
+    low, high = number(found.low, sign=True), number(found.high, sign=True)
+    return f"{number(found.difference, sign=True)} [{low}, {high}]"
 
 
 def verdict(p_value: float, form: str = ".2g") -> str:
