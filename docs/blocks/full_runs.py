@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 
 from docs.blocks.markdown import ends, interval, joined, percent, prose, table
-from docs.blocks.published import accuracy, records
-from lra.results.cells import TableCell, make_cell
+from docs.blocks.published import accuracy, cells, records
+from lra.results.cells import make_cell
 from lra.results.comparison import SIGNIFICANT, over_seeds, pairs_by_seed
 from lra.results.plateau import convergence_step
 from lra.results.reference import PAPER, PASS_BAND, paper_accuracy
 from lra.results.schema import Record
 from lra.results.tables import MISSING, number
-
-
-def cells(runs: list[Record]) -> dict[str, TableCell]:
-    """The cells of the accuracy table of runs that differ by attention and seed alone."""
-    found: dict[str, list[Record]] = defaultdict(list)
-    for record in runs:
-        found[_name(record)].append(record)
-    return {name: make_cell(members, "paper") for name, members in found.items()}
+from lra.results.variants import group_by_variant
 
 
 def means() -> str:
     """How much of the paper's table there is, and each attention beside the paper's number."""
-    found = cells(records("listops"))
-
     pairs = {(name, task) for name, tasks in PAPER.items() for task in tasks}
     there = {(record["identity"]["attention"], record["identity"]["task"]) for record in records("listops")}
     majority = ends(100 * record["outcome"]["majority_rate"] for record in records("listops"))
@@ -40,25 +32,28 @@ def means() -> str:
             str(cell),
             number(cell.reference),
             number(cell.difference, sign=True),
-            f"{cell.verdict} ±{PASS_BAND['listops']:g}",
+            f"{cell.verdict or MISSING} ±{PASS_BAND['listops']:g}",
             f"{cell.converged} of {cell.count}",
         )
-        for name, cell in found.items()
+        for name, cell in cells(records("listops")).items()
     ]
     return f"{said}\n\n{table(columns, rows)}"
 
 
 def runs() -> str:
     """Each full run, and what runs with earlier code ended at."""
-    places = {name: place for place, name in enumerate(cells(records("listops")))}
+    every = [
+        (name, record)
+        for name, members in group_by_variant(records("listops")).items()
+        for record in sorted(members, key=lambda record: record["identity"]["seed"])
+    ]
     rows = []
-    for record in sorted(records("listops"), key=lambda record: (places[_name(record)], record["identity"]["seed"])):
-        identity, outcome, step = record["identity"], record["outcome"], convergence_step(record)
-        assert identity["size"] == "full"
+    for name, record in every:
+        outcome, step = record["outcome"], convergence_step(record)
         rows.append(
             (
-                f"`{_name(record)}`, `{identity['protocol']}`",
-                str(identity["seed"]),
+                f"`{name}`",
+                str(record["identity"]["seed"]),
                 percent(outcome["best_dev_accuracy"], 2),
                 percent(outcome["test_accuracy"], 2),
                 MISSING if step is None else f"{step:,}",
@@ -71,12 +66,8 @@ def runs() -> str:
         f"Runs of Nyström's seeds {joined(map(str, sorted(earlier)))} with earlier versions of the code ended at"
         f" {ended} % (`runs/published/listops_earlier.jsonl`)."
     )
-    columns = ("attention, protocol", "seed", "best dev", "test accuracy", "converged at step", "training")
+    columns = ("attention", "seed", "best dev", "test accuracy", "converged at step", "training")
     return f"{table(columns, rows)}\n\n{said}"
-
-
-def _name(record: Record) -> str:
-    return record["identity"]["attention"]
 
 
 def converged_runs() -> str:
@@ -121,40 +112,31 @@ def _by_kind(found: list[Record]) -> dict[tuple[str, str, int], list[Record]]:
     kinds: dict[tuple[str, str, int], list[Record]] = defaultdict(list)
     for record in found:
         if record["identity"]["task"] == "listops":
-            kinds[record["identity"]["size"], _name(record), record["outcome"]["steps"]].append(record)
+            kinds[record["identity"]["size"], record["identity"]["attention"], record["outcome"]["steps"]].append(
+                record
+            )
     return kinds
 
 
-def demo() -> str:
-    """The run of `make demo`."""
-    rows = []
-    for record in records("demo"):
-        identity, outcome = record["identity"], record["outcome"]
-        rows.append(
-            (
-                f"`{identity['attention']}`",
-                str(outcome["steps"]),
-                percent(outcome["test_accuracy"], 2),
-                percent(outcome["majority_rate"], 2),
-                f"{record['cost']['train_seconds']:.0f} s",
-            )
-        )
-    return table(("attention", "steps", "test accuracy", "majority class", "training"), rows)
+def single_runs(name: str) -> Callable[[], str]:
+    """A block with each run of a published file."""
 
-
-def shortened() -> str:
-    """Full tasks with few steps."""
-    rows = []
-    for record in records("shortened"):
-        identity, outcome = record["identity"], record["outcome"]
-        rows.append(
-            (
-                f"`{identity['task']}`",
-                f"`{identity['attention']}`, `{identity['protocol']}`",
-                str(outcome["steps"]),
-                percent(outcome["test_accuracy"], 2),
-                percent(outcome["majority_rate"], 2),
-                record["provenance"]["data_origin"],
+    def block() -> str:
+        rows = []
+        for record in records(name):
+            identity, outcome = record["identity"], record["outcome"]
+            rows.append(
+                (
+                    f"`{identity['task']}`",
+                    f"`{identity['attention']}`, `{identity['protocol']}`",
+                    str(outcome["steps"]),
+                    percent(outcome["test_accuracy"], 2),
+                    percent(outcome["majority_rate"], 2),
+                    record["provenance"]["data_origin"],
+                    f"{record['cost']['train_seconds']:.0f} s",
+                )
             )
-        )
-    return table(("task", "attention, protocol", "steps", "test accuracy", "majority class", "data"), rows)
+        columns = ("task", "attention, protocol", "steps", "test accuracy", "majority class", "data", "training")
+        return table(columns, rows)
+
+    return block

@@ -14,8 +14,10 @@ from typing import Any
 from lra.bench.record import BENCH_RECORD, BenchRecord
 from lra.bench.record_file import read_bench
 from lra.cli import main
+from lra.results.cells import TableCell, make_cell
 from lra.results.reading import parse_record
 from lra.results.schema import Record
+from lra.results.variants import group_by_variant
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "runs/published"
@@ -38,6 +40,11 @@ def by_cell(name: str) -> dict[tuple[str, str, int], Record]:
         (record["identity"]["task"], record["identity"]["attention"], record["identity"]["seed"]): record
         for record in records(name)
     }
+
+
+def cells(found: list[Record]) -> dict[str, TableCell]:
+    """The cells of one task's rows of the accuracy table."""
+    return {name: make_cell(members, "paper") for name, members in group_by_variant(found).items()}
 
 
 def measurements(name: str) -> list[dict[str, Any]]:

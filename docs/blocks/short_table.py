@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from docs.blocks.markdown import joined, note_of, prose, table, table_of, table_printed, verdict
-from docs.blocks.published import accuracy, printed, records
+from docs.blocks.published import accuracy, cells, printed, records
 from docs.blocks.short_plan import plan_hours
 from lra.results.above_no_attention import NO_ATTENTION, above_no_attention
 from lra.results.agreement import agreement_by_task
-from lra.results.cells import make_cell
 from lra.results.comparison import comparison_table, contenders
 from lra.results.discrimination import discrimination_by_task
 from lra.results.reference import PAPER
@@ -162,16 +161,10 @@ def text_longer() -> str:
 
 def spread_of_seeds() -> str:
     """By how much seeds of equal settings differ."""
-    rows = []
-    for said, name in (("full ListOps", "listops"), ("short Pathfinder", "short_table")):
-        kinds: dict[str, list[Record]] = {}
-        for record in records(name):
-            if record["identity"]["task"] == said.split()[1].lower():
-                kinds.setdefault(record["identity"]["attention"], []).append(record)
-        apart = {
-            name: max(cell.accuracies) - min(cell.accuracies)
-            for name, cell in ((name, make_cell(members, "paper")) for name, members in kinds.items())
-        }
+    words = []
+    for said, name, task in (("full ListOps", "listops", "listops"), ("short Pathfinder", "short_table", "pathfinder")):
+        rows = cells([record for record in records(name) if record["identity"]["task"] == task])
+        apart = {row: max(cell.accuracies) - min(cell.accuracies) for row, cell in rows.items()}
         most = max(apart, key=apart.__getitem__)
-        rows.append(f"{apart[most]:.0f} points on the {said} (`{most}`)")
-    return prose(f"Two runs with the same settings and other seeds differ by up to {joined(rows)}.")
+        words.append(f"{apart[most]:.1f} points on the {said} (`{most}`)")
+    return prose(f"Two runs with the same settings and other seeds differ by up to {joined(words)}.")
