@@ -1,4 +1,4 @@
-"""The time series of docs/examples: its forecasts are those that its page says, and a short training runs.
+"""The time series of docs/examples: its simple forecasts are those on record, and a short training runs.
 
 The code on the page runs too.
 """
@@ -54,22 +54,6 @@ def test_the_simple_forecasts_are_those_on_record(script, span):
     assert linear == pytest.approx(of(span, "linear")[0], abs=2e-3)
     assert script["error"](x_test[:, -1], y_test) == pytest.approx(of(span, "persistence")[0], abs=2e-4)
     assert script["error"](torch.full_like(y_test, y_test.mean().item()), y_test) == pytest.approx(1, abs=2e-3)
-
-
-@pytest.mark.parametrize("span", ["next", "irregular"])
-def test_the_page_says_what_the_records_say(span):
-    encoder = of(span, "encoder")
-    assert len(encoder) == 3
-    assert all("-dirty" not in record["git_commit"] for record in RECORDS)
-    row = next(line for line in PAGE.splitlines() if line.startswith(f"| `{span}` |"))
-    shown = [float(number) for number in re.findall(r"\d\.\d+", row)]
-    expected = [of(span, "persistence")[0], of(span, "linear")[0], *encoder]
-    assert shown == [round(number, 2) for number in expected]
-
-
-def test_the_encoder_is_better_where_the_page_says_so():
-    assert max(of("next", "encoder")) < min(of("next", "linear"))
-    assert max(record["cpu_seconds"] for record in RECORDS) < 60
 
 
 @pytest.mark.slow

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+import pytest
 import yaml
 
+from tests.commands.documented import DOCUMENTS
 from tests.house.test_floors import ROOT
 from tests.house.test_habits import commands_of
 
@@ -34,3 +36,19 @@ def test_each_feature_that_passes_through_names_its_test():
     tests = "".join(path.read_text() for path in (ROOT / "tests/commands").glob("test_*.py"))
     for feature, test in features.items():
         assert test == "the same" or f"def {test.strip('`')}(" in tests, f"{feature}: {test} is no test"
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_files_that_a_document_names_are_there(name):
+    document = ROOT / name
+    for target in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", document.read_text()):
+        assert (document.parent / target).exists(), target
+
+
+def test_the_two_commands_at_the_top_are_targets_of_the_makefile():
+    top = (ROOT / "README.md").read_text().split("```")[1]
+    targets = re.findall(r"^make (\w+)", top, re.MULTILINE)
+    assert targets == ["demo", "test"]
+    makefile = (ROOT / "Makefile").read_text()
+    for target in targets:
+        assert re.search(rf"^{target}: setup", makefile, re.MULTILINE)

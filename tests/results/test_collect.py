@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
+from docs.blocks.published import PUBLISHED, by_cell
 from lra.results.collect import collect
 from lra.results.correctness import pack_correct, unpack_correct
-from tests.house.published import PUBLISHED, by_cell
 from tests.results.records import make_record
 
 

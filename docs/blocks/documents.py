@@ -1,0 +1,92 @@
+"""Find the blocks of the documents, and write them."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from docs.blocks import costs, data, diagnosis, full_runs, landmarks, short_search, short_seconds, short_table, speed
+from docs.blocks import settings as of_settings
+from docs.blocks.markdown import table_printed
+from docs.blocks.published import PUBLISHED, ROOT
+
+DOCUMENTS = (ROOT / "README.md", ROOT / "data_prep/README.md", *sorted((ROOT / "docs").glob("*.md")))
+BLOCKS: dict[str, Callable[[], str]] = {
+    "setup": data.setup,
+    "full-runs": full_runs.runs,
+    "full-means": full_runs.means,
+    "full-converged": full_runs.converged_runs,
+    "brackets": full_runs.brackets,
+    "demo": full_runs.single_runs("demo"),
+    "shortened": full_runs.single_runs("shortened"),
+    "short-hours": short_table.hours,
+    "short-table": table_printed(short_table.TABLE),
+    "short-verdicts": short_table.verdicts,
+    "short-differences": short_table.differences,
+    "short-orders": short_table.orders,
+    "short-compare": short_table.compared,
+    "short-seconds": short_seconds.seconds,
+    "short-search-rates": short_search.rates,
+    "short-search-schedules": short_search.schedules,
+    "text-longer": short_table.text_longer,
+    "longer-table": short_table.longer,
+    "longer-differences": short_table.longer_differences,
+    "longer-pairs": short_table.longer_pairs,
+    "spread-of-seeds": short_table.spread_of_seeds,
+    "landmarks-pathfinder": landmarks.pathfinder,
+    "landmarks-listops": landmarks.listops,
+    "landmarks-others": landmarks.others,
+    "diagnosis": diagnosis.in_words,
+    "diagnosis-swaps": diagnosis.swaps,
+    "diagnosis-k-means": diagnosis.k_means,
+    "cost": costs.forward,
+    "cost-crossovers": costs.crossovers,
+    "cost-peers": costs.peers,
+    "cost-peer-aims": costs.peer_aims,
+    "cost-product-shares": costs.product_shares,
+    "speed": speed.in_short,
+    "speed-steps": speed.steps,
+    "speed-full": speed.full,
+    "speed-others": speed.others,
+    "speed-formula": speed.formula,
+    "stores": data.stores,
+    "time-series": data.time_series,
+    "recipes": of_settings.recipes,
+    "protocols": of_settings.protocols,
+    "deviations": of_settings.deviations,
+}
+BLOCK = re.compile(
+    r"(?P<begin>^<!-- numbers: (?P<name>[\w-]+) -->\n).*?(?P<end>^<!-- end -->$)", re.DOTALL | re.MULTILINE
+)
+MARKER = re.compile(r"^<!-- (numbers: .*|end) -->$", re.MULTILINE)
+PICTURE = re.compile(r"!\[[^\]]*\]\(([^)]+)\)")
+
+
+@functools.cache
+def block(name: str) -> str:
+    """Make the content of a block.
+
+    Raises:
+        KeyError: for a name that no function makes.
+    """
+    return BLOCKS[name]()
+
+
+def names_in(text: str) -> list[str]:
+    """The names of a document's blocks."""
+    found = [match["name"] for match in BLOCK.finditer(text)]
+    assert len(MARKER.findall(text)) == 2 * len(found), "a block has no end, or an end has no block"
+    return found
+
+
+def with_blocks(text: str) -> str:
+    """A document with today's blocks."""
+    return BLOCK.sub(lambda match: f"{match['begin']}\n{block(match['name'])}\n\n{match['end']}", text)
+
+
+def pictures_of_records(document: Path) -> list[Path]:
+    """The pictures beside published records that a document shows."""
+    shown = [(document.parent / target).resolve() for target in PICTURE.findall(document.read_text())]
+    return [path for path in shown if path.parent == PUBLISHED]

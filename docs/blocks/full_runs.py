@@ -1,0 +1,142 @@
+"""Blocks on the runs of full size."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+
+from docs.blocks.markdown import ends, interval, joined, percent, prose, table
+from docs.blocks.published import accuracy, cells, records
+from lra.results.cells import make_cell
+from lra.results.comparison import SIGNIFICANT, over_seeds, pairs_by_seed
+from lra.results.plateau import convergence_step
+from lra.results.reference import PAPER, PASS_BAND, paper_accuracy
+from lra.results.schema import Record
+from lra.results.tables import MISSING, number
+from lra.results.variants import group_by_variant
+
+
+def means() -> str:
+    """How much of the paper's table there is, and each attention beside the paper's number."""
+    pairs = {(name, task) for name, tasks in PAPER.items() for task in tasks}
+    there = {(record["identity"]["attention"], record["identity"]["task"]) for record in records("listops")}
+    majority = ends(100 * record["outcome"]["majority_rate"] for record in records("listops"))
+    said = prose(
+        f"**Of the {len(pairs)} cells of the paper's table, {len(pairs & there)} have been run at full size so far**,"
+        f" all on ListOps. The majority class has {majority} %."
+    )
+    columns = ("attention", "test accuracy (%)", "paper", "difference of the mean", "tolerance", "converged")
+    rows = [
+        (
+            f"`{name}`",
+            str(cell),
+            number(cell.reference),
+            number(cell.difference, sign=True),
+            f"{cell.verdict or MISSING} ±{PASS_BAND['listops']:g}",
+            f"{cell.converged} of {cell.count}",
+        )
+        for name, cell in cells(records("listops")).items()
+    ]
+    return f"{said}\n\n{table(columns, rows)}"
+
+
+def runs() -> str:
+    """Each full run, and what runs with earlier code ended at."""
+    every = [
+        (name, record)
+        for name, members in group_by_variant(records("listops")).items()
+        for record in sorted(members, key=lambda record: record["identity"]["seed"])
+    ]
+    rows = []
+    for name, record in every:
+        outcome, step = record["outcome"], convergence_step(record)
+        rows.append(
+            (
+                f"`{name}`",
+                str(record["identity"]["seed"]),
+                percent(outcome["best_dev_accuracy"], 2),
+                percent(outcome["test_accuracy"], 2),
+                MISSING if step is None else f"{step:,}",
+                f"{record['cost']['train_seconds'] / 3600:.1f} h",
+            )
+        )
+    earlier = {record["identity"]["seed"]: accuracy(record) for record in records("listops_earlier")}
+    ended = joined(f"{earlier[seed]:.2f}" for seed in sorted(earlier))
+    said = prose(
+        f"Runs of Nyström's seeds {joined(map(str, sorted(earlier)))} with earlier versions of the code ended at"
+        f" {ended} % (`runs/published/listops_earlier.jsonl`)."
+    )
+    columns = ("attention", "seed", "best dev", "test accuracy", "converged at step", "training")
+    return f"{table(columns, rows)}\n\n{said}"
+
+
+def converged_runs() -> str:
+    """Between which accuracies the runs that converged end."""
+    found = [record for record in records("listops") if convergence_step(record) is not None]
+    others = [record for record in records("listops") if convergence_step(record) is None]
+    return prose(
+        f"Of the {len(found) + len(others)} full runs here {len(found)} converged and end at"
+        f" {ends(map(accuracy, found))} %; the others end at {ends(map(accuracy, others))} %."
+        if others
+        else f"All {len(found)} full runs here converged and end at {ends(map(accuracy, found))} %."
+    )
+
+
+def brackets() -> str:
+    """ListOps with and without its closing brackets: the same method, size and steps."""
+    kept, dropped = (_by_kind(records(*names)) for names in (("listops", "short_table"), ("listops_brackets",)))
+    rows = []
+    for kind, members in dropped.items():
+        size, name, steps = kind
+        cell, others = make_cell(members, "paper"), kept.get(kind, [])
+        beside = make_cell(others, "paper") if others else None
+        mixed = cell.of_two_kinds or (beside is not None and beside.of_two_kinds)
+        apart = None if mixed else over_seeds(pairs_by_seed(members, others))
+        rows.append(
+            (
+                f"`{name}`",
+                f"`{size}`, {steps:,}",
+                MISSING if beside is None else str(beside),
+                str(cell),
+                f"{cell.converged} of {cell.count}",
+                MISSING if apart is None else f"{interval(apart)}, {SIGNIFICANT[apart.significant]}",
+                number(paper_accuracy(name, "listops") if size == "full" else None),
+            )
+        )
+    columns = ("attention", "size, steps", "brackets kept", "brackets dropped", "converged without them")
+    return table((*columns, "difference over seeds", "paper"), rows)
+
+
+def _by_kind(found: list[Record]) -> dict[tuple[str, str, int], list[Record]]:
+    """The ListOps runs by size, method and steps."""
+    kinds: dict[tuple[str, str, int], list[Record]] = defaultdict(list)
+    for record in found:
+        if record["identity"]["task"] == "listops":
+            kinds[record["identity"]["size"], record["identity"]["attention"], record["outcome"]["steps"]].append(
+                record
+            )
+    return kinds
+
+
+def single_runs(name: str) -> Callable[[], str]:
+    """A block with each run of a published file."""
+
+    def block() -> str:
+        rows = []
+        for record in records(name):
+            identity, outcome = record["identity"], record["outcome"]
+            rows.append(
+                (
+                    f"`{identity['task']}`",
+                    f"`{identity['attention']}`, `{identity['protocol']}`",
+                    str(outcome["steps"]),
+                    percent(outcome["test_accuracy"], 2),
+                    percent(outcome["majority_rate"], 2),
+                    record["provenance"]["data_origin"],
+                    f"{record['cost']['train_seconds']:.0f} s",
+                )
+            )
+        columns = ("task", "attention, protocol", "steps", "test accuracy", "majority class", "data", "training")
+        return table(columns, rows)
+
+    return block

@@ -1,0 +1,89 @@
+"""Blocks on sweeps over the number of landmarks of Nyström attention."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from scipy.stats import wilcoxon
+
+from docs.blocks.markdown import ends, prose, table, table_printed, verdict
+from docs.blocks.published import records
+from lra.results.cells import make_cell
+from lra.results.landmarks import landmark_points
+from lra.results.plateau import convergence_step
+from lra.results.rank_tests import kendall, kruskal_wallis
+from lra.results.schema import Record
+from lra.results.tables import MISSING, number
+
+LISTOPS = (
+    "sweep landmarks show run_group=published/short_landmarks_listops_600.jsonl size=short task=listops"
+    " attention.num_landmarks=1,2,4,8,16,64 attention.value_skip_taps=35,0 recipe.steps=600"
+)
+PATHFINDER = "sweep landmarks show run_group=published/short_landmarks.jsonl size=short task=pathfinder"
+
+
+def pathfinder() -> str:
+    """The sweep on the short Pathfinder, and whether accuracy and error have the same order."""
+    points = [point for point in landmark_points(records("short_landmarks")) if point.attention_error is not None]
+    errors = [point.attention_error[0] for point in points if point.attention_error is not None]
+    tau, p_value = kendall([point.cell.mean for point in points], errors)
+    said = prose(
+        f"Kendall's rank correlation of accuracy and *attention* over the {len(points)} numbers of landmarks:"
+        f" τ {number(tau, sign=True)}, {verdict(p_value, '.2f')}"
+    )
+    return f"{table_printed(PATHFINDER)()}\n\n{said}"
+
+
+def listops() -> str:
+    """The sweep on the short ListOps with and without the value skip, and what the number of landmarks moves there."""
+    runs: dict[tuple[int, int, int], tuple[float, int]] = {}  # taps, landmarks, seed: accuracy in %, step
+    for record in records("short_landmarks_listops_600"):
+        attention, step = record["settings"]["attention"], convergence_step(record)
+        if attention["name"] == "nystrom":
+            assert step is not None, "the tests below leave no run out"
+            key = (attention["value_skip_taps"], attention["num_landmarks"], record["identity"]["seed"])
+            runs[key] = 100 * record["outcome"]["test_accuracy"], step
+    rows = []
+    for taps, name in ((35, "with the value skip"), (0, "without it")):
+        mine = {(count, seed): run for (of, count, seed), run in sorted(runs.items()) if of == taps}
+        counts = sorted({count for count, _ in mine})
+        samples = [[run[0] for (count, _), run in mine.items() if count == each] for each in counts]
+        tau, p_value = kendall([count for count, _ in mine], [step for _, step in mine.values()])
+        steps = f"τ {number(tau, sign=True)}, {verdict(p_value)}"
+        rows.append((name, ends((run[0] for run in mine.values()), ".1f"), verdict(kruskal_wallis(samples)), steps))
+    columns = ("runs", "test accuracy (%)", "accuracy by landmarks (Kruskal–Wallis)", "convergence step and landmarks")
+    pairs = [(runs[35, *key], runs[0, *key]) for _, *key in (each for each in runs if each[0])]
+    later = [without[1] - skip[1] for skip, without in pairs]
+    accuracy = wilcoxon([skip[0] - without[0] for skip, without in pairs]).pvalue
+    said = prose(
+        f"Pairs of the same seed and number of landmarks: without the value skip {sum(step > 0 for step in later)} of"
+        f" {len(later)} converge later, by {ends(later, ',.0f')} steps (Wilcoxon {verdict(wilcoxon(later).pvalue)});"
+        f" of their accuracies {verdict(accuracy)}"
+    )
+    return f"{table_printed(LISTOPS)()}\n\n{table(columns, rows)}\n\n{said}"
+
+
+def others() -> str:
+    """Sweeps with few seeds: a row for each task, number of steps, with and without the value skip."""
+    found: dict[tuple[str, int, bool], dict[int, list[Record]]] = defaultdict(lambda: defaultdict(list))
+    for record in records("short_landmarks_listops", "short_landmarks_no_skip"):
+        row = found[record["identity"]["task"], record["outcome"]["steps"], _has_skip(record)]
+        row[record["settings"]["attention"]["num_landmarks"]].append(record)
+    counts = sorted({count for row in found.values() for count in row})
+    rows = [
+        (
+            task,
+            f"{steps:,}",
+            "yes" if skip else "no",
+            *(str(make_cell(row[count], "paper")) if count in row else MISSING for count in counts),
+        )
+        for (task, steps, skip), row in sorted(found.items())
+    ]
+    return table(("task", "steps", "value skip", *(f"{count} landmarks" for count in counts)), rows)
+
+
+def _has_skip(record: Record) -> bool:
+    attention: Mapping[str, Any] = record["settings"]["attention"]
+    return bool(attention.get("value_skip_taps"))

@@ -1,0 +1,40 @@
+"""Blocks on the configuration: recipes, switches, deviations from papers."""
+
+from __future__ import annotations
+
+from docs.blocks.markdown import table
+from docs.blocks.published import printed
+from lra.cli_support.show_choices import differences
+from lra.config import load_config
+from lra.results.reference import TASKS
+
+
+def recipes() -> str:
+    """The recipe of each task of the paper's table."""
+    rows = []
+    for task in TASKS:
+        cfg = load_config("train", [f"task={task}"])
+        recipe = cfg.recipe
+        rows.append(
+            (
+                f"`{task}`",
+                f"{cfg.task.data.seq_len:,}",
+                f"{recipe.steps:,}",
+                str(recipe.batch_size),
+                f"{recipe.optimizer.lr:.0e}".replace("e-0", "e-"),
+                f"{round(recipe.warmup_fraction * recipe.steps):,} steps",
+                f"{recipe.eval_every} steps",
+            )
+        )
+    columns = ("task", "length", "steps", "batch", "largest learning rate", "warm-up", "a dev pass every")
+    return table(columns, rows)
+
+
+def protocols() -> str:
+    """What the switches of a protocol are, and what no protocol has."""
+    return printed("show protocol").strip()
+
+
+def deviations() -> str:
+    """How attentions and mixers differ from their papers."""
+    return "\n".join(f"- `{choice}`: {text}" for choice, text in differences().items())

@@ -1,0 +1,170 @@
+"""Blocks on the short table and on the longer Pathfinder: accuracies, and which differences are significant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from docs.blocks.markdown import joined, note_of, prose, table, table_of, table_printed, verdict
+from docs.blocks.published import accuracy, cells, printed, records
+from docs.blocks.short_plan import plan_hours
+from lra.results.above_no_attention import NO_ATTENTION, above_no_attention
+from lra.results.agreement import agreement_by_task
+from lra.results.comparison import comparison_table, contenders
+from lra.results.discrimination import discrimination_by_task
+from lra.results.reference import PAPER
+from lra.results.schema import Record
+from lra.results.statistics import binomial_error
+from lra.results.tables import MISSING, TextTable, number
+
+TABLE = "table show run_group=published/short_table.jsonl size=short"
+LONGER = "table show run_group=published/short_longer.jsonl size=short task=pathfinder"
+COMPARE = "compare show task=listops run_group=published/short_table.jsonl size=short"
+SAID_OF_MANY = "differences over seeds"
+
+
+def hours_of(name: str) -> float:
+    """Training time of all published records of a file, in hours."""
+    return sum(record["cost"]["train_seconds"] for record in records(name)) / 3600
+
+
+def hours() -> str:
+    """The hours of the short table."""
+    return prose(
+        f"The runs took {hours_of('short_table'):.0f} hours of one core in all. Without other work on the"
+        " [faster of two machines](docs/results.md#seconds-of-the-short-table) `lra table plan` estimates"
+        f" {plan_hours(None):.1f} hours for them, and {plan_hours(PAPER):.1f} for the paper's five attentions alone"
+        " (`runs/published/short_plan.json`)."
+    )
+
+
+def verdicts() -> str:
+    """What the short table can tell apart, in short."""
+    found = records("short_table")
+    above, order = above_no_attention(found), agreement_by_task(found, reference="paper")
+    rows = [
+        (
+            task,
+            verdict(spread.p_value),
+            verdict(spread.rank_p_value),
+            f"{len(above[task].above)} of {len(above[task].points)}",
+            f"τ {order[task].tau:+.2f}, {verdict(order[task].p_value, '.2f')}" if task in order else MISSING,
+        )
+        for task, spread in discrimination_by_task(found).items()
+    ]
+    columns = ("task", "one-way ANOVA", "Kruskal–Wallis", f"rows significantly above `{NO_ATTENTION}`")
+    return table((*columns, "order against the paper's"), rows)
+
+
+def differences() -> str:
+    """What the short table can tell apart, with names."""
+    found = records("short_table")
+    text = [record for record in found if record["identity"]["task"] == "text"]
+    others = [record for record in text if record["identity"]["attention"] != "linformer"]
+    rows = [*_differences(found), *_differences(others, " without `linformer`")]
+    return _differences_table(rows)
+
+
+def longer_differences() -> str:
+    """The same for the longer Pathfinder."""
+    found = records("short_longer")
+    mixing = [record for record in found if record["identity"]["attention"] != NO_ATTENTION]
+    return _differences_table([*_differences(found), *_differences(mixing, f" without `{NO_ATTENTION}`")])
+
+
+def _differences(found: list[Record], said: str = "") -> Iterator[tuple[str, ...]]:
+    above = above_no_attention(found)
+    for task, spread in discrimination_by_task(found).items():
+        yield (
+            f"{task}{said}",
+            f"{spread.between:.2f} / {spread.within:.2f}",
+            verdict(spread.p_value),
+            verdict(spread.rank_p_value),
+            f"{spread.best}, {spread.worst}",
+            number(max(above[task].points.values()), sign=True) if task in above else MISSING,
+            str(above[task]) if task in above else MISSING,
+        )
+
+
+def _differences_table(rows: Iterable[tuple[str, ...]]) -> str:
+    columns = ("task", "between-method SD / between-seed SD", "one-way ANOVA", "Kruskal–Wallis", "best, worst")
+    return table((*columns, f"best − `{NO_ATTENTION}`", f"significantly above `{NO_ATTENTION}`"), rows)
+
+
+def orders() -> str:
+    """Whether the tables order attentions as published ones do."""
+    rows = [
+        (f"{said}{task}", whose, *_order(found, task, whose))
+        for said, found in (("", records("short_table")), ("longer ", records("short_longer")))
+        for whose in ("paper", "google")
+        for task in agreement_by_task(found, reference=whose)
+        if not said or whose == "paper"
+    ]
+    return table(("task", "`reference=`", "attentions", "τ [95 % of resampled seeds]", "p"), rows)
+
+
+def _order(found: list[Record], task: str, whose: str) -> tuple[str, str, str]:
+    order = agreement_by_task(found, reference=whose)[task]
+    tau = f"{order.tau:+.2f}" + ("" if order.low is None else f" [{order.low:+.2f}, {order.high:+.2f}]")
+    return str(order.attentions), tau.replace("-", "−"), verdict(order.p_value, ".2f")
+
+
+def compared() -> str:
+    """The methods beside Nyström attention on ListOps."""
+    (said,) = (line for line in printed(COMPARE).splitlines() if SAID_OF_MANY in line)
+    return f"{table_printed(COMPARE)()}\n\n{prose(said)}"
+
+
+def longer() -> str:
+    """The longer Pathfinder."""
+    count, hours = len(records("short_longer")), hours_of("short_longer")
+    return f"{table_printed(LONGER)()}\n\n{prose(f'{count} runs, {hours:.1f} hours of one core.')}"
+
+
+def longer_pairs() -> str:
+    """The longer Pathfinder's attentions beside the best of them."""
+    found = [record for record in records("short_longer") if record["identity"]["attention"] != NO_ATTENTION]
+    (spread,) = discrimination_by_task(found).values()
+    made = comparison_table(found, contenders(found, spread.best), title="")
+    return f"{table_of(_only(made, 'accuracy (%)', 'Δ over seeds', 'verdict'))}\n\n{note_of(made, SAID_OF_MANY)}"
+
+
+def _only(made: TextTable, *columns: str) -> TextTable:
+    """Those columns of a table, after its first."""
+    places = [0, *map(made.columns.index, columns)]
+    rows = [[row[place] for place in places] for row in made.rows]
+    return TextTable(title="", columns=tuple(made.columns[place] for place in places), rows=rows)
+
+
+def text_longer() -> str:
+    """Seed 0 of the short Text, of more steps and of longer reviews."""
+    chosen = [record for record in records("short_table") if record["identity"]["task"] == "text"]
+    kinds = [chosen, records("short_text_longer"), records("short_text_1000")]
+    found = [{each["identity"]["attention"]: each for each in kind if each["identity"]["seed"] == 0} for kind in kinds]
+    names = sorted({name for kind in found[1:] for name in kind})
+    rows = []
+    for kind in found:
+        first = next(iter(kind.values()))
+        error = binomial_error(first["outcome"]["test_accuracy"], first["outcome"]["test_examples"])
+        settings = first["settings"]["task"].get("data", {})
+        rows.append(
+            (
+                f"{settings['max_length']:,}",
+                f"{first['outcome']['steps']:,}",
+                *(f"{accuracy(kind[name]):.2f}" if name in kind else MISSING for name in names),
+                f"{100 * error:.1f}",
+            )
+        )
+    paper = [number(PAPER.get(name, {}).get("text")) for name in names]
+    rows.append(("4,000: the paper's", "20,000", *paper, MISSING))
+    return table(("bytes of a review", "steps", *(f"`{name}`" for name in names), "standard error of a test"), rows)
+
+
+def spread_of_seeds() -> str:
+    """By how much seeds of equal settings differ."""
+    words = []
+    for said, name, task in (("full ListOps", "listops", "listops"), ("short Pathfinder", "short_table", "pathfinder")):
+        rows = cells([record for record in records(name) if record["identity"]["task"] == task])
+        apart = {row: max(cell.accuracies) - min(cell.accuracies) for row, cell in rows.items()}
+        most = max(apart, key=apart.__getitem__)
+        words.append(f"{apart[most]:.1f} points on the {said} (`{most}`)")
+    return prose(f"Two runs with the same settings and other seeds differ by up to {joined(words)}.")
