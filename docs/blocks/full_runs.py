@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from docs.blocks.markdown import ends, interval, joined, percent, prose, table
 from docs.blocks.published import accuracy, cells, records
@@ -84,10 +85,11 @@ def converged_runs() -> str:
 
 def brackets() -> str:
     """ListOps with and without its closing brackets: the same method, size and steps."""
-    kept, dropped = (_by_kind(records(*names)) for names in (("listops", "short_table"), ("listops_brackets",)))
+    found = records("listops", "short_table", "short_landmarks_listops_600", "listops_brackets")
+    dropped, kept = (_by_kind(each for each in found if _without_brackets(each) is there) for there in (True, False))
     rows = []
     for kind, members in dropped.items():
-        size, name, steps = kind
+        size, name, steps, _ = kind
         cell, others = make_cell(members, "paper"), kept.get(kind, [])
         beside = make_cell(others, "paper") if others else None
         mixed = cell.of_two_kinds or (beside is not None and beside.of_two_kinds)
@@ -107,15 +109,18 @@ def brackets() -> str:
     return table((*columns, "difference over seeds", "paper"), rows)
 
 
-def _by_kind(found: list[Record]) -> dict[tuple[str, str, int], list[Record]]:
-    """The ListOps runs by size, method and steps."""
-    kinds: dict[tuple[str, str, int], list[Record]] = defaultdict(list)
+def _by_kind(found: Iterable[Record]) -> dict[tuple[str, str, int, str], list[Record]]:
+    """The ListOps runs by size, method, steps and the method's options."""
+    kinds: dict[tuple[str, str, int, str], list[Record]] = defaultdict(list)
     for record in found:
-        if record["identity"]["task"] == "listops":
-            kinds[record["identity"]["size"], record["identity"]["attention"], record["outcome"]["steps"]].append(
-                record
-            )
+        identity, options = record["identity"], json.dumps(record["settings"].get("attention"), sort_keys=True)
+        if identity["task"] == "listops":
+            kinds[identity["size"], identity["attention"], record["outcome"]["steps"], options].append(record)
     return kinds
+
+
+def _without_brackets(record: Record) -> bool:
+    return record["settings"]["protocol"].get("listops_brackets") == "dropped"
 
 
 def single_runs(name: str) -> Callable[[], str]:

@@ -54,7 +54,7 @@ def listops() -> str:
         steps = f"τ {number(tau, sign=True)}, {verdict(p_value)}"
         rows.append((name, ends((run[0] for run in mine.values()), ".1f"), verdict(kruskal_wallis(samples)), steps))
     columns = ("runs", "test accuracy (%)", "accuracy by landmarks (Kruskal–Wallis)", "convergence step and landmarks")
-    pairs = [(runs[35, *key], runs[0, *key]) for _, *key in (each for each in runs if each[0])]
+    pairs = [(run, runs[0, count, seed]) for (taps, count, seed), run in runs.items() if taps]
     later = [without[1] - skip[1] for skip, without in pairs]
     accuracy = wilcoxon([skip[0] - without[0] for skip, without in pairs]).pvalue
     said = prose(
