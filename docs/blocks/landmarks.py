@@ -40,7 +40,8 @@ def listops() -> str:
     """The sweep on the short ListOps with and without the value skip, and what the number of landmarks moves there."""
     runs: dict[tuple[int, int, int], tuple[float, int]] = {}  # taps, landmarks, seed: accuracy in %, step
     for record in records("short_landmarks_listops_600"):
-        attention, step = record["settings"]["attention"], convergence_step(record)
+        attention: Mapping[str, Any] = record["settings"]["attention"]
+        step = convergence_step(record)
         if attention["name"] == "nystrom":
             assert step is not None, "the tests below leave no run out"
             key = (attention["value_skip_taps"], attention["num_landmarks"], record["identity"]["seed"])
