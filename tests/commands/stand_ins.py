@@ -53,8 +53,6 @@ ADDED = (
     (r"^lra train sweep=", "task=listops attention=nystrom seed=0"),
     (r"^lra bench step", f"{TINY} steps=1 dev_batches=1"),
     (r"^lra bench attention(?! show=)", "n=64,128 batch=1 repeats=1 threads=1"),
-    (r"^lra bench gpu .*predict=", "size=tiny task=listops attention=full"),
-    (r"^lra bench gpu .*trainer=cpu", "task=listops attention=full steps=1 parity_steps=2 processes=1"),
     (r"^lra (prepare|show data|show model)", "size=tiny"),
     (r"^lra prepare .*source=(~|/data|my)", "verify=false"),  # stand-ins are not the published archives
     (r"^lra diagnose", "sequences=1"),
@@ -72,7 +70,6 @@ BEFORE = (
 # What ends with one line instead, and what this line says.
 REFUSED = (
     (r"trainer=gpu", "CUDA"),
-    (r"^lra bench gpu(?!.*(trainer=cpu|predict=))", "CUDA"),
     (r"against=pypi", "against=pypi needs"),  # the tests' environment has not the extra `peers`
     (r"^lra export$", "run= is missing"),
     (r"^lra fill-mask$", "model= is missing"),
