@@ -34,7 +34,7 @@ STAND_INS = (
         "hydra/launcher=submitit_local hydra.launcher.timeout_min",
     ),
     (r"workers=8", "workers=2"),
-    (r"(?<!jsonl )size=(demo|short)(?!,)", "size=tiny"),  # but for published records
+    (r"(?<!jsonl )size=short(?!,)", "size=tiny"),  # but for published records
     (r"task=listops,text,image,pathfinder attention=[\w,]+", "task=listops,image attention=nystrom,none"),  # 24 cells
     (r"task=pathfinder recipe\.steps=2400 attention=[\w,]+", "task=listops recipe.steps=2 attention=full,none"),
     (r"\bn=(512,)?1024,4096", "n=64,128"),
@@ -88,7 +88,7 @@ SLOW = (
     r"^lra bench",
     r"^lra diagnose",
     r"^lra diagnose .*(logger=wandb|attention=performer|to=)",  # tests/commands/test_diagnose.py types the like
-    r"size=demo,tiny",
+    r"size=short,tiny",
     r"^lra prepare task=path\w+ size",  # images are drawn
     r"^lra prepare task=(listops|text source=my.tar.gz) (check|force)=true",  # made twice
     r"^lra check (attention|mixer)=",  # tests/attention and tests/mixers hold them to their contract
