@@ -25,7 +25,7 @@ class Request:
         spec: facts about the task.
         settings: the task's `data` settings.
         source: a word of SOURCE_WORDS, or the path of an archive or a folder.
-        size: full, short, demo or tiny; also the name of the TFDS configuration.
+        size: full, short or tiny; also the name of the TFDS configuration.
         verify: whether a source with another hash or another number of examples than the benchmark's is refused.
         folders: folders that `auto` searches; downloads go to the first one.
         scratch: folder for temporary files, which is removed when the store is made.

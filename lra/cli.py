@@ -38,7 +38,7 @@ VERBS = {
     "fill-mask": "fill the mask in a text with the weights of a Hugging Face Nyströmformer",
     "show": "look at a model, data, the protocols, runs, or what can be chosen: lra show runs, lra show tasks",
     "check": "test the contract of an attention or a mixer, such as one of your own",
-    "bench": "measure a training step (lra bench step), attentions alone (lra bench attention), a GPU (lra bench gpu)",
+    "bench": "measure a training step (lra bench step), or attentions alone (lra bench attention)",
     "doctor": "show what is installed, which folders are used, and what is missing",
 }
 MODULES = {"import": "import_runs", "fill-mask": "fill_mask"}  # names that no Python module can have

@@ -107,7 +107,7 @@ def test_the_runs_folder_depends_on_what_moves_a_number_and_on_nothing_else():
         "model.dropout=0",
         "trainer.precision=bf16-mixed",
         "compile=true",
-        "size=demo",
+        "size=short",
         "attention=full",
         "run_group=x",
     )

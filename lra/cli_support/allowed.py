@@ -69,9 +69,6 @@ NUMBERS = {
     **{name: whole(number) for name, number in (("batch", 8), ("heads", 2), ("head_dim", 32), ("repeats", 9))},
     "threads": whole(2, null=True),  # these and the next: lra bench attention
     "cell_seconds": real(60, above=True),
-    "minutes": real(10, above=True),  # these and the next two: lra bench gpu
-    "parity_steps": whole(20),
-    "parity_examples": whole(8),
     "predictions": whole(3, least=0),  # lra train, evaluate
     "examples": whole(3, least=0),  # lra show data; lra diagnose, which refuses 0
     "sequences": whole(8),  # lra diagnose
@@ -89,12 +86,10 @@ KINDS: dict[type, str] = {  # what a value of a type is called
 WORDS: dict[str, tuple[str | bool | None, ...]] = {
     "finished": ("refuse", "show"),
     "compile": (False, True, *GRAPH_MODES),
-    "compiled": (False, True, *GRAPH_MODES),  # lra bench gpu
     "trainer.accelerator": ("cpu", "gpu"),
     "trainer.precision": ("32-true", "tf32", "bf16-mixed", "16-mixed", "64-true"),
     "debug.profiler": ("simple", "advanced", None),
     "dtype": ("float32", "float64", "bfloat16", "float16"),  # these and the next: lra bench attention
     "device": ("cpu", "cuda"),
     "against": ("pypi", None),
-    "predict": ("h100", None),  # lra bench gpu
 }

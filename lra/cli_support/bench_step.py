@@ -1,7 +1,8 @@
-"""`lra bench step`: measure a training step's phases, and compare its work with this machine's best rates."""
+"""`lra bench step`: time a training step; compare its work with this machine's rates, and its losses with a CPU's."""
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import tempfile
 from pathlib import Path
@@ -15,13 +16,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lra.training.bench import Phases
+    from lra.training.module import ClassifierModule
 
 TURNS = 2
+LOSS_STEPS, LOSS_EXAMPLES = 5, 8  # training steps whose losses are compared, and the examples of each
 
 
 def measure_step(cfg: DictConfig, console: Console) -> None:
-    """Time the step, count its FLOPs and memory traffic, and print both."""
-
+    """Time the step, count its FLOPs and memory traffic, compare its losses, and print all of it."""
     from lra import build, build_trainer
     from lra.config import method_name
     from lra.training import bench
@@ -31,6 +33,7 @@ def measure_step(cfg: DictConfig, console: Console) -> None:
     datamodule = build.build_datamodule(cfg)
     device, precision = machine.device, machine.precision
     bare, harness, dev = [], [], []
+    log_every_steps = 1 if device.type == "cpu" else max(1, cfg.steps // 3)  # at a logged point Python waits for a GPU
     for _ in range(TURNS):
         module = with_weights_of(precision, build.build_module(cfg)).to(device).train()
         optimizer = module.make_optimizer()
@@ -39,7 +42,13 @@ def measure_step(cfg: DictConfig, console: Console) -> None:
         bare += [bench.bare_step(module, optimizer, next(batches), precision) for _ in range(cfg.steps)]
         with tempfile.TemporaryDirectory() as folder:
             harness += bench.harness_steps(
-                module, datamodule, machine, Path(folder), steps=cfg.steps, of=cfg.recipe.steps
+                module,
+                datamodule,
+                machine,
+                Path(folder),
+                steps=cfg.steps,
+                of=cfg.recipe.steps,
+                log_every_steps=log_every_steps,
             )
         module = module.to(device)
         dev.append(bench.dev_pass(module, datamodule, machine, batches=cfg.dev_batches))
@@ -53,6 +62,8 @@ def measure_step(cfg: DictConfig, console: Console) -> None:
         console.print("products and traffic: not counted, a compiled step hides its operators; leave compile=true out")
     else:
         print_work(console, step, bench.medians(bare).total, device)
+    if (device.type, precision) != ("cpu", "32-true"):
+        print_losses(console, cfg, device)
     if cfg.trace or cfg.debug.profiler:
         trace = Path(cfg.trace or f"step-{cfg.task.name}-{method_name(cfg)}.trace.json")
         table, fraction = bench.profile_step(step, trace)
@@ -95,3 +106,53 @@ def print_work(console: Console, step: Callable[[], Phases], seconds: float, dev
         f" {work.bytes / copied / seconds:.0%} of the step at a large copy's {copied / 1e9:,.1f} GB/s"
         " (over 100%: caches serve it)"
     )
+
+
+def print_losses(console: Console, cfg: DictConfig, device: torch.device) -> None:
+    """Print whether the first steps, uncompiled and without dropout, have the losses of a CPU in float32."""
+    import torch
+
+    from lra import build
+    from lra.training.bench import batches_of
+    from lra.training.precision import set_float32, with_weights_of
+    from lra.training.step_parity import TOLERANCE, draws, losses, relative_difference
+    from lra.types import to_device
+
+    cpu, precision = torch.device("cpu"), cfg.trainer.precision
+    run = without_dropout(cfg)
+    batches = list(itertools.islice(batches_of(build.build_datamodule(run), cpu), LOSS_STEPS))
+    if draws(_seeded_module(run), batches[0]):
+        console.print("losses    not compared with a CPU's: each step draws random numbers, a GPU others than a CPU")
+        return
+    set_float32("32-true")
+    expected = losses(_seeded_module(run), batches, "32-true")
+    set_float32(precision)
+    module = with_weights_of(precision, _seeded_module(run)).to(device)
+    actual = losses(module, [to_device(batch, device) for batch in batches], precision)
+    difference = relative_difference(expected, actual)
+    console.print(
+        f"losses    {len(batches)} steps of {run.recipe.batch_size} examples without dropout, against a CPU in float32:"
+        f" {'PASS' if difference <= TOLERANCE else 'FAIL'}, relative difference {difference:.1e},"
+        f" tolerance {TOLERANCE:.0e}"
+    )
+
+
+def without_dropout(cfg: DictConfig) -> DictConfig:
+    """Return the settings of a small uncompiled step that draws no dropout, because a GPU draws other masks."""
+    run = cfg.copy()
+    run.compile, run.recipe.batch_size = False, min(LOSS_EXAMPLES, cfg.recipe.batch_size)
+    run.trainer.data_on_device = False
+    for group in (run.model, run.attention, run.mixer):
+        for key in ("dropout", "attention_dropout"):
+            if key in group:
+                group[key] = 0.0
+    return run
+
+
+def _seeded_module(cfg: DictConfig) -> ClassifierModule:
+    import pytorch_lightning as pl
+
+    from lra import build
+
+    pl.seed_everything(cfg.seed, workers=True, verbose=False)
+    return build.build_module(cfg).train()

@@ -154,20 +154,25 @@ class Campaign:
     def _left_out(self, records: list[Record]) -> list[str]:
         """Word a note for each other size and protocol in the group, and for each other task if none was typed.
 
-        The accuracy table shows all tasks.
+        The accuracy table shows all tasks. A size without a file, which was removed or is of a package that is not
+        here, cannot be typed: the report has its records.
         """
+        from lra.paths import conf_names
         from lra.results.text import visible
 
         every_task = self.verb == "table" or any(word.startswith("task=") for word in self._typed)
-        tasks, kinds = self.tasks(), Counter[str]()
+        tasks, sizes, kinds = self.tasks(), conf_names("size"), Counter[tuple[str, str]]()
+        group = f"run_group={self.cells[0].cfg.run_group}"
+        show, report = f"{self._command} show {group}", f"lra report {group}"
         for record in records:
             identity = record["identity"]
             if not self._is_shown(record):
-                kinds[f"size={identity['size']} protocol={identity['protocol']}"] += 1
+                kind = f"size={identity['size']} protocol={identity['protocol']}"
+                kinds[kind, f"{show} {kind}" if identity["size"] in sizes else report] += 1
             elif not every_task and identity["task"] not in tasks:
-                kinds[f"task={identity['task']}"] += 1
-        show = f"{self._command} show run_group={self.cells[0].cfg.run_group}"
-        return [visible(f"left out: {count} of {kind}: {show} {kind}") for kind, count in sorted(kinds.items())]
+                kind = f"task={identity['task']}"
+                kinds[kind, f"{show} {kind}"] += 1
+        return [visible(f"left out: {count} of {kind}: {hint}") for (kind, hint), count in sorted(kinds.items())]
 
     def _is_shown(self, record: Record) -> bool:
         """Tell whether a record has the size and the protocol of this campaign."""

@@ -23,9 +23,14 @@ def make_console() -> Console:
     return console
 
 
+def measured(console: Console, table: Table) -> Measurement:
+    """Measure the widths of a table in characters: the least, where texts are broken between words, and the whole."""
+    return Measurement.get(console, console.options.update(width=ANY_WIDTH), table)
+
+
 def print_table(console: Console, table: Table) -> None:
     """Print a table without cutting it: in full width into a pipe, as one line per cell on a too narrow terminal."""
-    needed = Measurement.get(console, console.options.update(width=ANY_WIDTH), table)
+    needed = measured(console, table)
     if not console.is_terminal:  # the width of a pipe is not limited
         console.width = max(console.width, needed.maximum)
     if console.width >= needed.minimum:

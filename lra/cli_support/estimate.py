@@ -1,4 +1,4 @@
-"""Child process of `lra table plan` and `lra bench gpu`, and no verb: measure steps of one cell, print JSON.
+"""Child process of `lra table plan`, and no verb: measure steps of one cell, print JSON.
 
 Without more, it prints an estimate. After `beside=FOLDER` it is one of several processes that share the device, and
 prints its steps per second.

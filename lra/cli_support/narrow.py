@@ -6,21 +6,14 @@ cells.
 
 from __future__ import annotations
 
-import re
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from rich.table import Column, Table
 
-from lra.cli_support.console import print_table
-from lra.results.tables import EMPTY, TextTable
-
-BREAKS = re.compile(  # where a cell may be broken into lines
-    r" (?=±|\[|within$|outside$|on the test set|\([0-9]+ seeds?\)$|[0-9]+ of )|(?<=;) |(?<=seeds) "
-)
-TIGHT = {"box": box.SIMPLE_HEAD, "show_edge": False, "pad_edge": False, "collapse_padding": True}
+from lra.cli_support.console import measured, print_table
+from lra.results.tables import TextTable
 
 
 def print_text_table(console: Console, table: TextTable) -> None:
@@ -28,85 +21,57 @@ def print_text_table(console: Console, table: TextTable) -> None:
     if not console.is_terminal:  # a pipe, whose width is not limited
         console.out(table.to_plain(), highlight=False)
         return
-    shown, left_out = fitted(table, console.width)
+    shown, left_out = fitted(table, console)
     print_table(console, shown)
     if left_out:
         names = ", ".join(left_out)
         console.print(f"not shown in {console.width} columns: {names}; a wider terminal shows all", style="dim")
 
 
-def fitted(table: TextTable, width: int) -> tuple[Table, list[str]]:
-    """Make a table that is at most `width` characters wide, with as many columns as fit; also name those left out.
+def fitted(table: TextTable, console: Console) -> tuple[Table, list[str]]:
+    """Make a table that the terminal has room for, with as many columns as fit; also name those left out.
 
     Columns without a value are left out first, then the table's `optional` ones, the first of them first. If none of
     this is enough, the table is returned whole.
     """
-    whole = list(range(len(table.columns)))
-    if not table.rows or _room(table, whole, tight=False, folded=False) <= width:
-        return table.to_rich(), []
-    empty = [name for place, name in enumerate(table.columns) if all(row[place] in EMPTY for row in table.rows)]
-    left_out = empty
-    for name in (None, *table.optional):
-        left_out = [*left_out, name] if name and name not in left_out else left_out
-        columns = [place for place in whole if place == 0 or table.columns[place] not in left_out]
-        for tight, folded in ((False, False), (True, False), (True, True)):
-            spare = width - _room(table, columns, tight=tight, folded=folded)
-            if spare >= 0:
-                return _rich(table, columns, spare, tight=tight, folded=folded), left_out
-    return table.to_rich(), []
+    whole = table.to_rich()
+    if not table.rows or measured(console, whole).maximum <= console.width:
+        return whole, []
+    for left_out, tight, folded in _choices(table):
+        shown = table.without(left_out).to_rich(folded=folded)
+        if tight:
+            shown.box, shown.show_edge, shown.pad_edge, shown.collapse_padding = box.SIMPLE_HEAD, False, False, True
+        for column in shown.columns:
+            texts = "\n".join(map(str, column.cells))
+            pieces = texts.splitlines() if column.justify == "right" else texts.split()  # lines, or words of prose
+            column.width = max(map(len, [*pieces, *str(column.header).split()]))
+        spare = console.width - measured(console, shown).minimum
+        if spare >= 0:
+            _widen(shown.columns, spare)
+            return shown, left_out
+    return whole, []
 
 
-def _room(table: TextTable, columns: list[int], *, tight: bool, folded: bool) -> int:
-    """The least width of a table; between the texts of two columns are three characters, or two if it is tight."""
-    edges = 2 * (len(columns) - 1) if tight else 3 * len(columns) + 1
-    return sum(_widths(table, columns, folded=folded)) + edges
-
-
-def _lines(table: TextTable, place: int, *, folded: bool) -> list[str]:
-    cells = [row[place] for row in table.rows]
-    return [line for cell in cells for line in (BREAKS.split(cell) if folded else [cell])] or [""]
-
-
-def _is_prose(table: TextTable, place: int) -> bool:
-    return place == 0 or table.columns[place] in table.prose
-
-
-def _widths(table: TextTable, columns: list[int], *, folded: bool) -> list[int]:
-    """The least width of each column: of its longest line; prose and heads may be broken between words."""
-    widths = []
-    for place in columns:
-        lines = _lines(table, place, folded=folded)
-        if _is_prose(table, place):
-            lines = [word for row in table.rows for word in row[place].split()]
-        widths.append(max(map(len, [*lines, *table.columns[place].split(), ""])))
-    return widths
-
-
-def _spread(table: TextTable, columns: list[int], widths: list[int], spare: int) -> list[int]:
-    """Give what is left of the terminal's width to the columns of prose that lack most."""
+def _widen(columns: Sequence[Column], spare: int) -> None:
+    """Give what is left of the terminal's width to the heads and the prose that lack most; rich would split words."""
     lacking = [
-        max(map(len, _lines(table, place, folded=False))) - width if _is_prose(table, place) else 0
-        for place, width in zip(columns, widths, strict=True)
+        max(len(str(text)) for text in (column.header, *(column.cells if column.justify == "left" else ())))
+        - (column.width or 0)
+        for column in columns
     ]
     for _ in range(spare):
-        most = max(range(len(columns)), key=lambda number: lacking[number])
-        if lacking[most] > 0:
-            lacking[most] -= 1
-            widths[most] += 1
-    return widths
+        place = max(range(len(columns)), key=lacking.__getitem__)
+        if lacking[place] > 0:
+            lacking[place] -= 1
+            columns[place].width = (columns[place].width or 0) + 1
 
 
-def _rich(table: TextTable, columns: list[int], spare: int, *, tight: bool, folded: bool) -> Table:
-    widths = _spread(table, columns, _widths(table, columns, folded=folded), spare)
-    looks: dict[str, Any] = TIGHT if tight else {}
-    shown = Table(title=Text(table.title), title_justify="left", **looks)
-    for place, width in zip(columns, widths, strict=True):
-        justify: Literal["left", "right"] = "left" if _is_prose(table, place) else "right"
-        shown.add_column(Text(table.columns[place]), justify=justify, width=width)
-    for number, row in enumerate(table.rows):
-        last = number + 1 == len(table.rows) or not table.rows[number + 1][0].startswith(" ")
-        cells = [
-            BREAKS.sub("\n", row[place]) if folded and not _is_prose(table, place) else row[place] for place in columns
-        ]
-        shown.add_row(*map(Text, cells), style="dim" if row[0].startswith(" ") else None, end_section=last)
-    return shown
+def _choices(table: TextTable) -> Iterator[tuple[list[str], bool, bool]]:
+    """Yield what may be done to a table, the least first: names of columns left out, tight columns, folded cells."""
+    yield [], False, False
+    left_out = table.empty_columns()
+    for name in (None, *table.optional):
+        if name and name not in left_out:
+            left_out = [*left_out, name]
+        for tight, folded in ((False, False), (True, False), (True, True)):
+            yield left_out, tight, folded

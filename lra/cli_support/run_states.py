@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lra.results.kinds import by_kind
-from lra.results.reading import NewerRecordError
+from lra.results.reading import OtherVersionError
 from lra.results.record import read_record
 from lra.results.schema import Record
 from lra.results.variants import group_by_variant, natural
@@ -55,8 +55,8 @@ def run_states(runs: Path, group: str | None = None) -> list[RunState]:
     for folder in _run_folders(runs if group is None else runs / group, runs):
         try:
             record = read_record(folder)
-        except NewerRecordError:
-            states.append(_state(runs, folder, "finished, by a later version of lra; pip install -U lra"))
+        except OtherVersionError as error:
+            states.append(_state(runs, folder, f"finished, by another version of lra; {error.advice}"))
             continue
         except UserError:
             states.append(_state(runs, folder, "its result.json cannot be read: move it away, and train again"))

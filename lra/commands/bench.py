@@ -1,10 +1,11 @@
-"""lra bench: measure where the time of a training step goes, what attentions alone cost, or what a GPU does.
+"""lra bench: measure where the time of a training step goes, or what attentions alone cost.
 
 lra bench step task=listops attention=nystrom
 lra bench step task=image attention=full steps=5
 lra bench step mixer=s4d                           a mixer in place of an attention
 lra bench step task=text debug=profile             the table of operators, and a Chrome trace
 lra bench step task=text trace=step.json           the trace alone, for ui.perfetto.dev
+lra bench step task=text trainer=gpu               on a GPU, first of all on a new one
 
 The word `step` asks for the times of
 - a bare step, with the fractions of its forward pass, backward pass and optimizer;
@@ -12,6 +13,9 @@ The word `step` asks for the times of
 - a dev pass, and its forward passes alone.
 Then it counts the step's FLOPs (of matrix products and Fourier transforms) and its memory traffic, and compares them
 with this machine's best rates. Bare steps and steps in the harness take turns, so that other load slows both.
+On a GPU, or in another precision than float32, it also says whether the losses of the first 5 steps equal those of a
+CPU in float32: PASS if their relative difference is at most 1e-5, else FAIL, as tf32 and bf16-mixed do: they have fewer
+digits. Both train from the same seed on the same batches of 8 examples, uncompiled and without dropout.
 Missing data is prepared first.
 
 lra bench attention                                every attention and mixer, 256 to 65,536 tokens
@@ -33,21 +37,6 @@ cell_seconds=60, is a cell that says so. The record and a figure go to runs/benc
 finished, and the same command goes on from there. against=pypi first compares the outputs where both compute the same.
 Settings: n, batch, heads, head_dim, backward, dtype, device=cuda, threads, packed, repeats, cell_seconds, show, force,
 format (terminal, markdown, csv), out; attention=, mixer=, their knobs and protocol= as for lra train.
-
-lra bench gpu                                      what a GPU does with the paper's table, in ten minutes
-lra bench gpu task=listops,text attention=nystrom,full minutes=3
-lra bench gpu trainer.precision=bf16-mixed
-lra bench gpu trainer=cpu size=tiny compiled=false  a trial of the same on a CPU
-lra bench gpu predict=h100                         what steps should take by NVIDIA's data sheet, from a count alone
-
-The word `gpu` asks for the cells of the paper's table whose data is prepared: the time of a step, eager and compiled,
-bare and in the harness, beside what its counted products, memory traffic and launches, each alone, would take at the
-measured rates of this device; the losses of 20 steps beside those of the CPU; how much more several processes do
-together; the hours of the table. The most important is measured first: Nyström and exact attention of every task.
-After minutes=10 nothing more is begun. The record is in runs/bench; Ctrl-C keeps what is finished, and the same
-command goes on from there. Losses are compared without dropout, with 8 examples a step, and may differ ten times as
-much as float32 differs from float64 on the CPU. Settings: minutes, steps, compiled, parity_steps, parity_examples,
-processes, predict, force, format (terminal, markdown), out; all others as for lra train.
 """
 
 from __future__ import annotations
@@ -60,21 +49,19 @@ from lra.types import UserError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-WHAT = ("step", "attention", "gpu")
-OVER_MANY = WHAT[1:]
+WHAT = ("step", "attention")
 
 
 def composes_itself(words: Sequence[str]) -> bool:
-    """Tell whether these words ask for several methods or cells, whose configurations `main` composes itself."""
-    return list(words[:1]) in [[word] for word in OVER_MANY]
+    """Tell whether these words ask for several methods, whose configurations `main` composes itself."""
+    return list(words[:1]) == ["attention"]
 
 
 def main(words: Sequence[str]) -> None:
-    """Measure attentions and mixers alone, or the cells of a table."""
+    """Measure attentions and mixers alone."""
     from lra.cli_support.bench_attention import bench_attention
-    from lra.cli_support.bench_gpu import bench_gpu
 
-    (bench_gpu if words[0] == "gpu" else bench_attention)(list(words[1:]))
+    bench_attention(list(words[1:]))
 
 
 def overrides(words: list[str]) -> list[str]:
@@ -85,15 +72,12 @@ def overrides(words: list[str]) -> list[str]:
     """
     if not words or "=" in words[0] or words[0] not in WHAT:
         trouble = f"{words[0]!r} cannot be measured" if words and "=" not in words[0] else "bench what?"
-        raise UserError(
-            f"{trouble}; type: lra bench step task=listops attention=nystrom, or: lra bench attention, or:"
-            " lra bench gpu"
-        )
+        raise UserError(f"{trouble}; type: lra bench step task=listops attention=nystrom, or: lra bench attention")
     return [f"what={words[0]}", *words[1:]]
 
 
 def run(cfg: DictConfig) -> None:
-    """Prepare data and machine, then measure a training step."""
+    """Prepare machine and data, then measure a training step."""
     import pytorch_lightning as pl
     from rich.text import Text
 
@@ -105,8 +89,9 @@ def run(cfg: DictConfig) -> None:
     from lra.training.machine import prepare_machine
 
     console = make_console()
+    machine = build_trainer.build_machine(cfg)  # before data is prepared, because it refuses what is not there
     ensure_store(cfg, console)
-    prepare_machine(build_trainer.build_machine(cfg))
+    prepare_machine(machine)
     pl.seed_everything(cfg.seed, workers=True, verbose=False)
     console.print(
         Text.assemble(

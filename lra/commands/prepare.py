@@ -10,7 +10,7 @@
                                                   accept an archive whose hash is not the published one
   lra prepare task=listops check=true             compare every array of the existing store with its hash
   lra prepare task=listops force=true             make the store again
-  lra prepare -m task=listops size=demo,tiny      several stores
+  lra prepare -m task=listops size=short,tiny     several stores
 
   source=auto       look into the folders that lra doctor lists, else generate or download; a stand-in for size=tiny
   source=download   text, image            source=generate   listops, pathfinder, pathx

@@ -6,7 +6,7 @@ lra show model mixer=s4d                       a mixer in place of an attention
 lra show protocol                              each switch and its value in each protocol; other departures
 lra show protocol format=markdown              the same, as docs/protocol.md has it
 lra show data task=listops                     examples in readable form; lengths, labels, masked share, memory
-lra show data task=image size=demo split=test examples=5
+lra show data task=image size=short split=test examples=5
 lra show runs                                  each run: finished with its accuracy, running, begun, or failed and why
 lra show runs run_group=table
 lra show runs runs/published/demo.jsonl        the runs in a file of published records

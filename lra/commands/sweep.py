@@ -4,7 +4,7 @@
   lra sweep landmarks attention.num_landmarks=32,64,128 task=text,image seed=0,1
   lra sweep landmarks plan                               hours and memory that the runs would need
   lra sweep landmarks show format=csv out=landmarks.csv  from the runs that are finished
-  lra sweep landmarks size=demo                          minutes a cell; not the benchmark
+  lra sweep landmarks size=short                         minutes a cell; not the benchmark
 
 Runs the missing cells, prints a table, and draws a figure into the run group's folder. Two relative errors are measured
 on the trained models with test batches: that of the pseudo-inverse, and that of the approximated attention matrix

@@ -17,7 +17,7 @@ attention matrices are added to the result; without them, after a kill for examp
 
   task=listops|text|retrieval|image|pathfinder|pathx    attention=nystrom|full|… (lra show attentions)
   mixer=s4d|gated           another sequence mixer in place of attention; its settings are mixer.KEY
-  protocol=paper|clean      size=full|short|demo|tiny
+  protocol=paper|clean      size=full|short|tiny
   recipe.steps=N (length of run and schedule)      trainer.max_steps=N (stop early, with no result)
   logger=wandb|csv          logger.wandb.mode=online               force=true (train a finished run again)
   check=true                compare the prepared data with its hashes first (only this finds a damaged byte)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from lra.results.schema import Record
 
-SIZES = ("full", "short", "demo", "tiny")  # the benchmark first; sizes of the user's own come last
+SIZES = ("full", "short", "tiny")  # the benchmark first; sizes of the user's own come last
 PROTOCOLS = ("paper", "clean")
 
 

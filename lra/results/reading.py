@@ -1,4 +1,4 @@
-"""Parse and check JSON that may come from anywhere, and convert it to a record of this schema version."""
+"""Parse and check JSON that may come from anywhere: a record of this schema version."""
 
 from __future__ import annotations
 
@@ -8,24 +8,34 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from lra.results.correctness import unpack_correct
-from lra.results.migration import RECORD_1, RECORD_2, from_version_1, from_version_2
 from lra.results.schema import MIXERS, RECORD, SCHEMA_VERSION, Record, method_of
 from lra.results.settings import hash_of
 from lra.schema import checked
 from lra.types import UserError
 
 LAST_VERSION = 1000  # largest schema version that is taken for one of a later lra
+READS_EARLIER = "1c9c07f"  # the last commit that reads the schema versions 1 and 2
 DEEPEST = 20  # largest depth of nesting in a record
 ROUNDING = 1e-5  # tolerance for an accuracy that was computed in float32
 REMEDY = "mend it, or move it away and run again"
 
 
-class NewerRecordError(UserError):
-    """Raised for a record of a later schema version: the run has a result, but this version cannot read it."""
+class OtherVersionError(UserError):
+    """Raised for a record of another schema version: the run has a result, but this version of lra cannot read it.
+
+    Attributes:
+        advice: what reads it.
+    """
+
+    def __init__(self, place: object, version: int):
+        of, self.advice = "a later lra", "update this one"
+        if version < SCHEMA_VERSION:
+            of, self.advice = "an earlier lra", f"lra at commit {READS_EARLIER} reads it"
+        super().__init__(f"{place} is a record of schema version {version}, of {of}; {self.advice}")
 
 
 def parse_record(text: str, place: object) -> Record:
-    """Parse and check a record, and convert it to this schema version.
+    """Parse and check a record.
 
     Args:
         text: the record as JSON.
@@ -33,7 +43,7 @@ def parse_record(text: str, place: object) -> Record:
 
     Raises:
         UserError: when the text is no valid record.
-        NewerRecordError: for a record of a later schema version.
+        OtherVersionError: for a record of another schema version.
     """
     return validated(parse_json(text, place), place)
 
@@ -58,7 +68,7 @@ def parse_json(text: str, place: object) -> Any:
 
 
 def validated(value: object, place: object) -> Record:
-    """Check a record, and convert one of an older schema version to this version.
+    """Check a record.
 
     Args:
         value: the parsed JSON.
@@ -66,17 +76,13 @@ def validated(value: object, place: object) -> Record:
 
     Raises:
         UserError: when the value is no valid record.
-        NewerRecordError: for a record of a later schema version.
+        OtherVersionError: for a record of another schema version.
     """
     version = value.get("schema_version") if isinstance(value, dict) else None
-    if type(version) is int and SCHEMA_VERSION < version <= LAST_VERSION:
-        raise NewerRecordError(f"{place} is a record of schema version {version}, of a later lra; update this one")
-    if type(version) is not int or not 1 <= version <= SCHEMA_VERSION:
-        raise UserError(f"{place} is not a record of schema version 1 to {SCHEMA_VERSION}; {REMEDY}")
-    if version == 1:
-        value = from_version_1(checked(RECORD_1, value, place, REMEDY))
-    if version <= 2:
-        value = from_version_2(checked(RECORD_2, value, place, REMEDY))
+    if type(version) is not int or not 1 <= version <= LAST_VERSION:
+        raise UserError(f"{place} is not a record of schema version {SCHEMA_VERSION}; {REMEDY}")
+    if version != SCHEMA_VERSION:
+        raise OtherVersionError(place, version)
     record = checked(RECORD, value, place, REMEDY)
     contradiction = next(_contradictions(record), None)
     if contradiction:

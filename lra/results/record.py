@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lra.files import replace_text
-from lra.results.reading import REMEDY, NewerRecordError, parse_record, validated
+from lra.results.reading import REMEDY, OtherVersionError, parse_record, validated
 from lra.results.schema import SCHEMA_VERSION, Record
 from lra.run_files import RESULT
 from lra.types import UserError
@@ -42,14 +42,14 @@ def read_record(folder: Path) -> Record | None:
 
     Raises:
         UserError: when the file is no valid record.
-        NewerRecordError: for a record of a later schema version.
+        OtherVersionError: for a record of another schema version.
     """
     path = folder / RESULT
     if not os.path.lexists(path):
         return None
     try:
         return parse_record(read_text(path), path)
-    except NewerRecordError:
+    except OtherVersionError:
         raise
     except UserError as error:
         aside = shlex.quote(f"{path}.broken")

@@ -4,8 +4,8 @@ A record consists of plain dictionaries, as in JSON, so it is declared as a `Typ
 conversion to objects is needed. pydantic checks types and ranges at run time.
 
 A new optional field does not raise the version; unknown fields are kept and ignored. A field that is renamed, removed
-or gets another meaning raises the version, and `lra.results.migration` then converts older records. A setting that is
-missing in a record was not recorded, and no default replaces it.
+or gets another meaning raises the version: published records are rewritten, and others are refused with the commit that
+reads them. A setting that is missing in a record was not recorded, and no default replaces it.
 """
 
 from __future__ import annotations
@@ -181,7 +181,10 @@ class Provenance(TypedDict):
 
 @with_config(CHECKED)
 class Record(TypedDict):
-    """The record of one run; `migrated_from` is the schema version in which it was written, if that was older."""
+    """The record of one run; `migrated_from` is the schema version in which it was written, if that was older.
+
+    Version 1 had no settings of the model, the rest of the trainer and the rest of the task, which its hash covers.
+    """
 
     schema_version: Literal[3]
     migrated_from: NotRequired[Literal[1, 2]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from rich.cells import cell_len
@@ -17,6 +17,9 @@ from lra.results.text import for_csv, for_latex, for_markdown, visible
 
 MISSING = "–"
 EMPTY = ("", MISSING)
+BREAKS = re.compile(  # between the parts of a cell
+    r" (?=±|\[|within$|outside$|on the test set|\([0-9]+ seeds?\)$|[0-9]+ of )|(?<=;) |(?<=seeds) "
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,21 +62,29 @@ class TextTable:
         """Copy the table, with more notes."""
         return replace(self, notes=[*self.notes, *notes])
 
+    def empty_columns(self) -> list[str]:
+        """Name the columns, except the first, in which no row has a value."""
+        columns = list(enumerate(self.columns))[1:]
+        return [name for place, name in columns if all(row[place] in EMPTY for row in self.rows)]
+
     def without_empty_columns(self) -> TextTable:
         """Copy the table, without columns in which no row has a value."""
-        columns = [
-            place
-            for place in range(len(self.columns))
-            if not place or any(row[place] not in EMPTY for row in self.rows)
-        ]
+        return self.without(self.empty_columns())
+
+    def without(self, columns: Collection[str]) -> TextTable:
+        """Copy the table, without these columns; the first column stays."""
+        places = [place for place, name in enumerate(self.columns) if not place or name not in columns]
         return replace(
             self,
-            columns=tuple(self.columns[place] for place in columns),
-            rows=[[row[place] for place in columns] for row in self.rows],
+            columns=tuple(self.columns[place] for place in places),
+            rows=[[row[place] for place in places] for row in self.rows],
         )
 
-    def to_rich(self) -> Table:
-        """Convert to a table for a terminal, without the notes; texts are not parsed as markup."""
+    def to_rich(self, *, folded: bool = False) -> Table:
+        """Convert to a table for a terminal, without the notes; texts are not parsed as markup.
+
+        `folded`: a cell that is no prose takes a line for each of its parts, as for a mean and its deviation.
+        """
         table = Table(title=Text(self.title), title_justify="left")
         for number, name in enumerate(self.columns):
             table.add_column(
@@ -81,7 +92,11 @@ class TextTable:
             )
         for number, row in enumerate(self.rows):
             last = number + 1 == len(self.rows) or not self.rows[number + 1][0].startswith(" ")
-            table.add_row(*map(Text, row), style="dim" if row[0].startswith(" ") else None, end_section=last)
+            cells = [
+                BREAKS.sub("\n", cell) if folded and column.justify == "right" else cell
+                for cell, column in zip(row, table.columns, strict=True)
+            ]
+            table.add_row(*map(Text, cells), style="dim" if row[0].startswith(" ") else None, end_section=last)
         return table
 
     def to_plain(self) -> str:

@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from lra import config
 from lra.paths import conf_names
-from lra.results.reading import NewerRecordError
+from lra.results.reading import OtherVersionError
 from lra.results.record import read_record
 from lra.results.schema import Record
 from lra.types import UserError
@@ -96,10 +96,10 @@ class Cell:
 
     @property
     def finished(self) -> bool:
-        """Whether the run has a record; a record of a later version counts, an unreadable record does not."""
+        """Whether the run has a record; a record of another version counts, an unreadable record does not."""
         try:
             return read_record(self.folder) is not None
-        except NewerRecordError:
+        except OtherVersionError:
             return True
         except UserError:
             return False

@@ -17,6 +17,7 @@ from lra.types import UserError
 
 BESIDE = "beside="  # word of a child: the folder in which the processes wait for each other
 GO = "go"  # file that lets all of them begin
+WARM_UP = 3  # steps: the first allocate memory and load kernels, or compile
 STEPPING_SECONDS = 3.0  # that they step for
 START_SECONDS = 180.0  # that they have to get ready
 READY_POLL_SECONDS = 0.02
@@ -69,8 +70,8 @@ def step_beside_others(cfg: DictConfig, folder: Path) -> float:
     import torch
 
     from lra import build, build_trainer, config
-    from lra.bench.step_time import WARM_UP, make_step
     from lra.sweeps.estimate import batches_to_measure
+    from lra.training.bench import make_step
     from lra.training.counting import synchronized_seconds
     from lra.training.machine import prepare_machine
 

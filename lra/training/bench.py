@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import cycle, islice, pairwise
 from pathlib import Path
 
 import torch
@@ -58,6 +58,33 @@ def bare_step(
     optimizer.zero_grad()
     times.append(synchronized_seconds(module.device))
     return Phases(*(end - start for start, end in pairwise(times)))
+
+
+def make_step(
+    module: ClassifierModule, batches: Sequence[Batch], *, parts: int, precision: str
+) -> Callable[[], torch.Tensor]:
+    """Make a function that trains one step and returns its loss, which stays on the device.
+
+    Args:
+        module: the classifier, on its device.
+        batches: parts of batches, on the same device; they are used again and again.
+        parts: number of parts of a step.
+        precision: of Lightning's Trainer.
+    """
+    optimizer, endless = module.make_optimizer(), cycle(batches)
+
+    def step() -> torch.Tensor:
+        total = torch.zeros((), device=module.device)
+        for batch in islice(endless, parts):
+            with autocast_of(precision, module.device):
+                loss = cross_entropy(module(batch), batch.label)
+            (loss / parts).backward()
+            total = total + loss.detach() / parts
+        optimizer.step()
+        optimizer.zero_grad()
+        return total
+
+    return step
 
 
 def harness_steps(

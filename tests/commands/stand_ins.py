@@ -34,7 +34,7 @@ STAND_INS = (
         "hydra/launcher=submitit_local hydra.launcher.timeout_min",
     ),
     (r"workers=8", "workers=2"),
-    (r"(?<!jsonl )size=(demo|short)(?!,)", "size=tiny"),  # but for published records
+    (r"(?<!jsonl )size=short(?!,)", "size=tiny"),  # but for published records
     (r"task=listops,text,image,pathfinder attention=[\w,]+", "task=listops,image attention=nystrom,none"),  # 24 cells
     (r"task=pathfinder recipe\.steps=2400 attention=[\w,]+", "task=listops recipe.steps=2 attention=full,none"),
     (r"\bn=(512,)?1024,4096", "n=64,128"),
@@ -53,8 +53,6 @@ ADDED = (
     (r"^lra train sweep=", "task=listops attention=nystrom seed=0"),
     (r"^lra bench step", f"{TINY} steps=1 dev_batches=1"),
     (r"^lra bench attention(?! show=)", "n=64,128 batch=1 repeats=1 threads=1"),
-    (r"^lra bench gpu .*predict=", "size=tiny task=listops attention=full"),
-    (r"^lra bench gpu .*trainer=cpu", "task=listops attention=full steps=1 parity_steps=2 processes=1"),
     (r"^lra (prepare|show data|show model)", "size=tiny"),
     (r"^lra prepare .*source=(~|/data|my)", "verify=false"),  # stand-ins are not the published archives
     (r"^lra diagnose", "sequences=1"),
@@ -72,7 +70,6 @@ BEFORE = (
 # What ends with one line instead, and what this line says.
 REFUSED = (
     (r"trainer=gpu", "CUDA"),
-    (r"^lra bench gpu(?!.*(trainer=cpu|predict=))", "CUDA"),
     (r"against=pypi", "against=pypi needs"),  # the tests' environment has not the extra `peers`
     (r"^lra export$", "run= is missing"),
     (r"^lra fill-mask$", "model= is missing"),
@@ -91,7 +88,7 @@ SLOW = (
     r"^lra bench",
     r"^lra diagnose",
     r"^lra diagnose .*(logger=wandb|attention=performer|to=)",  # tests/commands/test_diagnose.py types the like
-    r"size=demo,tiny",
+    r"size=short,tiny",
     r"^lra prepare task=path\w+ size",  # images are drawn
     r"^lra prepare task=(listops|text source=my.tar.gz) (check|force)=true",  # made twice
     r"^lra check (attention|mixer)=",  # tests/attention and tests/mixers hold them to their contract

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
+from lra import config
 from lra.cli import main
+from lra.cli_support.bench_step import without_dropout
 from lra.training.counting import count_work
+from tests.conftest import outer_environment
 
 
 @pytest.fixture
@@ -47,12 +52,57 @@ def test_debug_profile_prints_the_operators_and_leaves_a_trace(places, capsys):
     assert (places / "step-image-full.trace.json").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words, verdict",
+    [
+        (["attention=full"], None),  # it is a CPU in float32 itself
+        (["attention=full", "trainer.precision=64-true"], "PASS"),
+        (["mixer=s4d", "trainer.precision=bf16-mixed"], "FAIL"),
+        (["attention=reformer", "trainer.precision=64-true"], "not compared"),
+    ],
+)
+def test_losses_are_those_of_a_cpu_in_float32_or_not(places, capsys, words, verdict):
+    assert main(["bench", "step", "size=tiny", "model.num_layers=1", "steps=1", "dev_batches=1", *words]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("losses")]
+    assert [verdict in line for line in lines] == ([True] if verdict else [])
+
+
+def test_what_is_compared_has_no_dropout_and_is_the_same_model_otherwise():
+    cfg = config.load_config("bench", ["what=step", "attention=full", "recipe.batch_size=4", "compile=true"])
+    run = without_dropout(cfg)
+    assert (run.model.dropout, run.attention.attention_dropout, run.compile, run.recipe.batch_size) == (0, 0, False, 4)
+    assert cfg.model.dropout > 0
+    assert {key: value for key, value in run.model.items() if value != cfg.model[key]} == {"dropout": 0}
+
+
+@pytest.mark.slow
+def test_prepared_data_needs_no_package_that_only_making_data_or_wandb_needs(home):
+    """A GPU's machine may have torch and lightning alone."""
+    small = ["size=tiny", "model.num_layers=1", "recipe.steps=2"]
+    train, bench = ["train", *small, "recipe.eval_every=2", "logger=csv"], ["bench", "step", *small, "steps=1"]
+    code = (
+        "import sys\n"
+        "for name in ('tensorflow_datasets', 'array_record', 'importlib_resources', 'wandb', 'data_prep'):\n"
+        "    sys.modules[name] = None\n"
+        "from lra.cli import main\n"
+        f"sys.exit(main({train}) or main({bench}))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=home.parent,
+        env=outer_environment(),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(
     "words, line",
     [
         ([], "lra bench step"),
         (["task=image"], "lra bench step"),
         (["speed"], "'speed' cannot be measured"),
+        (["gpu"], "'gpu' cannot be measured"),
+        (["step", "trainer=gpu"], "no CUDA device is visible"),
         (["step", "steps=0"], "steps=0"),
         (["step", "dev_batches=0"], "dev_batches=0"),
         (["step", "attention=nystrm"], "nystrom"),
@@ -60,6 +110,7 @@ def test_debug_profile_prints_the_operators_and_leaves_a_trace(places, capsys):
 )
 def test_a_mistake_is_one_line(places, capsys, words, line):
     assert main(["bench", *words]) == 2
+    assert not (places / "data").exists(), "nothing is prepared"
     err = capsys.readouterr().err
     assert line in err
     assert len(err.strip().splitlines()) == 1

@@ -28,6 +28,19 @@ def test_the_hint_at_other_sizes_shows_them(verb, tmp_path, monkeypatch, capsys)
     assert "25.00 (1)" in capsys.readouterr().out
 
 
+def test_records_of_a_size_that_has_no_file_any_more_are_in_the_report(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    record = make_record(size="removed", steps=300, accuracy=0.25)
+    (tmp_path / "mine/records.jsonl").write_text(json.dumps(record) + "\n")
+    assert main(["table", "show", "run_group=mine", "format=markdown"]) == 0
+    hint = re.search(r"left out: 1 of size=removed protocol=paper: lra (.+)", capsys.readouterr().out)
+    assert hint is not None
+    assert main([*hint[1].split(), "out=report.html"]) == 0
+    assert "size removed: NOT the benchmark" in (tmp_path / "report.html").read_text()
+
+
 @pytest.mark.parametrize("word", sorted({*INSTEAD.values(), *CALLBACKS_INSTEAD.values()}))
 def test_what_is_named_in_the_place_of_a_setting_of_lightnings_composes(word):
     lra.compose(*(part for part in word.split() if part != "-m"))

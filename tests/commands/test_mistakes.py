@@ -23,7 +23,7 @@ from tests.conftest import lra_here
         (["train", "task=cifar"], "choose one of image, listops"),
         (["train", "protocol=papers"], "did you mean paper?"),
         (["train", "task=pathfinder", "size=short", "task.difficulty=hard"], "whose difficulty is easy; leave it out"),
-        (["train", "size=huge"], "choose one of demo, full, short, tiny"),
+        (["train", "size=huge"], "choose one of full, short, tiny"),
         (["train", "attention.num_landmark=3"], "did you mean attention.num_landmarks?"),
         (["train", "zzz=3"], "zzz is no setting"),
         (["train", "listops"], "key=value"),
@@ -66,7 +66,7 @@ from tests.conftest import lra_here
         (["show", "data", "size=tiny", "split=val"], "train, dev, test"),
         (["evaluate"], "run="),
         (["evaluate", "run=/nowhere"], "/nowhere"),
-        (["prepare", "source=/nowhere", "size=demo"], "source=/nowhere is not there; it may be listops-1000"),
+        (["prepare", "source=/nowhere", "size=short"], "source=/nowhere is not there; it may be listops-1000"),
     ],
 )
 def test_a_mistake_gets_one_line_and_an_exit_code(home, capsys, words, line):

@@ -71,3 +71,12 @@ def test_prose_is_broken_between_words_and_keeps_its_column():
     text = shown(table, 60)
     assert_whole(text, ["listops", "classes", "operations", "negative?"], 60)
     assert "not shown" not in text
+
+
+def test_a_long_name_is_whole_where_heads_and_prose_may_be_broken():
+    rows = [["double_softmax", "14.2", "14.2–14.3", "a word and some more words"]] * 2
+    table = TextTable(
+        title="t", columns=("method", "forward + backward ms", "quartiles", "why"), rows=rows, prose=("why",)
+    )
+    for columns in (44, 50, 60):
+        assert_whole(shown(table, columns), ["double_softmax", "14.2–14.3", "backward", "words"], columns)

@@ -65,7 +65,7 @@ def as_python(binary: Path) -> dict[str, bytes]:
 
 
 def test_the_last_tenth_of_train_in_the_archives_order_is_dev(prepare, binary):
-    manifest, splits = prepare("image", f"source={binary}", "verify=false", size="demo")
+    manifest, splits = prepare("image", f"source={binary}", "verify=false", size="full")
     assert [len(split) for split in splits.values()] == [18, 2, 6]
     rows = np.concatenate([records(binary)[f"cifar-10-batches-bin/data_batch_{i}.bin"] for i in range(1, 6)])
     for split, wanted in (("train", rows[:18]), ("dev", rows[18:])):
@@ -78,14 +78,14 @@ def test_the_last_tenth_of_train_in_the_archives_order_is_dev(prepare, binary):
 
 @pytest.mark.slow
 def test_the_python_archive_and_unpacked_folders_give_the_same(prepare, binary, tmp_path):
-    wanted = prepare("image", f"source={binary}", "verify=false", size="demo")[0]["arrays"]
+    wanted = prepare("image", f"source={binary}", "verify=false", size="full")[0]["arrays"]
     files = as_python(binary)
     packed = write_tar(tmp_path / "cifar-10-python.tar.gz", files)
     for name, raw in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(raw)
     for source in (packed, tmp_path / "cifar-10-batches-py"):
-        assert prepare("image", f"source={source}", "verify=false", "force=true", size="demo")[0]["arrays"] == wanted
+        assert prepare("image", f"source={source}", "verify=false", "force=true", size="full")[0]["arrays"] == wanted
 
 
 class Bomb:

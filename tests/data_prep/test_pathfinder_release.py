@@ -124,5 +124,5 @@ def test_path_x_takes_the_larger_images(prepare, tmp_path):
         name: png(k % 200, side=128) if name.endswith("png") else raw for k, (name, raw) in enumerate(files.items())
     }
     source = write_tar(tmp_path / "x.gz", files)
-    _, splits = prepare("pathx", f"source={source}", "verify=false", size="demo")
+    _, splits = prepare("pathx", f"source={source}", "verify=false", size="full")
     assert len(splits["train"].example(0)[0][0]) == 128 * 128

@@ -33,7 +33,7 @@ def test_the_inner_folder_is_read_and_recorded(prepare, tmp_path, first, packed)
     outer, inner = folder(OUTER, broken=True), folder(INNER)
     files = {**outer, **inner} if first == "outer" else {**inner, **outer}
     source = write_tar(tmp_path / "x.gz", files) if packed else unpacked(tmp_path / "there", files).parent
-    manifest, splits = prepare("pathx", f"source={source}", "verify=false", size="demo")
+    manifest, splits = prepare("pathx", f"source={source}", "verify=false", size="full")
     assert sum(len(split) for split in splits.values()) == 30
     assert splits["train"].tokens.max() < 255
     assert manifest["source"]["folder"] == INNER
@@ -41,20 +41,20 @@ def test_the_inner_folder_is_read_and_recorded(prepare, tmp_path, first, packed)
 
 
 def test_one_folder_is_recorded_too(prepare, tmp_path):
-    manifest, _ = prepare("pathx", f"source={write_tar(tmp_path / 'x.gz', folder(INNER))}", "verify=false", size="demo")
+    manifest, _ = prepare("pathx", f"source={write_tar(tmp_path / 'x.gz', folder(INNER))}", "verify=false", size="full")
     assert manifest["source"]["folder"] == INNER
     assert manifest["source"]["folders_left_out"] == []
 
 
 def test_two_folders_of_which_none_is_inside_are_refused(prepare, tmp_path):
     files = {**folder("a/pathfinder128/curv_contour_length_14"), **folder("b/pathfinder128/curv_contour_length_14")}
-    line = prepare("pathx", f"source={write_tar(tmp_path / 'x.gz', files)}", "verify=false", size="demo")
+    line = prepare("pathx", f"source={write_tar(tmp_path / 'x.gz', files)}", "verify=false", size="full")
     assert "a/pathfinder128/curv_contour_length_14 and b/pathfinder128/curv_contour_length_14" in line
     assert "source=" in line
 
 
 def test_the_folders_have_the_same_names_whichever_folder_the_source_is(prepare, tmp_path):
     there = unpacked(tmp_path / "there", {**folder(OUTER, broken=True), **folder(INNER)})
-    manifest, _ = prepare("pathx", f"source={there}", "verify=false", size="demo")
+    manifest, _ = prepare("pathx", f"source={there}", "verify=false", size="full")
     assert manifest["source"]["folder"] == INNER
     assert manifest["source"]["folders_left_out"] == [OUTER]

@@ -101,28 +101,17 @@ def with_setting(record: dict[str, Any], key: str, value: Any) -> dict[str, Any]
     return record
 
 
-def as_version_1(record: dict[str, Any], *, without: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The record as version 1 wrote it; `without` the dotted keys that early ones of that version did not have."""
-    record = copy.deepcopy(record)
-    settings = record.pop("settings")
-    record["schema_version"] = 1
-    record["identity"] |= {
-        "attention_settings": {key: value for key, value in settings["attention"].items() if not key.startswith("_")},
-        "protocol": settings["protocol"],
-        "dev_split": settings["task"]["dev_split"],
-        "recipe": settings["recipe"],
+def from_version_1(record: dict[str, Any]) -> dict[str, Any]:
+    """The record as it was rewritten from version 1, which had few settings; its hash covers all."""
+    record, settings = copy.deepcopy(record), record["settings"]
+    attention = {key: value for key, value in settings["attention"].items() if not key.startswith("_")}
+    return {
+        **record,
+        "migrated_from": 1,
+        "settings": {
+            **{group: settings[group] for group in ("protocol", "size", "recipe")},
+            "task": {key: settings["task"][key] for key in ("name", "dev_split", "data")},
+            "attention": attention,
+            "trainer": {"precision": settings["trainer"]["precision"]},
+        },
     }
-    record["cost"]["precision"] = settings["trainer"]["precision"]
-    record["provenance"]["data_settings"] = settings["task"]["data"]
-    for key in without:
-        *path, last = key.split(".")
-        node = record
-        for part in path:
-            node = node[part]
-        del node[last]
-    return record
-
-
-def as_version_2(record: dict[str, Any]) -> dict[str, Any]:
-    """The record as version 2 wrote it."""
-    return {**copy.deepcopy(record), "schema_version": 2}

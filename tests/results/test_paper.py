@@ -16,7 +16,7 @@ from lra.results.paper import ACTING_ALONE, beside, departures, paper_settings
 from lra.results.reading import validated
 from lra.results.reference import PAPER, TASKS
 from tests.results.make_paper_settings import make, settings
-from tests.results.records import as_version_1, make_record, with_setting
+from tests.results.records import from_version_1, make_record, with_setting
 from tests.results.test_variants import another, leaves
 
 
@@ -117,7 +117,7 @@ def test_fewer_test_examples_and_other_data_have_none():
 
 
 def test_what_was_not_recorded_is_not_taken_for_the_papers():
-    record = validated(as_version_1(make_record()), "x")
+    record = validated(from_version_1(make_record()), "x")
     said = departures(record)
     assert said[0] == "model not recorded"
     assert all(reason.endswith(" not recorded") for reason in said)

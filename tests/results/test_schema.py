@@ -11,15 +11,14 @@ import pytest
 
 from lra.cli import main
 from lra.results.collect import collect
-from lra.results.reading import NewerRecordError, parse_record, validated
+from lra.results.reading import READS_EARLIER, OtherVersionError, parse_record, validated
 from lra.types import UserError
 from tests.conftest import ROOT
-from tests.results.records import as_version_1, as_version_2, make_record
+from tests.results.records import from_version_1, make_record
 
 OPTIONAL = {
     "outcome.test_correct", "outcome.confusion", "outcome.test_loss", "approximation", "approximation.sequences",
     "provenance.git_commit", "provenance.wandb_id", "provenance.data_check", "migrated_from",
-    "identity.dev_split", "identity.recipe", "provenance.data_settings",  # of version 1
 }  # fmt: skip
 MAY_BE_NULL = {"provenance.git_commit", "provenance.wandb_id"}
 DEPTH = 2  # sections and their fields; settings below them are free, but for the hash
@@ -66,8 +65,6 @@ def damages(record):
         "settings.",
         "provenance.versions",
         "provenance.data_sha256",
-        "identity.attention_settings",
-        "identity.recipe",
     )
     for key, value in fields(record):
         if key not in OPTIONAL:
@@ -83,11 +80,7 @@ def damages(record):
             yield f"{key}={wrong!r}"[:60], changed(record, key, wrong)
 
 
-CASES = [
-    *((f"3 {name}", record) for name, record in damages(whole())),
-    *((f"2 {name}", record) for name, record in damages(as_version_2(whole()))),
-    *((f"1 {name}", record) for name, record in damages(as_version_1(whole()))),
-]
+CASES = list(damages(whole()))
 
 
 def test_there_are_many():
@@ -150,9 +143,9 @@ def test_the_good_ones_beside_them_are_shown_by_every_verb(home, tmp_path, capsy
         ('{"a": 1e999}', "is not JSON"),
         ('{"a": "\\ud800"}', "is not JSON"),
         ("[" * 30 + "]" * 30, "nested deeper than 20"),
-        ("3", "is not a record of schema version 1 to 3"),
-        ('{"schema_version": true}', "is not a record of schema version 1 to 3"),
-        ('{"schema_version": 0}', "is not a record of schema version 1 to 3"),
+        ("3", "is not a record of schema version 3"),
+        ('{"schema_version": true}', "is not a record of schema version 3"),
+        ('{"schema_version": 0}', "is not a record of schema version 3"),
     ],
 )
 def test_what_is_not_json_or_no_record(text, said):
@@ -162,9 +155,12 @@ def test_what_is_not_json_or_no_record(text, said):
     assert "move it away and run again" in str(raised.value)
 
 
-def test_a_record_of_a_later_version_is_told_from_a_broken_one():
-    with pytest.raises(NewerRecordError, match="schema version 4, of a later lra"):
-        validated({**make_record(), "schema_version": 4}, "x")
+@pytest.mark.parametrize(
+    "version, advice", [(4, "update this one"), (2, f"commit {READS_EARLIER} reads"), (1, READS_EARLIER)]
+)
+def test_a_record_of_another_version_is_told_from_a_broken_one(version, advice):
+    with pytest.raises(OtherVersionError, match=f"x is a record of schema version {version}, .*{advice}"):
+        validated({**make_record(), "schema_version": version}, "x")
 
 
 @pytest.mark.parametrize(
@@ -192,50 +188,11 @@ def test_fields_of_later_versions_are_kept_and_not_looked_at():
     assert validated(record, "x") == record
 
 
-@pytest.mark.parametrize(
-    "without",
-    [
-        (),
-        ("provenance.data_settings",),
-        ("identity.recipe", "identity.dev_split", "outcome.test_correct", "outcome.confusion"),
-        ("provenance.git_commit",),
-    ],
-)
-def test_version_1_is_read_and_nothing_is_filled_in(without):
-    new = make_record()
-    record = validated(as_version_1(new, without=without), "x")
-    assert (record["schema_version"], record["migrated_from"]) == (3, 1)
-    settings = record["settings"]
-    assert "model" not in settings
-    assert settings["trainer"] == {"precision": "32-true"}
-    assert settings["protocol"] == new["settings"]["protocol"]
-    assert settings["attention"]["num_landmarks"] == 64
-    assert ("recipe" in settings) == ("identity.recipe" not in without)
-    assert ("data" in settings["task"]) == ("provenance.data_settings" not in without)
-    assert ("dev_split" in settings["task"]) == ("identity.dev_split" not in without)
-    assert validated(json.loads(json.dumps(record)), "x") == record, "and written again it is the same"
-
-
-@pytest.mark.parametrize(
-    "before, origin", [("altered", "unverified"), ("official", "official"), ("stand-in", "stand-in")]
-)
-@pytest.mark.parametrize("older, version", [(as_version_1, 1), (as_version_2, 2)])
-def test_data_that_an_older_version_called_altered_are_unverified(older, version, before, origin):
-    old = older(make_record(origin=before))
-    record = validated(old, "x")
-    assert record["provenance"]["data_origin"] == origin
-    assert (record["schema_version"], record["migrated_from"]) == (3, version)
-    assert old["provenance"]["data_origin"] == before, "what was read is left as it is"
-    assert validated(json.loads(json.dumps(record)), "x") == record, "and written again it is the same"
-
-
-def test_version_2_keeps_its_hash_and_the_word_of_today_is_none_of_its_own():
-    record = as_version_2(make_record())
-    record["provenance"]["config_hash"] = "0" * 8
+def test_settings_that_version_1_did_not_record_stay_missing_though_the_hash_covers_them():
+    record = from_version_1(make_record())
+    assert "model" not in validated(record, "x")["settings"]
     with pytest.raises(UserError, match="is not that of settings"):
-        validated(record, "x")
-    with pytest.raises(UserError, match="data_origin='altered'"):
-        validated(make_record(origin="altered"), "x")
+        validated(changed(record, "migrated_from", 2), "x")
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "runs/published").glob("*.jsonl")), ids=lambda path: path.stem)

@@ -13,7 +13,7 @@ from lra.results.landmarks import landmark_points, point_name
 from lra.results.reading import validated
 from lra.results.settings import flat
 from lra.results.variants import group_by_variant
-from tests.results.records import as_version_1, make_record, with_setting
+from tests.results.records import from_version_1, make_record, with_setting
 
 BASE = [make_record(seed=seed) for seed in range(3)]
 
@@ -99,7 +99,7 @@ def test_a_setting_that_a_record_does_not_hold_is_said():
 
 
 def test_a_record_of_version_1_never_shares_a_row_with_one_that_holds_its_model():
-    old = validated(as_version_1(make_record(seed=9)), "x")
+    old = validated(from_version_1(make_record(seed=9)), "x")
     groups = group_by_variant([*BASE, old])
     (name,) = set(groups) - {"nystrom"}
     assert re.fullmatch(r"nystrom \(\d+ settings not recorded\)", name)
@@ -119,10 +119,10 @@ def test_numbers_of_settings_that_were_not_recorded_never_make_two_rows_one():
 def test_records_of_version_1_whose_hash_tells_them_apart_are_not_averaged():
     """Their layers were not recorded, but the hash of their settings knew of them."""
     two, one = make_record(seed=0), with_setting(make_record(seed=1), "model.num_layers", 1)
-    groups = group_by_variant([validated(as_version_1(record), "x") for record in (two, one)])
+    groups = group_by_variant([validated(from_version_1(record), "x") for record in (two, one)])
     assert len(groups) == 2
     assert all("unrecorded settings" in name for name in groups)
-    alike = [validated(as_version_1(make_record(seed=seed)), "x") for seed in range(2)]
+    alike = [validated(from_version_1(make_record(seed=seed)), "x") for seed in range(2)]
     assert list(group_by_variant(alike)) == ["nystrom"]
 
 
@@ -153,7 +153,7 @@ def test_points_of_a_landmark_sweep_with_other_layers_are_points_of_their_own():
     points = landmark_points([*records, make_record(attention="full")])
     assert [point_name(point) for point in points] == ["16", "64", "64 (model.num_layers=1)", "exact"]
     assert [point.cell.count for point in points] == [2, 2, 1, 1]
-    old = [validated(as_version_1(record), "x") for record in records[:4]]
+    old = [validated(from_version_1(record), "x") for record in records[:4]]
     assert [point.cell.count for point in landmark_points(old)] == [2, 2], "other landmarks are no unrecorded setting"
 
 

@@ -42,10 +42,11 @@ def test_a_second_broken_one_does_not_take_the_place_of_the_first(tmp_path):
     assert [(cell.folder / f"result.json.broken-{number}").read_text() for number in (1, 2)] == ["broken 1", "broken 2"]
 
 
-def test_a_record_of_a_later_version_is_a_result_and_stays(tmp_path):
+@pytest.mark.parametrize("version", [1, 4])
+def test_a_record_of_another_version_is_a_result_and_stays(tmp_path, version):
     (cell,) = make_cells(tmp_path, "a")
     cell.folder.mkdir()
-    (cell.folder / "result.json").write_text(json.dumps({"schema_version": 4}))
+    (cell.folder / "result.json").write_text(json.dumps({"schema_version": version}))
     runner.run_missing([cell], Console())
     assert not (tmp_path / "log").exists()
     assert (cell.folder / "result.json").exists()
