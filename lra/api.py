@@ -12,17 +12,16 @@ from omegaconf.errors import OmegaConfBaseException
 
 from lra import build
 from lra.cli_support.console import make_console
-from lra.cli_support.overrides import check, check_mixer
-from lra.cli_support.settings import check_settings
 from lra.cli_support.store import ensure_store
-from lra.cli_support.stored_config import read_trained_config
-from lra.cli_support.unread import check_all_read
 from lra.config import load_config, store_dir
 from lra.paths import runs_dir
 from lra.results.collect import collect
 from lra.results.record import read_record
 from lra.results.schema import Record
 from lra.run_files import METRICS
+from lra.settings.check import check_config
+from lra.settings.overrides import check_mixer, check_overrides
+from lra.settings.stored_config import read_trained_config
 from lra.types import UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used
@@ -73,12 +72,11 @@ def compose(*overrides: str) -> DictConfig:
     flag = next((word for word in overrides if word.startswith("-")), None)
     if flag is not None:
         raise UserError(f'{flag!r} is no setting; settings are key=value, as in: lra.compose("task=listops")')
-    words = check("train", list(overrides), sweep=False)
+    words = check_overrides("train", list(overrides), sweep=False)
     check_mixer(words)
     try:
         cfg = load_config("train", words)
-        check_settings(cfg)
-        check_all_read(cfg, "train")
+        check_config(cfg, "train")
     except (HydraException, OmegaConfBaseException) as error:
         from lra.cli_support.errors import explain
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from omegaconf import DictConfig
 from lra.config import batch_parts, method_name, mixer_group, mixer_settings, mixes_by_attention, plain, store_dir
 from lra.results.schema import own_model
 from lra.run_files import BEST
+from lra.settings.schema import check_arguments, check_values
 from lra.types import TaskSpec, UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used: `lra prepare` and `lra doctor` start fast
@@ -77,10 +77,8 @@ def _part_of_task(cfg: DictConfig, key: str) -> Any:
 
 def build_method(cfg: DictConfig) -> Any:
     """Build the function that makes one attention backend, or one mixer, from the encoder's dimensions."""
-    settings = mixer_settings(cfg)
-    make = _instantiate_named(settings)
-    _check_arguments(make, settings["_target_"])
-    return make
+    check_arguments(cfg, mixer_group(cfg))
+    return _instantiate_named(mixer_settings(cfg))
 
 
 def build_twin(name: str) -> Any:
@@ -102,9 +100,9 @@ def build_model(cfg: DictConfig) -> nn.Module:
         >>> sum(weight.numel() for weight in model.parameters())
         209942
     """
-    make, spec, make_mixers = _instantiate_named(plain(cfg.model)), build_spec(cfg), build_mixers(cfg)
     if own_model(cfg.model) is None:
-        _check_arguments(make, cfg.model._target_)
+        check_arguments(cfg, "model")
+    make, spec, make_mixers = _instantiate_named(plain(cfg.model)), build_spec(cfg), build_mixers(cfg)
     try:
         model: nn.Module = make(spec, make_mixers)
     except TypeError as error:
@@ -117,24 +115,24 @@ def build_model(cfg: DictConfig) -> nn.Module:
     return model
 
 
+def check_classes(cfg: DictConfig) -> None:
+    """Refuse arguments that the classes of a configuration do not take, and options of theirs that exclude each other.
+
+    The model is built for that, without moving the random generator.
+
+    Raises:
+        UserError: for the first wrong option.
+    """
+    import torch
+
+    check_values(cfg, classes=True)
+    with torch.random.fork_rng(devices=[]):
+        build_model(cfg)
+
+
 def _instantiate_named(settings: dict[str, Any]) -> Any:
     """Instantiate a config group without `name`, which is for people, and the optimizer's `parameter_groups`."""
     return instantiate({key: value for key, value in settings.items() if key not in ("name", "parameter_groups")})
-
-
-def _check_arguments(make: Any, target: str) -> None:
-    """Refuse a setting that the class of an attention, a mixer or the encoder does not take.
-
-    Raises:
-        UserError: with the setting and those that it takes.
-    """
-    if not isinstance(make, partial):
-        return
-    known = inspect.signature(make.func).parameters
-    unknown = [key for key in make.keywords if key not in known]
-    if unknown and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
-        has = [key for key in known if key in make.keywords] or list(known)
-        raise UserError(f"{target} takes no {unknown[0]}; it takes {', '.join(has)}")
 
 
 def _parameter_groups(cfg: DictConfig) -> dict[str, dict[str, Any]]:

@@ -137,10 +137,9 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
 
     from lra.cli_support.application import run_composed
     from lra.cli_support.errors import explain
-    from lra.cli_support.overrides import check, check_mixer
-    from lra.cli_support.settings import check_settings
     from lra.cli_support.sweep_end import Job, jobs_elsewhere, print_jobs
-    from lra.cli_support.unread import check_all_read
+    from lra.settings.check import check_config
+    from lra.settings.overrides import check_mixer, check_overrides
     from lra.sweeps.lease import LeasedError
 
     jobs: list[Job] = []  # of a sweep, as far as they run in this process: those of Hydra's basic launcher
@@ -150,8 +149,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
             jobs.append(Job(cfg, list(HydraConfig.get().overrides.task)))
         try:
             with ends_in_order():
-                check_settings(cfg)
-                check_all_read(cfg, verb)
+                check_config(cfg, verb)
                 return command.run(cfg)
         except Exception as error:
             if HydraConfig.get().mode is not RunMode.MULTIRUN:
@@ -181,7 +179,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
         if hasattr(command, "overrides"):  # a verb whose first word is no setting, as in `lra show model`
             settings = command.overrides(settings)
         others, settings = _split(settings)
-        settings = check(verb, settings, sweep=bool(flags))
+        settings = check_overrides(verb, settings, sweep=bool(flags))
         check_mixer(settings)
         sys.argv = [f"lra {verb}", *flags, *others, *settings]
         try:

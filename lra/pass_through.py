@@ -1,73 +1,21 @@
-"""What a configuration may add with `+key=value`: arguments of Lightning's Trainer, callbacks, loggers."""
+"""What a configuration adds with `+key=value`: arguments of Lightning's Trainer, callbacks, loggers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
-from functools import cache
-from inspect import signature
 from typing import Any
 
-from lra.types import UserError
+from lra.option_groups import Trainer
 
-OWN_ARGUMENTS = (
-    *("accelerator", "devices", "precision", "accumulate_grad_batches", "max_steps", "threads"),
-    *("fused_optimizer", "data_on_device"),
-)
+OWN_ARGUMENTS = tuple(Trainer.__annotations__)
 ALWAYS_RECORDED = ("accelerator", "precision", "accumulate_grad_batches")  # in the hash and the record; others if set
-ENTRIES = {  # groups whose entries are made from config: their own settings, and an example of a class
-    "callbacks": (("log_every_steps", "checkpoint_every_seconds"), "pytorch_lightning.callbacks.EarlyStopping"),
-    "logger": (("wandb",), "pytorch_lightning.loggers.TensorBoardLogger"),
-}
-WANDB_KINDS = {  # types of arguments of wandb.init that lra adds to, in words, and an example
-    "tags": (list, "a list", "+logger.wandb.tags=[mine]"),
-    "config": (dict, "a group of settings", "+logger.wandb.config.machine=cluster"),
-}
 TARGET = "_target_"  # Hydra's key for the class that a group of settings is passed to
 CHANGES_NO_NUMBER = ("max_time", "detect_anomaly", "enable_progress_bar", "enable_model_summary")  # not in the hash
-LIMITS = ("limit_val_batches", "limit_test_batches")
-INSTEAD = {  # arguments of the Trainer that lra sets itself, and the setting that says the same
-    "max_epochs": "recipe.steps=5000",
-    "min_epochs": "recipe.steps=5000",
-    "min_steps": "recipe.steps=5000",
-    "limit_train_batches": "recipe.steps=5000",
-    "val_check_interval": "recipe.eval_every=50",
-    "check_val_every_n_epoch": "recipe.eval_every=50",
-    "log_every_n_steps": "callbacks.log_every_steps=10",
-    "callbacks": "callbacks=early_stopping",
-    "logger": "logger=csv",
-    "profiler": "debug=profile",
-    "strategy": "trainer.devices=2",
-    "fast_dev_run": "size=tiny",
-    "overfit_batches": "size=tiny",
-    "default_root_dir": "paths.runs=FOLDER",
-    "num_nodes": "trainer.devices=2",
-    "use_distributed_sampler": "trainer.devices=2",
-    "enable_checkpointing": "callbacks.checkpoint_every_seconds=60",
-    "num_sanity_val_steps": "recipe.eval_every=50",
-    "reload_dataloaders_every_n_epochs": "recipe.steps=5000",
-}
-
-
-CALLBACKS_INSTEAD = {  # Lightning's callbacks that need epochs, or change what a step is; what does the same here
-    "StochasticWeightAveraging": "callbacks=ema",
-    "GradientAccumulationScheduler": "trainer.accumulate_grad_batches=2",
-    "BatchSizeFinder": "trainer.accumulate_grad_batches=auto",
-    "LearningRateFinder": "-m hparams_search=optuna",
-}
 
 
 def trainer_arguments(trainer: Mapping[str, Any]) -> dict[str, Any]:
     """Collect the added arguments of Lightning's Trainer that are not null, from the settings of the trainer."""
     return {str(name): trainer[name] for name in trainer if name not in OWN_ARGUMENTS and trainer[name] is not None}
-
-
-@cache
-def trainers_own() -> list[str]:
-    """List the arguments of Lightning's Trainer that may be added: all but those that lra sets itself."""
-    from pytorch_lightning import Trainer  # slow to import, and needed only where something is added
-
-    return [name for name in signature(Trainer).parameters if name not in (*OWN_ARGUMENTS, *INSTEAD)]
 
 
 def targets_of(group: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,60 +31,3 @@ def added_settings(trainer: Mapping[str, Any], callbacks: Mapping[str, Any]) -> 
     """
     arguments = {name: value for name, value in trainer_arguments(trainer).items() if name not in CHANGES_NO_NUMBER}
     return {key: added for key, added in (("trainer", arguments), ("callbacks", targets_of(callbacks))) if added}
-
-
-def check_additions(settings: Mapping[str, Any]) -> None:
-    """Refuse an added setting of the trainer, the callbacks or the loggers that nothing would read.
-
-    Args:
-        settings: a whole configuration, or some of its groups.
-
-    Raises:
-        UserError: with the setting, and what is right.
-    """
-    trainer = settings.get("trainer", {})
-    for name in trainer:
-        if name not in OWN_ARGUMENTS and name not in trainers_own():
-            raise UserError(trainer_advice(str(name)))
-    for name in LIMITS:
-        if name in trainer and trainer[name] is not None and not trainer[name]:
-            raise UserError(
-                f"trainer.{name}={trainer[name]} leaves nothing to measure: the checkpoint that is best on dev is"
-                f" tested; type for example +trainer.{name}=10, or leave it out"
-            )
-    to_wandb = settings.get("logger", {}).get("wandb")
-    if to_wandb is not None and "mode" not in to_wandb:
-        raise UserError("logger.wandb has settings, but no W&B run was chosen; type logger=wandb, or take them away")
-    for name, (kind, called, right) in WANDB_KINDS.items():
-        value = (to_wandb or {}).get(name)
-        if value is not None and not isinstance(value, kind):
-            raise UserError(f"logger.wandb.{name}={value} is not {called}; type for example {right}")
-    for group, (own, example) in ENTRIES.items():
-        entries = settings.get(group, {})
-        made = targets_of(entries)
-        for name, entry in made.items():
-            called = str(entry[TARGET]).rpartition(".")[2]
-            if called in CALLBACKS_INSTEAD:
-                raise UserError(
-                    f"{group}.{name}: {called} needs Lightning's epochs and batches, and lra counts steps; type"
-                    f" {CALLBACKS_INSTEAD[called]} in its place"
-                )
-        for name in entries:
-            if name not in own and name not in made:
-                raise UserError(
-                    f"{group}.{name} names no class, so nothing would be made of it; type for example"
-                    f" +{group}.{name}.{TARGET}={example}"
-                )
-
-
-def trainer_advice(name: str) -> str:
-    """Word what to type in place of a setting of the trainer that is not known, or that lra sets itself."""
-    if name in INSTEAD:
-        return f"trainer.{name} is set by lra itself; type for example {INSTEAD[name]}"
-    known = trainers_own()
-    if name in known:
-        return f"trainer.{name} has no default; to add it type +trainer.{name}=VALUE"
-    near = get_close_matches(name, [*OWN_ARGUMENTS, *known], n=1)
-    if near:
-        return f"trainer.{name} is no setting; did you mean {'' if near[0] in OWN_ARGUMENTS else '+'}trainer.{near[0]}?"
-    return f"trainer.{name} is no setting; of Lightning's Trainer there are +trainer.{', '.join(known)}"

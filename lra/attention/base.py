@@ -5,14 +5,12 @@ Letters: B examples, H heads, L positions, E dims per head.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from lra.packed.packing import Packing
-from lra.types import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,25 +113,3 @@ def real_positions(valid_BL: Tensor | None, q_BHLE: Tensor) -> Tensor:
     if valid_BL is None:
         return q_BHLE.new_ones(len(q_BHLE), q_BHLE.shape[2], dtype=torch.bool)
     return valid_BL
-
-
-def check_choice(knob: str, value: str, choices: Sequence[str]) -> None:
-    """Refuse a word that is none of the choices.
-
-    Raises:
-        UserError: with the choices.
-    """
-    if value not in choices:
-        raise UserError(f"attention.{knob}={value} is not known; choose one of {', '.join(choices)}")
-
-
-def check_count(knob: str, count: int, *, least: int, example: int) -> None:
-    """Refuse a count that is too small or no whole number, which Python callers can pass.
-
-    Raises:
-        UserError: for anything but a whole number of at least `least`, with an example of a right one.
-    """
-    if type(count) is not int or count < least:
-        raise UserError(
-            f"attention.{knob}={count} is not a whole number of at least {least}; type attention.{knob}={example}"
-        )

@@ -9,7 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lra.attention.base import AttentionBackend, AttentionDims, check_count, real_positions
+from lra.arguments import Count, CountOrZero, checked
+from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.ops.blocks import attend_blocks, block_windows, join_blocks, keys_kept, split_blocks, take_blocks
 from lra.ops.softmax import exact_attention
 from lra.types import UserError
@@ -37,18 +38,21 @@ class BigbirdAttention(AttentionBackend):
 
     drawn_blocks: Tensor
 
+    @checked
     def __init__(
-        self, dims: AttentionDims, *, block_length: int, window_blocks: int, global_blocks: int, random_blocks: int
+        self,
+        dims: AttentionDims,
+        *,
+        block_length: Count,
+        window_blocks: Count,
+        global_blocks: CountOrZero,
+        random_blocks: CountOrZero,
     ):
         super().__init__(dims)
-        check_count("block_length", block_length, least=1, example=64)
-        check_count("window_blocks", window_blocks, least=1, example=3)
         if window_blocks % 2 == 0:
             raise UserError(
                 f"attention.window_blocks={window_blocks} is not an odd number; type attention.window_blocks=3"
             )
-        check_count("global_blocks", global_blocks, least=0, example=2)
-        check_count("random_blocks", random_blocks, least=0, example=3)
         self.block_length, self.reach, self.global_blocks = block_length, window_blocks // 2, global_blocks
         self.register_buffer("drawn_blocks", self._draw(-(-dims.max_seq_len // block_length), random_blocks))
 

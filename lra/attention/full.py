@@ -5,18 +5,18 @@ Letters: B examples, H heads, L positions, E dims per head.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 from torch.nn.functional import dropout, scaled_dot_product_attention
 
+from lra.arguments import Fraction, checked
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.ops.softmax import attendable, masked_softmax
 from lra.packed.attention import dropout_attention, exact_attention_packed
 from lra.packed.dropout import DropoutMasks
 from lra.packed.packing import Packing
-from lra.types import UserError
-
-KERNELS = ("fused", "math")
 
 
 class FullAttention(AttentionBackend):
@@ -31,15 +31,9 @@ class FullAttention(AttentionBackend):
         UserError: for an unknown kernel, or a dropout outside its range.
     """
 
-    def __init__(self, dims: AttentionDims, *, kernel: str, attention_dropout: float):
+    @checked
+    def __init__(self, dims: AttentionDims, *, kernel: Literal["fused", "math"], attention_dropout: Fraction):
         super().__init__(dims)
-        if kernel not in KERNELS:
-            raise UserError(f"attention.kernel={kernel} is not known; type attention.kernel=fused (or math)")
-        if not 0 <= attention_dropout < 1:
-            raise UserError(
-                f"attention.attention_dropout={attention_dropout} is not in [0, 1);"
-                " type attention.attention_dropout=0.1"
-            )
         self.kernel, self.attention_dropout = kernel, attention_dropout
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from lra.attention.base import AttentionBackend, AttentionDims, check_choice, check_count
+from lra.arguments import Count, checked
+from lra.attention.base import AttentionBackend, AttentionDims
 from lra.packed.linformer import packed_linformer
 from lra.packed.packing import Packing
-
-SHARINGS = ("all", "layer", "none")
+from lra.protocol import LinformerSharing
 
 
 class LinformerAttention(AttentionBackend):
@@ -32,10 +32,9 @@ class LinformerAttention(AttentionBackend):
         UserError: for fewer projections than 1, or an unknown sharing.
     """
 
-    def __init__(self, dims: AttentionDims, *, projections: int, sharing: str):
+    @checked
+    def __init__(self, dims: AttentionDims, *, projections: Count, sharing: LinformerSharing):
         super().__init__(dims)
-        check_choice("sharing", sharing, SHARINGS)
-        check_count("projections", projections, least=1, example=256)
         self.sharing = sharing
         self.project_keys = self._draw(projections)
         self.project_values = self._draw(projections) if sharing == "none" else self.project_keys

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from lra.attention.base import AttentionBackend, AttentionDims, check_count, real_positions
+from lra.arguments import Count, CountOrZero, checked
+from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.ops.blocks import attend_blocks, block_windows, join_blocks, keys_kept, split_blocks, take_blocks
 
 
@@ -26,10 +27,9 @@ class LocalAttention(AttentionBackend):
         UserError: for a number outside its range.
     """
 
-    def __init__(self, dims: AttentionDims, *, block_length: int, neighbour_blocks: int):
+    @checked
+    def __init__(self, dims: AttentionDims, *, block_length: Count, neighbour_blocks: CountOrZero):
         super().__init__(dims)
-        check_count("block_length", block_length, least=1, example=50)
-        check_count("neighbour_blocks", neighbour_blocks, least=0, example=1)
         self.block_length, self.neighbour_blocks = block_length, neighbour_blocks
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lra.attention.base import AttentionBackend, AttentionDims, check_count, real_positions
+from lra.arguments import AtLeastTwo, CountOrZero, checked
+from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.ops.blocks import attend_blocks, block_windows, join_blocks, keys_kept, split_blocks, take_blocks
 from lra.ops.softmax import exact_attention
 from lra.types import UserError
@@ -31,12 +32,11 @@ class LongformerAttention(AttentionBackend):
         UserError: for a window or a number of global tokens outside its range.
     """
 
-    def __init__(self, dims: AttentionDims, *, window: int, global_tokens: int):
+    @checked
+    def __init__(self, dims: AttentionDims, *, window: AtLeastTwo, global_tokens: CountOrZero):
         super().__init__(dims)
-        check_count("window", window, least=2, example=256)
         if window % 2:
             raise UserError(f"attention.window={window} is not an even number of at least 2; type attention.window=256")
-        check_count("global_tokens", global_tokens, least=0, example=1)
         self.window, self.global_tokens = window, global_tokens
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:

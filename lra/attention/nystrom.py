@@ -8,20 +8,23 @@ Letters: B examples, H heads, L positions, E dims per head, M landmarks, T taps.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, scaled_dot_product_attention
 
-from lra.attention.base import AttentionBackend, AttentionDims, check_choice, check_count
-from lra.attention.nystrom_inverse import LandmarkInverse
-from lra.attention.nystrom_landmarks import Landmarks
+from lra.arguments import Count, CountOrZero, Fraction, PositiveFraction, checked
+from lra.attention.base import AttentionBackend, AttentionDims
+from lra.attention.nystrom_inverse import LandmarkInverse, Pinv
+from lra.attention.nystrom_landmarks import Landmarks, Rule, Source
 from lra.ops.softmax import attendable, exact_attention
 from lra.packed.nystrom import packed_nystrom
 from lra.packed.packing import Packing
 from lra.packed.segments import Segments
+from lra.protocol import Landmarks as Positions
+from lra.protocol import PinvStart
 from lra.types import UserError
-
-MASKINGS = ("all", "kernel_3")
 
 
 class NystromAttention(AttentionBackend):
@@ -54,23 +57,24 @@ class NystromAttention(AttentionBackend):
         UserError: for an unknown choice, a number outside its range, or choices that exclude each other.
     """
 
+    @checked
     def __init__(
         self,
         dims: AttentionDims,
         *,
-        num_landmarks: int,
-        landmarks: str,
-        landmark_rule: str,
-        landmark_source: str,
-        kmeans_steps: int,
-        coarse_landmarks: int,
-        pinv: str,
-        pinv_iterations: int,
-        pinv_start: str,
-        pinv_rtol: float,
-        pinv_ridge: float,
-        value_skip_taps: int,
-        masking: str,
+        num_landmarks: Count,
+        landmarks: Positions,
+        landmark_rule: Rule,
+        landmark_source: Source,
+        kmeans_steps: Count,
+        coarse_landmarks: CountOrZero,
+        pinv: Pinv,
+        pinv_iterations: Count,
+        pinv_start: PinvStart,
+        pinv_rtol: Fraction,
+        pinv_ridge: PositiveFraction,
+        value_skip_taps: CountOrZero,
+        masking: Literal["all", "kernel_3"],
         exact_when_short: bool,
     ):
         super().__init__(dims)
@@ -90,12 +94,10 @@ class NystromAttention(AttentionBackend):
             pinv_ridge=pinv_ridge,
             coarse_landmarks=coarse_landmarks,
         )
-        check_count("value_skip_taps", value_skip_taps, least=0, example=35)
         if value_skip_taps and value_skip_taps % 2 == 0:
             raise UserError(
                 f"attention.value_skip_taps={value_skip_taps} is not odd; the paper has 35, and 0 is without"
             )
-        check_choice("masking", masking, MASKINGS)
         if masking == "kernel_3" and landmarks != "padded":
             raise UserError(
                 "attention.masking=kernel_3 is for attention.landmarks=padded; type this, or attention.masking=all"

@@ -6,17 +6,18 @@ Letters: B examples, H heads, E dims per head, M landmarks, G coarse landmarks.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from lra.attention.base import check_choice, check_count
 from lra.ops.landmarks import valid_segment_means, valid_segments
 from lra.ops.pseudo_inverse import exact_pinv, iterative_pinv, ridge_inverse
 from lra.ops.softmax import masked_softmax
+from lra.protocol import PinvStart
 from lra.types import UserError
 
-CHOICES = {"pinv": ("iterative", "exact", "regularised", "none"), "pinv_start": ("batch", "per_matrix")}
+Pinv = Literal["iterative", "exact", "regularised", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,26 +25,18 @@ class LandmarkInverse:
     """Weighs the summaries of the landmarks; the attributes are those of `NystromAttention`.
 
     Raises:
-        UserError: for an unknown choice, or a number outside its range.
+        UserError: for options that exclude each other.
     """
 
-    pinv: str
+    pinv: Pinv
     pinv_iterations: int
-    pinv_start: str
+    pinv_start: PinvStart
     pinv_rtol: float
     pinv_ridge: float
     coarse_landmarks: int
 
     def __post_init__(self) -> None:
-        """Refuse unknown values."""
-        for name, value in (("pinv", self.pinv), ("pinv_start", self.pinv_start)):
-            check_choice(name, value, CHOICES[name])
-        check_count("pinv_iterations", self.pinv_iterations, least=1, example=6)
-        if not 0 <= self.pinv_rtol < 1:
-            raise UserError(f"attention.pinv_rtol={self.pinv_rtol} is not in [0, 1); type attention.pinv_rtol=1e-4")
-        if not 0 < self.pinv_ridge < 1:
-            raise UserError(f"attention.pinv_ridge={self.pinv_ridge} is not in (0, 1); type attention.pinv_ridge=1e-3")
-        check_count("coarse_landmarks", self.coarse_landmarks, least=0, example=0)
+        """Refuse options that exclude each other."""
         if self.coarse_landmarks and self.pinv != "regularised":
             raise UserError(
                 f"attention.coarse_landmarks={self.coarse_landmarks} inverts with a ridge, so"

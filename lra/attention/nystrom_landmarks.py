@@ -5,26 +5,22 @@ Letters: B examples, H heads, L positions, E dims per head, M landmarks.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 
-from lra.attention.base import check_choice, check_count, real_positions
+from lra.attention.base import real_positions
 from lra.ops.chosen_landmarks import cluster_means, lowest_tokens, middle_tokens, take_tokens
 from lra.ops.landmarks import padded_segment_means, padded_segments, valid_segment_means, valid_segments
+from lra.protocol import Landmarks as Positions
 
-CHOICES = {
-    "landmarks": ("padded", "valid"),
-    "landmark_rule": ("segment_means", "strided", "random", "kmeans"),
-    "landmark_source": ("both", "keys"),
-}
+Rule = Literal["segment_means", "strided", "random", "kmeans"]
+Source = Literal["both", "keys"]
 
 
 class Landmarks(nn.Module):
-    """Computes landmark queries and keys; the arguments are those of `NystromAttention`.
-
-    Raises:
-        UserError: for an unknown choice, or a number below 1.
-    """
+    """Computes landmark queries and keys; the arguments are those of `NystromAttention`."""
 
     landmark_seed: Tensor
 
@@ -33,17 +29,12 @@ class Landmarks(nn.Module):
         max_seq_len: int,
         *,
         num_landmarks: int,
-        landmarks: str,
-        landmark_rule: str,
-        landmark_source: str,
+        landmarks: Positions,
+        landmark_rule: Rule,
+        landmark_source: Source,
         kmeans_steps: int,
     ):
         super().__init__()
-        chosen = {"landmarks": landmarks, "landmark_rule": landmark_rule, "landmark_source": landmark_source}
-        for name, value in chosen.items():
-            check_choice(name, value, CHOICES[name])
-        check_count("num_landmarks", num_landmarks, least=1, example=64)
-        check_count("kmeans_steps", kmeans_steps, least=1, example=3)
         self.max_seq_len, self.num_landmarks, self.kmeans_steps = max_seq_len, num_landmarks, kmeans_steps
         self.padded, self.rule, self.of_keys = landmarks == "padded", landmark_rule, landmark_source == "keys"
         self.draws_on_host = landmark_rule == "random"  # in evaluation, so that every device has the same landmarks

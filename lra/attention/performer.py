@@ -5,23 +5,20 @@ Letters: B examples, H heads, L positions, E dims per head, R random features.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 
-from lra.attention.base import AttentionBackend, AttentionDims, check_choice, check_count
+from lra.arguments import Count, CountOrZero, checked
+from lra.attention.base import AttentionBackend, AttentionDims
 from lra.ops.linear_attention import linear_attention
 from lra.ops.random_features import orthogonal_gaussian, relu_features, softmax_features
 from lra.packed.packing import Packing
 from lra.packed.performer import packed_performer
 from lra.packed.random_features import Features
+from lra.protocol import PerformerKeyMaximum, PerformerMaximumGradient, PerformerPaddedKeys, PerformerScaling
 
-CHOICES = {
-    "kernel": ("softmax", "relu"),
-    "scaling": ("twice", "once"),
-    "key_maximum": ("batch", "per_head"),
-    "maximum_gradient": ("passed", "stopped"),
-    "padded_keys": ("counted", "masked"),
-}
 EPSILON = {"softmax": 1e-4, "relu": 1e-3}
 
 
@@ -54,30 +51,20 @@ class PerformerAttention(AttentionBackend):
     projection: Tensor
     calls: Tensor
 
+    @checked
     def __init__(
         self,
         dims: AttentionDims,
         *,
-        features: int,
-        kernel: str,
-        redraw_every: int,
-        scaling: str,
-        key_maximum: str,
-        maximum_gradient: str,
-        padded_keys: str,
+        features: Count,
+        kernel: Literal["softmax", "relu"],
+        redraw_every: CountOrZero,
+        scaling: PerformerScaling,
+        key_maximum: PerformerKeyMaximum,
+        maximum_gradient: PerformerMaximumGradient,
+        padded_keys: PerformerPaddedKeys,
     ):
         super().__init__(dims)
-        chosen = {
-            "kernel": kernel,
-            "scaling": scaling,
-            "key_maximum": key_maximum,
-            "maximum_gradient": maximum_gradient,
-            "padded_keys": padded_keys,
-        }
-        for name, value in chosen.items():
-            check_choice(name, value, CHOICES[name])
-        check_count("features", features, least=1, example=256)
-        check_count("redraw_every", redraw_every, least=0, example=0)
         self.kernel, self.scaling, self.key_maximum = kernel, scaling, key_maximum
         self.pass_maximum = maximum_gradient == "passed"
         self.padded_keys, self.redraw_every = padded_keys, redraw_every

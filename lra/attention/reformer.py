@@ -11,17 +11,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from lra.attention.base import AttentionBackend, AttentionDims, check_choice, check_count, real_positions
+from lra.arguments import Count, checked
+from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.ops.hashed_chunks import attend_chunks
 from lra.ops.hashing import bucket_factors, draw_rotations, hash_buckets, hash_order
 from lra.packed.hashed_chunks import Rings, attend_rings
 from lra.packed.packing import Packing
-
-CHOICES = {
-    "biases": ("unused", "used"),
-    "look_back": ("across_hashes", "within_hash"),
-    "rotations": ("each_call", "stored_for_evaluation"),
-}
+from lra.protocol import ReformerBiases, ReformerLookBack, ReformerRotations
 
 
 class ReformerAttention(AttentionBackend):
@@ -56,21 +52,18 @@ class ReformerAttention(AttentionBackend):
     calls = 0  # number of calls in this evaluation pass
     draws_on_host = True  # in evaluation, so that every device has the same rotations
 
+    @checked
     def __init__(
         self,
         dims: AttentionDims,
         *,
-        num_hashes: int,
-        chunk_length: int,
-        biases: str,
-        look_back: str,
-        rotations: str,
+        num_hashes: Count,
+        chunk_length: Count,
+        biases: ReformerBiases,
+        look_back: ReformerLookBack,
+        rotations: ReformerRotations,
     ):
         super().__init__(dims)
-        check_count("num_hashes", num_hashes, least=1, example=2)
-        check_count("chunk_length", chunk_length, least=1, example=64)
-        for name, value in {"biases": biases, "look_back": look_back, "rotations": rotations}.items():
-            check_choice(name, value, CHOICES[name])
         self.num_hashes, self.chunk_length = num_hashes, chunk_length
         self.look_back, self.rotations, self.biased = look_back, rotations, biases == "used"
         self.factors = bucket_factors(dims.max_seq_len, chunk_length)

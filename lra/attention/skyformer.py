@@ -8,9 +8,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lra.attention.base import AttentionBackend, AttentionDims, check_count, real_positions
+from lra.arguments import Count, Positive, checked
+from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.ops.solve import solve
-from lra.types import UserError
 
 
 class SkyformerAttention(AttentionBackend):
@@ -35,13 +35,9 @@ class SkyformerAttention(AttentionBackend):
     landmark_seed: Tensor
     draws_on_host = True  # in evaluation, so that every device has the same landmarks
 
-    def __init__(self, dims: AttentionDims, *, num_landmarks: int, regularisation: float):
+    @checked
+    def __init__(self, dims: AttentionDims, *, num_landmarks: Count, regularisation: Positive):
         super().__init__(dims)
-        check_count("num_landmarks", num_landmarks, least=1, example=128)
-        if not regularisation > 0:
-            raise UserError(
-                f"attention.regularisation={regularisation} is not above 0; type attention.regularisation=0.1"
-            )
         self.num_landmarks, self.regularisation = num_landmarks, regularisation
         self.register_buffer("landmark_seed", torch.randint(2**62, ()))
 

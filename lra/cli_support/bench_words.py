@@ -29,8 +29,8 @@ def read_words(words: Sequence[str]) -> tuple[DictConfig, list[str]]:
         UserError: for the first wrong word.
     """
     from lra.cli_support.out_file import check_out
-    from lra.cli_support.overrides import check
-    from lra.cli_support.settings import check_settings
+    from lra.settings.check import check_stored
+    from lra.settings.overrides import check_overrides
 
     strange = next((word for word in words if "=" not in word or word.startswith(("-", "+", "~"))), None)
     if strange:
@@ -44,8 +44,8 @@ def read_words(words: Sequence[str]) -> tuple[DictConfig, list[str]]:
             f"{unknown} is no setting of lra bench attention, which has {', '.join(map(str, defaults))},"
             f" {', '.join(OF_METHODS)} and their knobs; a training step of a task: lra bench step"
         )
-    cfg = load_config(OWN_CONFIG, check(OWN_CONFIG, own, sweep=False))
-    check_settings(cfg)
+    cfg = load_config(OWN_CONFIG, check_overrides(OWN_CONFIG, own, sweep=False))
+    check_stored(cfg, classes=False)
     lengths = list(cfg.n)
     wrong = [length for length in lengths if type(length) is not int or not 1 < length <= MOST_LENGTH]
     if wrong or not lengths:
@@ -90,7 +90,7 @@ def methods_to_measure(words: Sequence[str], *, packed: bool, peers: Sequence[Pe
     Raises:
         UserError: for the first wrong word.
     """
-    from lra.cli_support.overrides import check
+    from lra.settings.overrides import check_overrides
     from lra.sweeps.grid import Cell, make_cells, spell_out_all
 
     chosen = [word for word in words if not word.startswith("protocol=")]
@@ -99,7 +99,7 @@ def methods_to_measure(words: Sequence[str], *, packed: bool, peers: Sequence[Pe
     if not chosen:
         chosen = ["attention=all"]
         further += [(*column, *protocol) for column in OF_TABLE_1]
-    _, *typed = check("train", ["sweep=compare", *spell_out_all("compare", chosen), *protocol], sweep=True)
+    _, *typed = check_overrides("train", ["sweep=compare", *spell_out_all("compare", chosen), *protocol], sweep=True)
     by_attention = any(word.startswith(("attention=", "attention.")) for word in typed)
     kernels = [_exact(kernel, protocol) for kernel in ("fused", "math")]
     cells: list[tuple[str, Cell]] = [(f"full {kernel}", Cell(words=words)) for kernel, words in kernels]

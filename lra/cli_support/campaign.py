@@ -39,11 +39,10 @@ class Campaign:
 
     def __init__(self, verb: str, words: Sequence[str], *, beside: str | None = None):
         from lra.cli_support.out_file import check_out
-        from lra.cli_support.overrides import check
-        from lra.cli_support.settings import check_settings
-        from lra.cli_support.unread import check_all_read
         from lra.config import load_config
         from lra.results.reference import REFERENCES
+        from lra.settings.check import check_config, check_stored
+        from lra.settings.overrides import check_overrides
         from lra.sweeps.grid import make_cells, spell_out_all, sweep_names
 
         words = list(words)
@@ -58,7 +57,7 @@ class Campaign:
         own += [word for word in words if word.split("=")[0] in known]
         self.launcher = [word for word in words if word.lstrip("+").startswith(("hydra/", "hydra."))]
         self.words = [word for word in words if word not in own and word not in self.launcher]
-        own = check(verb, own, sweep=False)
+        own = check_overrides(verb, own, sweep=False)
         self.verb = verb
         self.troubles: list[str] = []
         self.settings: DictConfig = load_config(verb, own)
@@ -67,7 +66,9 @@ class Campaign:
         if self.settings.sweep not in sweep_names():
             raise UserError(f"sweep={self.settings.sweep} is not known; choose one of {', '.join(sweep_names())}")
         self.words = spell_out_all(self.settings.sweep, self.words)
-        _, *self.words = check("train", [f"sweep={self.settings.sweep}", *self.words], sweep=True)
+        _, *self.words = check_overrides(
+            "train", [f"sweep={self.settings.sweep}", *self.words], sweep=True, classes=self.settings.what != "show"
+        )
         if any(word.replace(" ", "").lower() == "force=true" for word in self.words):
             raise UserError(
                 f"force=true is of one run: lra {verb} never trains a finished one again; type lra train … force=true,"
@@ -75,7 +76,7 @@ class Campaign:
             )
         if self.settings.what not in ACTIONS:
             raise UserError(f"{self.settings.what!r} is no action; type: lra {verb} {'|'.join(ACTIONS)}")
-        check_settings(self.settings)
+        check_stored(self.settings, classes=False)
         if self.settings.format not in FORMATS:
             raise UserError(f"format={self.settings.format} is not known; choose one of {', '.join(FORMATS)}")
         check_out(self.settings.out, "table.md")
@@ -94,8 +95,7 @@ class Campaign:
             self.sweeps[beside] = [word for word in self.words if not word.startswith("attention")]
         self.cells: list[Cell] = [cell for sweep, typed in self.sweeps.items() for cell in make_cells(sweep, typed)]
         for cell in self.cells[:1] if self.settings.what == "show" else self.cells:  # `show` runs no cell
-            check_settings(cell.cfg)
-            check_all_read(cell.cfg, "train")
+            check_config(cell.cfg, "train")
 
     @property
     def group(self) -> Path:

@@ -11,7 +11,7 @@ from io import StringIO
 from typing import Any
 
 from lra.cli_support.conf_folders import conf_folders, take_folders
-from lra.pass_through import trainers_own
+from lra.settings.additions import trainers_own
 from lra.types import UserError
 
 SHELLS = {"bash": " ", "fish": "\n"}  # what separates two answers; zsh uses bash's completion

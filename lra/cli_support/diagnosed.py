@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lra import build, config
 from lra.cli_support.store import ensure_store
-from lra.cli_support.stored_config import read_trained_config
+from lra.settings.stored_config import read_trained_config
 
 if TYPE_CHECKING:  # slow imports, made only where they are used
     from omegaconf import DictConfig

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from lra.arguments import as_typed
 from lra.cli_support.departures import DEPARTURES, Departure
-from lra.cli_support.number_rules import as_typed
 from lra.types import UserError
 
 if TYPE_CHECKING:

@@ -62,8 +62,8 @@ def _wait(workers: Sequence[Child], console: Console) -> None:
 def _launch(sweep: str, words: list[str], workers: int, launcher: list[str]) -> None:
     import hydra
 
-    from lra.cli_support.overrides import in_quotes
     from lra.paths import conf_dir
+    from lra.settings.overrides import in_quotes
 
     if not any("hydra/launcher=" in word for word in launcher):
         launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={workers}", *launcher]

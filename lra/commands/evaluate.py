@@ -22,8 +22,8 @@ def run(cfg: DictConfig) -> None:
 
     from lra.cli_support.console import make_console
     from lra.cli_support.predictions import print_predictions
-    from lra.cli_support.stored_config import read_trained_config
     from lra.results.record import read_record
+    from lra.settings.stored_config import read_trained_config
     from lra.types import UserError
 
     console = make_console()

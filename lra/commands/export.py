@@ -23,9 +23,9 @@ def run(cfg: DictConfig) -> None:
 
     from lra.cli_support.console import make_console, size_text
     from lra.cli_support.export import check_target, write_exported
-    from lra.cli_support.stored_config import read_trained_config
     from lra.results.record import read_record
     from lra.results.text import visible
+    from lra.settings.stored_config import read_trained_config
     from lra.types import UserError
 
     for key in ("run", "to"):

@@ -29,7 +29,7 @@ def _quoted(word: str) -> str:
     text = word.removeprefix("text=")
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return word
-    from lra.cli_support.overrides import in_quotes
+    from lra.settings.overrides import in_quotes
 
     return f"text={in_quotes(text)}"
 

@@ -32,7 +32,7 @@ BEGUN = (BEST, LAST)  # where one of these is without a record, the run was begu
 def overrides(words: list[str]) -> list[str]:
     """Turn a leading path into `from=PATH`."""
     if words and "=" not in words[0] and not words[0].startswith("-"):
-        from lra.cli_support.overrides import in_quotes
+        from lra.settings.overrides import in_quotes
 
         return [f"from={in_quotes(words[0])}", *words[1:]]
     return words

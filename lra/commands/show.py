@@ -59,7 +59,7 @@ def overrides(words: list[str]) -> list[str]:
         raise UserError(f"{words[0]!r} cannot be shown; type one of: {', '.join(f'lra show {what}' for what in WHAT)}")
     what, *rest = words
     if what == "runs" and rest and "=" not in rest[0] and not rest[0].startswith("-"):
-        from lra.cli_support.overrides import in_quotes
+        from lra.settings.overrides import in_quotes
 
         rest[0] = f"file={in_quotes(rest[0])}"
     return [f"what={what}", *rest]

@@ -123,7 +123,7 @@ def _clear_leftover(folder: Path) -> None:
 
 
 def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
-    from lra import build_trainer, config
+    from lra import build, build_trainer, config
     from lra.cli_support.batch_parts import TooLargeError, first_parts
     from lra.cli_support.predictions import print_predictions
     from lra.cli_support.store import ensure_store
@@ -137,6 +137,7 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
 
     quiet_lightning()
     build_trainer.build_machine(cfg)
+    build.check_classes(cfg)
     ensure_store(cfg, console)
     first = rank(cfg.trainer.devices) == 0
     with lease(folder) if first else nullcontext(), says_what_is_saved(folder, cfg.recipe.steps):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from lra.data.store import Split
+from lra.protocol import DevSplit
 from lra.types import UserError
 
-DEV_SPLITS = ("own", "test", "held_out")
 HELD_OUT = 0.1  # fraction of the training split
 SEED = 0  # seed that selects the held-out examples; the same for all runs, so that all have the same dev split
 
 
-def with_dev(splits: dict[str, Split], dev_split: str) -> dict[str, Split]:
+def with_dev(splits: dict[str, Split], dev_split: DevSplit) -> dict[str, Split]:
     """Return the splits train, dev and test.
 
     Args:
@@ -22,17 +22,16 @@ def with_dev(splits: dict[str, Split], dev_split: str) -> dict[str, Split]:
             tenth of the training split, with the same fraction of every label, which is then not trained on.
 
     Raises:
-        UserError: for another value, for `own` if the store has no dev split, and for `held_out` if a tenth of each
+        UserError: for `own` if the store has no dev split, and for `held_out` if a tenth of each
             label's examples is less than one.
     """
-    if dev_split not in DEV_SPLITS:
-        raise UserError(f"dev_split={dev_split} is not known; choose one of {', '.join(DEV_SPLITS)}")
     if dev_split == "own":
         if "dev" not in splits:
             raise UserError("dev_split=own, but the store has no dev split; type task.dev_split=held_out")
         return splits
     if dev_split == "test":
         return {**splits, "dev": splits["test"]}
+    assert dev_split == "held_out", dev_split
     kept, held_out = stratified(np.asarray(splits["train"].labels), HELD_OUT, SEED)
     if not len(held_out):
         raise UserError(

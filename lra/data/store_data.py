@@ -6,17 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from lra.arguments import checked
 from lra.data.dev import with_dev
 from lra.data.device_store import DeviceCollator
 from lra.data.listops import END
 from lra.data.loader import Collator, EvalLoader, TrainLoader
 from lra.data.manifest import read_manifest
 from lra.data.store import open_store, without_token
+from lra.protocol import DevSplit, ListopsBrackets, TestLastBatch, TextLength
 from lra.types import TaskSpec, UserError
-
-TEST_LAST_BATCH = ("kept", "dropped")
-TEXT_LENGTHS = (4000, 1000)
-LISTOPS_BRACKETS = ("kept", "dropped")
 
 
 class StoreData:
@@ -36,39 +34,27 @@ class StoreData:
         on_device: whether a Trainer's batches are made on its device, see `lra.data.datamodule`.
 
     Raises:
-        UserError: when the store is missing or does not match its manifest or the spec; for an unknown `dev_split`,
-            `text_length`, `listops_brackets` or `test_last_batch`; for a dev or test split that would be empty.
+        UserError: when the store is missing or does not match its manifest or the spec; for an argument outside its
+            declared type; for a dev or test split that would be empty.
     """
 
+    @checked
     def __init__(
         self,
         *,
         spec: TaskSpec,
         store_dir: Path,
         mask_zero: bool,
-        dev_split: str,
-        text_length: int | None,
-        listops_brackets: str | None,
-        test_last_batch: str,
+        dev_split: DevSplit,
+        text_length: TextLength | None,
+        listops_brackets: ListopsBrackets | None,
+        test_last_batch: TestLastBatch,
         batch_size: int,
         num_train_batches: int,
         seed: int,
         on_device: bool,
     ):
         super().__init__()
-        if test_last_batch not in TEST_LAST_BATCH:
-            raise UserError(
-                f"protocol.test_last_batch={test_last_batch} is not known; choose one of {', '.join(TEST_LAST_BATCH)}"
-            )
-        if text_length is not None and text_length not in TEXT_LENGTHS:
-            raise UserError(
-                f"protocol.text_length={text_length} is not known; choose one of {', '.join(map(str, TEXT_LENGTHS))}"
-            )
-        if listops_brackets is not None and listops_brackets not in LISTOPS_BRACKETS:
-            raise UserError(
-                f"protocol.listops_brackets={listops_brackets} is not known;"
-                f" choose one of {', '.join(LISTOPS_BRACKETS)}"
-            )
         stored = {name: replace(split, longest=text_length) for name, split in open_store(store_dir, spec).items()}
         if listops_brackets == "dropped":
             stored = without_token(stored, END)

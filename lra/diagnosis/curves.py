@@ -6,11 +6,12 @@ Letters: S sequences, H heads, R rows, N real tokens, M landmarks, X methods or 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import get_args
 
 import torch
 from torch import Tensor
 
-from lra.attention.nystrom_landmarks import CHOICES as LANDMARK_CHOICES
+from lra.attention.nystrom_landmarks import Rule
 from lra.diagnosis.layers import LayerInputs
 from lra.diagnosis.low_rank import best_error, classical_nystrom, optimal_cur
 from lra.diagnosis.matrices import ExactMatrix, attention_matrices
@@ -21,7 +22,7 @@ from lra.ops.landmarks import valid_segments
 from lra.ops.relative_error import relative_error
 
 COUNTS = (8, 16, 32, 64, 128, 256)
-RULES = LANDMARK_CHOICES["landmark_rule"]
+RULES = get_args(Rule)
 APPROXIMATIONS = (*RULES, "classical", "cur", "best")
 
 Errors = tuple[Tensor, Tensor | None]  # of the matrix and of the output, both `[S, H]`

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from lra.attention.nystrom import NystromAttention
+from lra.attention.options import options_of
 from lra.interop.config import ARCHITECTURES, TheirConfig, landmark_length
 from lra.model.classifier import Encoder
 from lra.model.form import EncoderForm
@@ -28,23 +29,15 @@ def build_text_model(config: TheirConfig, architecture: str) -> TextModel:
     assert architecture in ARCHITECTURES, architecture
     width, longest = config["hidden_size"], config["max_position_embeddings"]
     activation, dropout = ACTIVATION_NAMES[config["hidden_act"]], config["hidden_dropout_prob"]
-    backend = partial(
-        NystromAttention,
-        num_landmarks=longest if landmark_length(config) is None else config["num_landmarks"],
-        landmarks="padded",
-        landmark_rule="segment_means",
-        landmark_source="both",
-        kmeans_steps=1,
-        coarse_landmarks=0,
-        pinv="iterative",
-        pinv_iterations=THEIR_ITERATIONS,
-        pinv_start="per_matrix" if config["inv_coeff_init_option"] else "batch",
-        pinv_rtol=0.0,
-        pinv_ridge=1e-3,
-        value_skip_taps=config["conv_kernel_size"] or 0,
-        masking="kernel_3",
-        exact_when_short=landmark_length(config) is None,
-    )
+    options = options_of("nystrom", protocol="paper") | {
+        "num_landmarks": longest if landmark_length(config) is None else config["num_landmarks"],
+        "pinv_iterations": THEIR_ITERATIONS,
+        "pinv_start": "per_matrix" if config["inv_coeff_init_option"] else "batch",
+        "value_skip_taps": config["conv_kernel_size"] or 0,
+        "masking": "kernel_3",
+        "exact_when_short": landmark_length(config) is None,
+    }
+    backend = partial(NystromAttention, **options)
     encoder = Encoder(
         partial(attention_layers, make_backend=backend),
         vocab_size=config["vocab_size"],

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import silu
 
+from lra.arguments import Count, checked
 from lra.model.mixer import MixerDims, SequenceMixer
 from lra.ops.long_convolution import convolve_both_ways, sums_of_powers
 
@@ -35,7 +36,8 @@ class GatedMovingAverage(SequenceMixer):
         averages: N.
     """
 
-    def __init__(self, dims: MixerDims, *, averages: int):
+    @checked
+    def __init__(self, dims: MixerDims, *, averages: Count):
         super().__init__(dims)
         shape = (2, dims.width, averages)
         signs_N = 1.0 - 2.0 * (torch.arange(averages) % 2)

@@ -10,32 +10,27 @@ part.
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, glu
 
+from lra.arguments import AtLeastTwo, Positive, checked
 from lra.model.mixer import MixerDims, SequenceMixer
 from lra.ops.long_convolution import convolve_both_ways, sums_of_powers
 from lra.types import UserError
 
-DISCRETISATIONS = ("zoh", "bilinear")
-INPUTS = ("fixed", "learned")
+Initial = Literal["lin", "inv"]
 
 
-def initial_frequencies(init: str, states: int) -> Tensor:
+def initial_frequencies(init: Initial, states: int) -> Tensor:
     """Compute the initial imaginary parts of A, `[states / 2]` float64, one for each conjugate pair.
 
     `lin` is S4D-Lin: πn. `inv` is S4D-Inv: (N/π) (N/(2n+1) - 1), with N the number of states.
-
-    Raises:
-        UserError: for an unknown `init`.
     """
     n = torch.arange(states // 2, dtype=torch.float64)
-    frequencies = {"lin": math.pi * n, "inv": states / math.pi * (states / (2 * n + 1) - 1)}
-    if init not in frequencies:
-        raise UserError(f"mixer.init={init} is not known; choose one of {', '.join(frequencies)}")
-    return frequencies[init]
+    return math.pi * n if init == "lin" else states / math.pi * (states / (2 * n + 1) - 1)
 
 
 class S4D(SequenceMixer):
@@ -63,24 +58,22 @@ class S4D(SequenceMixer):
         UserError: for an odd number of states or none, an unknown choice, or an empty range of Δ.
     """
 
+    @checked
     def __init__(
         self,
         dims: MixerDims,
         *,
-        states: int,
-        init: str,
-        discretisation: str,
-        step_least: float,
-        step_most: float,
-        input: str,
+        states: AtLeastTwo,
+        init: Initial,
+        discretisation: Literal["zoh", "bilinear"],
+        step_least: Positive,
+        step_most: Positive,
+        input: Literal["fixed", "learned"],
     ):
         super().__init__(dims)
-        if states < 2 or states % 2:
+        if states % 2:
             raise UserError(f"mixer.states={states} is not an even number of at least 2; type for example 64")
-        for key, word, known in (("discretisation", discretisation, DISCRETISATIONS), ("input", input, INPUTS)):
-            if word not in known:
-                raise UserError(f"mixer.{key}={word} is not known; choose one of {', '.join(known)}")
-        if not 0 < step_least <= step_most:
+        if step_least > step_most:
             raise UserError(
                 f"mixer.step_least={step_least:g} and mixer.step_most={step_most:g} are no range above 0;"
                 " type for example mixer.step_least=0.001 mixer.step_most=0.1"

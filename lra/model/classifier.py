@@ -5,9 +5,12 @@ Letters: B examples, N sequences per example, L positions, T real tokens, D mode
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 
+from lra.arguments import Count, Fraction, checked
 from lra.model.block import EncoderBlock
 from lra.model.embedding import TokenPositionEmbedding
 from lra.model.form import PRE_NORM, EncoderForm
@@ -17,6 +20,7 @@ from lra.model.mixer import MakeMixers, MixerDims
 from lra.model.pooling import make_pooling
 from lra.packed.dropout import DropoutMasks
 from lra.packed.packing import Packing
+from lra.protocol import Pooling, Sides
 from lra.types import TaskSpec, UserError
 
 
@@ -105,30 +109,29 @@ class SequenceClassifier(nn.Module):
             draws other masks.
 
     Raises:
-        UserError: for an unknown `packed`, `pooling` or `batch_constant_sides`.
+        UserError: for an argument outside its declared type.
     """
 
+    @checked
     def __init__(
         self,
         spec: TaskSpec,
         make_mixers: MakeMixers,
         *,
-        num_layers: int,
-        width: int,
-        num_heads: int,
-        head_dim: int,
-        feed_forward: int,
-        head_hidden: int,
-        dropout: float,
+        num_layers: Count,
+        width: Count,
+        num_heads: Count,
+        head_dim: Count,
+        feed_forward: Count,
+        head_hidden: Count,
+        dropout: Fraction,
         tied_layers: bool,
-        pooling: str,
-        batch_constant_sides: str,
-        batch_constant_examples: int | None,
-        packed: str | bool = "auto",
+        pooling: Pooling,
+        batch_constant_sides: Sides,
+        batch_constant_examples: Count | None,
+        packed: Literal["auto", "true", "false"] | bool = "auto",
     ):
         super().__init__()
-        if str(packed).lower() not in PACKED:
-            raise UserError(f"model.packed={packed} is not known; choose one of {', '.join(PACKED)}")
         self.packed = PACKED[str(packed).lower()]
         self.encoder = Encoder(
             make_mixers,

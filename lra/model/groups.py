@@ -11,9 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lra.types import UserError
-
-SIDES = ("separate", "together")
+from lra.protocol import Sides
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,26 +25,10 @@ class BatchGroups:
         sides: `separate`: the first sequences of all pairs are one group and the second ones another, as in the
             released code of Xiong et al. (2021). `together`: both are in the same group.
         examples: largest number of examples in a group, 128 in the released code; None: no limit.
-
-    Raises:
-        UserError: for an unknown `sides`, or `examples` below 1.
     """
 
-    sides: str
+    sides: Sides
     examples: int | None
-
-    def __post_init__(self) -> None:
-        """Refuse unknown values."""
-        if self.sides not in SIDES:
-            raise UserError(
-                f"protocol.batch_constant_sides={self.sides} is not known;"
-                " type protocol.batch_constant_sides=separate (or together)"
-            )
-        if self.examples is not None and (not isinstance(self.examples, int) or self.examples < 1):
-            raise UserError(
-                f"protocol.batch_constant_examples={self.examples} is not a whole number of at least 1;"
-                " type protocol.batch_constant_examples=128 (or null)"
-            )
 
     def encode(
         self, encode_group: Callable[[Tensor, Tensor | None], Tensor], tokens_BNL: Tensor, valid_BNL: Tensor | None

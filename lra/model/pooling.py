@@ -5,28 +5,22 @@ Letters: B sequences, N sequences per example, L positions, D model width, T rea
 
 from __future__ import annotations
 
+from typing import get_args
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from lra.packed.ends import norm_sum
 from lra.packed.packing import Packing
-from lra.types import UserError
+from lra.protocol import Pooling
 
 MEANS = ("padded_mean", "valid_mean")
-POOLINGS = (*MEANS, "cls")
 
 
-def make_pooling(name: str, *, vocab_size: int) -> MaskedMean | FirstVector:
-    """Make the pooling module that `protocol.pooling` names; `cls` uses the last of `vocab_size` ids for its token.
-
-    Raises:
-        UserError: for an unknown name.
-    """
-    if name not in POOLINGS:
-        raise UserError(
-            f"pooling {name!r} is not known; choose one of {', '.join(POOLINGS)}: protocol.pooling=padded_mean"
-        )
+def make_pooling(name: Pooling, *, vocab_size: int) -> MaskedMean | FirstVector:
+    """Make the pooling module that `protocol.pooling` names; `cls` uses the last of `vocab_size` ids for its token."""
+    assert name in get_args(Pooling), name
     return MaskedMean(name) if name in MEANS else FirstVector(vocab_size - 1)
 
 

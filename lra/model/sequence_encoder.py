@@ -6,22 +6,23 @@ Letters: B sequences, L positions, I numbers at a position, T real positions of 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
+from lra.arguments import Count, Fraction, checked
 from lra.attention.nystrom import NystromAttention
+from lra.attention.options import options_of
 from lra.model.block import EncoderBlock
 from lra.model.classifier import count_parameters, works_packed
 from lra.model.form import PRE_NORM
-from lra.model.mixer import MakeMixers, MixerDims, SequenceMixer
+from lra.model.mixer import MakeMixers, MixerDims
 from lra.model.pooling import LastVector, MaskedMean
 from lra.model.self_attention import attention_layers
 from lra.model.sequence_input import (
     VectorPositionEmbedding,
-    check_encoder_sizes,
     checked_mask,
     checked_vectors,
 )
@@ -35,37 +36,10 @@ VECTOR_OF: dict[str, Callable[[], LastVector | MaskedMean]] = {
 }
 
 
-def nystrom_layers(*, num_landmarks: int, landmark_source: str) -> MakeMixers:
-    """Return what makes layers of Nyström attention with the settings of conf/attention and of `protocol=clean`.
-
-    Raises:
-        UserError: when the layers are made, for a setting outside its range, by its name in Python.
-    """
-    make_backend = partial(
-        NystromAttention,
-        num_landmarks=num_landmarks,
-        landmarks="valid",
-        masking="all",
-        exact_when_short=True,
-        landmark_rule="segment_means",
-        landmark_source=landmark_source,
-        kmeans_steps=3,
-        coarse_landmarks=0,
-        pinv="iterative",
-        pinv_iterations=6,
-        pinv_start="per_matrix",
-        pinv_rtol=1e-4,
-        pinv_ridge=1e-3,
-        value_skip_taps=35,
-    )
-
-    def _make(dims: MixerDims, num_layers: int) -> Iterator[SequenceMixer]:
-        try:
-            yield from attention_layers(dims, num_layers, make_backend=make_backend)
-        except UserError as error:  # which speaks of the command line's settings
-            raise UserError(str(error).replace("attention.", "")) from error
-
-    return _make
+def nystrom_layers(**options: object) -> MakeMixers:
+    """Return what makes layers of Nyström attention with the options of `protocol=clean`, but for those given."""
+    make = partial(NystromAttention, **{**options_of("nystrom", protocol="clean"), **options})
+    return partial(attention_layers, make_backend=make)
 
 
 class SequenceEncoder(nn.Module):
@@ -89,34 +63,30 @@ class SequenceEncoder(nn.Module):
             or on padding.
     """
 
+    @checked
     def __init__(
         self,
         make_mixers: MakeMixers,
         *,
-        embed_dim: int,
-        hidden_size: int,
-        num_layers: int,
-        num_heads: int,
-        dropout: float,
-        window_size: int,
-        pooling: str,
+        embed_dim: Count,
+        hidden_size: Count,
+        num_layers: Count,
+        num_heads: Count,
+        dropout: Fraction,
+        window_size: Count,
+        pooling: Literal["last", "mean"],
     ):
         super().__init__()
-        check_encoder_sizes(
-            dropout,
-            embed_dim=embed_dim,
-            hidden_size=hidden_size,
-            num_layers=num_layers,
-            num_heads=num_heads,
-            window_size=window_size,
-        )
+        if hidden_size % num_heads:
+            raise UserError(
+                f"hidden_size={hidden_size} is not divisible by num_heads={num_heads};"
+                f" type hidden_size={-(-hidden_size // num_heads) * num_heads}"
+            )
         if not callable(make_mixers):
             raise UserError(
                 f"make_mixers is of type {type(make_mixers).__name__}, which makes no mixers; type for example"
                 ' lra.build_mixers(lra.compose("attention=performer", "protocol=clean"))'
             )
-        if not isinstance(pooling, str) or pooling not in VECTOR_OF:
-            raise UserError(f"pooling={pooling} is not known; choose one of {', '.join(VECTOR_OF)}")
         self.embedding = VectorPositionEmbedding(
             embed_dim=embed_dim, window_size=window_size, width=hidden_size, dropout=dropout
         )
@@ -152,7 +122,7 @@ class SequenceEncoder(nn.Module):
         dropout: float = 0.1,
         window_size: int = 60,
         landmark_source: str = "both",
-        pooling: str = "last",
+        pooling: Literal["last", "mean"] = "last",
         make_mixers: MakeMixers | None = None,
     ) -> SequenceEncoder:
         """Build an encoder with Nyström attention, or with the mixers that `make_mixers` makes.

@@ -39,24 +39,6 @@ class VectorPositionEmbedding(nn.Module):
         return dropped_TD
 
 
-def check_encoder_sizes(dropout: float, **sizes: int) -> None:
-    """Refuse a dropout rate outside [0, 1), and sizes that are no whole numbers or do not fit each other.
-
-    Raises:
-        UserError: with a right value.
-    """
-    for name, size in sizes.items():
-        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-            raise UserError(f"{name}={size} is not a whole number of at least 1; type for example {name}=4")
-    if not isinstance(dropout, int | float) or isinstance(dropout, bool) or not 0 <= dropout < 1:
-        raise UserError(f"dropout={dropout!r} is not a number in [0, 1); type for example dropout=0.1")
-    width, heads = sizes["hidden_size"], sizes["num_heads"]
-    if width % heads:
-        raise UserError(
-            f"hidden_size={width} is not divisible by num_heads={heads}; type hidden_size={-(-width // heads) * heads}"
-        )
-
-
 def checked_vectors(x_BLI: Tensor, embedding: VectorPositionEmbedding) -> Tensor:
     """Return the input, if the embedding can take it.
 

@@ -7,10 +7,10 @@ import math
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import OneCycleLR
 
-from lra.types import UserError
+from lra.arguments import AtLeastTwo, PositiveFraction
 
 
-def one_cycle(optimizer: Optimizer, *, steps: int, warmup_fraction: float) -> OneCycleLR:
+def one_cycle(optimizer: Optimizer, *, steps: AtLeastTwo, warmup_fraction: PositiveFraction) -> OneCycleLR:
     """Make OneCycleLR as the released Nyströmformer code uses it: linear, with torch's defaults otherwise.
 
     During the warm-up, the learning rate rises from 1/25 of the optimizer's `lr` to `lr`. Then it falls to nearly 0 at
@@ -22,14 +22,8 @@ def one_cycle(optimizer: Optimizer, *, steps: int, warmup_fraction: float) -> On
         optimizer: the `lr` of each of its parameter groups is that group's peak rate.
         steps: optimizer steps of the whole run, at least 2, because the last step has nearly no rate.
         warmup_fraction: fraction of `steps` before the peak, in (0, 1).
-
-    Raises:
-        UserError: for a fraction outside (0, 1).
     """
-    if not 0 < warmup_fraction < 1:
-        raise UserError(
-            f"recipe.warmup_fraction={warmup_fraction} is not between 0 and 1; for ListOps: recipe.warmup_fraction=0.2"
-        )
+    assert 0 < warmup_fraction < 1, warmup_fraction
     if math.isclose(warmup_fraction * steps, 1):  # torch would divide by the number of warm-up steps, which is 0
         warmup_fraction = (1 - 1e-6) / steps
     peak = [group["lr"] for group in optimizer.param_groups]

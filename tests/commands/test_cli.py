@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from lra.arguments import as_typed
 from lra.cli import VERBS, main
-from lra.cli_support.number_rules import as_typed
 from lra.config import load_config
 from lra.data.manifest import MANIFEST
 from lra.results.reading import parse_record

@@ -11,7 +11,7 @@ import yaml
 
 from lra import build, config
 from lra.cli import main
-from lra.cli_support.stored_config import read_stored_config
+from lra.settings.stored_config import read_stored_config
 from lra.sweeps.grid import make_cells
 from lra.training.counting import count_work
 from lra.types import UserError
@@ -174,7 +174,7 @@ def stored(changes: dict[str, object]) -> dict:
         ({"states": None}, "mixer.states is missing, so another version of lra has trained this run"),
         ({"hidden": 3}, "mixer.hidden is not known, so another version of lra has trained this run"),
         ({"states": "many"}, "mixer.states=many is not a whole number"),
-        ({"init": 3}, "mixer.init=3 is not a word"),
+        ({"init": 3}, "mixer.init=3 is not known"),
         ({"name": "mine"}, "mixer.name=mine is not in this conf tree"),
         ({"_target_": "os.system"}, "mixer._target_=os.system is not named in this conf tree"),
     ],

@@ -15,8 +15,8 @@ from omegaconf import OmegaConf
 from lra import build, build_trainer, config
 from lra.cli import main
 from lra.cli_support.errors import explain
-from lra.cli_support.stored_config import read_stored_config
 from lra.later_settings import REMOVED
+from lra.settings.stored_config import read_stored_config
 from tests.results.records import make_record
 
 CHOSEN = {

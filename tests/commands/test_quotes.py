@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from lra.cli_support.overrides import in_quotes
+from lra.settings.overrides import in_quotes
 
 
 @pytest.mark.parametrize(

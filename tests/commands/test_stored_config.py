@@ -11,7 +11,7 @@ import yaml
 
 from lra import build
 from lra.cli import main
-from lra.cli_support.stored_config import read_stored_config
+from lra.settings.stored_config import read_stored_config
 from lra.types import UserError
 from tests.commands.test_cli import TRAIN, run
 from tests.conftest import lra_here

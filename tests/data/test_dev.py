@@ -100,5 +100,3 @@ def test_the_protocols_choose(store):
 def test_a_dev_split_that_is_not_there_is_refused(store):
     with pytest.raises(UserError, match="held_out"):
         with_dev(open_store(store, SPEC), "own")
-    with pytest.raises(UserError, match="own, test, held_out"):
-        with_dev(open_store(store, SPEC), "validation")

@@ -87,7 +87,7 @@ def test_float32_is_near_float64_at_the_benchmarks_lengths():
 @pytest.mark.parametrize(
     "word, said",
     [
-        ("mixer.init=legs", "mixer.init=legs is not known; choose one of lin, inv"),
+        ("mixer.init=legs", "choose one of lin, inv"),
         ("mixer.discretisation=euler", "choose one of zoh, bilinear"),
         ("mixer.input=none", "choose one of fixed, learned"),
         ("mixer.states=63", "mixer.states=63 is not an even number of at least 2"),

@@ -9,8 +9,6 @@ import pytest
 import torch
 
 from lra import build, config
-from lra.model.groups import BatchGroups
-from lra.types import UserError
 from tests.reference.model import PlainClassifier
 
 BATCH_WIDE = ("nystrom", "performer")
@@ -122,16 +120,3 @@ def test_what_takes_nothing_over_a_batch_goes_through_at_once():
         model.encoder.register_forward_hook(lambda module, inputs, out, calls=calls: calls.append(len(inputs[0])))
         model(*pairs(), packed=False)
         assert calls == [6], words
-
-
-@pytest.mark.parametrize(
-    "settings, word",
-    [
-        ({"sides": "both", "examples": None}, "batch_constant_sides=separate"),
-        ({"sides": "separate", "examples": 0}, "batch_constant_examples=128"),
-        ({"sides": "separate", "examples": "many"}, "batch_constant_examples=128"),
-    ],
-)
-def test_a_wrong_group_says_what_would_be_right(settings, word):
-    with pytest.raises(UserError, match=word):
-        BatchGroups(**settings)

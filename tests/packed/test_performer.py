@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import itertools
+from typing import get_args
 
 import pytest
 import torch
 
 from lra.attention.base import AttentionDims
-from lra.attention.performer import CHOICES, PerformerAttention
+from lra.attention.performer import PerformerAttention
 from lra.packed import random_features
 from lra.packed.packing import Packing
+from lra.protocol import PerformerKeyMaximum, PerformerMaximumGradient, PerformerPaddedKeys
 
 HEADS, DIMS, LENGTH, FEATURES = 2, 4, 40, 10
 KNOBS = [
     dict(zip(("key_maximum", "maximum_gradient", "padded_keys", "scaling"), values, strict=True))
     for values in itertools.product(
-        *(CHOICES[knob] for knob in ("key_maximum", "maximum_gradient", "padded_keys")), ["once"]
+        *map(get_args, (PerformerKeyMaximum, PerformerMaximumGradient, PerformerPaddedKeys)), ["once"]
     )
 ]
 
@@ -59,7 +61,7 @@ def test_outputs_and_gradients_are_those_of_the_padded_form(knobs, padding):
     assert_packed_is_padded(performer(**knobs), torch.randn(3, 4, LENGTH, HEADS * DIMS, dtype=torch.float64), valid)
 
 
-@pytest.mark.parametrize("key_maximum", CHOICES["key_maximum"])
+@pytest.mark.parametrize("key_maximum", get_args(PerformerKeyMaximum))
 def test_keys_that_share_the_maximum_share_its_gradient(key_maximum):
     """Sequences that begin with the same token have the same first key."""
     qkv = torch.randn(3, 4, LENGTH, HEADS * DIMS, dtype=torch.float64)
@@ -68,8 +70,8 @@ def test_keys_that_share_the_maximum_share_its_gradient(key_maximum):
     assert_packed_is_padded(performer(key_maximum=key_maximum, maximum_gradient="passed"), qkv, None)
 
 
-@pytest.mark.parametrize("padded_keys", CHOICES["padded_keys"])
-@pytest.mark.parametrize("key_maximum", CHOICES["key_maximum"])
+@pytest.mark.parametrize("padded_keys", get_args(PerformerPaddedKeys))
+@pytest.mark.parametrize("key_maximum", get_args(PerformerKeyMaximum))
 def test_padding_can_have_the_maximum(key_maximum, padded_keys):
     """Then all products of real keys are negative."""
     attention = performer(key_maximum=key_maximum, padded_keys=padded_keys, maximum_gradient="passed")

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from hydra.core.override_parser.types import Override, OverrideType, QuotedString
 from omegaconf import DictConfig, OmegaConf
 
-from lra.cli_support.known_settings import PRINT, keys_of, unknown_setting
-from lra.pass_through import ENTRIES, TARGET
+from lra.pass_through import TARGET
+from lra.settings.additions import ENTRIES
+from lra.settings.unknown_options import PRINT, keys_of, unknown_setting
 from lra.types import UserError
 
 PARAMETER_GROUPS = ("recipe.parameter_groups.", "mixer.parameter_groups.")

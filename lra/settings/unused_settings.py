@@ -11,14 +11,14 @@ from functools import cache
 import yaml
 from omegaconf import DictConfig, OmegaConf
 
-from lra.cli_support.known_settings import PRINT, nearest
+from lra.option_groups import CLOSED, Images
 from lra.paths import conf_dir
+from lra.settings.schema import OF_THE_FILE, declared_in_group
+from lra.settings.unknown_options import PRINT, nearest
 from lra.types import UserError
 
-CLOSED = ("recipe", "protocol", "size", "debug", "paths")  # a task too, unless it is of the user's own
 
-
-def check_all_read(cfg: DictConfig, verb: str) -> None:
+def refuse_unused(cfg: DictConfig, verb: str) -> None:
     """Refuse a composed configuration with a setting that nothing reads.
 
     A setting that another one refers to, as in `lr: ${recipe.my_rate}`, is read.
@@ -35,7 +35,7 @@ def check_all_read(cfg: DictConfig, verb: str) -> None:
         groups += ["task", "task.data"]
     _check("", cfg, [*_names_in(verb), *CLOSED])  # a size brings its recipe along, to verbs that do not train too
     for group in groups:
-        _check(f"{group}.", cfg, _known(group))
+        _check(f"{group}.", cfg, [*declared_in_group(group), *Images.__annotations__, *OF_THE_FILE])
 
 
 def _check(prefix: str, cfg: DictConfig, known: list[str]) -> None:
@@ -60,14 +60,3 @@ def _names_in(verb: str) -> frozenset[str]:
         elif entry != "_self_":
             names |= _names_in(entry)
     return frozenset(names)
-
-
-@cache
-def _known(group: str) -> list[str]:
-    """List the settings of all choices of a group in the project's own tree."""
-    folder, _, part = group.partition(".")
-    files = [yaml.safe_load(path.read_text("utf-8")) for path in sorted((conf_dir() / folder).glob("*.yaml"))]
-    trees = [file.get(folder, file) for file in files]  # a file of the global package names its group
-    if part == "data":
-        trees = [size for tree in trees for size in tree["sizes"].values()]
-    return sorted({name for tree in trees for name in tree if name != "defaults"})

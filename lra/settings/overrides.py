@@ -10,25 +10,28 @@ from hydra.core.override_parser.types import Override, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
-from lra.cli_support.additions import check_change, gives_value
-from lra.cli_support.allowed import KINDS, NUMBERS, WORDS
-from lra.cli_support.known_settings import check_every_choice, keys_of, nearest, unknown_setting
-from lra.cli_support.settings import check_value, has_rule
+from lra.arguments import OPEN, WrongValueError, allows, as_typed
 from lra.config import ATTENTION, is_group, load_config, sweep_params
-from lra.pass_through import ENTRIES
+from lra.names import checked_name
 from lra.paths import conf_names
+from lra.settings.added_overrides import check_change, gives_value
+from lra.settings.additions import ENTRIES
+from lra.settings.schema import kind_of
+from lra.settings.unknown_options import check_every_choice, keys_of, nearest, unknown_setting
 from lra.types import UserError
 
 CONTAINERS: dict[type, type] = {ListConfig: list, DictConfig: dict}
 
 
-def check(verb: str, words: list[str], *, sweep: bool) -> list[str]:
+def check_overrides(verb: str, words: list[str], *, sweep: bool, classes: bool = True) -> list[str]:
     """Refuse unknown groups, choices and keys, and values of the wrong type, before anything runs.
 
     Args:
         verb: the verb, which names the configuration.
         words: the overrides, as typed.
         sweep: whether a setting may have several values (the user typed -m).
+        classes: whether to look into the signatures of classes, which are imported for that; else an option of a class
+            is checked by the type of its default.
 
     Returns:
         The words. A number for a text setting, as in run_group=2024, is put in quotes.
@@ -53,7 +56,7 @@ def check(verb: str, words: list[str], *, sweep: bool) -> list[str]:
         check_every_choice([*settings, *varied], alternatives)
         known += alternatives.values()
     for override in varied:
-        _checked(known, override)
+        _checked(known, override, classes=False)
     for override in changes:
         if override not in settings:
             check_change(override, known)
@@ -62,7 +65,7 @@ def check(verb: str, words: list[str], *, sweep: bool) -> list[str]:
         _check_name(known[0], override)
     checked = [word for word in words if word.startswith("-")]
     for override in parsed:
-        checked.append(_checked(known, override) if override in settings else str(override.input_line))
+        checked.append(_checked(known, override, classes=classes) if override in settings else str(override.input_line))
     return checked
 
 
@@ -180,48 +183,43 @@ def _is_optional(verb: str, group: str) -> bool:
     return group in chosen and chosen[group] in (None, "null")
 
 
-def _checked(known: list[DictConfig], override: Override) -> str:
-    """Check one override against the first configuration that has its setting, and return it as a word for Hydra."""
+def _checked(known: list[DictConfig], override: Override, *, classes: bool) -> str:
+    """Check one override against the first configuration that has its option, and return it as a word for Hydra."""
     key = override.key_or_group
-    defaults = next((cfg for cfg in known if key in keys_of(cfg)), None)
-    if defaults is None:
+    cfg = next((cfg for cfg in known if key in keys_of(cfg)), None)
+    if cfg is None:
         raise unknown_setting(key, known[0])
-    default = OmegaConf.select(defaults, key) if not OmegaConf.is_missing(defaults, key) else None
-    ruled = has_rule(defaults, key)
-    kind, number = CONTAINERS.get(type(default), type(default)), NUMBERS.get(key) if ruled else None
-    if default is None or (number is not None and default == number.word):
-        kind = number.kind if number else str
+    default = OmegaConf.select(cfg, key) if not OmegaConf.is_missing(cfg, key) else None
+    example = OmegaConf.to_container(default) if isinstance(default, ListConfig) else default
+    kind = kind_of(cfg, key, classes=classes)
+    if kind is OPEN:  # an option of a class that declares nothing: as its default
+        kind = str if default is None else CONTAINERS.get(type(default), type(default))
     for value in _values(override):
-        open_to_null = default is None or (number is not None and number.null)
-        fits = _fits(value, str if key in WORDS else kind)  # the words may be of several types
-        fits = fits or (number is not None and value == number.word)
-        if not fits and not (value is None and open_to_null):
-            shown = "null" if default is None else str(default).lower() if isinstance(default, bool) else default
-            raise UserError(f"{_word(override, value)} is not {KINDS[kind]}; the default is {key}={shown}")
-        if ruled and value is not None and "${" not in str(value):  # `check_settings` sees an interpolation's value
-            check_value(key, value, _word(override, value))
-    return _quoted(override) if kind is str and key not in WORDS else str(override.input_line)
+        is_default = value is None and default is None
+        fits = _text(value) is not None if kind is str else allows(kind, value) or allows(kind, _text(value))
+        if "${" not in str(value) and not fits and not is_default:  # what it stands for is checked when it is known
+            raise WrongValueError(key, value, kind, default=example, typed=_word(override, value))
+        if key == "run_group" and value is not None:
+            checked_name(value, f"{key}=", example="mine", nested=True)
+    return _quoted(override, kind)
 
 
-def _fits(value: object, kind: type) -> bool:
-    """Tell whether a value has the type of the default; an integer may stand for a float."""
-    if kind is str:
-        return not isinstance(value, dict | list | None)  # a folder may be called 2024
-    if kind is float:
-        return isinstance(value, float | int) and not isinstance(value, bool)
-    if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, kind)
+def _text(value: object) -> str | None:
+    """A value as text, for options that are words: a folder may be called 2024."""
+    return None if isinstance(value, dict | list | None) else as_typed(value)
 
 
-def _quoted(override: Override) -> str:
-    """Quote the numbers among the values of a text setting: `run_group=2024` becomes `run_group='2024'`."""
+def _quoted(override: Override, kind: object) -> str:
+    """Quote the numbers among the values of an option that is a word: `run_group=2024` becomes `run_group='2024'`."""
     word = str(override.input_line)
     key, typed = word.split("=", 1)
     parts, values = typed.split(","), _values(override)
     if len(parts) != len(values):
         return word
-    texts = [f"'{part}'" if isinstance(value, int | float) else part for part, value in zip(parts, values, strict=True)]
+    texts = [
+        f"'{part}'" if isinstance(value, int | float) and allows(kind, as_typed(value)) else part
+        for part, value in zip(parts, values, strict=True)
+    ]
     return f"{key}={','.join(texts)}"
 
 

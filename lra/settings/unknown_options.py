@@ -9,7 +9,7 @@ from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
 from lra.config import ATTENTION
-from lra.pass_through import trainer_advice
+from lra.settings.additions import trainer_advice
 from lra.types import UserError
 
 OF_ITSELF = ("name", "_target_", "_partial_")  # what a group's file says of itself: no settings that one varies

@@ -12,14 +12,16 @@ import yaml
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from lra.cli_support.settings import check_settings
-from lra.cli_support.stored_version import RETRAIN, check_version, in_that_version
+from lra.arguments import WrongValueError
 from lra.files import read_file
 from lra.later_settings import drop_removed, later_settings
 from lra.names import checked_name
-from lra.pass_through import ENTRIES, TARGET
+from lra.pass_through import TARGET
 from lra.paths import conf_dirs
 from lra.run_files import BEST, CONFIG
+from lra.settings.additions import ENTRIES
+from lra.settings.check import check_stored
+from lra.settings.stored_version import RETRAIN, check_version, in_that_version
 from lra.types import UserError
 
 MOST_CONFIG_BYTES = 2**20  # the usual size is 3 kB
@@ -76,7 +78,9 @@ def read_stored_config(folder: Path) -> DictConfig:
         _drop_removed(cfg, folder)
         _add_later(cfg)
         check_version(cfg, folder)
-        check_settings(cfg)
+        check_stored(cfg)
+    except WrongValueError as error:
+        raise UserError(f"{path}: {error}; {RETRAIN}") from error
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
     return cfg

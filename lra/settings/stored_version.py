@@ -10,13 +10,14 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from lra import config
-from lra.cli_support.allowed import KINDS, NUMBERS, PAIRS, WORDS
+from lra.arguments import KINDS, OPEN
 from lra.names import checked_name
 from lra.pass_through import TARGET
 from lra.paths import conf_dirs
 from lra.results.reading import NAMED
 from lra.results.record import read_record
 from lra.results.schema import MIXERS
+from lra.settings.schema import kind_of
 from lra.types import UserError
 
 PARTS = (*config.SETTINGS, *MIXERS, "trainer", "seed")  # a model and its data are built from these keys
@@ -34,7 +35,7 @@ RETRAIN = "bring the run's own file back, or train again: lra train."
 
 
 def check_version(cfg: DictConfig, folder: Path) -> None:
-    """Refuse a stored configuration whose keys differ from this version's; `check_settings` checks the values.
+    """Refuse a stored configuration whose keys differ from this version's; `check_stored` checks the values.
 
     No missing value is filled in, because an older version may have behaved otherwise.
 
@@ -48,7 +49,7 @@ def check_version(cfg: DictConfig, folder: Path) -> None:
     stored, today = OmegaConf.to_container(cfg), _todays(cfg)
     assert isinstance(stored, dict)
     for part in PARTS:
-        _compare(part, stored, today, folder)
+        _compare(part, stored, today, folder, cfg)
 
 
 def _todays(cfg: DictConfig) -> dict[str, Any]:
@@ -68,7 +69,9 @@ def _todays(cfg: DictConfig) -> dict[str, Any]:
     return config.plain(config.load_config("train", words))
 
 
-def _compare(key: str, stored: Mapping[Any, object], today: Mapping[str, object], folder: Path) -> None:
+def _compare(
+    key: str, stored: Mapping[Any, object], today: Mapping[str, object], folder: Path, cfg: DictConfig
+) -> None:
     """Compare the stored and today's value of one key, and of all keys below it."""
     name = key.split(".")[-1]
     default = today[name]
@@ -78,7 +81,8 @@ def _compare(key: str, stored: Mapping[Any, object], today: Mapping[str, object]
         raise UserError(f"{key} is missing, so another version of lra has trained this run; {in_that_version(folder)}")
     value = stored[name]
     if not isinstance(default, dict):
-        _check_kind(key, value, default)
+        if kind_of(cfg, key) is OPEN and default is not None:  # else `check_stored` checks it
+            _check_kind(key, value, default)
         return
     if not isinstance(value, dict):
         raise UserError(f"{key}={value} is not a group of settings; {RETRAIN}")
@@ -93,7 +97,7 @@ def _compare(key: str, stored: Mapping[Any, object], today: Mapping[str, object]
                 f" {in_that_version(folder)}"
             )
     for inner in _compared(key, default):
-        _compare(f"{key}.{inner}", value, default, folder)
+        _compare(f"{key}.{inner}", value, default, folder, cfg)
 
 
 def _compared(key: str, default: Mapping[str, object]) -> Iterator[str]:
@@ -101,8 +105,6 @@ def _compared(key: str, default: Mapping[str, object]) -> Iterator[str]:
 
 
 def _check_kind(key: str, value: object, default: object) -> None:
-    if key in NUMBERS or key in PAIRS or key in WORDS or default is None:  # `check_settings` checks these
-        return
     kinds = (int, float) if isinstance(default, float) else (type(default),)
     if type(value) not in kinds:
         raise UserError(f"{key}={value} is not {KINDS[type(default)]}, such as {default}; {RETRAIN}")

@@ -1,0 +1,182 @@
+"""Types and ranges of arguments, declared in signatures: whether a value is allowed, and how an error says what is.
+
+`num_landmarks: Count` or `pinv: Literal["iterative", "exact"]` in a constructor, or in one of the declarations of
+`lra.option_groups`, is the only place that says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import types
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import AllowInfNan, ConfigDict, TypeAdapter, ValidationError
+
+from lra.types import UserError
+
+MOST_WHOLE = 2**31 - 1
+Count = Annotated[int, Ge(1), Le(MOST_WHOLE)]
+CountOrZero = Annotated[int, Ge(0), Le(MOST_WHOLE)]
+AtLeastTwo = Annotated[int, Ge(2), Le(MOST_WHOLE)]
+Seed = Annotated[int, Ge(0), Le(2**32 - 1)]  # the largest seed that numpy's generators take
+Fraction = Annotated[float, Ge(0), Lt(1)]
+PositiveFraction = Annotated[float, Gt(0), Lt(1)]
+NonNegative = Annotated[float, Ge(0), AllowInfNan(False)]
+Positive = Annotated[float, Gt(0), AllowInfNan(False)]
+
+KINDS: dict[object, str] = {  # what a value of a type is called
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a word",
+    list: "a list",
+    dict: "a group of options",
+    type(None): "null",
+}
+OPEN = object()  # the kind of an argument of which nothing is declared
+Made = TypeVar("Made", bound=Callable[..., None])
+
+
+class WrongValueError(UserError):
+    """A value that an option cannot have.
+
+    Attributes:
+        key: the option, such as `attention.num_landmarks`.
+        value: the wrong value.
+        kind: the declared type.
+    """
+
+    def __init__(self, key: str, value: object, kind: object, *, default: object = None, typed: str | None = None):
+        self.key, self.value, self.kind = key, value, kind
+        said = f"{typed or f'{key}={as_typed(value)}'} is not"
+        if choices := literals(kind):
+            super().__init__(f"{said} known; choose one of {', '.join(dict.fromkeys(map(as_typed, choices)))}")
+        else:
+            example = "" if default is None else f"; type for example {key}={as_typed(default)}"
+            super().__init__(f"{said} {in_words(kind)}{example}")
+
+
+def as_typed(value: object) -> str:
+    """Write a value as a user types it."""
+    if isinstance(value, float) and math.isfinite(value) and value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    if isinstance(value, list):
+        return f"[{','.join(map(as_typed, value))}]"
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def literals(kind: object) -> tuple[object, ...]:
+    """The words of a type that has words alone; none for another."""
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    if get_origin(kind) in (Union, types.UnionType):
+        alone = {type(None): (None,), bool: (False, True)}
+        parts = [alone.get(part) or literals(part) for part in get_args(kind)]
+        return tuple(word for part in parts for word in part) if all(parts) else ()
+    return ()
+
+
+def in_words(kind: object) -> str:
+    """Say what a value of a declared type is, such as `a whole number of at least 1`."""
+    if get_origin(kind) is Annotated:
+        base, *limits = get_args(kind)
+        return f"{in_words(base)} {_range(limits)}".strip()
+    if get_origin(kind) is Literal:
+        return " or ".join(map(as_typed, get_args(kind)))
+    if get_origin(kind) in (Union, types.UnionType):
+        return " or ".join(dict.fromkeys(word for part in get_args(kind) for word in in_words(part).split(" or ")))
+    if get_origin(kind) is tuple:
+        return f"a list of {len(get_args(kind))}, each {in_words(get_args(kind)[0])}"
+    return KINDS.get(get_origin(kind) or kind, getattr(kind, "__name__", str(kind)))
+
+
+def _range(limits: Iterable[object]) -> str:
+    words = []
+    for limit in limits:
+        if isinstance(limit, Ge):
+            words.append(f"of at least {limit.ge}")
+        elif isinstance(limit, Gt):
+            words.append(f"above {limit.gt}")
+        elif isinstance(limit, Le) and limit.le != MOST_WHOLE:
+            words.append(f"and at most {limit.le}")
+        elif isinstance(limit, Lt):
+            words.append(f"and below {limit.lt}")
+    return " ".join(words)
+
+
+def _is_plain(kind: object) -> bool:
+    """Tell whether a type is one of configuration files: numbers, words, and lists and groups of these."""
+    origin = get_origin(kind)
+    if origin is Literal or kind in KINDS:
+        return True
+    if origin is Annotated:
+        return _is_plain(get_args(kind)[0])
+    return origin in (Union, types.UnionType, tuple, list, dict) and all(
+        part in (..., Any) or _is_plain(part) for part in get_args(kind)
+    )
+
+
+@functools.cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind, config=ConfigDict(strict=True))
+
+
+def allows(kind: object, value: object) -> bool:
+    """Tell whether an argument of a declared type may have a value; there is no conversion, as of "1" to 1."""
+    if words := literals(kind):
+        return any(type(value) is type(word) and value == word for word in words)  # 1 is not true
+    if not _is_plain(kind):
+        return True
+    if isinstance(value, list) and get_origin(kind) is tuple:  # YAML has no tuples
+        value = tuple(value)
+    try:
+        _adapter(kind).validate_python(value)
+    except ValidationError:
+        return False
+    return True
+
+
+def declared(made: Callable[..., Any]) -> tuple[dict[str, object], bool]:
+    """Collect the declared types of the arguments of a class or function, and whether it takes others too (`**`)."""
+    function = made.__init__ if isinstance(made, type) else made  # type: ignore[misc]
+    names = getattr(inspect.unwrap(function), "__globals__", {})
+    kinds: dict[str, object] = {}
+    parameters = inspect.signature(made).parameters.values()
+    for each in parameters:
+        if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL):
+            kinds[each.name] = _evaluated(each.annotation, names)
+    return kinds, any(each.kind is each.VAR_KEYWORD for each in parameters)
+
+
+def _evaluated(annotation: object, names: Mapping[str, Any]) -> object:
+    if annotation in (inspect.Parameter.empty, Any):
+        return OPEN
+    if not isinstance(annotation, str):
+        return annotation
+    try:
+        kind: object = eval(annotation, dict(names))
+    except NameError:  # a name that is imported for type checkers alone
+        return OPEN
+    return OPEN if kind is Any else kind
+
+
+def checked(init: Made) -> Made:
+    """Decorate a constructor so that it refuses arguments outside their declared types.
+
+    Raises:
+        WrongValueError: by the constructor.
+    """
+
+    @functools.wraps(init)
+    def with_check(self: Any, *args: Any, **arguments: Any) -> None:
+        kinds, _ = declared(init)
+        for name, value in arguments.items():
+            if not allows(kinds.get(name, OPEN), value):
+                raise WrongValueError(name, value, kinds[name])
+        init(self, *args, **arguments)
+
+    return with_check  # type: ignore[return-value]

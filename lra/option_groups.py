@@ -1,0 +1,194 @@
+"""The options of the groups that no class is made from; a class declares its options in its signature."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypedDict
+
+from annotated_types import Ge, Le
+
+from lra.arguments import (
+    AtLeastTwo,
+    Count,
+    CountOrZero,
+    Fraction,
+    NonNegative,
+    Positive,
+    PositiveFraction,
+    Seed,
+)
+from lra.protocol import DevSplit, ListopsBrackets, Protocol, TextLength
+
+Processes = Annotated[int, Ge(1), Le(1024)]
+Compile = bool | Literal["reduce-overhead", "max-autotune"]
+Group = dict[str, Any]
+
+
+class Run(TypedDict):
+    """The options of a command itself; a command's YAML file says which of them it has."""
+
+    seed: Seed
+    run_group: str
+    finished: Literal["refuse", "show"]
+    compile: Compile
+    check: bool
+    verify: bool
+    force: bool
+    predictions: CountOrZero
+    workers: Processes
+    steps: Count
+    dev_batches: Count
+    top: Count
+    batch: Count
+    heads: Count
+    head_dim: Count
+    repeats: Count
+    threads: Count | None
+    cell_seconds: Positive
+    dtype: Literal["float32", "float64", "bfloat16", "float16"]
+    device: Literal["cpu", "cuda"]
+    against: Literal["pypi"] | None
+    packed: Literal["auto", "true", "false"] | bool
+    examples: CountOrZero
+    sequences: Count
+    samples: CountOrZero
+    split: Literal["train", "dev", "test"]
+
+
+class Optimizer(TypedDict):
+    """Options that many optimizers have, with the ranges that make sense; their classes have more."""
+
+    lr: Positive
+    eps: Positive  # 0 would divide a gradient of 0 by 0
+    weight_decay: NonNegative
+    betas: tuple[Fraction, Fraction]
+
+
+class ParameterGroup(Optimizer):
+    """The options of parameters with their own settings of the optimizer."""
+
+    match: str
+    lr_fraction: Positive
+
+
+class Recipe(TypedDict):
+    """How long and how a model is trained."""
+
+    batch_size: Count
+    steps: AtLeastTwo  # the schedule ends at a rate of 0
+    warmup_fraction: PositiveFraction
+    eval_every: Count
+    optimizer: Group
+    schedule: Group
+    parameter_groups: Group
+
+
+class Task(TypedDict):
+    """A task; one of a user's own may have more options."""
+
+    name: str
+    spec: Group
+    mask_zero: bool
+    dev_split: DevSplit
+    longest: TextLength | None
+    listops_brackets: ListopsBrackets | None
+    codec: Group
+    open_source: Group
+    data: Group
+    sizes: Group
+
+
+class Images(TypedDict):
+    """What Pathfinder and Path-X have besides, as the task and as its data."""
+
+    difficulty: Literal["hard", "intermediate", "easy"]
+    split: Literal["permutation", "seed42"]
+
+
+class TaskData(TypedDict):
+    """Lengths and numbers of examples of a task's data, which depend on the size."""
+
+    seq_len: Count
+    max_length: Count
+    min_length: Count
+    side: Count
+    drawn_side: Count
+    train: Count
+    dev: Count
+    test: Count
+    images: Count
+    data_seed: Seed
+
+
+class Trainer(TypedDict):
+    """The options of the trainer that are lra's own; `lra.settings.additions` has those of Lightning's Trainer."""
+
+    accelerator: Literal["cpu", "gpu"]
+    devices: Processes
+    precision: Literal["32-true", "tf32", "bf16-mixed", "16-mixed", "64-true"]
+    accumulate_grad_batches: Count | Literal["auto"]
+    fused_optimizer: bool
+    max_steps: Count | None
+    threads: Count | None  # lra.training.machine.Machine knows how many are too many
+    data_on_device: bool
+
+
+class Callbacks(TypedDict):
+    """The callbacks' own options; further entries name a class."""
+
+    log_every_steps: Count
+    checkpoint_every_seconds: NonNegative
+
+
+class Wandb(TypedDict):
+    """The options of W&B's run; further ones are arguments of `wandb.init`."""
+
+    project: str
+    entity: str | None
+    mode: Literal["offline", "online", "disabled"]
+    when_unreachable: Literal["fail", "offline"]
+    init_timeout_seconds: Positive
+    log_model: bool
+
+
+class Size(TypedDict):
+    """A size."""
+
+    name: str
+
+
+class Debug(TypedDict):
+    """What is measured besides."""
+
+    profiler: Literal["simple", "advanced"] | None
+
+
+class Paths(TypedDict):
+    """Folders."""
+
+    data: str
+    runs: str
+    run: str
+
+
+GROUPS: dict[str, type] = {
+    "": Run,
+    "recipe": Recipe,
+    "recipe.optimizer": Optimizer,
+    "protocol": Protocol,
+    "task": Task,
+    "task.data": TaskData,
+    "size": Size,
+    "trainer": Trainer,
+    "callbacks": Callbacks,
+    "logger.wandb": Wandb,
+    "debug": Debug,
+    "paths": Paths,
+}
+OF_IMAGES = ("pathfinder", "pathx")  # the tasks with the options of `Images`
+CLOSED = (
+    "recipe",
+    "protocol",
+    "size",
+    "debug",
+    "paths",
+)  # nothing reads another option; so a task of lra's

@@ -1,0 +1,1 @@
+"""Settings: what options there are, and the one check of a composed configuration."""
