@@ -60,6 +60,10 @@ class WrongValueError(UserError):
             super().__init__(f"{said} {in_words(kind)}{example}")
 
 
+class UnknownArgumentError(UserError):
+    """An option that the class of its group does not take."""
+
+
 def as_typed(value: object) -> str:
     """Write a value as a user types it."""
     if isinstance(value, float) and math.isfinite(value) and value == int(value) and abs(value) < 1e15:
@@ -142,6 +146,8 @@ def allows(kind: object, value: object) -> bool:
 
 def declared(made: Callable[..., Any]) -> tuple[dict[str, object], bool]:
     """Collect the declared types of the arguments of a class or function, and whether it takes others too (`**`)."""
+    if not _has_signature(made):
+        return {}, True
     function = made.__init__ if isinstance(made, type) else made  # type: ignore[misc]
     names = getattr(inspect.unwrap(function), "__globals__", {})
     kinds: dict[str, object] = {}
@@ -150,6 +156,21 @@ def declared(made: Callable[..., Any]) -> tuple[dict[str, object], bool]:
         if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL):
             kinds[each.name] = _evaluated(each.annotation, names)
     return kinds, any(each.kind is each.VAR_KEYWORD for each in parameters)
+
+
+def _has_signature(made: Callable[..., Any]) -> bool:
+    """Tell whether Python knows the arguments: not of a class that is written in C."""
+    try:
+        inspect.signature(made)
+    except ValueError:
+        return False
+    return True
+
+
+def needed(made: Callable[..., Any]) -> list[str]:
+    """List the keyword arguments without a default."""
+    parameters = inspect.signature(made).parameters.values() if _has_signature(made) else ()
+    return [each.name for each in parameters if each.kind is each.KEYWORD_ONLY and each.default is each.empty]
 
 
 def _evaluated(annotation: object, names: Mapping[str, Any]) -> object:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hydra.core.override_parser.types import Override, OverrideType, QuotedString
+from hydra.core.override_parser.types import Override, OverrideType
 from omegaconf import DictConfig, OmegaConf
 
+from lra.arguments import OPEN, WrongValueError, allows
 from lra.pass_through import TARGET
 from lra.settings.additions import ENTRIES
+from lra.settings.schema import check_argument, class_of, declared_by_class
 from lra.settings.unknown_options import PRINT, keys_of, unknown_setting
 from lra.types import UserError
 
 PARAMETER_GROUPS = ("recipe.parameter_groups.", "mixer.parameter_groups.")
 CHECKED_LATER = tuple(f"{group}." for group in (*ENTRIES, "trainer"))  # by `check_additions`
-SPELT_BOOLEANS = {"yes": True, "on": True, "no": False, "off": False}
 REPLACEABLE = ("recipe.optimizer.", "recipe.schedule.")  # arguments of a class that the user may have replaced
 
 
@@ -47,11 +48,8 @@ def check_change(override: Override, known: Sequence[DictConfig]) -> None:
             raise UserError(f"{word} takes away a setting that every run needs; to change it type {chosen}")
     elif there:
         raise UserError(f"{word} adds a setting that is there already; to change it type {str(word).lstrip('+')}")
-    elif str(override.value()) in SPELT_BOOLEANS and not isinstance(override.value(), QuotedString):
-        boolean = str(SPELT_BOOLEANS[str(override.value())]).lower()
-        raise UserError(f"{word} gives a word, which would count as true; type {str(word).split('=')[0]}={boolean}")
-    elif not _is_argument(key, known) and not key.startswith((*PARAMETER_GROUPS, *CHECKED_LATER)):
-        raise UserError(f"{word} adds a setting that nothing reads; {PRINT}")
+    elif not key.startswith((*PARAMETER_GROUPS, *CHECKED_LATER)):
+        _check_argument(override, known)
 
 
 def _is_removable(key: str, known: Sequence[DictConfig]) -> bool:
@@ -62,10 +60,15 @@ def _is_removable(key: str, known: Sequence[DictConfig]) -> bool:
     return has_class or key == "logger.wandb" or key.startswith((*PARAMETER_GROUPS, *REPLACEABLE))
 
 
-def _is_argument(key: str, known: Sequence[DictConfig]) -> bool:
-    """Tell whether a key lies below one that names a class: it is, or is a part of, an argument of that class."""
-    parts = key.split(".")
-    if parts[-1] == TARGET:
-        return False
-    above = [".".join(parts[:count]) for count in range(1, len(parts))]
-    return any(OmegaConf.select(cfg, f"{group}.{TARGET}") is not None for cfg in known for group in above)
+def _check_argument(override: Override, known: Sequence[DictConfig]) -> None:
+    """Refuse an added setting that is no argument of a class, nor a part of one."""
+    group, name, target = override.key_or_group, "", None
+    while group and target is None:
+        group, _, name = group.rpartition(".")
+        target = next((found for found in (class_of(cfg, group) for cfg in known) if found), None)
+    if target is None or override.key_or_group.endswith(f".{TARGET}"):
+        raise UserError(f"{override.input_line} adds a setting that nothing reads; {PRINT}")
+    check_argument(target, name)
+    kind = declared_by_class(target)[0].get(name, OPEN)
+    if override.key_or_group == f"{group}.{name}" and not allows(kind, override.value()):
+        raise WrongValueError(override.key_or_group, override.value(), kind, typed=str(override.input_line))

@@ -11,7 +11,7 @@ from lra.names import checked_name
 from lra.results.schema import is_ours
 from lra.settings.additions import ENTRIES, check_additions
 from lra.settings.schema import check_values
-from lra.settings.unused_settings import refuse_unused
+from lra.settings.unknown_options import refuse_unused
 from lra.training.compiled import check_parts
 from lra.types import UserError
 

@@ -10,10 +10,9 @@ from typing import Any, get_type_hints
 from hydra.utils import get_object
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
-from lra.arguments import OPEN, WrongValueError, allows, declared
+from lra.arguments import OPEN, UnknownArgumentError, WrongValueError, allows, declared, needed
 from lra.option_groups import GROUPS, OF_IMAGES, Images, ParameterGroup
 from lra.pass_through import TARGET
-from lra.types import UserError
 
 OF_THE_FILE = ("name", TARGET, "_partial_")  # what a group's file says of itself
 LIGHTNINGS_TRAINER = "pytorch_lightning.Trainer"
@@ -39,6 +38,13 @@ def declared_by_class(target: str) -> tuple[dict[str, object], bool]:
     except Exception:  # the user's module may raise anything when it is imported
         return {}, True
     return declared(made) if callable(made) else ({}, True)
+
+
+@cache
+def needed_by_class(target: str) -> list[str]:
+    """List the options that a class needs: its keyword arguments without a default; none of a class of no signature."""
+    made = get_object(target)
+    return needed(made) if callable(made) else []
 
 
 def kind_of(cfg: DictConfig, key: str, *, classes: bool = True) -> object:
@@ -92,23 +98,24 @@ def check_arguments(cfg: DictConfig, group: str) -> None:
 def _check_group(cfg: DictConfig, group: str, *, classes: bool) -> None:
     for key, value in options(cfg, group):
         kind = kind_of(cfg, key, classes=classes)
-        is_open_to_null = kind is str and value is None  # a command's own file says null where nothing is chosen
+        is_open_to_null = value is None and "." not in key and kind is str  # null where nothing is chosen
         if kind is not OPEN and not allows(kind, value) and not is_open_to_null:
             raise WrongValueError(key, value, kind)
-        if kind is OPEN and classes:
-            _check_is_argument(cfg, key)
+        parent, _, name = key.rpartition(".")
+        target = class_of(cfg, parent) if classes and kind is OPEN else None
+        if target is not None and parent != "trainer":  # `check_additions` words those of the trainer
+            check_argument(target, name)
 
 
-def _check_is_argument(cfg: DictConfig, key: str) -> None:
-    """Refuse an option that the class of its group does not take."""
-    group, _, name = key.rpartition(".")
-    target = class_of(cfg, group)
-    if target in (None, LIGHTNINGS_TRAINER) or name in (*OF_THE_FILE, "parameter_groups"):
-        return
-    kinds, takes_others = declared_by_class(str(target))
-    if name not in kinds and not takes_others:
-        has = [each for each in kinds if each in OmegaConf.select(cfg, group)] or list(kinds)
-        raise UserError(f"{target} takes no {name}; it takes {', '.join(has)}")
+def check_argument(target: str, name: str) -> None:
+    """Refuse an option that a class does not take.
+
+    Raises:
+        UnknownArgumentError: with what it takes.
+    """
+    kinds, takes_others = declared_by_class(target)
+    if name not in (*kinds, *OF_THE_FILE, "parameter_groups") and not takes_others:
+        raise UnknownArgumentError(f"{target} takes no {name}; it takes {', '.join(needed_by_class(target) or kinds)}")
 
 
 def options(cfg: DictConfig, group: str = "") -> Iterator[tuple[str, Any]]:

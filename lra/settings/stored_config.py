@@ -12,25 +12,32 @@ import yaml
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from lra.arguments import WrongValueError
+from lra.arguments import UnknownArgumentError, WrongValueError
+from lra.config import mixes_by_attention
 from lra.files import read_file
 from lra.later_settings import drop_removed, later_settings
 from lra.names import checked_name
 from lra.pass_through import TARGET
 from lra.paths import conf_dirs
+from lra.results.record import read_record
 from lra.run_files import BEST, CONFIG
 from lra.settings.additions import ENTRIES
 from lra.settings.check import check_stored
-from lra.settings.stored_version import RETRAIN, check_version, in_that_version
+from lra.settings.schema import declared_in_group, needed_by_class
 from lra.types import UserError
 
 MOST_CONFIG_BYTES = 2**20  # the usual size is 3 kB
 MOST_BRACKETS = 2000
 GROUPS = ("task", "task.spec", "attention", "protocol", "model", "size", "trainer")
 NODES = (*GROUPS, "recipe", "recipe.optimizer", "recipe.schedule")
+CLASSES = ("task.spec", "attention", "model", "recipe.optimizer", "recipe.schedule")  # and a mixer but attention
+NEEDED = {"": ("seed",), "task": ("name", "spec", "mask_zero", "dev_split")}  # of other groups every declared option
+# Options that older runs do not have; a run without them is built as before.
+MISSING_IN_OLDER = ("recipe.parameter_groups", "trainer.fused_optimizer", "trainer.data_on_device")
+RETRAIN = "bring the run's own file back, or train again: lra train."
 NOT_BUILT = ("codec", "open_source")  # keys of a task that are taken from today's conf tree instead
 TORCHS = re.compile(r"torch\.optim\.(lr_scheduler\.)?[A-Z]\w*")  # an optimizer or schedule that the user has typed
-FOLDER_NAMES = ("task.name", "size.name")  # names of the folders of the store
+NAMED = ("task", "attention", "protocol", "size", "mixer")  # groups whose names are those of folders and rows
 
 
 def read_trained_config(folder: Path, paths: DictConfig) -> DictConfig:
@@ -77,8 +84,10 @@ def read_stored_config(folder: Path) -> DictConfig:
         _check_shape(cfg)
         _drop_removed(cfg, folder)
         _add_later(cfg)
-        check_version(cfg, folder)
+        _check_complete(cfg, folder)
         check_stored(cfg)
+    except UnknownArgumentError as error:
+        raise UserError(f"{path}: {error}; {in_that_version(folder)}") from error
     except WrongValueError as error:
         raise UserError(f"{path}: {error}; {RETRAIN}") from error
     except UserError as error:
@@ -102,6 +111,26 @@ def _add_later(cfg: DictConfig) -> None:
         if isinstance(settings, DictConfig):
             for name, value in later_settings(settings, str(group)).items():
                 settings.setdefault(name, value)
+
+
+def _check_complete(cfg: DictConfig, folder: Path) -> None:
+    """Refuse a configuration without an option that is needed: another version may have behaved otherwise.
+
+    Raises:
+        UserError: with the option, and which version trained the run.
+    """
+    for group in (*NODES, *(["mixer"] if "mixer" in cfg else []), ""):
+        node = OmegaConf.select(cfg, group) if group else cfg
+        is_class = group in CLASSES or (group == "mixer" and not mixes_by_attention(cfg))
+        is_made_later = group != "task.spec"  # from arguments of ours
+        if is_class and (not isinstance(node.get(TARGET), str) or node.get("_partial_", False) is not is_made_later):
+            raise UserError(f"{group} has no class: _target_ or _partial_ is missing or wrong; {RETRAIN}")
+        names = needed_by_class(node[TARGET]) if is_class else declared_in_group(group)
+        for key in (f"{group}.{name}".lstrip(".") for name in NEEDED.get(group, names) if name not in node):
+            if key not in MISSING_IN_OLDER:
+                raise UserError(
+                    f"{key} is missing, so another version of lra has trained this run; {in_that_version(folder)}"
+                )
 
 
 @cache
@@ -152,5 +181,19 @@ def _check_shape(cfg: DictConfig) -> None:
     for key in (*NODES, *(["mixer"] if "mixer" in cfg else [])):
         if not isinstance(OmegaConf.select(cfg, key), DictConfig):
             raise UserError(f"{key} is not a group of settings; {RETRAIN}")
-    for key in FOLDER_NAMES:
-        checked_name(OmegaConf.select(cfg, key), f"{key}=", example="mine")
+    for key in (f"{group}.name" for group in NAMED if group in cfg):
+        name = OmegaConf.select(cfg, key)
+        if not isinstance(name, str):
+            raise UserError(f"{key}={name} is not a word; {RETRAIN}")
+        checked_name(name, f"{key}=", example="mine")
+
+
+def in_that_version(folder: Path) -> str:
+    """Word the advice for a run of another version."""
+    try:
+        record = read_record(folder)
+    except UserError:
+        record = None
+    commit = re.match("[0-9a-f]{7,40}", str(record["provenance"].get("git_commit")) if record else "")
+    which = f"git checkout {commit.group()}" if commit else "its record, or who trained it, knows which"
+    return f"evaluate it with that version ({which}), or train again: lra train"

@@ -1,18 +1,22 @@
-"""Which settings there are: under every choice of a sweep, and what is nearest to one that is unknown."""
+"""Options that are unknown, that some choices of a sweep lack, or that nothing reads; each with the nearest that is."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from functools import cache
 
+import yaml
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
 from lra.config import ATTENTION
+from lra.option_groups import CLOSED, Images
+from lra.paths import conf_dir
 from lra.settings.additions import trainer_advice
+from lra.settings.schema import OF_THE_FILE, declared_in_group
 from lra.types import UserError
 
-OF_ITSELF = ("name", "_target_", "_partial_")  # what a group's file says of itself: no settings that one varies
 MOST_LISTED = 24  # names that an error lists: every attention, but not every setting
 ANY_ATTENTION = f"mixer={ATTENTION}"  # its settings are `attention.…`; verbs over many runs put it beside mixers
 
@@ -81,7 +85,7 @@ def _beside(key: str, keys: Iterable[str]) -> list[str]:
     """The names of a key's own branch."""
     branch = key.rpartition(".")[0]
     names = [name for place, _, name in (known.rpartition(".") for known in keys) if place == branch]
-    return [name for name in names if name not in OF_ITSELF]
+    return [name for name in names if name not in OF_THE_FILE]
 
 
 def _in_words(names: list[str]) -> str:
@@ -90,3 +94,44 @@ def _in_words(names: list[str]) -> str:
 
 def _either(choices: list[str]) -> str:
     return choices[0] if len(choices) == 1 else "these"
+
+
+def refuse_unused(cfg: DictConfig, verb: str) -> None:
+    """Refuse a composed configuration with a setting that nothing reads.
+
+    A setting that another one refers to, as in `lr: ${recipe.my_rate}`, is read.
+
+    Args:
+        cfg: the configuration, with its interpolations.
+        verb: the verb that composed it.
+
+    Raises:
+        UserError: with the setting, and the one that is most like it.
+    """
+    is_our_task = "task" in cfg and (conf_dir() / "task" / f"{cfg.task.name}.yaml").is_file()
+    known = {group: [*declared_in_group(group), *OF_THE_FILE] for group in CLOSED if group in cfg}
+    if is_our_task:
+        known |= {group: [*declared_in_group(group), *Images.__annotations__] for group in ("task", "task.data")}
+    known[""] = [*_names_in(verb), *CLOSED]  # a size brings its recipe along, to verbs that do not train too
+    for group, names in known.items():
+        prefix = f"{group}." if group else ""
+        for name in map(str, OmegaConf.select(cfg, group) if group else cfg):
+            if name not in names and f"{name}}}" not in OmegaConf.to_yaml(cfg):
+                raise UserError(
+                    f"{prefix}{name}, from a file of your own, is a setting that nothing reads;"
+                    f" {nearest(f'{prefix}{name}', [f'{prefix}{other}' for other in names])}; {PRINT}"
+                )
+
+
+@cache
+def _names_in(verb: str) -> frozenset[str]:
+    """The settings and config groups in a verb's file, and in that which its defaults list begins with."""
+    content = yaml.safe_load((conf_dir() / f"{verb}.yaml").read_text("utf-8"))
+    names = set(content) - {"defaults", "hydra"}
+    for entry in content.get("defaults", []):
+        if isinstance(entry, dict):
+            chosen = (group for group, choice in entry.items() if choice is not None)
+            names |= {group for group in chosen if not group.startswith("override ")}
+        elif entry != "_self_":
+            names |= _names_in(entry)
+    return frozenset(names)
