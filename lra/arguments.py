@@ -144,6 +144,7 @@ def allows(kind: object, value: object) -> bool:
     return True
 
 
+@functools.cache
 def declared(made: Callable[..., Any]) -> tuple[dict[str, object], bool]:
     """Collect the declared types of the arguments of a class or function, and whether it takes others too (`**`)."""
     if not _has_signature(made):
@@ -185,6 +186,35 @@ def _evaluated(annotation: object, names: Mapping[str, Any]) -> object:
     return OPEN if kind is Any else kind
 
 
+def check_options(
+    values: Mapping[str, object], kinds: Mapping[str, object], *, group: str = "", owner: str | None = None
+) -> None:
+    """Refuse options that are not what is declared.
+
+    Args:
+        values: the options by name.
+        kinds: their declared types.
+        group: the group that they are in, as a dotted path.
+        owner: the class that takes them, if it takes no others.
+
+    Raises:
+        WrongValueError: for the first wrong value.
+        UnknownArgumentError: for an option that the class does not take.
+    """
+    for name, value in values.items():
+        if owner is not None and name not in kinds:
+            takes = [known for known, kind in kinds.items() if known in values] or list(kinds)
+            raise UnknownArgumentError(f"{owner} takes no {name}; it takes {', '.join(takes)}")
+        if not allows(kinds.get(name, OPEN), value):
+            raise WrongValueError(f"{group}.{name}".lstrip("."), value, kinds[name])
+
+
+def check_groups(groups: Iterable[tuple[str, Mapping[str, object], Mapping[str, object], str | None]]) -> None:
+    """Refuse groups of options that are not what is declared; each is a name, options, types and owner."""
+    for group, values, kinds, owner in groups:
+        check_options(values, kinds, group=group, owner=owner)
+
+
 def checked(init: Made) -> Made:
     """Decorate a constructor so that it refuses arguments outside their declared types.
 
@@ -194,10 +224,7 @@ def checked(init: Made) -> Made:
 
     @functools.wraps(init)
     def with_check(self: Any, *args: Any, **arguments: Any) -> None:
-        kinds, _ = declared(init)
-        for name, value in arguments.items():
-            if not allows(kinds.get(name, OPEN), value):
-                raise WrongValueError(name, value, kinds[name])
+        check_options(arguments, declared(init)[0])
         init(self, *args, **arguments)
 
     return with_check  # type: ignore[return-value]

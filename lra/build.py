@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 from lra.config import batch_parts, method_name, mixer_group, mixer_settings, mixes_by_attention, plain, store_dir
 from lra.results.schema import own_model
 from lra.run_files import BEST
-from lra.settings.schema import check_arguments, check_values
+from lra.settings.schema import check_values
 from lra.types import TaskSpec, UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used: `lra prepare` and `lra doctor` start fast
@@ -77,7 +77,7 @@ def _part_of_task(cfg: DictConfig, key: str) -> Any:
 
 def build_method(cfg: DictConfig) -> Any:
     """Build the function that makes one attention backend, or one mixer, from the encoder's dimensions."""
-    check_arguments(cfg, mixer_group(cfg))
+    check_values(cfg, classes=True, within=(mixer_group(cfg),))
     return _instantiate_named(mixer_settings(cfg))
 
 
@@ -101,7 +101,7 @@ def build_model(cfg: DictConfig) -> nn.Module:
         209942
     """
     if own_model(cfg.model) is None:
-        check_arguments(cfg, "model")
+        check_values(cfg, classes=True, within=("model",))
     make, spec, make_mixers = _instantiate_named(plain(cfg.model)), build_spec(cfg), build_mixers(cfg)
     try:
         model: nn.Module = make(spec, make_mixers)

@@ -90,7 +90,7 @@ def default_choice(group: str) -> str:
 
 def is_group(key: str) -> bool:
     """Tell whether a key is that of a config group, such as `attention`."""
-    return any((folder / key).is_dir() for folder in conf_dirs())
+    return "." not in key and any((folder / key).is_dir() for folder in conf_dirs())
 
 
 def _needs_composing(word: Override) -> bool:
@@ -111,8 +111,7 @@ def _in_one_order(words: Iterable[Override]) -> tuple[str, ...]:
 
 def _users_files() -> tuple[tuple[Path, int], ...]:
     """The files in the user's conf folders with the times of their last changes: a changed file is composed anew."""
-    folders = [folder for folder in conf_dirs() if folder != conf_dir()]
-    paths = (path for folder in folders for path in sorted(folder.rglob("*.yaml")) if path.is_file())
+    paths = (path for folder in conf_dirs()[1:] for path in sorted(folder.rglob("*.yaml")) if path.is_file())
     return tuple((path, path.stat().st_mtime_ns) for path in paths)
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from hydra.core.override_parser.types import Override, OverrideType
 from omegaconf import DictConfig, OmegaConf
 
-from lra.arguments import OPEN, WrongValueError, allows
+from lra.arguments import OPEN, check_options
 from lra.pass_through import TARGET
 from lra.settings.additions import ENTRIES
-from lra.settings.schema import check_argument, class_of, declared_by_class
+from lra.settings.schema import class_of, declared_by_class
 from lra.settings.unknown_options import PRINT, keys_of, unknown_setting
 from lra.types import UserError
 
@@ -68,7 +68,11 @@ def _check_argument(override: Override, known: Sequence[DictConfig]) -> None:
         target = next((found for found in (class_of(cfg, group) for cfg in known) if found), None)
     if target is None or override.key_or_group.endswith(f".{TARGET}"):
         raise UserError(f"{override.input_line} adds a setting that nothing reads; {PRINT}")
-    check_argument(target, name)
-    kind = declared_by_class(target)[0].get(name, OPEN)
-    if override.key_or_group == f"{group}.{name}" and not allows(kind, override.value()):
-        raise WrongValueError(override.key_or_group, override.value(), kind, typed=str(override.input_line))
+    kinds, takes_others = declared_by_class(target)
+    value = override.value() if override.key_or_group == f"{group}.{name}" else {}  # or a part of an argument
+    check_options(
+        {name: value},
+        kinds if value != {} else dict.fromkeys(kinds, OPEN),
+        group=group,
+        owner=None if takes_others else target,
+    )

@@ -16,7 +16,7 @@ from lra.names import checked_name
 from lra.paths import conf_names
 from lra.settings.added_overrides import check_change, gives_value
 from lra.settings.additions import ENTRIES
-from lra.settings.schema import kind_of
+from lra.settings.schema import kinds_of
 from lra.settings.unknown_options import check_every_choice, keys_of, nearest, unknown_setting
 from lra.types import UserError
 
@@ -191,7 +191,8 @@ def _checked(known: list[DictConfig], override: Override, *, classes: bool) -> s
         raise unknown_setting(key, known[0])
     default = OmegaConf.select(cfg, key) if not OmegaConf.is_missing(cfg, key) else None
     example = OmegaConf.to_container(default) if isinstance(default, ListConfig) else default
-    kind = kind_of(cfg, key, classes=classes)
+    group, _, name = key.rpartition(".")
+    kind = kinds_of(cfg, group, classes=classes).get(name, OPEN)
     if kind is OPEN:  # an option of a class that declares nothing: as its default
         kind = str if default is None else CONTAINERS.get(type(default), type(default))
     for value in _values(override):

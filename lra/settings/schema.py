@@ -8,15 +8,15 @@ from functools import cache
 from typing import Any, get_type_hints
 
 from hydra.utils import get_object
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
-from lra.arguments import OPEN, UnknownArgumentError, WrongValueError, allows, declared, needed
+from lra.arguments import OPEN, check_groups, declared, needed
 from lra.option_groups import GROUPS, OF_IMAGES, Images, ParameterGroup
 from lra.pass_through import TARGET
 
-OF_THE_FILE = ("name", TARGET, "_partial_")  # what a group's file says of itself
+OF_THE_FILE = ("name", TARGET, "_partial_", "parameter_groups")  # keys of a file that are no arguments of its class
 LIGHTNINGS_TRAINER = "pytorch_lightning.Trainer"
-NOT_CHECKED = ("hydra", "paths", "task.codec", "task.open_source", "task.sizes")
+NOT_CHECKED = ("hydra", "paths", "codec", "open_source", "sizes")
 PARAMETER_GROUP = re.compile(r"(recipe|mixer)\.parameter_groups\.[^.]+")
 
 
@@ -47,87 +47,61 @@ def needed_by_class(target: str) -> list[str]:
     return needed(made) if callable(made) else []
 
 
-def kind_of(cfg: DictConfig, key: str, *, classes: bool = True) -> object:
-    """Find the declared type of an option, or `OPEN`.
+def class_of(cfg: DictConfig, group: str) -> str | None:
+    """Name the class that takes the options of a group as arguments; None for a group without one."""
+    if group == "trainer":
+        return LIGHTNINGS_TRAINER if set(cfg.trainer) - declared_in_group(group).keys() else None
+    target = OmegaConf.select(cfg, f"{group}.{TARGET}") if group else None
+    return target if isinstance(target, str) else None
+
+
+def kinds_of(cfg: DictConfig, group: str, *, classes: bool = True) -> dict[str, object]:
+    """Collect the declared types of a group's options.
 
     Args:
         cfg: the configuration.
-        key: the option, as a dotted path.
+        group: a group, as a dotted path; "" is that of the command's own options.
         classes: whether to look into the signatures of classes, which are imported for that.
     """
-    group, _, name = key.rpartition(".")
-    kinds = declared_in_group(group)
+    target = class_of(cfg, group) if classes else None
+    of_class = declared_by_class(target)[0] if target else {}
+    kinds = {**dict.fromkeys(OF_THE_FILE, OPEN), **of_class, **declared_in_group(group)}
     if group in ("task", "task.data") and cfg.task.get("name") in OF_IMAGES:
-        kinds = {**kinds, **get_type_hints(Images)}
-    if name in kinds or name in OF_THE_FILE or not classes:
-        return kinds.get(name, OPEN)
-    target = class_of(cfg, group)
-    return declared_by_class(target)[0].get(name, OPEN) if target else OPEN
+        kinds |= get_type_hints(Images)
+    return kinds
 
 
-def class_of(cfg: DictConfig, group: str) -> str | None:
-    """Name the class that takes the options of a group as arguments; None for a group without one."""
-    target = OmegaConf.select(cfg, f"{group}.{TARGET}") if group not in ("", "trainer") else None
-    return target if isinstance(target, str) else LIGHTNINGS_TRAINER if group == "trainer" else None
-
-
-def check_values(cfg: DictConfig, *, classes: bool) -> None:
+def check_values(cfg: DictConfig, *, classes: bool, within: tuple[str, ...] | None = None) -> None:
     """Refuse a configuration with a value that no declared type allows.
 
     Args:
         cfg: the configuration; what an interpolation stands for is checked.
         classes: whether to check the arguments of classes too, which are imported for that.
+        within: the groups to check, with those in them; None: all.
 
     Raises:
         WrongValueError: for the first wrong value.
-        UserError: for an argument that a class does not take.
+        UnknownArgumentError: for an argument that a class does not take.
     """
-    _check_group(cfg, "", classes=classes)
+    tops = within or tuple(str(name) for name in cfg if name not in NOT_CHECKED)
+    trees = {name: OmegaConf.select(cfg, name) for name in tops if not OmegaConf.is_missing(cfg, name)}
+    plain = {
+        name: OmegaConf.to_container(tree, resolve=True) if OmegaConf.is_config(tree) else tree
+        for name, tree in trees.items()
+    }
+    checks = []
+    for group, values in _groups("", plain):
+        target = class_of(cfg, group) if classes else None
+        takes_others = target in (None, LIGHTNINGS_TRAINER) or declared_by_class(str(target))[1]
+        kinds = kinds_of(cfg, group, classes=classes)
+        if not group:  # a command's own file says null where nothing is chosen
+            values = {name: value for name, value in values.items() if value is not None or kinds.get(name) is not str}
+        checks.append((group, values, kinds, None if takes_others else target))
+    check_groups(checks)
 
 
-def check_arguments(cfg: DictConfig, group: str) -> None:
-    """Refuse options of a group that its class does not take, or not with their values.
-
-    Raises:
-        WrongValueError: for the first wrong value.
-        UserError: for an argument that the class does not take.
-    """
-    _check_group(cfg, group, classes=True)
-
-
-def _check_group(cfg: DictConfig, group: str, *, classes: bool) -> None:
-    for key, value in options(cfg, group):
-        kind = kind_of(cfg, key, classes=classes)
-        is_open_to_null = value is None and "." not in key and kind is str  # null where nothing is chosen
-        if kind is not OPEN and not allows(kind, value) and not is_open_to_null:
-            raise WrongValueError(key, value, kind)
-        parent, _, name = key.rpartition(".")
-        target = class_of(cfg, parent) if classes and kind is OPEN else None
-        if target is not None and parent != "trainer":  # `check_additions` words those of the trainer
-            check_argument(target, name)
-
-
-def check_argument(target: str, name: str) -> None:
-    """Refuse an option that a class does not take.
-
-    Raises:
-        UnknownArgumentError: with what it takes.
-    """
-    kinds, takes_others = declared_by_class(target)
-    if name not in (*kinds, *OF_THE_FILE, "parameter_groups") and not takes_others:
-        raise UnknownArgumentError(f"{target} takes no {name}; it takes {', '.join(needed_by_class(target) or kinds)}")
-
-
-def options(cfg: DictConfig, group: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each option with its value, interpolations resolved; of a group that follows, an empty one."""
-    node = OmegaConf.select(cfg, group) if group else cfg
-    for name in map(str, node):
-        key = f"{group}.{name}".lstrip(".")
-        if key in NOT_CHECKED or OmegaConf.is_missing(node, name):
-            continue
-        value = OmegaConf.select(cfg, key)
-        if isinstance(value, DictConfig):
-            yield key, {}
-            yield from options(cfg, key)
-        else:
-            yield key, OmegaConf.to_container(value) if isinstance(value, ListConfig) else value
+def _groups(group: str, values: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    yield group, values
+    for name, value in values.items():
+        if isinstance(value, dict) and name not in NOT_CHECKED:
+            yield from _groups(f"{group}.{name}".lstrip("."), value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
+from omegaconf import DictConfig, OmegaConf
 
 import lra
 from lra.arguments import (
@@ -22,8 +23,9 @@ from lra.arguments import (
 )
 from lra.cli import main
 from lra.config import load_config
+from lra.option_groups import GROUPS
 from lra.paths import conf_names
-from lra.settings.schema import OF_THE_FILE, check_values, kind_of, options
+from lra.settings.schema import check_values, kinds_of
 
 CELLS = [
     *((f"attention={name}",) for name in conf_names("attention")),
@@ -33,15 +35,19 @@ CELLS = [
     *((f"recipe={name}",) for name in conf_names("recipe") if "base" not in name),
     *((f"trainer={name}",) for name in conf_names("trainer")),
 ]
-WITHOUT_TYPE = ("source",)  # any text: a word or a path
+WITHOUT_TYPE = ("source", "paths")  # any text: a word or a path
+DECLARED = [group for group in GROUPS if group not in ("paths", "logger.wandb")]
 
 
 @pytest.mark.parametrize("words", CELLS, ids=str)
 def test_every_option_of_our_files_is_declared_and_right(words):
     cfg = load_config("train", words)
     check_values(cfg, classes=True)
-    undeclared = [key for key, value in options(cfg) if value != {} and kind_of(cfg, key) is OPEN]
-    assert [key for key in undeclared if key.rpartition(".")[2] not in OF_THE_FILE and key not in WITHOUT_TYPE] == []
+    for group in (*DECLARED, *(part for part in ("attention", "mixer", "model") if part in cfg)):
+        node = OmegaConf.select(cfg, group) if group else cfg
+        kinds = kinds_of(cfg, group)
+        leaves = [str(name) for name in node if not isinstance(node[name], DictConfig)] if node is not None else []
+        assert [name for name in leaves if name not in (*kinds, *WITHOUT_TYPE)] == []
 
 
 @pytest.mark.parametrize(
