@@ -12,7 +12,7 @@ import numpy as np
 
 from data_prep.pathfinder import release
 from data_prep.pathfinder.builder import Pathfinder
-from data_prep.pathfinder.designs import CONTOUR_LENGTH, Design, pathfinder16, pathfinder32, pathfinder128
+from data_prep.pathfinder.designs import Design, pathfinder16, pathfinder32, pathfinder128
 from data_prep.pathfinder.many import generate_many
 from data_prep.pathfinder.splits import split_numbers
 from data_prep.source import Request, Source, judge, locate, spread
@@ -85,13 +85,11 @@ def _design(side: int, difficulty: str) -> Design:
     """What images of a side are drawn like.
 
     Raises:
-        UserError: for a side or a difficulty that there is none of.
+        UserError: for a side that there is none of, and a difficulty that a side has no room for.
     """
     if side not in (SMALL, *DESIGNS):
         known = ", ".join(map(str, (SMALL, *DESIGNS)))
         raise UserError(f"task.data.drawn_side={side} has no design; choose one of {known}")
-    if difficulty not in CONTOUR_LENGTH:
-        raise UserError(f"task.difficulty={difficulty} is not known; choose one of {', '.join(CONTOUR_LENGTH)}")
     if side == SMALL and difficulty != "easy":
         raise UserError(
             f"difficulty={difficulty} has no room in {SMALL} × {SMALL} pixels; choose easy there, or size=full"

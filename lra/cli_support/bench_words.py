@@ -54,8 +54,6 @@ def read_words(words: Sequence[str]) -> tuple[DictConfig, list[str]]:
         )
     if cfg.format not in BENCH_FORMATS:
         raise UserError(f"format={cfg.format} is not known; choose one of {', '.join(BENCH_FORMATS)}")
-    if str(cfg.packed).lower() not in ("auto", "true", "false"):
-        raise UserError(f"packed={cfg.packed} is not known; choose one of auto, true, false")
     if str(cfg.packed).lower() == "true" and cfg.device != "cpu":
         raise UserError("packed=true is for device=cpu, as in the encoder; type packed=auto")
     check_out(cfg.out, "bench.md")
