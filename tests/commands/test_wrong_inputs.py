@@ -70,7 +70,7 @@ OTHERS = [
     (TINY + "attention.name=full", "attention.name=full would give attention=nystrom the name of another"),
     (TINY + "protocol.name=clean", "protocol.name=clean would give protocol=paper the name of another"),
     (TINY + "size.name=full", "size.name=full would give size=tiny the name of another"),
-    (TINY + "+recipe.optimizer.amsgrad=no", "+recipe.optimizer.amsgrad=no is not true or false"),
+    (TINY + "+recipe.optimizer.amsgrad=no", "recipe.optimizer.amsgrad=no is not true or false"),
     (TINY + "+trainer.gradient_clip_val=-1", "trainer.gradient_clip_val=-1 is not a number above 0"),
     ("train size=tiny +logger.wandb.tags=mine", "logger.wandb.tags=mine is not a list"),
     ("train size=tiny +logger.wandb.config=abc", "logger.wandb.config=abc is not a group of settings"),
