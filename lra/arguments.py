@@ -42,22 +42,17 @@ Made = TypeVar("Made", bound=Callable[..., None])
 
 
 class WrongValueError(UserError):
-    """A value that an option cannot have.
-
-    Attributes:
-        key: the option, such as `attention.num_landmarks`.
-        value: the wrong value.
-        kind: the declared type.
-    """
+    """A value that an option cannot have: `unknown_choice`, or `wrong_value`; `right` are the choices, or the type."""
 
     def __init__(self, key: str, value: object, kind: object, *, default: object = None, typed: str | None = None):
-        self.key, self.value, self.kind = key, value, kind
         said = f"{typed or f'{key}={as_typed(value)}'} is not"
-        if choices := literals(kind):
-            super().__init__(f"{said} known; choose one of {', '.join(dict.fromkeys(map(as_typed, choices)))}")
+        if words := literals(kind):
+            choices = list(dict.fromkeys(map(as_typed, words)))
+            line = f"{said} known; choose one of {', '.join(choices)}"
+            super().__init__(line, kind="unknown_choice", key=key, value=value, right=choices)
         else:
             example = "" if default is None else f"; type for example {key}={as_typed(default)}"
-            super().__init__(f"{said} {in_words(kind)}{example}")
+            super().__init__(f"{said} {in_words(kind)}{example}", kind="wrong_value", key=key, value=value, right=kind)
 
 
 def as_typed(value: object) -> str:
