@@ -48,11 +48,28 @@ class WrongValueError(UserError):
         said = f"{typed or f'{key}={as_typed(value)}'} is not"
         if words := literals(kind):
             choices = list(dict.fromkeys(map(as_typed, words)))
-            line = f"{said} known; choose one of {', '.join(choices)}"
+            line = f"{said} known; {choose_one(choices)}"
             super().__init__(line, kind="unknown_choice", key=key, value=value, right=choices)
         else:
             example = "" if default is None else f"; type for example {key}={as_typed(default)}"
             super().__init__(f"{said} {in_words(kind)}{example}", kind="wrong_value", key=key, value=value, right=kind)
+
+
+def choose_one(choices: Iterable[str]) -> str:
+    """Word the choices of an option, for an error."""
+    return f"choose one of {', '.join(choices)}"
+
+
+def check_choice(key: str, value: object, choices: Iterable[str]) -> None:
+    """Refuse a value that is none of the words of an option.
+
+    Raises:
+        UserError: with the words.
+    """
+    words = list(choices)
+    if value not in words:
+        line = f"{key}={as_typed(value)} is not known; {choose_one(words)}"
+        raise UserError(line, kind="unknown_choice", key=key, value=value, right=words)
 
 
 def as_typed(value: object) -> str:

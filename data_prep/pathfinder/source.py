@@ -16,6 +16,7 @@ from data_prep.pathfinder.designs import CONTOUR_LENGTH, Design, pathfinder16, p
 from data_prep.pathfinder.many import generate_many
 from data_prep.pathfinder.splits import split_numbers
 from data_prep.source import Request, Source, judge, locate, spread
+from lra.arguments import check_choice
 from lra.data.pixels import FIRST_ID, encode
 from lra.data.writer import Example
 from lra.types import UserError
@@ -90,8 +91,7 @@ def _design(side: int, difficulty: str) -> Design:
     if side not in (SMALL, *DESIGNS):
         known = ", ".join(map(str, (SMALL, *DESIGNS)))
         raise UserError(f"task.data.drawn_side={side} has no design; choose one of {known}")
-    if difficulty not in CONTOUR_LENGTH:
-        raise UserError(f"task.difficulty={difficulty} is not known; choose one of {', '.join(CONTOUR_LENGTH)}")
+    check_choice("task.difficulty", difficulty, CONTOUR_LENGTH)
     if side == SMALL and difficulty != "easy":
         raise UserError(
             f"difficulty={difficulty} has no room in {SMALL} × {SMALL} pixels; choose easy there, or size=full"

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.text import Text
 
-from lra.types import UserError
-
 if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
@@ -29,14 +27,14 @@ def show_data(cfg: DictConfig) -> None:
         UserError: for an unknown split.
     """
     from lra import build, config
+    from lra.arguments import check_choice
     from lra.cli_support.console import make_console
     from lra.cli_support.store import ensure_store, print_store
     from lra.data.codec import images
     from lra.data.manifest import SPLITS
 
     console = make_console()
-    if cfg.split not in SPLITS:
-        raise UserError(f"split={cfg.split} is not known; choose one of {', '.join(SPLITS)}")
+    check_choice("split", cfg.split, SPLITS)
     ensure_store(cfg, console)
     data = build.build_data(cfg)
     split, codec = data.splits[cfg.split], build.build_codec(cfg)

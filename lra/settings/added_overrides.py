@@ -44,14 +44,17 @@ def check_change(override: Override, known: Sequence[DictConfig]) -> None:
             raise unknown_setting(key, known[0])
         if not _is_removable(key, known):
             chosen = f"{key}.{TARGET}=CLASS" if f"{key}.{TARGET}" in keys_of(known[0]) else f"{key}=VALUE"
-            raise UserError(f"{word} takes away a setting that every run needs; to change it type {chosen}")
+            line = f"{word} takes away a setting that every run needs; to change it type {chosen}"
+            raise UserError(line, kind="needed", key=key, right=chosen)
     elif there:
-        raise UserError(f"{word} adds a setting that is there already; to change it type {str(word).lstrip('+')}")
+        right = str(word).lstrip("+")
+        line = f"{word} adds a setting that is there already; to change it type {right}"
+        raise UserError(line, kind="there_already", key=key, right=right)
     elif str(override.value()) in SPELT_BOOLEANS and not isinstance(override.value(), QuotedString):
         boolean = str(SPELT_BOOLEANS[str(override.value())]).lower()
         raise UserError(f"{word} gives a word, which would count as true; type {str(word).split('=')[0]}={boolean}")
     elif not _is_argument(key, known) and not key.startswith((*PARAMETER_GROUPS, *CHECKED_LATER)):
-        raise UserError(f"{word} adds a setting that nothing reads; {PRINT}")
+        raise UserError(f"{word} adds a setting that nothing reads; {PRINT}", kind="unknown_option", key=key)
 
 
 def _is_removable(key: str, known: Sequence[DictConfig]) -> bool:

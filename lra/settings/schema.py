@@ -108,7 +108,8 @@ def _check_is_argument(cfg: DictConfig, key: str) -> None:
     kinds, takes_others = declared_by_class(str(target))
     if name not in kinds and not takes_others:
         has = [each for each in kinds if each in OmegaConf.select(cfg, group)] or list(kinds)
-        raise UserError(f"{target} takes no {name}; it takes {', '.join(has)}")
+        line = f"{target} takes no {name}; it takes {', '.join(has)}"
+        raise UserError(line, kind="unknown_option", key=key, right=has)
 
 
 def options(cfg: DictConfig, group: str = "") -> Iterator[tuple[str, Any]]:

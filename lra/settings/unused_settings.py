@@ -44,7 +44,9 @@ def _check(prefix: str, cfg: DictConfig, known: list[str]) -> None:
         if name not in known and f"{name}}}" not in OmegaConf.to_yaml(cfg):
             raise UserError(
                 f"{prefix}{name}, from a file of your own, is a setting that nothing reads;"
-                f" {nearest(f'{prefix}{name}', [f'{prefix}{other}' for other in known])}; {PRINT}"
+                f" {nearest(f'{prefix}{name}', [f'{prefix}{other}' for other in known])}; {PRINT}",
+                kind="unknown_option",
+                key=f"{prefix}{name}",
             )
 
 

@@ -15,7 +15,7 @@ from tests.conftest import ROOT, lra_here
 FILE = Path(__file__).with_name("errors.yaml")
 HEAD = """\
 # What is typed by mistake, and the line that lra prints; the exit code is 2 where no other stands here.
-# To add a mistake, write its `type:`; `make errors` writes what is said. Words in capitals are of tests/commands/errors.py.
+# To add a mistake, write its `type:`; `make errors` writes what is said. Words in capitals: tests/commands/errors.py.
 """
 CORES = 4  # whatever machine this is
 

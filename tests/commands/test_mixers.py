@@ -93,12 +93,6 @@ def test_what_says_something_is_not_refused(words, home, capsys):
     assert main(["show", "model", "size=tiny", *words]) == 0
 
 
-@pytest.mark.parametrize("word", ["mixer=s4d", "mixer=attention", "mixer.states=8"])
-def test_mixers_have_no_landmarks(word, home, capsys):
-    assert main(["sweep", "landmarks", word]) == 2
-    assert f"{word} has no landmarks" in said(capsys)
-
-
 def names(*words: str) -> list[str]:
     return [cell.choice("attention") + cell.apart for cell in make_cells("compare", ["seed=0", *words])]
 

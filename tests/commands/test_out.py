@@ -26,13 +26,6 @@ def test_a_folder_is_no_file(home, tmp_path, capsys, words, out):
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
-def test_the_report_too(home, tmp_path, capsys):
-    (tmp_path / "folder").mkdir()
-    assert main(["report", f"out={tmp_path}/folder"]) == 2
-    assert "type a file, for example out=" in capsys.readouterr().err
-    assert not list(tmp_path.glob("*.unfinished"))
-
-
 def test_the_tables_of_several_tasks_go_into_one_file(home, tmp_path, capsys):
     made = [
         make_record(task, attention, seed=seed) for task in ("listops", "text") for attention in ("full", "nystrom")
@@ -73,11 +66,6 @@ def test_a_link_stays_and_its_file_is_written(home, tmp_path):
     assert main(["table", "show", f"out={tmp_path}/link.md"]) == 0
     assert (tmp_path / "link.md").is_symlink()
     assert (tmp_path / "table.md").read_text() != "old"
-
-
-def test_a_folder_that_is_not_there_is_said_before_a_run(home, tmp_path, capsys):
-    assert main(["table", "run", "size=tiny", f"out={tmp_path}/not/there.md"]) == 2
-    assert capsys.readouterr().err.endswith(f"its folder is not there; type: mkdir -p {tmp_path}/not\n")
 
 
 def test_the_report_of_a_file_of_records_lies_beside_it(home, capsys):

@@ -88,21 +88,6 @@ def test_a_file_that_is_no_text_is_not_appended_to(home, other, capsys):
     assert (home / "published/x.jsonl").read_bytes() == b"\xff\xfe\n"
 
 
-@pytest.mark.parametrize(
-    "words, said",
-    [
-        (("import",), "import what?"),
-        (("import", "/nowhere"), "/nowhere is not there"),
-        (("publish", "name=x"), "say what and where"),
-        (("publish", "run_group=nothing", "name=x"), "no record is below"),
-    ],
-)
-def test_wrong_words(home, capsys, words, said):
-    code, _, err = run(capsys, *words)
-    assert code == 2
-    assert said in err
-
-
 @pytest.mark.slow
 def test_records_of_a_changed_checkout_are_not_published_unasked(home, other, capsys):
     record = make_record(seed=5)

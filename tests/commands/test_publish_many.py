@@ -77,15 +77,6 @@ def test_a_published_file_stays_in_its_folder(home, tmp_path, capsys, name):
     assert {path for path in tmp_path.rglob("*")} == before
 
 
-@pytest.mark.parametrize("words, said", [(("",), "import what?"), (("x.jsonl", "into=../evil"), "example into=table")])
-def test_an_import_says_what_and_where_to(home, tmp_path, capsys, words, said):
-    (tmp_path / "x.jsonl").write_text(json.dumps(make_record()) + "\n")
-    code, _, err = run(capsys, "import", *words)
-    assert code == 2
-    assert said in err
-    assert not home.exists()
-
-
 @pytest.fixture
 def other(tmp_path):
     """A run of another machine, and where it goes here."""

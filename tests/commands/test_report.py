@@ -88,11 +88,6 @@ def test_the_others_are_compared_with_nystrom_attention(page):
     assert (first, second) == ("nystrom", "full")
 
 
-def test_a_report_is_html(capsys):
-    assert main(["report", "out=r.pdf"]) == 2
-    assert "out=r.pdf: a report is HTML; type for example out=r.html" in capsys.readouterr().err
-
-
 def test_it_needs_nothing_from_outside_and_runs_nothing_but_the_sorting(page):
     found = Page(page)
     assert found.open == []
@@ -151,15 +146,6 @@ def test_many_remarks_are_folded(tmp_path, count, folded):
 def test_landmarks_have_a_figure_if_their_number_was_swept(count, shown):
     records = [make_record(num_landmarks=count), make_record(num_landmarks=64, pinv_iterations=8)]
     assert ("landmarks" in _part("listops", records).figures) is shown
-
-
-@pytest.mark.parametrize(
-    "words, said",
-    [(["run_group=nothing"], "no record is below"), (["reference=x"], "reference=x is not known")],
-)
-def test_wrong_words(home, capsys, words, said):
-    assert main(["report", *words]) == 2
-    assert said in capsys.readouterr().err
 
 
 def test_that_no_record_is_valid_is_said_with_the_reason(home, capsys):

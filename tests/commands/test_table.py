@@ -105,29 +105,6 @@ def test_show_says_what_is_of_another_size_or_protocol(published, capsys):
     assert "left out" not in run(capsys, "show", "run_group=published")[1]
 
 
-@pytest.mark.parametrize(
-    "words, said",
-    [
-        (["shwo"], "'shwo' is no action; type: lra table plan|run|show"),
-        (["show", "reference=mine"], "reference=mine is not known; choose one of paper, xformers"),
-        (["show", "format=word"], "format=word is not known"),
-        (["show", "sweep=nothing"], "sweep=nothing is not known"),
-        (["show", "workers=two"], "workers=two is not a whole number"),
-        (["show", "workers=0"], "workers=0"),
-        (["show", "task=listopps"], "did you mean listops?"),
-        (["run", "-m", "seed=0,1"], "-m is not needed"),
-        (["run", "force=true"], "lra table never trains a finished one again; type lra train … force=true"),
-        (["show", "sizes=tiny"], "did you mean size?"),
-        (["show", "seed=x"], "seed=x is not a whole number"),
-    ],
-)
-def test_wrong_words(home, capsys, words, said):
-    code, _, err = run(capsys, *words)
-    assert code == 2
-    assert said in err
-    assert err.count("\n") == 1
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["joblib", "submitit_local"])
 def test_two_workers_of_a_hydra_launcher_share_the_cells(launcher, data_dir, tmp_path):
