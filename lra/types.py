@@ -32,6 +32,10 @@ class UserError(ValueError):
         super().__init__(line)
         self.kind, self.key, self.value, self.right = kind, key, value, right
 
+    def reworded(self, line: str) -> UserError:
+        """Make the error of the same mistake with another line, such as one that names the file too."""
+        return UserError(line, kind=self.kind, key=self.key, value=self.value, right=self.right)
+
 
 @dataclass(frozen=True, kw_only=True)
 class TaskSpec:

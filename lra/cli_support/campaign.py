@@ -80,7 +80,9 @@ class Campaign:
         check_choice("format", self.settings.format, FORMATS)
         check_out(self.settings.out, "table.md")
         if self.settings.format == "wandb" and self.settings.out is not None:
-            raise UserError("format=wandb writes a W&B run and no file; leave out= or format=wandb out")
+            raise UserError(
+                "format=wandb writes a W&B run and no file; leave out= or format=wandb out", kind="no_effect", key="out"
+            )
         reference = self.settings.get("reference", "paper")
         check_choice("reference", reference, REFERENCES)
         for word in self.words:

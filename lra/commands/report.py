@@ -56,7 +56,9 @@ def run(cfg: DictConfig) -> None:
     collection = collect(group)
     if not collection.records:
         there = f"runs there are: {_groups(Path(cfg.paths.runs))}"
-        raise UserError("; ".join([f"no record is below {group}", there, *collection.troubles]))
+        raise UserError(
+            "; ".join([f"no record is below {group}", there, *collection.troubles]), kind="no_records", key=str(group)
+        )
     newest, kinds = max(map(finished_at, collection.records)), by_kind(collection.records)
     path = group_file(group, "report.html") if cfg.out is None else out_path(cfg.out)
     write_report(

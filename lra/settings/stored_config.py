@@ -41,7 +41,12 @@ def read_trained_config(folder: Path, paths: DictConfig) -> DictConfig:
     """
     for file in (CONFIG, BEST):
         if not (folder / file).is_file():
-            raise UserError(f"{folder} has no {file}, so it is not the folder of a trained run; lra train makes one")
+            raise UserError(
+                f"{folder} has no {file}, so it is not the folder of a trained run; lra train makes one",
+                kind="missing_file",
+                key=file,
+                value=folder,
+            )
     cfg = read_stored_config(folder)
     cfg.paths = paths
     return cfg
@@ -71,7 +76,10 @@ def read_stored_config(folder: Path) -> DictConfig:
         if key.split(".")[-1] == TARGET and value not in allowed and not TORCHS.fullmatch(str(value)):
             raise UserError(
                 f"{path}: {key}={value} is not named in this conf tree, so it is not called; {RETRAIN}"
-                " Is it code of yours? lra evaluate --config-dir FOLDER with a YAML file that names it"
+                " Is it code of yours? lra evaluate --config-dir FOLDER with a YAML file that names it",
+                kind="unnamed_class",
+                key=key,
+                value=value,
             )
     try:
         _check_shape(cfg)
@@ -80,9 +88,9 @@ def read_stored_config(folder: Path) -> DictConfig:
         check_version(cfg, folder)
         check_stored(cfg)
     except WrongValueError as error:
-        raise UserError(f"{path}: {error}; {RETRAIN}") from error
+        raise error.reworded(f"{path}: {error}; {RETRAIN}") from error
     except UserError as error:
-        raise UserError(f"{path}: {error}") from error
+        raise error.reworded(f"{path}: {error}") from error
     return cfg
 
 
@@ -93,7 +101,7 @@ def _drop_removed(cfg: DictConfig, folder: Path) -> None:
             try:
                 drop_removed(str(name), group)
             except UserError as error:
-                raise UserError(f"{error}; {in_that_version(folder)}") from error
+                raise error.reworded(f"{error}; {in_that_version(folder)}") from error
 
 
 def _add_later(cfg: DictConfig) -> None:

@@ -63,7 +63,10 @@ def _todays(cfg: DictConfig) -> dict[str, Any]:
         if not any((place / group / f"{name}.yaml").is_file() for place in conf_dirs()):
             raise UserError(
                 f"{group}.name={name} is not in this conf tree; {RETRAIN}"
-                f" Is it yours? lra evaluate --config-dir FOLDER with {group}/{name}.yaml"
+                f" Is it yours? lra evaluate --config-dir FOLDER with {group}/{name}.yaml",
+                kind="unknown_choice",
+                key=f"{group}.name",
+                value=name,
             )
         words.append(f"{group}='{name}'")
     return config.plain(config.load_config("train", words))
@@ -78,7 +81,11 @@ def _compare(
     if name not in stored:
         if key in MISSING_IN_OLDER:
             return
-        raise UserError(f"{key} is missing, so another version of lra has trained this run; {in_that_version(folder)}")
+        raise UserError(
+            f"{key} is missing, so another version of lra has trained this run; {in_that_version(folder)}",
+            kind="missing_option",
+            key=key,
+        )
     value = stored[name]
     if not isinstance(default, dict):
         if kind_of(cfg, key) is OPEN and default is not None:  # else `check_stored` checks it
@@ -94,7 +101,9 @@ def _compare(
         for unknown in sorted(map(str, value.keys() - default.keys() if key not in OPEN_CLASSES else ())):
             raise UserError(
                 f"{key}.{unknown} is not known, so another version of lra has trained this run;"
-                f" {in_that_version(folder)}"
+                f" {in_that_version(folder)}",
+                kind="unknown_option",
+                key=f"{key}.{unknown}",
             )
     for inner in _compared(key, default):
         _compare(f"{key}.{inner}", value, default, folder, cfg)

@@ -67,13 +67,11 @@ def test_a_last_line_without_an_end_is_not_run_into(home, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name", ["../../evil", "/tmp/evil", "", "x" * 300, ".hidden", "a\\b"])
-def test_a_published_file_stays_in_its_folder(home, tmp_path, capsys, name):
+def test_a_published_file_stays_in_its_folder(home, tmp_path, refused, name):
     lay(home / "table/a/seed1", make_record(seed=1))
     before = {path for path in tmp_path.rglob("*")}
-    code, _, err = run(capsys, "publish", "run_group=table", f"name='{name}'")
-    assert code == 2
-    assert err.startswith("lra: name=")
-    assert "for example name=paper_table" in err
+    error = refused("publish", "run_group=table", f"name='{name}'")
+    assert (error.kind, error.key, error.value) == ("bad_name", "name", name)
     assert {path for path in tmp_path.rglob("*")} == before
 
 

@@ -92,10 +92,8 @@ def test_show_is_of_what_was_asked_for(published, capsys):
     assert "No record yet" in run(capsys, "show", "run_group=published", "task=text")[1]
 
 
-def test_a_file_of_published_records_that_is_not_there_is_refused(home, capsys):
-    code, _, err = run(capsys, "show", "run_group=published/short_table.jsonl")
-    assert code == 2
-    assert "published/short_table.jsonl is not there; published records are looked for below $LRA_RUNS_DIR" in err
+def test_a_file_of_published_records_that_is_not_there_is_refused(home, capsys, refused):
+    assert refused("table", "show", "run_group=published/short_table.jsonl").kind == "missing_file"
     assert run(capsys, "show", "run_group=later")[0] == 0, "a group without runs is an empty table"
 
 
@@ -120,7 +118,7 @@ def test_two_workers_of_a_hydra_launcher_share_the_cells(launcher, data_dir, tmp
 def test_a_plain_sweep_goes_on_after_a_run_that_fails(data_dir, tmp_path):
     done = lra("train", "-m", *GRID, "attention.value_skip_taps=4,3", data=data_dir, runs=tmp_path / "runs")
     assert done.returncode == 2
-    assert done.stderr.count("lra: attention.value_skip_taps=4 is not odd") == 2, "at once and at the end"
+    assert done.stderr.count("lra: attention.value_skip_taps=4 ") == 2, "at once and at the end"
     assert len(list((tmp_path / "runs").rglob("result.json"))) == 1
 
 
@@ -128,7 +126,7 @@ def test_a_plain_sweep_goes_on_after_a_run_that_fails(data_dir, tmp_path):
 def test_a_plain_sweep_with_a_value_out_of_range_starts_none_of_its_runs(data_dir, tmp_path):
     done = lra("train", "-m", *GRID, "attention.num_landmarks=8,0", data=data_dir, runs=tmp_path / "runs")
     assert done.returncode == 2
-    assert done.stderr.count("lra: attention.num_landmarks=0 is not a whole number of at least 1") == 1
+    assert done.stderr.count("lra: attention.num_landmarks=0 ") == 1
     assert not (tmp_path / "runs").exists()
 
 
