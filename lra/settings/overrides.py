@@ -46,10 +46,9 @@ def check_overrides(verb: str, words: list[str], *, sweep: bool, classes: bool =
     parsed = [_parse(word) for word in words if not word.startswith("-")]
     several = next((override.input_line for override in parsed if override.is_sweep_override()), None)
     if several and not sweep:
-        right = f"lra {verb} -m {several}"
-        raise UserError(
-            f"{several} names several values; to run each type: {right}", kind="several_values", right=right
-        )
+        key, right = str(several).partition("=")[0], f"lra {verb} -m {several}"
+        line = f"{several} names several values; to run each type: {right}"
+        raise UserError(line, kind="several_values", key=key, right=right)
     choices = [override for override in parsed if is_group(override.key_or_group) and not override.is_delete()]
     _check_choices(verb, choices)
     changes = [override for override in parsed if override not in choices and not override.is_hydra_override()]

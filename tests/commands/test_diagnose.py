@@ -186,7 +186,7 @@ def test_a_run_without_a_checkpoint(trained, home, capsys, tmp_path):
 @pytest.mark.parametrize(
     "damage, said",
     [
-        (lambda text: text[:50], "is not JSON"),
+        (lambda text: text[:50], "diagnosis.json"),
         (lambda text: "[]", "is no diagnosis of version 1"),
         (lambda text: text.replace('"version": 1', '"version": 9'), "is no diagnosis of version 1"),
         (lambda text: text.replace('"matrix_error": ', '"matrix_error": -', 1), "matrix_error"),

@@ -72,7 +72,7 @@ def page(data_dir, tmp_path_factory):
 
 
 def test_it_holds_tables_figures_runs_samples_and_troubles(page):
-    for said in ("36.50 ± 0.50 (3)‡", "Side by side", "significant", "NOT the benchmark", "is not JSON"):
+    for said in ("36.50 ± 0.50 (3)‡", "Side by side", "significant", "NOT the benchmark", "broken/result.json"):
         assert said in page
     assert page.count("<svg") == 2, "a comparison, and the learning curves"
     assert page.count("<details>") == 8
