@@ -1,4 +1,4 @@
-"""Wrong inputs, trouble of the machine, damaged runs: one line each, and an exit code."""
+"""Trouble of the machine, damaged runs: one line each, and an exit code."""
 
 from __future__ import annotations
 

@@ -103,6 +103,7 @@ def test_beside_each_other_or_in_place_of_the_sweeps_own():
     both = names("attention=nystrom", "attention.num_landmarks=16,32", "mixer=s4d")
     assert sorted(both) == ["nystrom num_landmarks=16", "nystrom num_landmarks=32", "s4d"], "one cell of s4d"
     assert names("mixer=s4d", "mixer.states=16,64") == ["s4d states=16", "s4d states=64"]
+    assert names("mixer=attention,s4d", "mixer.states=16", "attention=full") == ["full", "s4d states=16"]
 
 
 @pytest.mark.slow
