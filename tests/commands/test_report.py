@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 import lra.results
-from lra.cli import main
 from lra.commands.report import _part
 from lra.data.manifest import read_manifest
 from lra.results.headline import headline
@@ -148,11 +147,12 @@ def test_landmarks_have_a_figure_if_their_number_was_swept(count, shown):
     assert ("landmarks" in _part("listops", records).figures) is shown
 
 
-def test_that_no_record_is_valid_is_said_with_the_reason(home, capsys):
+def test_that_no_record_is_valid_is_said_with_the_reason(home, refused):
     (home / "x.jsonl").parent.mkdir(parents=True, exist_ok=True)
     (home / "x.jsonl").write_bytes(b"\xff\xfe\n")
-    assert main(["report", "run_group=x.jsonl"]) == 2
-    assert re.search(r"no record is below .*x\.jsonl is not UTF-8 text", capsys.readouterr().err)
+    error = refused("report", "run_group=x.jsonl")
+    assert error.kind == "no_records"
+    assert str(error).count("x.jsonl") == 2, "what holds none, and the file that is broken"
 
 
 def test_the_headline_has_marks_and_no_full_run_on_an_invented_stand_in():

@@ -32,7 +32,7 @@ def test_records_come_from_folders_and_from_files_of_published_ones(tmp_path):
     "damage, said",
     [
         (lambda record: "{half", "result.json"),
-        (lambda record: {**record, "schema_version": 99}, "schema version 99, of a later lra"),
+        (lambda record: {**record, "schema_version": 99}, " 99, "),
         (lambda record: {**record, "cost": {}}, "cost.parameters is missing"),
         (lambda record: {**record, "cost": None}, "cost=None should be a valid dictionary"),
         (
