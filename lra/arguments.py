@@ -42,22 +42,34 @@ Made = TypeVar("Made", bound=Callable[..., None])
 
 
 class WrongValueError(UserError):
-    """A value that an option cannot have.
-
-    Attributes:
-        key: the option, such as `attention.num_landmarks`.
-        value: the wrong value.
-        kind: the declared type.
-    """
+    """A value that an option cannot have: `unknown_choice`, or `wrong_value`; `right` are the choices, or the type."""
 
     def __init__(self, key: str, value: object, kind: object, *, default: object = None, typed: str | None = None):
-        self.key, self.value, self.kind = key, value, kind
         said = f"{typed or f'{key}={as_typed(value)}'} is not"
-        if choices := literals(kind):
-            super().__init__(f"{said} known; choose one of {', '.join(dict.fromkeys(map(as_typed, choices)))}")
+        if words := literals(kind):
+            choices = list(dict.fromkeys(map(as_typed, words)))
+            line = f"{said} known; {choose_one(choices)}"
+            super().__init__(line, kind="unknown_choice", key=key, value=value, right=choices)
         else:
             example = "" if default is None else f"; type for example {key}={as_typed(default)}"
-            super().__init__(f"{said} {in_words(kind)}{example}")
+            super().__init__(f"{said} {in_words(kind)}{example}", kind="wrong_value", key=key, value=value, right=kind)
+
+
+def choose_one(choices: Iterable[str]) -> str:
+    """Word the choices of an option, for an error."""
+    return f"choose one of {', '.join(choices)}"
+
+
+def check_choice(key: str, value: object, choices: Iterable[str]) -> None:
+    """Refuse a value that is none of the words of an option.
+
+    Raises:
+        UserError: with the words.
+    """
+    words = list(choices)
+    if value not in words:
+        line = f"{key}={as_typed(value)} is not known; {choose_one(words)}"
+        raise UserError(line, kind="unknown_choice", key=key, value=value, right=words)
 
 
 class UnknownArgumentError(UserError):
@@ -202,11 +214,13 @@ def check_options(
         UnknownArgumentError: for an option that the class does not take.
     """
     for name, value in values.items():
+        key = f"{group}.{name}".lstrip(".")
         if owner is not None and name not in kinds:
             takes = [known for known, kind in kinds.items() if known in values] or list(kinds)
-            raise UnknownArgumentError(f"{owner} takes no {name}; it takes {', '.join(takes)}")
+            line = f"{owner} takes no {name}; it takes {', '.join(takes)}"
+            raise UnknownArgumentError(line, kind="unknown_option", key=key, right=takes)
         if not allows(kinds.get(name, OPEN), value):
-            raise WrongValueError(f"{group}.{name}".lstrip("."), value, kinds[name])
+            raise WrongValueError(key, value, kinds[name])
 
 
 def check_groups(groups: Iterable[tuple[str, Mapping[str, object], Mapping[str, object], str | None]]) -> None:

@@ -167,8 +167,12 @@ def regular_file(path: Path, said: str | None = None, *, remedy: str = "name a f
         mode = path.stat().st_mode
         kind = next((word for is_kind, word in SPECIAL if is_kind(mode)), "folder" if stat.S_ISDIR(mode) else None)
         if kind:
-            raise UserError(f"{named} is a {kind}, not a regular file; {remedy}")
+            raise UserError(
+                f"{named} is a {kind}, not a regular file; {remedy}", kind="special_file", key=named, value=kind
+            )
         path.open("rb").close()
     except PermissionError as error:
-        raise UserError(f"{named} cannot be read; type: chmod u+r {path}") from error
+        raise UserError(
+            f"{named} cannot be read; type: chmod u+r {path}", kind="unreadable", key=named, right=f"chmod u+r {path}"
+        ) from error
     return path

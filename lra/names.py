@@ -29,4 +29,10 @@ def checked_name(name: object, said: str, *, example: str, nested: bool = False)
     else:
         return text
     shown = text if len(text) <= MOST_NAME_BYTES else f"{text[:40]}…"
-    raise UserError(f"{said}{shown} {trouble}; type a word without /, for example {said}{example}")
+    raise UserError(
+        f"{said}{shown} {trouble}; type a word without /, for example {said}{example}",
+        kind="bad_name",
+        key=said.rstrip("="),
+        value=name,
+        right=example,
+    )

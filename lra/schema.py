@@ -30,7 +30,7 @@ def parsed_json(content: str | bytes, place: object, remedy: str) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{place} is not JSON ({error}); {remedy}") from error
+        raise UserError(f"{place} is not JSON ({error}); {remedy}", kind="no_json", key=str(place)) from error
 
 
 def checked(adapter: TypeAdapter[T], value: object, place: object, remedy: str) -> T:
@@ -51,9 +51,9 @@ def checked(adapter: TypeAdapter[T], value: object, place: object, remedy: str) 
         wrong = error.errors(include_url=False, include_context=False)[0]
     key = ".".join(map(str, wrong["loc"])) or "its content"
     if wrong["type"] == "missing":
-        raise UserError(f"{place}: {key} is missing; {remedy}")
+        raise UserError(f"{place}: {key} is missing; {remedy}", kind="missing_field", key=key)
     shown = repr(wrong["input"])
     shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
     _, should, what = wrong["msg"].partition(" should ")
     said = f"should {what}" if should else f"is wrong ({wrong['msg']})"
-    raise UserError(f"{place}: {key}={shown} {said}; {remedy}")
+    raise UserError(f"{place}: {key}={shown} {said}; {remedy}", kind="wrong_field", key=key, value=wrong["input"])

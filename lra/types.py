@@ -17,7 +17,24 @@ BUSY = 75  # exit code when another process is at work on the same run (EX_TEMPF
 
 
 class UserError(ValueError):
-    """A mistake of the user; the message is one line with the wrong value, a correct one, and what to type."""
+    """A mistake of the user; the message is one line with the wrong value, a correct one, and what to type.
+
+    Attributes:
+        kind: the kind of mistake in short, such as `wrong_value`; None where no test needs it, as the following.
+        key: the option or file that it is about.
+        value: the wrong value.
+        right: what is right, or what to type.
+    """
+
+    def __init__(
+        self, line: str, *, kind: str | None = None, key: str | None = None, value: object = None, right: object = None
+    ):
+        super().__init__(line)
+        self.kind, self.key, self.value, self.right = kind, key, value, right
+
+    def reworded(self, line: str) -> UserError:
+        """Make the error of the same mistake with another line, such as one that names the file too."""
+        return UserError(line, kind=self.kind, key=self.key, value=self.value, right=self.right)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import torch
 from absl import logging as absl_logging
 
 from lra.files import replace_bytes
+from lra.types import UserError
 from tests.composing import parse_each_file_once
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -63,6 +65,27 @@ def home(data_dir, tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "runs"))
     monkeypatch.chdir(tmp_path)
     return tmp_path / "runs"
+
+
+@pytest.fixture
+def refused(monkeypatch, capsys) -> Callable[..., UserError]:
+    """Type a command that must be refused in one line: gives the error, whose `kind`, `key` and `value` tell which."""
+    from lra.cli import main
+    from lra.cli_support import errors
+
+    explain, seen = errors.explain, []
+    monkeypatch.setattr(errors, "explain", lambda error: seen.append(error) or explain(error))
+
+    def type_in(*words: str) -> UserError:
+        seen.clear()
+        capsys.readouterr()
+        assert main(words) == 2
+        assert capsys.readouterr().err == f"lra: {explain(seen[-1])}\n"
+        error = seen[-1] if isinstance(seen[-1], UserError) else seen[-1].__cause__
+        assert isinstance(error, UserError)
+        return error
+
+    return type_in
 
 
 @pytest.fixture

@@ -67,21 +67,22 @@ def test_compose_is_what_lra_train_would_use(run_folder):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "kind", "key"),
     [
-        (("task=listop",), "did you mean listops"),
-        (("recipe.step=4",), "recipe.steps"),
-        (("seed=0,1",), "several values"),
-        (("--cfg", "job"), "'--cfg' is no setting"),
-        ((["task=listops"],), r"\['task=listops'\] is no setting; each is a text of its own"),
-        (("mixer=s4d", "attention.num_landmarks=32"), "has no effect beside mixer=s4d"),
-        (("attention.num_landmarks=0",), "attention.num_landmarks=0"),
-        (("task=pathx", "size=short"), "the task has no size=short"),
+        (("task=listop",), "unknown_choice", "task"),
+        (("recipe.step=4",), "unknown_option", "recipe.step"),
+        (("seed=0,1",), "several_values", "seed"),
+        (("--cfg", "job"), "unknown_option", "--cfg"),
+        ((["task=listops"],), "unknown_option", "['task=listops']"),
+        (("mixer=s4d", "attention.num_landmarks=32"), "no_effect", "attention.num_landmarks=32"),
+        (("attention.num_landmarks=0",), "wrong_value", "attention.num_landmarks"),
+        (("task=pathx", "size=short"), None, None),
     ],
 )
-def test_compose_refuses_what_the_command_line_refuses(words, said):
-    with pytest.raises(lra.UserError, match=said) as refused:
+def test_compose_refuses_what_the_command_line_refuses(words, kind, key):
+    with pytest.raises(lra.UserError) as refused:
         lra.compose(*words)
+    assert (refused.value.kind, refused.value.key) == (kind, key)
     assert "\n" not in str(refused.value)
 
 
@@ -120,14 +121,17 @@ def test_a_run_that_is_not_finished_has_no_record(run_folder):
 
 
 def test_what_is_no_run_is_refused_as_lra_evaluate_does(run_folder, tmp_path):
-    with pytest.raises(lra.UserError, match=r"has no config.yaml, so it is not the folder of a trained run"):
+    def kind_and_key() -> tuple:
+        with pytest.raises(lra.UserError) as refused:
+            lra.load_run(run_folder)
+        return refused.value.kind, refused.value.key
+
+    with pytest.raises(lra.UserError, match=r"config\.yaml"):
         lra.load_run(tmp_path)
     torch.save({"global_step": 2, "state_dict": {"model.other": torch.zeros(1)}}, run_folder / BEST)
-    with pytest.raises(lra.UserError, match="holds another model than its config"):
-        lra.load_run(run_folder)
+    assert kind_and_key() == ("other_model", "best.ckpt")
     (run_folder / "config.yaml").write_text("task: {_target_: os.system}")
-    with pytest.raises(lra.UserError, match="is not named in this conf tree, so it is not called"):
-        lra.load_run(run_folder)
+    assert kind_and_key() == ("unnamed_class", "task._target_")
 
 
 def test_records_are_a_frame_with_a_row_each(run_folder, home, tmp_path):
@@ -153,7 +157,7 @@ def test_a_broken_record_is_left_out_with_a_warning(run_folder, home):
     broken = home / "default/other" / RESULT
     broken.parent.mkdir()
     broken.write_text("{")
-    with pytest.warns(UserWarning, match="is not JSON"):
+    with pytest.warns(UserWarning, match=str(broken)):
         assert len(lra.records("default")) == 2
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lra.arguments import check_choice
 from lra.config import ATTENTION, load_config, method_name, mixer_settings, mixes_by_attention
 from lra.types import UserError
 
@@ -52,8 +53,7 @@ def read_words(words: Sequence[str]) -> tuple[DictConfig, list[str]]:
         raise UserError(
             f"n={','.join(map(str, wrong))} is no list of whole numbers from 2 to {MOST_LENGTH:,}; type n=512,1024"
         )
-    if cfg.format not in BENCH_FORMATS:
-        raise UserError(f"format={cfg.format} is not known; choose one of {', '.join(BENCH_FORMATS)}")
+    check_choice("format", cfg.format, BENCH_FORMATS)
     if str(cfg.packed).lower() == "true" and cfg.device != "cpu":
         raise UserError("packed=true is for device=cpu, as in the encoder; type packed=auto")
     check_out(cfg.out, "bench.md")

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lra.arguments import check_choice
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -63,8 +64,7 @@ class Campaign:
         self.settings: DictConfig = load_config(verb, own)
         if chosen:
             self.settings.sweep = chosen[-1]
-        if self.settings.sweep not in sweep_names():
-            raise UserError(f"sweep={self.settings.sweep} is not known; choose one of {', '.join(sweep_names())}")
+        check_choice("sweep", self.settings.sweep, sweep_names())
         self.words = spell_out_all(self.settings.sweep, self.words)
         _, *self.words = check_overrides(
             "train", [f"sweep={self.settings.sweep}", *self.words], sweep=True, classes=self.settings.what != "show"
@@ -77,14 +77,14 @@ class Campaign:
         if self.settings.what not in ACTIONS:
             raise UserError(f"{self.settings.what!r} is no action; type: lra {verb} {'|'.join(ACTIONS)}")
         check_stored(self.settings, classes=False)
-        if self.settings.format not in FORMATS:
-            raise UserError(f"format={self.settings.format} is not known; choose one of {', '.join(FORMATS)}")
+        check_choice("format", self.settings.format, FORMATS)
         check_out(self.settings.out, "table.md")
         if self.settings.format == "wandb" and self.settings.out is not None:
-            raise UserError("format=wandb writes a W&B run and no file; leave out= or format=wandb out")
+            raise UserError(
+                "format=wandb writes a W&B run and no file; leave out= or format=wandb out", kind="no_effect", key="out"
+            )
         reference = self.settings.get("reference", "paper")
-        if reference not in REFERENCES:
-            raise UserError(f"reference={reference} is not known; choose one of {', '.join(REFERENCES)}")
+        check_choice("reference", reference, REFERENCES)
         for word in self.words:
             key, _, values = word.partition("=")
             if key in ONE_FOR_A_TABLE and "," in values:

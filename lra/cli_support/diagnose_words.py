@@ -29,20 +29,28 @@ def check_words(words: Sequence[str], *, beside_a_run: bool) -> None:
             continue
         if beside_a_run and key not in BESIDE_A_RUN:
             raise UserError(
-                f"{word} has no effect beside run=, which has its own model and data; leave one of the two out"
+                f"{word} has no effect beside run=, which has its own model and data; leave one of the two out",
+                kind="no_effect",
+                key=plain,
             )
         if key == "trainer":
             raise UserError(
                 f"{word} has no effect: a model is diagnosed on the CPU in float32; leave it out, or type for example"
-                " trainer.threads=2"
+                " trainer.threads=2",
+                kind="no_effect",
+                key=plain,
             )
         if key == "examples" and not beside_a_run:
             raise UserError(
                 f"{word} has no effect on a fresh model, which has no accuracies; leave it out, or name a trained run:"
-                " run=DIR"
+                " run=DIR",
+                kind="no_effect",
+                key=plain,
             )
         if key in OF_TRAINING:
             raise UserError(
                 f"{word} has no effect on a fresh model, which is not trained; leave it out, or name a trained run:"
-                " run=DIR"
+                " run=DIR",
+                kind="no_effect",
+                key=plain,
             )

@@ -34,7 +34,7 @@ def show_runs(cfg: DictConfig) -> None:
     published, troubles = ([], []) if place == runs else published_states(place)
     states += published
     if not states:
-        raise UserError(_nothing(place, troubles))
+        raise UserError(_nothing(place, troubles), kind="no_records", key=str(place))
     now = time.time()
     rows = [
         [
@@ -71,11 +71,20 @@ def _place(runs: Path, group: str | None, file: str | None) -> Path:
     if file is None:
         return runs / (group or "")
     if group is not None:
-        raise UserError(f"run_group={group} has no effect beside the file {file}; leave one of the two out")
+        raise UserError(
+            f"run_group={group} has no effect beside the file {file}; leave one of the two out",
+            kind="no_effect",
+            key="run_group",
+            value=group,
+        )
     path = Path(file).expanduser()
     if not path.is_file() or path.suffix != ".jsonl":
         what = "is not a .jsonl file of published records" if path.exists() else "is not there"
-        raise UserError(f"{file} {what}; for a folder below {runs} type for example: lra show runs run_group=table")
+        raise UserError(
+            f"{file} {what}; for a folder below {runs} type for example: lra show runs run_group=table",
+            kind="missing_file",
+            key=file,
+        )
     return path
 
 

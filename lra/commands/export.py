@@ -31,7 +31,9 @@ def run(cfg: DictConfig) -> None:
     for key in ("run", "to"):
         if OmegaConf.select(cfg, key) is None:
             raise UserError(
-                f"{key}= is missing; type for example: lra export run=runs/default/listops/nystrom/…/seed0 to=my-model"
+                f"{key}= is missing; type for example: lra export run=runs/default/listops/nystrom/…/seed0 to=my-model",
+                kind="missing_option",
+                key=key,
             )
     folder, to = Path(cfg.run).expanduser(), Path(cfg.to).expanduser()
     check_target(to)

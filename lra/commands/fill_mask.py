@@ -44,6 +44,7 @@ def run(cfg: DictConfig) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from lra.arguments import check_choice
     from lra.cli_support.console import make_console, print_table
     from lra.interop.fill_mask import EXAMPLE, fill_mask
     from lra.results.text import visible
@@ -51,9 +52,10 @@ def run(cfg: DictConfig) -> None:
 
     for key, example in (("checkpoint", "model=nystromformer-512"), ("text", EXAMPLE)):
         if OmegaConf.select(cfg, key) is None:
-            raise UserError(f"{example.partition('=')[0]}= is missing; type for example {example}")
-    if cfg.format not in _FORMATS:
-        raise UserError(f"format={cfg.format} is not known; choose one of {', '.join(_FORMATS)}")
+            typed = example.partition("=")[0]
+            line = f"{typed}= is missing; type for example {example}"
+            raise UserError(line, kind="missing_option", key=typed, right=example)
+    check_choice("format", cfg.format, _FORMATS)
     fillings = fill_mask(Path(cfg.checkpoint).expanduser(), str(cfg.text), top=cfg.top)
     if cfg.format == "json":
         print(json.dumps([asdict(filling) for filling in fillings], indent=2))

@@ -35,7 +35,9 @@ def run(cfg: DictConfig) -> None:
     place = Path(cfg.paths.runs) / str(cfg.run_group) if cfg.run is None else Path(cfg.run).expanduser()
     collection = collect(place)
     if not collection.records:
-        raise UserError("; ".join([f"no record is below {place}", *collection.troubles]))
+        raise UserError(
+            "; ".join([f"no record is below {place}", *collection.troubles]), kind="no_records", key=str(place)
+        )
     console = make_console()
     for trouble in collection.troubles:
         console.print(trouble)

@@ -36,6 +36,7 @@ SHEET = 16  # images that are shown for a task
 
 def run(cfg: DictConfig) -> None:
     """Write the page."""
+    from lra.arguments import check_choice
     from lra.cli_support.console import make_console, size_text
     from lra.cli_support.out_file import check_out, out_path
     from lra.results.collect import collect, finished_at
@@ -47,8 +48,7 @@ def run(cfg: DictConfig) -> None:
     from lra.results.text import visible
     from lra.run_files import group_file
 
-    if cfg.reference not in REFERENCES:
-        raise UserError(f"reference={cfg.reference} is not known; choose one of {', '.join(REFERENCES)}")
+    check_choice("reference", cfg.reference, REFERENCES)
     check_out(cfg.out, "report.html", makes_folder=True)
     if cfg.out is not None and Path(cfg.out).suffix not in (".html", ".htm"):
         raise UserError(f"out={cfg.out}: a report is HTML; type for example out={Path(cfg.out).with_suffix('.html')}")
@@ -56,7 +56,9 @@ def run(cfg: DictConfig) -> None:
     collection = collect(group)
     if not collection.records:
         there = f"runs there are: {_groups(Path(cfg.paths.runs))}"
-        raise UserError("; ".join([f"no record is below {group}", there, *collection.troubles]))
+        raise UserError(
+            "; ".join([f"no record is below {group}", there, *collection.troubles]), kind="no_records", key=str(group)
+        )
     newest, kinds = max(map(finished_at, collection.records)), by_kind(collection.records)
     path = group_file(group, "report.html") if cfg.out is None else out_path(cfg.out)
     write_report(

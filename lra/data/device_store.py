@@ -74,7 +74,9 @@ def device_collators(
     if free is not None and needed > free:
         raise UserError(
             f"the data of task={spec.name} takes {needed / 1e9:,.3f} GB, but only {free / 1e9:,.3f} GB of {device}'s"
-            " memory are free; type trainer.data_on_device=false, which keeps it in main memory"
+            " memory are free; type trainer.data_on_device=false, which keeps it in main memory",
+            kind="no_memory",
+            right="trainer.data_on_device=false",
         )
     tokens_T = _copied(stored, behind=spec.seq_len, device=device)
     return {name: DeviceCollator(split, tokens_T, spec, mask_zero=mask_zero) for name, split in splits.items()}

@@ -72,7 +72,11 @@ def open_store(folder: Path, spec: TaskSpec) -> dict[str, Split]:
     for key in now:
         if was[key] != now[key]:
             raise UserError(
-                f"{folder} was made with {key}={was[key]}, but {key}={now[key]} is asked for; {again(folder)}"
+                f"{folder} was made with {key}={was[key]}, but {key}={now[key]} is asked for; {again(folder)}",
+                kind="other_data",
+                key=key,
+                value=was[key],
+                right=now[key],
             )
     try:
         arrays = {name: _open_array(folder, name, said) for name, said in manifest["arrays"].items()}
@@ -150,4 +154,6 @@ def verify_store(folder: Path) -> None:
     for name, said in read_manifest(folder)["arrays"].items():
         path = array_path(folder, name)
         if not path.exists() or sha256(path) != said["sha256"]:
-            raise UserError(f"{path} has changed since it was made; {again(folder)}")
+            raise UserError(
+                f"{path} has changed since it was made; {again(folder)}", kind="changed_file", key=path.name
+            )

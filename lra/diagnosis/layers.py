@@ -51,7 +51,9 @@ def attentions(model: nn.Module, method: str) -> list[AttentionBackend]:
     if not backends:
         raise UserError(
             f"{method} is no attention, so nothing can be compared with softmax attention; choose a run of"
-            " another method, or type for example attention=nystrom"
+            " another method, or type for example attention=nystrom",
+            kind="no_attention",
+            value=method,
         )
     return backends
 

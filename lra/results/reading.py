@@ -63,7 +63,7 @@ def parse_json(text: str, place: object) -> Any:
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()  # refuses NaN, infinity, single surrogates
         _check_depth(value)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{place} is not JSON ({error}); {REMEDY}") from error
+        raise UserError(f"{place} is not JSON ({error}); {REMEDY}", kind="no_json", key=str(place)) from error
     return value
 
 

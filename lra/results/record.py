@@ -53,7 +53,7 @@ def read_record(folder: Path) -> Record | None:
         raise
     except UserError as error:
         aside = shlex.quote(f"{path}.broken")
-        raise UserError(f"{error}: mv {shlex.quote(str(path))} {aside}") from error
+        raise error.reworded(f"{error}: mv {shlex.quote(str(path))} {aside}") from error
 
 
 def read_text(path: Path) -> str:
@@ -70,6 +70,6 @@ def read_text(path: Path) -> str:
             raise UserError(f"{path} is larger than {most_mib} MiB, which no file of records is; {REMEDY}")
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 text; {REMEDY}") from error
+        raise UserError(f"{path} is not UTF-8 text; {REMEDY}", kind="no_text", key=str(path)) from error
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}); {REMEDY}") from error

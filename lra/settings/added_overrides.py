@@ -45,9 +45,12 @@ def check_change(override: Override, known: Sequence[DictConfig]) -> None:
             raise unknown_setting(key, known[0])
         if not _is_removable(key, known):
             chosen = f"{key}.{TARGET}=CLASS" if f"{key}.{TARGET}" in keys_of(known[0]) else f"{key}=VALUE"
-            raise UserError(f"{word} takes away a setting that every run needs; to change it type {chosen}")
+            line = f"{word} takes away a setting that every run needs; to change it type {chosen}"
+            raise UserError(line, kind="needed", key=key, right=chosen)
     elif there:
-        raise UserError(f"{word} adds a setting that is there already; to change it type {str(word).lstrip('+')}")
+        right = str(word).lstrip("+")
+        line = f"{word} adds a setting that is there already; to change it type {right}"
+        raise UserError(line, kind="there_already", key=key, right=right)
     elif not key.startswith((*PARAMETER_GROUPS, *CHECKED_LATER)):
         _check_argument(override, known)
 
@@ -67,7 +70,8 @@ def _check_argument(override: Override, known: Sequence[DictConfig]) -> None:
         group, _, name = group.rpartition(".")
         target = next((found for found in (class_of(cfg, group) for cfg in known) if found), None)
     if target is None or override.key_or_group.endswith(f".{TARGET}"):
-        raise UserError(f"{override.input_line} adds a setting that nothing reads; {PRINT}")
+        line = f"{override.input_line} adds a setting that nothing reads; {PRINT}"
+        raise UserError(line, kind="unknown_option", key=override.key_or_group)
     kinds, takes_others = declared_by_class(target)
     value = override.value() if override.key_or_group == f"{group}.{name}" else {}  # or a part of an argument
     check_options(

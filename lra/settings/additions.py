@@ -72,12 +72,16 @@ def check_additions(settings: Mapping[str, Any]) -> None:
     trainer = settings.get("trainer", {})
     for name in trainer:
         if name not in OWN_ARGUMENTS and name not in trainers_own():
-            raise UserError(trainer_advice(str(name)))
+            raise UserError(trainer_advice(str(name)), kind="unknown_option", key=f"trainer.{name}")
     for name in LIMITS:
         if name in trainer and trainer[name] is not None and not trainer[name]:
             raise UserError(
                 f"trainer.{name}={trainer[name]} leaves nothing to measure: the checkpoint that is best on dev is"
-                f" tested; type for example +trainer.{name}=10, or leave it out"
+                f" tested; type for example +trainer.{name}=10, or leave it out",
+                kind="wrong_value",
+                key=f"trainer.{name}",
+                value=trainer[name],
+                right=f"+trainer.{name}=10",
             )
     to_wandb = settings.get("logger", {}).get("wandb")
     if to_wandb is not None and "mode" not in to_wandb:
@@ -98,9 +102,12 @@ def check_additions(settings: Mapping[str, Any]) -> None:
                 )
         for name in entries:
             if name not in own and name not in made:
+                right = f"+{group}.{name}.{TARGET}={example}"
                 raise UserError(
-                    f"{group}.{name} names no class, so nothing would be made of it; type for example"
-                    f" +{group}.{name}.{TARGET}={example}"
+                    f"{group}.{name} names no class, so nothing would be made of it; type for example {right}",
+                    kind="missing_option",
+                    key=f"{group}.{name}.{TARGET}",
+                    right=right,
                 )
 
 

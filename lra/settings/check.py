@@ -69,7 +69,10 @@ def _check_trainer(cfg: DictConfig) -> None:
     if trainer.accelerator == "cpu" and trainer.precision in ON_CPU_INSTEAD:
         raise UserError(
             f"trainer.precision={trainer.precision} needs a GPU: on a CPU torch would compute in"
-            f" {ON_CPU_INSTEAD[trainer.precision]} instead; type trainer=gpu, or trainer.precision=32-true"
+            f" {ON_CPU_INSTEAD[trainer.precision]} instead; type trainer=gpu, or trainer.precision=32-true",
+            kind="needs_gpu",
+            key="trainer.precision",
+            value=trainer.precision,
         )
     clip = trainer.get("gradient_clip_val")
     if clip is not None and not allows(Positive, clip):  # 0 would clip nothing

@@ -41,11 +41,14 @@ def check_overrides(verb: str, words: list[str], *, sweep: bool, classes: bool =
     """
     for word in words:
         if not word.startswith(("-", "~")) and "=" not in word:
-            raise UserError(f"{word!r} is no setting; settings are key=value, as in: lra {verb} task=listops")
+            line = f"{word!r} is no setting; settings are key=value, as in: lra {verb} task=listops"
+            raise UserError(line, kind="unknown_option", key=word)
     parsed = [_parse(word) for word in words if not word.startswith("-")]
     several = next((override.input_line for override in parsed if override.is_sweep_override()), None)
     if several and not sweep:
-        raise UserError(f"{several} names several values; to run each type: lra {verb} -m {several}")
+        key, right = str(several).partition("=")[0], f"lra {verb} -m {several}"
+        line = f"{several} names several values; to run each type: {right}"
+        raise UserError(line, kind="several_values", key=key, right=right)
     choices = [override for override in parsed if is_group(override.key_or_group) and not override.is_delete()]
     _check_choices(verb, choices)
     changes = [override for override in parsed if override not in choices and not override.is_hydra_override()]
@@ -77,7 +80,8 @@ def _check_choices(verb: str, choices: list[Override]) -> None:
         ]
         for value in values:
             if str(value) not in known and not (value is None and _is_optional(verb, override.key_or_group)):
-                raise UserError(f"{_word(override, value)} is not known; {nearest(str(value), known)}")
+                line = f"{_word(override, value)} is not known; {nearest(str(value), known)}"
+                raise UserError(line, kind="unknown_choice", key=override.key_or_group, value=value, right=known)
 
 
 def _of_sweep(verb: str, parsed: list[Override]) -> tuple[list[Override], list[Override]]:
@@ -116,7 +120,9 @@ def _check_size(defaults: DictConfig, override: Override) -> None:
     if data is not None and key in data and data[key] != defaults.task[key]:
         raise UserError(
             f"{override.input_line} has no effect at size={defaults.size.name}, whose {key} is {data[key]}; leave it"
-            " out, or choose size=full"
+            " out, or choose size=full",
+            kind="no_effect",
+            key=override.key_or_group,
         )
 
 
@@ -149,13 +155,17 @@ def check_mixer(words: list[str]) -> None:
     if knobs and any(ATTENTION in map(str, _values(override)) for override in chosen):
         raise UserError(
             f"{knobs[0]} says nothing beside mixer={ATTENTION}, whose settings are attention.…; leave one of the two"
-            " out, or for both side by side type: lra compare run attention=nystrom mixer=s4d"
+            " out, or for both side by side type: lra compare run attention=nystrom mixer=s4d",
+            kind="no_effect",
+            key=knobs[0],
         )
     if mixers and silent:
         mixer, attention = mixers[-1].input_line, silent[0].input_line
         raise UserError(
             f"{attention} has no effect beside {mixer}, which has no attention; leave one of the two out,"
-            " or to compare both type: lra compare run attention=nystrom mixer=s4d"
+            " or to compare both type: lra compare run attention=nystrom mixer=s4d",
+            kind="no_effect",
+            key=attention,
         )
 
 

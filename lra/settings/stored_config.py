@@ -48,7 +48,12 @@ def read_trained_config(folder: Path, paths: DictConfig) -> DictConfig:
     """
     for file in (CONFIG, BEST):
         if not (folder / file).is_file():
-            raise UserError(f"{folder} has no {file}, so it is not the folder of a trained run; lra train makes one")
+            raise UserError(
+                f"{folder} has no {file}, so it is not the folder of a trained run; lra train makes one",
+                kind="missing_file",
+                key=file,
+                value=folder,
+            )
     cfg = read_stored_config(folder)
     cfg.paths = paths
     return cfg
@@ -78,7 +83,10 @@ def read_stored_config(folder: Path) -> DictConfig:
         if key.split(".")[-1] == TARGET and value not in allowed and not TORCHS.fullmatch(str(value)):
             raise UserError(
                 f"{path}: {key}={value} is not named in this conf tree, so it is not called; {RETRAIN}"
-                " Is it code of yours? lra evaluate --config-dir FOLDER with a YAML file that names it"
+                " Is it code of yours? lra evaluate --config-dir FOLDER with a YAML file that names it",
+                kind="unnamed_class",
+                key=key,
+                value=value,
             )
     try:
         _check_shape(cfg)
@@ -87,11 +95,11 @@ def read_stored_config(folder: Path) -> DictConfig:
         _check_complete(cfg, folder)
         check_stored(cfg)
     except UnknownArgumentError as error:
-        raise UserError(f"{path}: {error}; {in_that_version(folder)}") from error
+        raise error.reworded(f"{path}: {error}; {in_that_version(folder)}") from error
     except WrongValueError as error:
-        raise UserError(f"{path}: {error}; {RETRAIN}") from error
+        raise error.reworded(f"{path}: {error}; {RETRAIN}") from error
     except UserError as error:
-        raise UserError(f"{path}: {error}") from error
+        raise error.reworded(f"{path}: {error}") from error
     return cfg
 
 
@@ -102,7 +110,7 @@ def _drop_removed(cfg: DictConfig, folder: Path) -> None:
             try:
                 drop_removed(str(name), group)
             except UserError as error:
-                raise UserError(f"{error}; {in_that_version(folder)}") from error
+                raise error.reworded(f"{error}; {in_that_version(folder)}") from error
 
 
 def _add_later(cfg: DictConfig) -> None:
@@ -124,13 +132,13 @@ def _check_complete(cfg: DictConfig, folder: Path) -> None:
         is_class = group in CLASSES or (group == "mixer" and not mixes_by_attention(cfg))
         is_made_later = group != "task.spec"  # from arguments of ours
         if is_class and (not isinstance(node.get(TARGET), str) or node.get("_partial_", False) is not is_made_later):
-            raise UserError(f"{group} has no class: _target_ or _partial_ is missing or wrong; {RETRAIN}")
+            line = f"{group} has no class: _target_ or _partial_ is missing or wrong; {RETRAIN}"
+            raise UserError(line, kind="missing_option", key=f"{group}.{TARGET}")
         names = needed_by_class(node[TARGET]) if is_class else declared_in_group(group)
         for key in (f"{group}.{name}".lstrip(".") for name in NEEDED.get(group, names) if name not in node):
             if key not in MISSING_IN_OLDER:
-                raise UserError(
-                    f"{key} is missing, so another version of lra has trained this run; {in_that_version(folder)}"
-                )
+                line = f"{key} is missing, so another version of lra has trained this run; {in_that_version(folder)}"
+                raise UserError(line, kind="missing_option", key=key)
 
 
 @cache

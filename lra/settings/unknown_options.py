@@ -51,23 +51,27 @@ def check_every_choice(settings: Iterable[Override], choices: Mapping[str, DictC
         if 0 < len(lacking) < len(known):
             has = [f"{choice}, which has {_in_words(_beside(key, known[choice]))}" for choice in lacking]
             raise UserError(
-                f"{typed} is no setting of {'; nor of '.join(has)}: leave {_either(lacking)} or {typed} out"
+                f"{typed} is no setting of {'; nor of '.join(has)}: leave {_either(lacking)} or {typed} out",
+                kind="unknown_option",
+                key=key,
             )
 
 
 def unknown_setting(key: str, cfg: DictConfig) -> UserError:
     """The error for a setting that is not there, with the one that is most like it."""
     keys, (branch, _, name) = keys_of(cfg), key.rpartition(".")
-    if branch == "trainer":
-        return UserError(trainer_advice(name))
     beside = _beside(key, keys)
-    near = difflib.get_close_matches(name, beside, n=1, cutoff=0.6)
-    if near:
-        return UserError(f"{key} is no setting; did you mean {f'{branch}.{near[0]}'.lstrip('.')}?; {PRINT}")
-    if f"{branch}.name" in keys:
+    near = [f"{branch}.{other}".lstrip(".") for other in difflib.get_close_matches(name, beside, n=1, cutoff=0.6)]
+    if branch == "trainer":
+        line = trainer_advice(name)
+    elif near:
+        line = f"{key} is no setting; did you mean {near[0]}?; {PRINT}"
+    elif f"{branch}.name" in keys:
         chosen = f"{branch}={OmegaConf.select(cfg, branch).name}"
-        return UserError(f"{key} is no setting of {chosen}, which has {_in_words(beside)}; {PRINT}")
-    return UserError(f"{key} is no setting; {nearest(key, keys)}; {PRINT}")
+        line = f"{key} is no setting of {chosen}, which has {_in_words(beside)}; {PRINT}"
+    else:
+        line = f"{key} is no setting; {nearest(key, keys)}; {PRINT}"
+    return UserError(line, kind="unknown_option", key=key, right=near[0] if near else None)
 
 
 PRINT = "lra train --cfg job prints all"
@@ -119,7 +123,9 @@ def refuse_unused(cfg: DictConfig, verb: str) -> None:
             if name not in names and f"{name}}}" not in OmegaConf.to_yaml(cfg):
                 raise UserError(
                     f"{prefix}{name}, from a file of your own, is a setting that nothing reads;"
-                    f" {nearest(f'{prefix}{name}', [f'{prefix}{other}' for other in names])}; {PRINT}"
+                    f" {nearest(f'{prefix}{name}', [f'{prefix}{other}' for other in names])}; {PRINT}",
+                    kind="unknown_option",
+                    key=f"{prefix}{name}",
                 )
 
 

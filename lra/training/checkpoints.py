@@ -56,9 +56,16 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     except UnpicklingError:  # torch's own message advises to turn this protection off
         trouble = "it holds more than tensors and plain values, which is never loaded"
     if trouble:
-        raise UserError(f"{path} cannot be read as a checkpoint ({trouble}); move it away and train again")
+        raise UserError(
+            f"{path} cannot be read as a checkpoint ({trouble}); move it away and train again",
+            kind="damaged_file",
+            key=path.name,
+            value=trouble,
+        )
     if not _is_ours(checkpoint):
-        raise UserError(f"{path} is no checkpoint of lra; move it away and train again")
+        raise UserError(
+            f"{path} is no checkpoint of lra; move it away and train again", kind="foreign_file", key=path.name
+        )
     checkpoint["state_dict"] = {_current_name(name): weight for name, weight in checkpoint["state_dict"].items()}
     return checkpoint
 
@@ -113,7 +120,9 @@ def fitting_weights(path: Path, model: nn.Module) -> dict[str, Tensor]:
     if wrong:
         raise UserError(
             f"{path} holds another model than its config.yaml describes: {sorted(wrong)[0]} does not fit;"
-            " train again, or bring the run's own files back"
+            " train again, or bring the run's own files back",
+            kind="other_model",
+            key=path.name,
         )
     return stored
 

@@ -43,5 +43,9 @@ def check_parts(mode: str | bool | None, parts: int) -> None:
     if mode in GRAPH_MODES and parts != 1:
         raise UserError(
             f"compile={mode} overwrites the gradients of the parts of trainer.accumulate_grad_batches={parts};"
-            " type compile=true"
+            " type compile=true",
+            kind="contradiction",
+            key="compile",
+            value=mode,
+            right="compile=true",
         )

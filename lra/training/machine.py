@@ -41,7 +41,11 @@ class Machine:
         if self.threads and self.threads > THREADS_PER_CORE * cores:
             raise UserError(
                 f"trainer.threads={self.threads}, but this machine has {cores} cores, and more than {THREADS_PER_CORE}"
-                f" threads a core are no help; type trainer.threads={cores}"
+                f" threads a core are no help; type trainer.threads={cores}",
+                kind="wrong_value",
+                key="trainer.threads",
+                value=self.threads,
+                right=cores,
             )
         if self.accelerator == "gpu":
             if not torch.cuda.is_available():

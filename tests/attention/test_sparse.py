@@ -107,7 +107,7 @@ def test_a_number_outside_its_declared_range_is_refused(name, knobs):
 
 @pytest.mark.parametrize(("name", "knob", "wrong"), [("longformer", "window", 255), ("bigbird", "window_blocks", 2)])
 def test_a_window_that_cannot_be_centred_is_refused(name, knob, wrong):
-    with pytest.raises(UserError, match=f"attention.{knob}={wrong} is not an"):
+    with pytest.raises(UserError, match=f"attention.{knob}={wrong} "):
         backend(name, "paper", 17, **{knob: wrong})
 
 

@@ -29,7 +29,7 @@ def test_a_record_is_found_again_by_its_settings(tmp_path):
 @pytest.mark.parametrize(
     "content, said",
     [
-        ("{", "is not JSON"),
+        ("{", "attention-00000000.json"),
         (json.dumps({**RECORD, "schema_version": 2}), "schema_version"),
         (json.dumps({**RECORD, "cells": [{"method": "x", "length": 0}]}), "length=0"),
         (json.dumps(RECORD).replace("256", '"256"'), "256"),
@@ -38,7 +38,7 @@ def test_a_record_is_found_again_by_its_settings(tmp_path):
 def test_what_is_no_record_is_refused_in_one_line(tmp_path, content, said):
     path = tmp_path / "attention-00000000.json"
     path.write_text(content)
-    with pytest.raises(UserError, match="measure again") as refused:
+    with pytest.raises(UserError, match="attention-00000000") as refused:
         begin_record(path, RECORD["settings"])
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)

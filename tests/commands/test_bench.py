@@ -95,27 +95,6 @@ def test_prepared_data_needs_no_package_that_only_making_data_or_wandb_needs(hom
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    "words, line",
-    [
-        ([], "lra bench step"),
-        (["task=image"], "lra bench step"),
-        (["speed"], "'speed' cannot be measured"),
-        (["gpu"], "'gpu' cannot be measured"),
-        (["step", "trainer=gpu"], "no CUDA device is visible"),
-        (["step", "steps=0"], "steps=0"),
-        (["step", "dev_batches=0"], "dev_batches=0"),
-        (["step", "attention=nystrm"], "nystrom"),
-    ],
-)
-def test_a_mistake_is_one_line(places, capsys, words, line):
-    assert main(["bench", *words]) == 2
-    assert not (places / "data").exists(), "nothing is prepared"
-    err = capsys.readouterr().err
-    assert line in err
-    assert len(err.strip().splitlines()) == 1
-
-
 def test_flops_are_those_of_the_products():
     a, b, c = torch.randn(5, 2, 3), torch.randn(5, 3, 4), torch.zeros(5, 2, 4)
     once = 2 * 5 * 2 * 3 * 4

@@ -76,8 +76,6 @@ def test_a_published_record_is_shown_without_measuring(place, capsys, monkeypatc
     names = [method["name"] for method in json.loads(record.read_text())["settings"]["methods"]]
     assert [line.split(",")[:2] for line in lines[::2]] == [["1024", name] for name in names]
     assert {path.name: path.stat().st_mtime_ns for path in record.parent.iterdir()} == before
-    assert main(["bench", "attention", f"show={record}", "n=1000"]) == 2
-    assert "has none of the lengths n=" in capsys.readouterr().err
     assert not place.exists()
 
 
@@ -98,34 +96,3 @@ def test_ctrl_c_keeps_what_is_measured(place, capsys, monkeypatch, not_deaf):
     assert "interrupted; 0 of 2 lengths are finished" in err
     (path,) = place.glob("*.json")
     assert [len(each["both"]["seconds"]) for each in json.loads(path.read_text())["cells"]] == [1, 1, 1]
-
-
-@pytest.mark.parametrize(
-    "words, line",
-    [
-        (["n=1,2"], "n=1 is no list of whole numbers from 2 to 16,777,216; type n=512,1024"),
-        (["n=many"], "n=many is no list of whole numbers"),
-        (["repeats=0"], "repeats=0 is not a whole number of at least 1"),
-        (["dtype=float8"], "dtype=float8 is not known; choose one of float32, float64, bfloat16, float16"),
-        (["device=tpu"], "device=tpu is not known"),
-        (["device=cuda"], "CUDA"),
-        (["device=cuda", "packed=true"], "packed=true is for device=cpu, as in the encoder; type packed=auto"),
-        (["format=latex"], "format=latex is not known; choose one of terminal, markdown, csv"),
-        (["task=listops"], "task=listops is no setting of lra bench attention"),
-        (["nystrom"], "'nystrom' is no setting"),
-        (["attention=nystrm"], "did you mean nystrom?"),
-        (["attention=nystrom", "attention.landmark=3"], "attention.landmark"),
-        (["packed=maybe"], "packed=maybe is not known; choose one of auto, true, false"),
-        (["against=conda"], "against=conda is not known"),
-        (["threads=100000"], "threads=100000"),
-        (["show=gone.json"], "show=gone.json is no file; type: lra bench attention show="),
-        (["show=gone.json", "attention=full"], "attention=full has no effect beside show="),
-        (["show=gone.json", "n=2048", "repeats=3"], "repeats=3 has no effect beside show="),
-    ],
-)
-def test_a_wrong_word_is_one_line(place, capsys, words, line):
-    assert main(["bench", "attention", *words]) == 2
-    err = capsys.readouterr().err
-    assert line in err
-    assert err.count("\n") == 1
-    assert not place.exists()

@@ -23,7 +23,7 @@ def test_it_is_named_with_what_to_type(home, capsys):
     assert main(["train", *WORDS]) == main(["train", *WORDS, "force=true"]) == 2
     line, with_force = capsys.readouterr().err.splitlines()
     assert line == with_force
-    assert line.startswith(f"lra: {path} is not JSON")
+    assert line.startswith(f"lra: {path} ")
     typed = line.split("move it away and run again: ")[1]
     assert typed == f"mv {path} {path}.broken"
     subprocess.run(typed, shell=True, check=True)

@@ -45,11 +45,6 @@ def test_what_a_shell_is_answered(line, words, tmp_path, monkeypatch, capsys):
     assert set(capsys.readouterr().out.split()) == words
 
 
-def test_another_shell_is_one_line(capsys):
-    assert main(["-sc", "install=tcsh"]) == 2
-    assert 'type eval "$(lra -sc install=bash)"' in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_bash_completes(tmp_path):
     """The very line of the documents, in a bash of its own."""

@@ -47,23 +47,23 @@ def test_what_is_named_in_the_place_of_a_setting_of_lightnings_composes(word):
 
 
 @pytest.mark.parametrize(
-    "wrong, hint",
+    "wrong",
     [
-        ("recipe.steps=2,3", r"type: lra train (.+)"),
-        ("+seed=1", r"to change it type (.+)"),
-        ("~seed", r"to change it type (seed)=VALUE"),
-        ("~logger", r"to change it type (logger)=VALUE"),
-        ("+callbacks.mine=1", r"type for example (.+)"),
-        ("+logger.mine=1", r"type for example (.+)"),
-        ("+trainer.limit_val_batches=0", r"type for example (\S+),"),
-        ("recipe.batchsize=4", r"did you mean (.+)\?;"),
+        "recipe.steps=2,3",
+        "+seed=1",
+        "~seed",
+        "~logger",
+        "+callbacks.mine=1",
+        "+logger.mine=1",
+        "+trainer.limit_val_batches=0",
+        "recipe.batchsize=4",
     ],
 )
-def test_the_words_of_a_hint_are_settings(wrong, hint):
-    value = {"seed": "=1", "logger": "=csv", "recipe.batch_size": "=4"}
+def test_what_is_right_can_be_typed(wrong):
+    typed = {"seed=VALUE": "seed=1", "logger=VALUE": "logger=csv", "recipe.batch_size": "recipe.batch_size=4"}
     with pytest.raises(lra.UserError) as refused:
         lra.compose(wrong)
-    said = re.search(hint, str(refused.value))
-    assert said is not None
-    words = said[1].removeprefix("-m ").split(",")[0]  # of several values the first
-    lra.compose(words + value.get(words, ""))
+    right = str(refused.value.right)
+    assert right in str(refused.value)
+    words = right.removeprefix("lra train -m ").split(",")[0]  # of several values the first
+    lra.compose(typed.get(words, words))

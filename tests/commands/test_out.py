@@ -14,23 +14,11 @@ from tests.results.records import make_record
 
 @pytest.mark.parametrize("words", [("table", "show"), ("compare", "show"), ("sweep", "landmarks", "show")])
 @pytest.mark.parametrize("out", ["folder", ""])
-def test_a_folder_is_no_file(home, tmp_path, capsys, words, out):
+def test_a_folder_is_no_file(home, tmp_path, refused, words, out):
     (tmp_path / "folder").mkdir()
-    capsys.readouterr()
-    code = main([*words, f"out={out}"])
-    _, err = capsys.readouterr()
-    assert code == 2
-    assert err.startswith("lra: out=")
-    assert "type a file, for example out=" in err
-    assert err.count("\n") == 1
+    error = refused(*words, f"out={out}")
+    assert (error.kind, error.key, error.value) == ("no_file", "out", out)
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
-
-
-def test_the_report_too(home, tmp_path, capsys):
-    (tmp_path / "folder").mkdir()
-    assert main(["report", f"out={tmp_path}/folder"]) == 2
-    assert "type a file, for example out=" in capsys.readouterr().err
-    assert not list(tmp_path.glob("*.unfinished"))
 
 
 def test_the_tables_of_several_tasks_go_into_one_file(home, tmp_path, capsys):
@@ -60,10 +48,9 @@ def test_the_name_of_the_file_is_no_markup(home, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("verb", [("table", "show"), ("report",), ("bench", "attention", "n=16")])
-def test_a_pipe_is_no_file_and_stays(home, tmp_path, capsys, verb):
+def test_a_pipe_is_no_file_and_stays(home, tmp_path, refused, verb):
     os.mkfifo(tmp_path / "pipe")
-    assert main([*verb, f"out={tmp_path}/pipe"]) == 2
-    assert capsys.readouterr().err.startswith(f"lra: out={tmp_path}/pipe is a pipe, not a regular file")
+    assert refused(*verb, f"out={tmp_path}/pipe").kind == "special_file"
     assert (tmp_path / "pipe").is_fifo()
 
 
@@ -73,11 +60,6 @@ def test_a_link_stays_and_its_file_is_written(home, tmp_path):
     assert main(["table", "show", f"out={tmp_path}/link.md"]) == 0
     assert (tmp_path / "link.md").is_symlink()
     assert (tmp_path / "table.md").read_text() != "old"
-
-
-def test_a_folder_that_is_not_there_is_said_before_a_run(home, tmp_path, capsys):
-    assert main(["table", "run", "size=tiny", f"out={tmp_path}/not/there.md"]) == 2
-    assert capsys.readouterr().err.endswith(f"its folder is not there; type: mkdir -p {tmp_path}/not\n")
 
 
 def test_the_report_of_a_file_of_records_lies_beside_it(home, capsys):

@@ -24,7 +24,6 @@ from tests.results.records import make_record
 from tests.training.offline_run import offline_runs
 from tests.training.test_training import same
 
-OF_LIGHTNING = "pytorch_lightning.callbacks"
 TINY = ["size=tiny", "logger=csv", "attention=none", "recipe.eval_every=2", "trainer.threads=1"]
 SGD = ["recipe.optimizer._target_=torch.optim.SGD", "~recipe.optimizer.betas", "~recipe.optimizer.eps"]
 
@@ -41,53 +40,6 @@ def record(folder: Path) -> dict:
 
 def weights(folder: Path, file: str = "last.ckpt") -> dict[str, torch.Tensor]:
     return {name: w for name, w in read_checkpoint(folder / file)["state_dict"].items() if name.startswith("model.")}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "word, line",
-    [
-        ("+foo=1", "+foo=1 adds a setting that nothing reads"),
-        ("+task.data.foo=1", "+task.data.foo=1 adds a setting that nothing reads"),
-        (
-            "+trainer.foo=1",
-            "trainer.foo is no setting; of Lightning's Trainer there are +trainer.max_time, limit_v",
-        ),
-        ("+trainer.max_epochs=3", "trainer.max_epochs is set by lra itself; type for example recipe.steps=5000"),
-        ("trainer.gradient_clip_val=1", "trainer.gradient_clip_val has no default; to add it type +trainer.gradient"),
-        ("+trainer.gradient_clip_val=x", "trainer.gradient_clip_val=x is not a number above 0"),
-        ("+trainer.gradient_clip_algorithm=x", "Lightning's Trainer does not take +trainer.gradient_clip_algorithm=x"),
-        ("+callbacks.mine=1", "callbacks.mine names no class, so nothing would be made of it; type for example"),
-        ("+logger.mine=1", "logger.mine names no class"),
-        ("+callbacks.mine._target_=torch.nn.Identity", "_target_=torch.nn.Identity is no Callback of Lightning's"),
-        ("+seed=1", "+seed=1 adds a setting that is there already; to change it type seed=1"),
-        ("++seed=x", "++seed=x is not a whole number; the default is seed=0"),
-        ("~seed", "~seed takes away a setting that every run needs; to change it type seed=VALUE"),
-        ("~logger", "~logger takes away a setting that every run needs"),
-        ("~trainer.precision", "~trainer.precision takes away a setting that every run needs"),
-        ("~callbacks.log_every_steps", "~callbacks.log_every_steps takes away a setting that every run needs"),
-        ("~recipe.schedule", "every run needs; to change it type recipe.schedule._target_=CLASS"),
-        ("+trainer.limit_val_batches=0", "trainer.limit_val_batches=0 leaves nothing to measure"),
-        ("+trainer.limit_test_batches=0.0", "leaves nothing to measure"),
-        ("+trainer.gradient_clip=1", "trainer.gradient_clip is no setting; did you mean +trainer.gradient_clip_val?"),
-        ("+logger.wandb.notes=x", "logger.wandb has settings, but no W&B run was chosen; type logger=wandb"),
-        (f"+callbacks.a._target_={OF_LIGHTNING}.StochasticWeightAveraging", "type callbacks=ema in its place"),
-        (f"+callbacks.a._target_={OF_LIGHTNING}.GradientAccumulationScheduler", "lra counts steps; type trainer.acc"),
-        ("~attention.name", "~attention.name takes away a setting that every run needs"),
-        ("~recipe.optimizer.foo", "recipe.optimizer.foo is no setting"),
-        ("+model.foo=1", "takes no foo; it takes num_layers"),
-        ("+recipe.optimizer.foo=1", "recipe.optimizer._target_=torch.optim.AdamW does not take its settings"),
-        ("recipe.optimizer._target_=torch.optim.SGD", "unexpected keyword argument 'betas'; ~recipe.optimizer.KEY"),
-        ("~recipe.schedule.steps", "recipe.schedule._target_=lra.training.schedule.one_cycle does not take its"),
-        ("callbacks=[ema,nothing]", "callbacks=[ema,nothing] is not known; choose one of default, early_stopping, ema"),
-    ],
-)
-def test_what_has_no_effect_is_refused_in_one_line(word, line, home, capsys):
-    assert main(["train", *TINY, "recipe.steps=2", word]) == 2
-    err = capsys.readouterr().err
-    assert line in err
-    assert err.count("\n") == 1
-    assert "not foreseen" not in err
 
 
 @pytest.mark.slow
@@ -349,12 +301,6 @@ def test_a_trial_of_a_search_that_is_stopped_is_one_line(home, capsys):
     words = ["hparams_search=optuna", "hydra.sweeper.n_trials=1", "recipe.steps=4", "trainer.max_steps=2"]
     assert main(["train", "-m", *TINY, *words]) == 2
     assert "stopped before its end, so it has no dev accuracy to compare; for shorter" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("flag", [["-r"], ["--run"], ["--cfg", "job"]])
-def test_words_beside_a_flag_of_hydras_are_checked_too(flag, home, capsys):
-    assert main(["train", *flag, "+foo=1"]) == 2
-    assert "+foo=1 adds a setting that nothing reads" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -67,23 +67,12 @@ def test_a_last_line_without_an_end_is_not_run_into(home, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name", ["../../evil", "/tmp/evil", "", "x" * 300, ".hidden", "a\\b"])
-def test_a_published_file_stays_in_its_folder(home, tmp_path, capsys, name):
+def test_a_published_file_stays_in_its_folder(home, tmp_path, refused, name):
     lay(home / "table/a/seed1", make_record(seed=1))
     before = {path for path in tmp_path.rglob("*")}
-    code, _, err = run(capsys, "publish", "run_group=table", f"name='{name}'")
-    assert code == 2
-    assert err.startswith("lra: name=")
-    assert "for example name=paper_table" in err
+    error = refused("publish", "run_group=table", f"name='{name}'")
+    assert (error.kind, error.key, error.value) == ("bad_name", "name", name)
     assert {path for path in tmp_path.rglob("*")} == before
-
-
-@pytest.mark.parametrize("words, said", [(("",), "import what?"), (("x.jsonl", "into=../evil"), "example into=table")])
-def test_an_import_says_what_and_where_to(home, tmp_path, capsys, words, said):
-    (tmp_path / "x.jsonl").write_text(json.dumps(make_record()) + "\n")
-    code, _, err = run(capsys, "import", *words)
-    assert code == 2
-    assert said in err
-    assert not home.exists()
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 import lra.results
-from lra.cli import main
 from lra.commands.report import _part
 from lra.data.manifest import read_manifest
 from lra.results.headline import headline
@@ -72,7 +71,7 @@ def page(data_dir, tmp_path_factory):
 
 
 def test_it_holds_tables_figures_runs_samples_and_troubles(page):
-    for said in ("36.50 ± 0.50 (3)‡", "Side by side", "significant", "NOT the benchmark", "is not JSON"):
+    for said in ("36.50 ± 0.50 (3)‡", "Side by side", "significant", "NOT the benchmark", "broken/result.json"):
         assert said in page
     assert page.count("<svg") == 2, "a comparison, and the learning curves"
     assert page.count("<details>") == 8
@@ -86,11 +85,6 @@ def test_the_others_are_compared_with_nystrom_attention(page):
     table = page[page.index("Side by side") :]
     first, second = re.findall(r"<tr>\s*<t[hd][^>]*>(full|nystrom)<", table)[:2]
     assert (first, second) == ("nystrom", "full")
-
-
-def test_a_report_is_html(capsys):
-    assert main(["report", "out=r.pdf"]) == 2
-    assert "out=r.pdf: a report is HTML; type for example out=r.html" in capsys.readouterr().err
 
 
 def test_it_needs_nothing_from_outside_and_runs_nothing_but_the_sorting(page):
@@ -153,20 +147,12 @@ def test_landmarks_have_a_figure_if_their_number_was_swept(count, shown):
     assert ("landmarks" in _part("listops", records).figures) is shown
 
 
-@pytest.mark.parametrize(
-    "words, said",
-    [(["run_group=nothing"], "no record is below"), (["reference=x"], "reference=x is not known")],
-)
-def test_wrong_words(home, capsys, words, said):
-    assert main(["report", *words]) == 2
-    assert said in capsys.readouterr().err
-
-
-def test_that_no_record_is_valid_is_said_with_the_reason(home, capsys):
+def test_that_no_record_is_valid_is_said_with_the_reason(home, refused):
     (home / "x.jsonl").parent.mkdir(parents=True, exist_ok=True)
     (home / "x.jsonl").write_bytes(b"\xff\xfe\n")
-    assert main(["report", "run_group=x.jsonl"]) == 2
-    assert re.search(r"no record is below .*x\.jsonl is not UTF-8 text", capsys.readouterr().err)
+    error = refused("report", "run_group=x.jsonl")
+    assert error.kind == "no_records"
+    assert str(error).count("x.jsonl") == 2, "what holds none, and the file that is broken"
 
 
 def test_the_headline_has_marks_and_no_full_run_on_an_invented_stand_in():

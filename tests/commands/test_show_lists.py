@@ -63,16 +63,9 @@ def test_a_group_is_chosen_and_a_running_run_is_known_by_its_lock(runs, capsys):
     assert "listops" not in text
 
 
-def test_without_a_run_it_says_what_to_type(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path))
-    assert main(["show", "runs", "run_group=nothing"]) == 2
-    assert "type: lra train size=tiny logger=csv" in capsys.readouterr().err
-
-
-def test_a_folder_that_is_too_near_to_be_a_run_hides_no_other(runs, monkeypatch, capsys):
+def test_a_folder_that_is_too_near_to_be_a_run_hides_no_other(runs, monkeypatch, refused):
     monkeypatch.setenv("LRA_RUNS_DIR", str(runs / "mine" / "text"))
-    assert main(["show", "runs"]) == 2
-    assert "no run is below" in capsys.readouterr().err
+    assert refused("show", "runs").kind == "no_records"
 
 
 def test_a_broken_record_is_a_state_too(runs, capsys):

@@ -105,12 +105,3 @@ def test_a_table_is_shown_where_its_figure_cannot_be_written(home, capsys, monke
     out = show(capsys, "compare", "show").out
     assert "nystrom" in out
     assert f"no figure compare-listops: {home}/compare cannot be written" in " ".join(out.split())
-
-
-@pytest.mark.parametrize("word", ["run_group=a,b", "protocol=paper,clean", "size=tiny,short"])
-def test_a_table_has_one_group_protocol_and_size(home, capsys, word):
-    assert main(["table", "show", word]) == 2
-    key, first = word.split(",")[0].split("=")
-    assert (
-        f"{word} names several, but a table has one; type a command for each: {key}={first}" in capsys.readouterr().err
-    )

@@ -92,10 +92,8 @@ def test_show_is_of_what_was_asked_for(published, capsys):
     assert "No record yet" in run(capsys, "show", "run_group=published", "task=text")[1]
 
 
-def test_a_file_of_published_records_that_is_not_there_is_refused(home, capsys):
-    code, _, err = run(capsys, "show", "run_group=published/short_table.jsonl")
-    assert code == 2
-    assert "published/short_table.jsonl is not there; published records are looked for below $LRA_RUNS_DIR" in err
+def test_a_file_of_published_records_that_is_not_there_is_refused(home, capsys, refused):
+    assert refused("table", "show", "run_group=published/short_table.jsonl").kind == "missing_file"
     assert run(capsys, "show", "run_group=later")[0] == 0, "a group without runs is an empty table"
 
 
@@ -103,29 +101,6 @@ def test_show_says_what_is_of_another_size_or_protocol(published, capsys):
     _, out, _ = run(capsys, "show", "run_group=published", "size=tiny")
     assert "left out: 3 of size=full protocol=paper" in out
     assert "left out" not in run(capsys, "show", "run_group=published")[1]
-
-
-@pytest.mark.parametrize(
-    "words, said",
-    [
-        (["shwo"], "'shwo' is no action; type: lra table plan|run|show"),
-        (["show", "reference=mine"], "reference=mine is not known; choose one of paper, xformers"),
-        (["show", "format=word"], "format=word is not known"),
-        (["show", "sweep=nothing"], "sweep=nothing is not known"),
-        (["show", "workers=two"], "workers=two is not a whole number"),
-        (["show", "workers=0"], "workers=0"),
-        (["show", "task=listopps"], "did you mean listops?"),
-        (["run", "-m", "seed=0,1"], "-m is not needed"),
-        (["run", "force=true"], "lra table never trains a finished one again; type lra train … force=true"),
-        (["show", "sizes=tiny"], "did you mean size?"),
-        (["show", "seed=x"], "seed=x is not a whole number"),
-    ],
-)
-def test_wrong_words(home, capsys, words, said):
-    code, _, err = run(capsys, *words)
-    assert code == 2
-    assert said in err
-    assert err.count("\n") == 1
 
 
 @pytest.mark.slow
@@ -143,7 +118,7 @@ def test_two_workers_of_a_hydra_launcher_share_the_cells(launcher, data_dir, tmp
 def test_a_plain_sweep_goes_on_after_a_run_that_fails(data_dir, tmp_path):
     done = lra("train", "-m", *GRID, "attention.value_skip_taps=4,3", data=data_dir, runs=tmp_path / "runs")
     assert done.returncode == 2
-    assert done.stderr.count("lra: attention.value_skip_taps=4 is not odd") == 2, "at once and at the end"
+    assert done.stderr.count("lra: attention.value_skip_taps=4 ") == 2, "at once and at the end"
     assert len(list((tmp_path / "runs").rglob("result.json"))) == 1
 
 
@@ -151,7 +126,7 @@ def test_a_plain_sweep_goes_on_after_a_run_that_fails(data_dir, tmp_path):
 def test_a_plain_sweep_with_a_value_out_of_range_starts_none_of_its_runs(data_dir, tmp_path):
     done = lra("train", "-m", *GRID, "attention.num_landmarks=8,0", data=data_dir, runs=tmp_path / "runs")
     assert done.returncode == 2
-    assert done.stderr.count("lra: attention.num_landmarks=0 is not a whole number of at least 1") == 1
+    assert done.stderr.count("lra: attention.num_landmarks=0 ") == 1
     assert not (tmp_path / "runs").exists()
 
 

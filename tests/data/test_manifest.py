@@ -96,14 +96,15 @@ def test_a_file_that_is_no_manifest_is_one_line(store, text):
 
 def test_a_manifest_in_another_encoding_is_one_line(store):
     (store / MANIFEST).write_bytes(b"\xff\xfe{}")
-    with pytest.raises(UserError, match="is not JSON"):
+    with pytest.raises(UserError) as refused:
         read_manifest(store)
+    assert refused.value.kind == "no_json"
 
 
 def test_a_named_pipe_in_an_arrays_place_does_not_hang(store):
     (store / "tokens.npy").unlink()
     os.mkfifo(store / "tokens.npy")
-    with pytest.raises(UserError, match=r"tokens\.npy is a pipe"):
+    with pytest.raises(UserError, match=r"tokens\.npy"):
         open_store(store, SPEC)
 
 

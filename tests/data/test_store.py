@@ -100,7 +100,7 @@ def test_an_empty_or_foreign_array_is_refused(store, array, content):
 @pytest.mark.parametrize("array", ["tokens", "offsets", "test.sequences", "test.labels"])
 def test_another_array_is_refused(store, array):
     np.save(store / f"{array}.npy", np.zeros(5, np.float32))
-    with pytest.raises(UserError, match=rf"{array}\.npy holds float32 \[5\]"):
+    with pytest.raises(UserError, match=rf"{array}\.npy .*float32 \[5\]"):
         open_store(store, SPEC)
 
 

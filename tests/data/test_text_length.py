@@ -58,7 +58,7 @@ def test_the_held_out_dev_split_is_cut_too(text):
 
 def test_another_length_is_refused(text):
     for wrong in ("500", "0", "all"):
-        with pytest.raises(UserError, match=rf"text_length={wrong} is not known; choose one of 4000, 1000"):
+        with pytest.raises(UserError, match=rf"text_length={wrong} .*4000, 1000"):
             text(f"protocol.text_length={wrong}")
 
 

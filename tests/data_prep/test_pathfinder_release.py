@@ -108,7 +108,7 @@ def test_what_is_wrong_is_named(prepare, tmp_path, damage, line):
 def test_wrong_words_are_refused(prepare, tmp_path):
     source = write_tar(tmp_path / "x.gz", release())
     assert "permutation, seed42" in prepare("pathfinder", "task.split=seed43")
-    assert "hard, intermediate, easy" in prepare("pathfinder", "task.difficulty=harder")
+    assert "task.difficulty=harder " in prepare("pathfinder", "task.difficulty=harder")
     assert "has no pathfinder32/curv_baseline/metadata/0.npy" in prepare(
         "pathfinder", f"source={source}", "task.difficulty=easy", "verify=false"
     )

@@ -31,15 +31,15 @@ def test_records_come_from_folders_and_from_files_of_published_ones(tmp_path):
 @pytest.mark.parametrize(
     "damage, said",
     [
-        (lambda record: "{half", "is not JSON"),
-        (lambda record: {**record, "schema_version": 99}, "schema version 99, of a later lra"),
+        (lambda record: "{half", "result.json"),
+        (lambda record: {**record, "schema_version": 99}, " 99, "),
         (lambda record: {**record, "cost": {}}, "cost.parameters is missing"),
         (lambda record: {**record, "cost": None}, "cost=None should be a valid dictionary"),
         (
             lambda record: {**record, "outcome": {**record["outcome"], "test_accuracy": 37.15}},
             "outcome.test_accuracy=37.15 should be less than or equal to 1",
         ),
-        (lambda record: {**record, "outcome": {**record["outcome"], "test_accuracy": float("nan")}}, "is not JSON"),
+        (lambda record: {**record, "outcome": {**record["outcome"], "test_accuracy": float("nan")}}, "result.json"),
     ],
 )
 def test_a_broken_record_is_named_and_left_out(tmp_path, damage, said):

@@ -57,9 +57,9 @@ def test_a_verb_takes_all_and_composes_one_cell_to_show_that_there_is_no_record(
 
 
 @pytest.mark.parametrize("words", [["train", "attention=all"], ["train", "-m", "attention=all", "size=tiny"]])
-def test_a_run_has_one_attention(words, home, capsys):
-    assert main(words) == 2
-    assert "attention=all is not known; choose one of" in said(capsys)
+def test_a_run_has_one_attention(words, home, refused):
+    error = refused(*words)
+    assert (error.kind, error.key, error.value) == ("unknown_choice", "attention", "all")
 
 
 @pytest.mark.slow

@@ -59,3 +59,9 @@ def test_the_file_is_a_hydra_sweep_by_itself(sweep):
     hydra = load_config("train", [f"sweep={sweep}"], with_hydra=True).hydra
     assert hydra.mode.name == "MULTIRUN"
     assert "seed" in hydra.sweeper.params
+
+
+def test_a_knob_of_one_attention_is_a_row_of_its_own():
+    cells = make_cells("compare", ["attention=local", "attention.neighbour_blocks=0,1", "seed=0"])
+    assert [cell.name for cell in cells] == [f"listops/local seed 0 neighbour_blocks={count}" for count in (0, 1)]
+    assert len({cell.folder for cell in cells}) == 2

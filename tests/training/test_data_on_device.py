@@ -45,8 +45,7 @@ def test_a_run_with_its_data_there_is_tested_again_without_a_copy(home, capsys, 
     assert len(copies) == 1, "that of the training"
 
 
-def test_what_does_not_fit_stops_the_run_in_a_line(home, capsys, monkeypatch):
+def test_what_does_not_fit_stops_the_run_in_a_line(home, refused, monkeypatch):
     monkeypatch.setattr(device_store, "free_device_bytes", lambda device: 2000)
-    assert main([*RUN, THERE]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "only 0.000 GB of cpu's memory are free; type trainer.data_on_device=false" in line
+    error = refused(*RUN, THERE)
+    assert (error.kind, error.right) == ("no_memory", "trainer.data_on_device=false")

@@ -49,9 +49,9 @@ def test_a_recipe_makes_groups():
 @pytest.mark.parametrize(
     "group, word",
     [
-        ({"match": "bais"}, "match=bais matches none"),
-        ({"match": "bias", "weight_dekay": 0}, "weight_dekay is not known to AdamW"),
-        ({"weight_decay": 0}, "needs a match"),
+        ({"match": "bais"}, "match=bais"),
+        ({"match": "bias", "weight_dekay": 0}, "weight_dekay .*AdamW"),
+        ({"weight_decay": 0}, "mine "),
     ],
 )
 def test_a_wrong_group_is_refused(group, word):

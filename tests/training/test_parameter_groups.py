@@ -66,18 +66,18 @@ def test_runs_of_before_there_were_groups_are_built():
 
 @pytest.mark.parametrize("fraction", [0, -1, "half", True, float("inf")])
 def test_what_is_no_fraction_is_refused(fraction):
-    with pytest.raises(UserError, match=r"mine.lr_fraction=.* is not a number above 0"):
+    with pytest.raises(UserError, match=rf"mine.lr_fraction={fraction} "):
         group_parameters(nn.Linear(2, 2), ADAMW, {"mine": {"match": "bias", "lr_fraction": fraction}})
 
 
-@pytest.mark.parametrize("group, said", [({"match": "("}, r"mine.match=\( is no regular"), ("x", "mine needs a match")])
+@pytest.mark.parametrize("group, said", [({"match": "("}, r"mine.match=\("), ("x", "mine ")])
 def test_what_names_no_parameters_is_refused(group, said):
     with pytest.raises(UserError, match=said):
         group_parameters(nn.Linear(2, 2), ADAMW, {"mine": group})
 
 
 def test_a_rate_and_a_fraction_of_one_are_refused_together():
-    with pytest.raises(UserError, match=r"mine has lr=0.1 and lr_fraction=0.5; leave one of the two out"):
+    with pytest.raises(UserError, match=r"mine .*lr=0.1 .*lr_fraction=0.5"):
         group_parameters(nn.Linear(2, 2), ADAMW, {"mine": {"match": "bias", "lr_fraction": 0.5, "lr": 0.1}})
 
 
@@ -86,15 +86,15 @@ def test_an_optimizer_without_a_rate_has_no_fraction_of_it():
         def __init__(self, parameters):
             super().__init__(parameters, {})
 
-    with pytest.raises(UserError, match=r"is of recipe.optimizer.lr, which Rateless does not have"):
+    with pytest.raises(UserError, match=r"recipe.optimizer.lr.* Rateless "):
         group_parameters(nn.Linear(2, 2), Rateless, {"mine": {"match": "bias", "lr_fraction": 0.5}})
 
 
 @pytest.mark.slow
 def test_a_wrong_group_is_named_by_its_setting():
     module = module_of('+recipe.parameter_groups.mine={match: "bais"}')
-    with pytest.raises(UserError, match=r"^recipe.parameter_groups.mine.match=bais matches none"):
+    with pytest.raises(UserError, match=r"^recipe.parameter_groups.mine.match=bais "):
         module.make_optimizer()
     module = module_of("mixer=s4d", "mixer.parameter_groups.dynamics.match=bais")
-    with pytest.raises(UserError, match=r"^mixer.parameter_groups.dynamics.match=bais matches none"):
+    with pytest.raises(UserError, match=r"^mixer.parameter_groups.dynamics.match=bais "):
         module.make_optimizer()

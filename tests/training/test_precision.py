@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from lra import build, config
-from lra.cli import main
 from lra.training.bench import bare_step
 from lra.training.machine import Machine, prepare_machine
 from lra.training.precision import check_gpu, lightnings_name, with_weights_of
@@ -49,15 +48,6 @@ def test_a_timed_step_computes_in_the_asked_precision(precision, dtype):
 def test_to_lightning_tf32_is_float32():
     assert [lightnings_name(name) for name in ("tf32", "32-true", "16-mixed")] == ["32-true", "32-true", "16-mixed"]
     assert make_trainer(machine("tf32"), logger=False).precision == "32-true"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("precision, instead", [("tf32", "float32"), ("16-mixed", "bf16")])
-def test_precisions_of_gpus_are_refused_on_a_cpu(home, capsys, precision, instead):
-    assert main(["train", "size=tiny", "logger=csv", f"trainer.precision={precision}"]) == 2
-    said = capsys.readouterr().err
-    assert f"trainer.precision={precision} needs a GPU: on a CPU torch would compute in {instead}" in said
-    assert not home.exists()
 
 
 @pytest.mark.parametrize("capability, has", [((7, 5), False), ((8, 0), True), ((9, 0), True)])

@@ -72,7 +72,7 @@ def test_a_precision_is_what_its_name_says(home, monkeypatch, precision, paramet
     assert seen == {(parameters, inside, outside)}
 
 
-def test_half_precision_on_a_cpu_is_refused_as_torch_would_compute_another(home, capsys):
-    assert main(["train", "size=tiny", "logger=csv", "trainer.precision=16-mixed"]) == 2
-    assert "trainer.precision=16-mixed needs a GPU" in capsys.readouterr().err
+def test_half_precision_on_a_cpu_is_refused_as_torch_would_compute_another(home, refused):
+    error = refused("train", "size=tiny", "logger=csv", "trainer.precision=16-mixed")
+    assert (error.kind, error.key) == ("needs_gpu", "trainer.precision")
     assert not home.exists()

@@ -71,11 +71,6 @@ def test_a_table_needs_a_run_to_go_into(word, home, capsys):
     assert "logger.wandb.mode=offline" in capsys.readouterr().err
 
 
-def test_a_table_goes_to_wandb_or_into_a_file(home, capsys):
-    assert main(["compare", "show", "format=wandb", "out=table.md"]) == 2
-    assert "format=wandb writes a W&B run and no file" in capsys.readouterr().err
-
-
 def test_the_sweep_for_wandbs_agents_names_what_there_is():
     import yaml
 

@@ -119,19 +119,3 @@ def test_a_proxy_is_gone_through(monkeypatch, helpless_server):
     monkeypatch.delenv("http_proxy")
     assert os.environ.get("http_proxy") is None
     assert server_trouble() is not None
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("word", "said"),
-    [
-        ("when_unreachable=never", "choose one of fail, offline"),
-        ("init_timeout_seconds=0", "but W&B needs some time"),
-        ("init_timeout_seconds=soon", "is not a whole number"),
-    ],
-)
-def test_wrong_settings_are_refused(word, said, home, capsys):
-    from lra.cli import main
-
-    assert main([*TRAIN[:-1], f"logger.wandb.{word}"]) == 2
-    assert said in capsys.readouterr().err

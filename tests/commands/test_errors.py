@@ -1,0 +1,45 @@
+"""Each mistake gets the one line and the exit code that stand in `errors.yaml`, and nothing is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.commands.errors import read_errors, said, train_one
+
+
+def rows(need: str) -> list:
+    marks = {True: [pytest.mark.slow], False: []}
+    return [pytest.param(row, id=row["type"], marks=marks["slow" in row]) for row in read_errors()[need]]
+
+
+@pytest.fixture(scope="module")
+def run(data_dir, tmp_path_factory):
+    return train_one(data_dir, tmp_path_factory.mktemp("trained") / "runs")
+
+
+def expected(row: dict) -> tuple[int, str]:
+    return row.get("code", 2), row["says"]
+
+
+@pytest.mark.parametrize("row", rows("nothing"))
+def test_a_mistake_gets_its_line_and_nothing_is_written(row, tmp_path):
+    home = tmp_path / "home"
+    assert said(row["type"], home, data=home / "data", run=tmp_path / "none") == expected(row)
+    assert not list(home.iterdir())
+
+
+@pytest.mark.parametrize("row", rows("prepared data"))
+def test_a_mistake_that_only_data_shows_gets_its_line(row, data_dir, tmp_path):
+    assert said(row["type"], tmp_path / "home", data=data_dir, run=tmp_path / "none") == expected(row)
+
+
+@pytest.mark.parametrize("row", rows("a trained run"))
+def test_a_mistake_beside_a_trained_run_gets_its_line(row, run, data_dir, tmp_path):
+    assert said(row["type"], tmp_path / "home", data=data_dir, run=run) == expected(row)
+    assert not list(run.glob("diagnosis.*"))
+
+
+def test_each_line_is_one_and_foreseen_and_each_command_stands_once():
+    all_rows = [row for group in read_errors().values() for row in group]
+    assert [row for row in all_rows if "\n" in row["says"] or "not foreseen" in row["says"]] == []
+    assert len({row["type"] for row in all_rows}) == len(all_rows)
