@@ -11,11 +11,11 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from lra.arguments import OPEN, WrongValueError, allows, declared
+from lra.group_files import OF_THE_FILE
 from lra.option_groups import GROUPS, OF_IMAGES, Images, ParameterGroup
 from lra.pass_through import TARGET
 from lra.types import UserError
 
-OF_THE_FILE = ("name", TARGET, "_partial_")  # what a group's file says of itself
 LIGHTNINGS_TRAINER = "pytorch_lightning.Trainer"
 NOT_CHECKED = ("hydra", "paths", "task.codec", "task.open_source", "task.sizes")
 PARAMETER_GROUP = re.compile(r"(recipe|mixer)\.parameter_groups\.[^.]+")
