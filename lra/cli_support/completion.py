@@ -11,6 +11,7 @@ from io import StringIO
 from typing import Any
 
 from lra.cli_support.conf_folders import conf_folders, take_folders
+from lra.group_files import DESCRIPTION
 from lra.settings.additions import trainers_own
 from lra.types import UserError
 
@@ -18,6 +19,7 @@ SHELLS = {"bash": " ", "fish": "\n"}  # what separates two answers; zsh uses bas
 INSTALL = 'type eval "$(lra -sc install=bash)" in bash or zsh, lra -sc install=fish | source in fish'
 TO_TRAINER = "+trainer."  # what may be added there is in no configuration
 WHOLE_GROUP = re.compile(r"~[^.]+")  # every run needs all groups
+NO_OPTIONS = {f"{group}.{key}=" for group, keys in DESCRIPTION.items() for key in keys}
 OVER_RUNS = ("table", "compare", "sweep")  # these verbs take the settings of `lra train`
 
 
@@ -72,7 +74,7 @@ def _answer(verb: str, typed: Sequence[str], shell: str) -> None:
     answer = StringIO()
     with redirect_stdout(answer), conf_folders(folders):
         _ask_hydra(verb, f"query={shell}")
-    words = [word for word in answer.getvalue().split() if not WHOLE_GROUP.fullmatch(word)]
+    words = [word for word in answer.getvalue().split() if not WHOLE_GROUP.fullmatch(word) and word not in NO_OPTIONS]
     if values:
         others = {f"{key}={value}" for value in values.split(",")}
         words = [word.replace(f"{key}=", f"{listed}{comma}", 1) for word in words if word not in others]
