@@ -37,6 +37,7 @@ VERBS = {
     "export": "write a trained model as files that load without its training: safetensors, settings, model card",
     "fill-mask": "fill the mask in a text with the weights of a Hugging Face Nyströmformer",
     "show": "look at a model, data, the protocols, runs, or what can be chosen: lra show runs, lra show tasks",
+    "new": "write a small package to start from, with an attention or a mixer of your own",
     "check": "test the contract of an attention or a mixer, such as one of your own",
     "bench": "measure a training step (lra bench step), or attentions alone (lra bench attention)",
     "doctor": "show what is installed, which folders are used, and what is missing",

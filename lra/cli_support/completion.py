@@ -12,6 +12,7 @@ from typing import Any
 
 from lra.cli_support.conf_folders import conf_folders, take_folders
 from lra.group_files import DESCRIPTION
+from lra.paths import conf_dir
 from lra.settings.additions import trainers_own
 from lra.types import UserError
 
@@ -50,8 +51,9 @@ def complete(words: Sequence[str], verbs: Mapping[str, str], objects_of: Callabl
     objects = _beginning(rest, objects_of(verb)) if len(rest) == 1 else []
     if objects:
         print(SHELLS[shell].join(objects))
-    elif verb in verbs:
-        _answer("train" if verb in OVER_RUNS else verb, rest, shell)
+    config = "train" if verb in OVER_RUNS else verb
+    if not objects and verb in verbs and (conf_dir() / f"{config}.yaml").is_file():
+        _answer(config, rest, shell)
 
 
 def _beginning(typed: Sequence[str], known: Sequence[str] | Mapping[str, str]) -> list[str]:
@@ -91,7 +93,6 @@ def _ask_hydra(verb: str, request: str) -> None:
     import hydra
 
     from lra.config import look_through_own_folders  # this import also registers the resolvers that conf/ uses
-    from lra.paths import conf_dir
 
     def never(cfg: Any) -> None:
         raise AssertionError("Hydra answers by itself")
