@@ -11,7 +11,6 @@ from lra.results.tables import MISSING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from omegaconf import DictConfig
 
 METHODS = ("attention", "mixer")
 
@@ -85,11 +84,12 @@ def show_tasks(size: str, data: Path) -> None:
 
 
 def _task_row(name: str, file: dict[str, Any], size: str, data: Path) -> list[str]:
+    from omegaconf import OmegaConf
+
     from lra.config import store_dir
     from lra.data.manifest import MANIFEST, SPLITS, read_manifest
 
-    cfg = _with_task(name, file, size)
-    cfg.paths = {"data": str(data)}
+    cfg = OmegaConf.create({"task": file, "size": {"name": size}, "paths": {"data": str(data)}})
     spec, sized = cfg.task.spec, cfg.task.sizes.get(size)
     counts = MISSING if sized is None else " / ".join(map(_count, (sized.get(split) for split in SPLITS)))
     if sized is not None and "images" in sized:
@@ -112,17 +112,6 @@ def _task_row(name: str, file: dict[str, Any], size: str, data: Path) -> list[st
         here,
         *(str(file.get(key, MISSING)) for key in ("terms", "about")),
     ]
-
-
-def _with_task(name: str, file: dict[str, Any], size: str) -> DictConfig:
-    """Take a task's file, whose numbers refer to the size; one with a defaults list of its own is composed."""
-    from omegaconf import OmegaConf
-
-    from lra.config import load_config
-
-    if "defaults" in file:
-        return load_config("show", [f"task={name}", f"size={size}"])
-    return OmegaConf.create({"task": file, "size": {"name": size}, "paths": None})
 
 
 def _count(count: int | None) -> str:

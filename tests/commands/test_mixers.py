@@ -11,6 +11,7 @@ import yaml
 
 from lra import build, config
 from lra.cli import main
+from lra.paths import conf_names
 from lra.settings.stored_config import read_stored_config
 from lra.sweeps.grid import make_cells
 from lra.training.counting import count_work
@@ -119,7 +120,7 @@ def test_beside_each_other_or_in_place_of_the_sweeps_own():
 @pytest.mark.parametrize(
     "words, line",
     [
-        (["mixer=s5"], "choose one of attention, gated, s4d"),
+        (["mixer=s5"], f"choose one of {', '.join(conf_names('mixer'))}"),
         (["mixer=s4d", "mixer.states=0"], "mixer.states=0 is not a whole number of at least 2"),
         (["mixer=s4d", "mixer.states=7"], "mixer.states=7 is not an even number"),
         (["mixer=s4d", "mixer.init=legs"], "choose one of lin, inv"),
