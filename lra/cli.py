@@ -37,6 +37,7 @@ VERBS = {
     "export": "write a trained model as files that load without its training: safetensors, settings, model card",
     "fill-mask": "fill the mask in a text with the weights of a Hugging Face Nyströmformer",
     "show": "look at a model, data, the protocols, runs, or what can be chosen: lra show runs, lra show tasks",
+    "new": "write a small package to start from, with an attention or a mixer of your own",
     "check": "test the contract of an attention or a mixer, such as one of your own",
     "bench": "measure a training step (lra bench step), or attentions alone (lra bench attention)",
     "doctor": "show what is installed, which folders are used, and what is missing",
@@ -138,13 +139,15 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     from lra.cli_support.application import run_composed
     from lra.cli_support.errors import explain
     from lra.cli_support.sweep_end import Job, jobs_elsewhere, print_jobs
+    from lra.config import without_descriptions
     from lra.settings.check import check_config
     from lra.settings.overrides import check_mixer, check_overrides
     from lra.sweeps.lease import LeasedError
 
     jobs: list[Job] = []  # of a sweep, as far as they run in this process: those of Hydra's basic launcher
 
-    def run(cfg: DictConfig) -> object:
+    def run(composed: DictConfig) -> object:
+        cfg = without_descriptions(composed)  # Hydra composes the jobs of a sweep itself
         if HydraConfig.get().mode is RunMode.MULTIRUN and verb == "train":
             jobs.append(Job(cfg, list(HydraConfig.get().overrides.task)))
         try:

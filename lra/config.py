@@ -17,6 +17,7 @@ from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf, open_dict
 
+from lra.group_files import DESCRIPTION
 from lra.later_settings import without_later
 from lra.names import checked_name
 from lra.pass_through import ALWAYS_RECORDED, added_settings, targets_of
@@ -148,9 +149,19 @@ def _composed(name: str, overrides: tuple[str, ...]) -> DictConfig:
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(conf_dir()), job_name="cli", version_base="1.3"):
-            return compose(name, list(overrides), return_hydra_config=True)
+            return without_descriptions(compose(name, list(overrides), return_hydra_config=True))
     finally:
         GlobalHydra.instance().hydra = running
+
+
+def without_descriptions(cfg: DictConfig) -> DictConfig:
+    """Take what describes an attention, a mixer or a task out of a configuration, in place; return it."""
+    with open_dict(cfg):
+        for group, keys in DESCRIPTION.items():
+            for key in keys:
+                if cfg.get(group) is not None:
+                    cfg[group].pop(key, None)
+    return cfg
 
 
 def sweep_params(sweep: str) -> dict[str, str]:

@@ -104,7 +104,7 @@ def making_folder(folder: Path, *, replace: bool) -> Iterator[Path]:
     unfinished.mkdir(parents=True)
     try:
         yield unfinished
-        for path in unfinished.iterdir():
+        for path in filter(Path.is_file, unfinished.rglob("*")):
             to_disk(path)
         if replace and folder.exists():
             folder.rename(replaced_folder(folder))

@@ -10,6 +10,8 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from lra import build, config
+from lra.cli import main
+from lra.group_files import DESCRIPTION, read_choice
 from lra.paths import conf_dir
 from lra.results.reference import PASS_BAND, paper_accuracy
 from tests.pairs import each_and_all_triples
@@ -112,6 +114,21 @@ def test_the_runs_folder_depends_on_what_moves_a_number_and_on_nothing_else():
         "run_group=x",
     )
     assert len({base, *(folder(word) for word in others)}) == len(others) + 1
+
+
+def test_descriptions_are_in_the_files_and_in_no_configuration():
+    for group, keys in DESCRIPTION.items():
+        for name in names(group):
+            assert set(keys) & read_choice(group, name).keys(), f"conf/{group}/{name}.yaml has no description"
+            assert not set(keys) & config.load_config("train", [f"{group}={name}"])[group].keys()
+
+
+@pytest.mark.parametrize("words", [["attention.about=x"], ["task.terms=x"], ["-m", "mixer=s4d", "mixer.cost=x,y"]])
+def test_a_description_is_no_option(home, capsys, words):
+    assert main(["train", "size=tiny", *words]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert words[-1].split("=")[0] in err
 
 
 def test_the_reference_numbers_are_those_of_the_paper():

@@ -55,6 +55,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "time-series": data.time_series,
     "recipes": of_settings.recipes,
     "protocols": of_settings.protocols,
+    "methods": of_settings.names,
+    "attentions": of_settings.described("attention"),
+    "mixers": of_settings.described("mixer"),
     "deviations": of_settings.deviations,
 }
 BLOCK = re.compile(

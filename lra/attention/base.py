@@ -46,9 +46,11 @@ class AttentionBackend(nn.Module):
 
     Attributes:
         biased: whether the projections that make queries, keys and values add their biases.
+        quadratic: whether an L × L tensor is computed.
+        has_matrix: whether the output is a matrix times the values; `lra diagnose` compares matrices.
     """
 
-    biased = True
+    biased, quadratic, has_matrix = True, False, True
 
     def __init__(self, dims: AttentionDims):
         super().__init__()

@@ -34,7 +34,7 @@ class FullAttention(AttentionBackend):
     @checked
     def __init__(self, dims: AttentionDims, *, kernel: Literal["fused", "math"], attention_dropout: Fraction):
         super().__init__(dims)
-        self.kernel, self.attention_dropout = kernel, attention_dropout
+        self.kernel, self.attention_dropout, self.quadratic = kernel, attention_dropout, kernel == "math"
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""

@@ -121,8 +121,8 @@ class NystromAttention(AttentionBackend):
 
     @property
     def reads_padded_length(self) -> bool:
-        """Whether the segments, whose means are the landmarks, divide the padded length."""
-        return self.landmarks == "padded" and not self.landmarks_of.chosen_anew
+        """Whether the landmarks are those of the padded length."""
+        return self.landmarks == "padded"
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""

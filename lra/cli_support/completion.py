@@ -11,6 +11,8 @@ from io import StringIO
 from typing import Any
 
 from lra.cli_support.conf_folders import conf_folders, take_folders
+from lra.group_files import DESCRIPTION
+from lra.paths import conf_dir
 from lra.settings.additions import trainers_own
 from lra.types import UserError
 
@@ -18,6 +20,7 @@ SHELLS = {"bash": " ", "fish": "\n"}  # what separates two answers; zsh uses bas
 INSTALL = 'type eval "$(lra -sc install=bash)" in bash or zsh, lra -sc install=fish | source in fish'
 TO_TRAINER = "+trainer."  # what may be added there is in no configuration
 WHOLE_GROUP = re.compile(r"~[^.]+")  # every run needs all groups
+NO_OPTIONS = {f"{group}.{key}=" for group, keys in DESCRIPTION.items() for key in keys}
 OVER_RUNS = ("table", "compare", "sweep")  # these verbs take the settings of `lra train`
 
 
@@ -48,8 +51,9 @@ def complete(words: Sequence[str], verbs: Mapping[str, str], objects_of: Callabl
     objects = _beginning(rest, objects_of(verb)) if len(rest) == 1 else []
     if objects:
         print(SHELLS[shell].join(objects))
-    elif verb in verbs:
-        _answer("train" if verb in OVER_RUNS else verb, rest, shell)
+    config = "train" if verb in OVER_RUNS else verb
+    if not objects and verb in verbs and (conf_dir() / f"{config}.yaml").is_file():
+        _answer(config, rest, shell)
 
 
 def _beginning(typed: Sequence[str], known: Sequence[str] | Mapping[str, str]) -> list[str]:
@@ -72,7 +76,7 @@ def _answer(verb: str, typed: Sequence[str], shell: str) -> None:
     answer = StringIO()
     with redirect_stdout(answer), conf_folders(folders):
         _ask_hydra(verb, f"query={shell}")
-    words = [word for word in answer.getvalue().split() if not WHOLE_GROUP.fullmatch(word)]
+    words = [word for word in answer.getvalue().split() if not WHOLE_GROUP.fullmatch(word) and word not in NO_OPTIONS]
     if values:
         others = {f"{key}={value}" for value in values.split(",")}
         words = [word.replace(f"{key}=", f"{listed}{comma}", 1) for word in words if word not in others]
@@ -89,7 +93,6 @@ def _ask_hydra(verb: str, request: str) -> None:
     import hydra
 
     from lra.config import look_through_own_folders  # this import also registers the resolvers that conf/ uses
-    from lra.paths import conf_dir
 
     def never(cfg: Any) -> None:
         raise AssertionError("Hydra answers by itself")

@@ -82,6 +82,7 @@ def make_variants(cfg: DictConfig) -> tuple[Variants, int]:
         cfg = cfg.copy()
         cfg.attention = OmegaConf.load(conf_dir() / "attention" / "nystrom.yaml")
         cfg.mixer = OmegaConf.load(conf_dir() / "mixer" / "attention.yaml")
+        config.without_descriptions(cfg)
     return Variants(make=build.build_method(cfg)), cfg.attention.num_landmarks
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
+
+from lra.group_files import DESCRIPTION, OF_THE_FILE, read_choice
+from lra.paths import conf_names
+from lra.results.tables import MISSING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from omegaconf import DictConfig
 
-OF_THE_FILE = ("name", "_target_", "_partial_", "parameter_groups")  # no knobs
-SOURCE = re.compile(r"\(([^()]+ \d{4}[^()]*)\)")
-COST = re.compile(r"Cost in L: (.+?)\.?$")
-DIFFERS = re.compile(r"^# Differs from its paper: (.+)$", re.MULTILINE)
+METHODS = ("attention", "mixer")
 
 
 def show_attentions() -> None:
@@ -23,7 +21,7 @@ def show_attentions() -> None:
     from lra.cli_support.narrow import print_text_table
     from lra.results.tables import TextTable
 
-    rows = [row for group in ("attention", "mixer") for row in _rows(group)]
+    rows = [_method_row(group, name, file) for group in METHODS for name, file in choices(group).items()]
     columns = ("choice", "knobs", "by the protocol", "cost in L", "source")
     optional = ("source", "by the protocol")
     table = TextTable(title="Attentions and mixers", columns=columns, rows=rows, optional=optional, prose=columns)
@@ -34,64 +32,33 @@ def show_attentions() -> None:
         console.print(f"{choice}: {text}", soft_wrap=not console.is_terminal)
 
 
-def differences() -> dict[str, str]:
-    """Say of each attention or mixer, such as `attention=bigbird`, how it differs from its paper, where it does."""
-    files = {f"{group}={name}": path for group in ("attention", "mixer") for name, path in _files(group).items()}
-    found = {choice: DIFFERS.search(path.read_text(encoding="utf-8")) for choice, path in files.items()}
-    return {choice: there[1] for choice, there in found.items() if there}
-
-
-def _rows(group: str) -> Iterator[list[str]]:
+def choices(group: str) -> dict[str, dict[str, Any]]:
+    """Read the files of all attentions, mixers or tasks by their names; but for mixer=attention."""
     from lra.config import ATTENTION
 
-    for name, path in _files(group).items():
-        if (group, name) == ("mixer", ATTENTION):  # stands for the attentions
-            continue
-        knobs, about = _knobs(path), _about(path)
-        own = [f"{key}={value}" for key, value in knobs.items() if "${" not in value]
-        switches = [value.removeprefix("${").removesuffix("}") for value in knobs.values() if "${" in value]
-        yield [
-            f"{group}={name}",
-            "; ".join(own) or "–",
-            "; ".join(switches) or "–",
-            *(_first(pattern, about) for pattern in (COST, SOURCE)),
-        ]
+    names = (name for name in conf_names(group) if (group, name) != ("mixer", ATTENTION))
+    return {name: read_choice(group, name) for name in names}
 
 
-def _files(group: str) -> dict[str, Path]:
-    from lra.paths import conf_dirs, conf_names
-
-    places = [folder / group for folder in conf_dirs()]
-    return {
-        name: next(place / f"{name}.yaml" for place in places if (place / f"{name}.yaml").exists())
-        for name in conf_names(group)
-    }
+def differences() -> dict[str, str]:
+    """Say of each attention or mixer, such as `attention=bigbird`, how it differs from its paper, where it does."""
+    files = {f"{group}={name}": file for group in METHODS for name, file in choices(group).items()}
+    return {choice: file["differs"] for choice, file in files.items() if "differs" in file}
 
 
-def _knobs(path: Path) -> dict[str, str]:
-    """The knobs in a file with their values as they are written, interpolations unresolved."""
-    from omegaconf import OmegaConf
-
-    written = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
-    assert isinstance(written, dict)
-    return {str(key): _as_typed(value) for key, value in written.items() if key not in OF_THE_FILE}
+def _method_row(group: str, name: str, file: dict[str, Any]) -> list[str]:
+    no_knobs = (*OF_THE_FILE, *DESCRIPTION[group], "parameter_groups")
+    knobs = {key: _as_typed(value) for key, value in file.items() if key not in no_knobs}
+    own = [f"{key}={value}" for key, value in knobs.items() if "${" not in value]
+    switches = [value.removeprefix("${").removesuffix("}") for value in knobs.values() if "${" in value]
+    said = (file.get(key, MISSING) for key in ("cost", "source"))
+    return [f"{group}={name}", "; ".join(own) or MISSING, "; ".join(switches) or MISSING, *map(str, said)]
 
 
 def _as_typed(value: Any) -> str:
     from lra.results.settings import in_words
 
     return value if isinstance(value, str) else in_words(value)
-
-
-def _about(path: Path) -> str:
-    """The comment on a file's first line; empty without one."""
-    line = path.read_text(encoding="utf-8").split("\n", 1)[0]
-    return line.removeprefix("#").strip() if line.startswith("#") else ""
-
-
-def _first(pattern: re.Pattern[str], text: str) -> str:
-    there = pattern.search(text)
-    return there[1] if there else "–"
 
 
 def show_tasks(size: str, data: Path) -> None:
@@ -105,7 +72,7 @@ def show_tasks(size: str, data: Path) -> None:
     from lra.cli_support.narrow import print_text_table
     from lra.results.tables import TextTable
 
-    rows = [_task_row(name, path, size, data) for name, path in _files("task").items()]
+    rows = [_task_row(name, file, size, data) for name, file in choices("task").items()]
     table = TextTable(
         title=f"Tasks, size={size}; metric: accuracy over every test example",
         columns=("task", "classes", "length", "train / dev / test", "data here", "terms", "what"),
@@ -116,14 +83,15 @@ def show_tasks(size: str, data: Path) -> None:
     print_text_table(make_console(), table)
 
 
-def _task_row(name: str, path: Path, size: str, data: Path) -> list[str]:
+def _task_row(name: str, file: dict[str, Any], size: str, data: Path) -> list[str]:
+    from omegaconf import OmegaConf
+
     from lra.config import store_dir
     from lra.data.manifest import MANIFEST, SPLITS, read_manifest
 
-    cfg = _with_task(name, path, size)
-    cfg.paths = {"data": str(data)}
+    cfg = OmegaConf.create({"task": file, "size": {"name": size}, "paths": {"data": str(data)}})
     spec, sized = cfg.task.spec, cfg.task.sizes.get(size)
-    counts = "–" if sized is None else " / ".join(map(_count, (sized.get(split) for split in SPLITS)))
+    counts = MISSING if sized is None else " / ".join(map(_count, (sized.get(split) for split in SPLITS)))
     if sized is not None and "images" in sized:
         counts = f"{sized.images:,} together"
     folder, here = store_dir(cfg), f"no; lra prepare task={name} size={size}"
@@ -135,30 +103,16 @@ def _task_row(name: str, path: Path, size: str, data: Path) -> list[str]:
         counts = " / ".join(
             _count(manifest["splits"][split]["count"] if split in manifest["splits"] else None) for split in SPLITS
         )
-    length = "–" if sized is None else f"{spec.seq_len:,}"
-    terms = re.search(r"^# Terms: (.+?)\.?$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    length = MISSING if sized is None else f"{spec.seq_len:,}"
     return [
         name,
         str(spec.num_classes),
         f"{spec.num_sequences} × {length}" if spec.num_sequences > 1 else length,
         counts,
         here,
-        terms[1] if terms else "–",
-        _about(path),
+        *(str(file.get(key, MISSING)) for key in ("terms", "about")),
     ]
 
 
-def _with_task(name: str, path: Path, size: str) -> DictConfig:
-    """Read a task's file, whose numbers refer to the size; a file with a defaults list of its own is composed."""
-    from omegaconf import OmegaConf
-
-    from lra.config import load_config, without_defaults
-
-    task = without_defaults(path)
-    if task is None:
-        return load_config("show", [f"task={name}", f"size={size}"])
-    return OmegaConf.create({"task": task, "size": {"name": size}, "paths": None})
-
-
 def _count(count: int | None) -> str:
-    return "–" if count is None else f"{count:,}"
+    return MISSING if count is None else f"{count:,}"

@@ -123,12 +123,13 @@ def with_full_attention(cfg: DictConfig) -> DictConfig:
     """Copy the configuration, with exact attention."""
     from omegaconf import OmegaConf
 
+    from lra.config import without_descriptions
     from lra.paths import conf_dir
 
     other = cfg.copy()
     other.attention = OmegaConf.load(conf_dir() / "attention" / "full.yaml")
     other.mixer = OmegaConf.load(conf_dir() / "mixer" / "attention.yaml")
-    return other
+    return without_descriptions(other)
 
 
 def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str, str, str, int]]:

@@ -29,7 +29,7 @@ OF_CURVES = (
 )
 OF_INVERSE = (
     "A is kernel 2, softmax of landmark queries and keys, Z the iterative pseudo-inverse after each step, A⁺ that of"
-    " the singular value decomposition with the cut-off pinv_rtol; in float64."
+    " the singular value decomposition with the attention's cut-off; in float64."
 )
 OF_MAPS = (
     "One sequence of the dev split. The first two images have the same colours, which end at the 99.5 % quantile"

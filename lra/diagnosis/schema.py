@@ -43,7 +43,7 @@ class Convergence(TypedDict):
     """The iterative pseudo-inverse Z of kernel 2, A, after each number of steps.
 
     `residual`: ‖AZA − A‖ / ‖A‖. `distance`: ‖Z − A⁺‖ / ‖A⁺‖, with A⁺ by singular value
-    decomposition, with the cut-off `pinv_rtol`.
+    decomposition, with the attention's cut-off.
     """
 
     steps: list[Positive]

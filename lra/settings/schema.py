@@ -11,10 +11,10 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from lra.arguments import OPEN, check_groups, declared, needed
+from lra.group_files import OF_THE_FILE
 from lra.option_groups import GROUPS, OF_IMAGES, Images, ParameterGroup
 from lra.pass_through import TARGET
 
-OF_THE_FILE = ("name", TARGET, "_partial_", "parameter_groups")  # keys of a file that are no arguments of its class
 LIGHTNINGS_TRAINER = "pytorch_lightning.Trainer"
 NOT_CHECKED = ("hydra", "paths", "codec", "open_source", "sizes")
 PARAMETER_GROUP = re.compile(r"(recipe|mixer)\.parameter_groups\.[^.]+")
@@ -65,7 +65,7 @@ def kinds_of(cfg: DictConfig, group: str, *, classes: bool = True) -> dict[str, 
     """
     target = class_of(cfg, group) if classes else None
     of_class = declared_by_class(target)[0] if target else {}
-    kinds = {**dict.fromkeys(OF_THE_FILE, OPEN), **of_class, **declared_in_group(group)}
+    kinds = {**dict.fromkeys((*OF_THE_FILE, "parameter_groups"), OPEN), **of_class, **declared_in_group(group)}
     if group in ("task", "task.data") and cfg.task.get("name") in OF_IMAGES:
         kinds |= get_type_hints(Images)
     return kinds

@@ -1,49 +1,38 @@
 """The promises of every attention backend, for each file in conf/attention under each protocol.
 
 The promises themselves are in `lra.testing`, where `lra check` finds them too. A backend with a YAML file is tested
-without another edit here, but tests/reference/attention.py must have its slow twin under the same
-name. planted_bugs.yaml has small bugs that each promise's test must catch.
+without another edit here, but a file in tests/reference must have its slow twin under the same name. What a backend
+says of itself (`batch_wide`, `reads_padded_length`) is compared with what it does, under every declared choice of
+every option. planted_bugs.yaml has small bugs that each promise's test must catch.
 """
 
 from __future__ import annotations
 
+from itertools import product
+from typing import Any
+
 import pytest
 import torch
-from hydra.utils import instantiate
-from omegaconf import OmegaConf
+from hydra.utils import get_object, instantiate
 
+from lra.arguments import declared, literals
 from lra.attention.base import AttentionDims
-from lra.paths import conf_dir
+from lra.attention.options import options_of
+from lra.group_files import read_choice
+from lra.paths import conf_names
 from lra.testing import contract
 from lra.testing.subjects import HEAD_DIM, HEADS, AttentionSubject
-from tests.reference import attention as reference
+from lra.types import UserError
+from tests.reference import twin
 
-NAMES = sorted(path.stem for path in (conf_dir() / "attention").glob("*.yaml"))
-PROTOCOLS = sorted(path.stem for path in (conf_dir() / "protocol").glob("*.yaml"))
-# The switches through which batch-mates matter: the pseudo-inverse's start, the keys' stabiliser.
-BATCH_WIDE = {"nystrom": ("pinv_start", "batch"), "performer": ("key_maximum", "batch")}
-# Each call its own rotations: not by batch-mates' contents, but by their groups.
-DRAWN_TOGETHER = {"reformer": ("rotations", "each_call")}
-# The switches through which the length of the padding matters: segments of it, keys of zeros that are counted.
-OF_PADDED_LENGTH = {
-    "nystrom": ("landmarks", "padded"),
-    "landmark": ("landmarks", "padded"),
-    "performer": ("padded_keys", "counted"),
-}
-PROMISES = [promise.name for promise in contract.promises(AttentionSubject(AttentionDims), reference.full)]
+NAMES, PROTOCOLS = conf_names("attention"), conf_names("protocol")
+PROMISES = [promise.name for promise in contract.promises(AttentionSubject(AttentionDims), twin("full"))]
 DIMS = HEAD_DIM
 
 
 def settings(name: str, protocol: str, **knobs: object) -> dict:
-    cfg = OmegaConf.create(
-        {
-            "attention": OmegaConf.load(conf_dir() / "attention" / f"{name}.yaml"),
-            "protocol": OmegaConf.load(conf_dir() / "protocol" / f"{protocol}.yaml"),
-        }
-    )
-    chosen = OmegaConf.to_container(cfg.attention, resolve=True)
-    chosen.pop("name")
-    return {**chosen, **knobs}
+    fixed = {"_target_": read_choice("attention", name)["_target_"], "_partial_": True}
+    return {**fixed, **options_of(name, protocol=protocol), **knobs}
 
 
 # A protocol whose settings of an attention are those of the first one is left out: nothing else would be tested.
@@ -55,14 +44,6 @@ CELLS = [
 ]
 
 
-def switched_on(name: str, protocol: str, switches: dict[str, tuple[str, str]]) -> bool:
-    """Whether the protocol gives the attention's switch this value; one without the switch is never on."""
-    if name not in switches:
-        return False
-    knob, value = switches[name]
-    return settings(name, protocol)[knob] == value
-
-
 def backend(name: str, protocol: str, length: int, *, dtype=torch.float64, seed: int = 0, **knobs: object):
     torch.manual_seed(seed)
     dims = AttentionDims(num_heads=HEADS, head_dim=DIMS, max_seq_len=length)
@@ -70,7 +51,10 @@ def backend(name: str, protocol: str, length: int, *, dtype=torch.float64, seed:
 
 
 def subject(name: str, protocol: str) -> AttentionSubject:
-    chosen = settings(name, protocol)
+    return subject_of(settings(name, protocol))
+
+
+def subject_of(chosen: dict) -> AttentionSubject:
     knobs = {key: value for key, value in chosen.items() if not key.startswith("_")}
     return AttentionSubject(instantiate(chosen), knobs)
 
@@ -87,33 +71,62 @@ def mix(made, form: str, q, k, v, valid):
 @pytest.mark.parametrize("promise", PROMISES)
 @pytest.mark.parametrize("name, protocol", CELLS)
 def test_keeps_its_promise(name, protocol, promise):
-    assert hasattr(reference, name), f"tests/reference/attention.py has no slow twin {name}()"
-    twin = getattr(reference, name)
-    (promised,) = [each for each in contract.promises(subject(name, protocol), twin) if each.name == promise]
+    (promised,) = [each for each in contract.promises(subject(name, protocol), twin(name)) if each.name == promise]
     promised.check()
 
 
-def said(name: str, what: str, table: str, holds: bool) -> str:
-    return f"{name}: that {what} is {holds}, but {table} at the top of this file says otherwise; mend one of the two"
+def words_of(kind: object) -> tuple[object, ...]:
+    """The values of a type that has a few of them: words, or true and false."""
+    return (False, True) if kind is bool else literals(kind)
 
 
-@pytest.mark.parametrize("name, protocol", CELLS)
-@pytest.mark.parametrize("form", contract.FORMS)
-def test_batch_mates_do_not_matter_but_through_the_named_switches(name, protocol, form):
-    same = contract.batch_mates_change(subject(name, protocol), form=form) == 0
-    assert same != switched_on(name, protocol, BATCH_WIDE), said(name, "batch-mates matter", "BATCH_WIDE", not same)
-    in_groups = switched_on(name, protocol, BATCH_WIDE | DRAWN_TOGETHER)
-    batch_wide = backend(name, protocol, 250).batch_wide  # the classifier cuts batches by it
-    assert batch_wide == in_groups, said(name, "batch_wide is True", "BATCH_WIDE or DRAWN_TOGETHER", batch_wide)
+def every_choice(name: str) -> list[Any]:
+    """The settings of an attention under each protocol, and (slow) each choice of each option in turn."""
+    bases = [settings(name, protocol) for cell, protocol in CELLS if cell == name]
+    kinds, _ = declared(get_object(bases[0]["_target_"]))
+    tried = list(bases)
+    for base, (option, kind) in product(bases, kinds.items()):
+        changed = [{**base, option: value} for value in words_of(kind)]
+        tried += [each for each in changed if each not in tried and can_be_made(each)]
+    return [
+        pytest.param(
+            name,
+            chosen,
+            id=",".join([name, *(f"{key}={value}" for key, value in chosen.items() if value != bases[0][key])]),
+            marks=() if chosen in bases else pytest.mark.slow,
+        )
+        for chosen in tried
+    ]
 
 
-@pytest.mark.parametrize("name, protocol", CELLS)
-def test_padding_at_the_end_does_not_matter_but_through_the_named_switches(name, protocol):
-    same = contract.padded_length_change(subject(name, protocol)) == 0
-    assert same != switched_on(name, protocol, OF_PADDED_LENGTH), said(
-        name, "padding at the end matters", "OF_PADDED_LENGTH", not same
-    )
-    reads = backend(name, protocol, 250).reads_padded_length  # what `SequenceEncoder` refuses
-    assert reads == switched_on(name, protocol, OF_PADDED_LENGTH), said(
-        name, "reads_padded_length is True", "OF_PADDED_LENGTH", reads
-    )
+def can_be_made(chosen: dict) -> bool:
+    """Whether these choices do not exclude each other."""
+    try:
+        instantiate(chosen)(AttentionDims(num_heads=1, head_dim=4, max_seq_len=17))
+    except UserError:
+        return False
+    return True
+
+
+CHOICES = [case for name in NAMES for case in every_choice(name)]
+
+
+def shares_over_a_batch(made: AttentionSubject) -> bool:
+    """Whether examples share something: a constant, which another batch changes, or a draw, which another call does."""
+    instance, (tensors, valid) = made.instance(17), made.inputs(17)
+    first = made.mix(instance, "padded", tensors, valid)
+    drawn_again = not made.mix_padded(instance, tensors, valid).equal(first)
+    return drawn_again or any(contract.batch_mates_change(made, form=form) for form in contract.FORMS)
+
+
+@pytest.mark.parametrize("name, chosen", CHOICES)
+def test_batch_wide_says_whether_the_examples_of_a_batch_share_something(name, chosen):
+    made = subject_of(chosen)
+    assert made.instance(250).batch_wide == shares_over_a_batch(made)  # the classifier cuts batches by it
+
+
+@pytest.mark.parametrize("name, chosen", CHOICES)
+def test_reads_padded_length_says_whether_padding_at_the_end_matters(name, chosen):
+    made = subject_of(chosen)
+    instance, matters = made.instance(250), contract.padded_length_change(made) != 0
+    assert (instance.reads_padded_length or instance.reads_padding) == matters  # what `SequenceEncoder` refuses

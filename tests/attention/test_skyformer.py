@@ -10,7 +10,7 @@ import torch
 
 from lra.arguments import WrongValueError
 from tests.attention.test_contract import DIMS, backend, inputs, settings
-from tests.reference import attention as reference
+from tests.reference import twin
 
 
 @pytest.mark.parametrize("num_landmarks", [1, 5, 30])
@@ -19,7 +19,7 @@ def test_few_landmarks_equal_the_slow_twin(num_landmarks, masked):
     made = backend("skyformer", "paper", 17, num_landmarks=num_landmarks)
     q, k, v, valid = inputs(17)
     knobs = settings("skyformer", "paper", num_landmarks=num_landmarks)
-    slow = reference.skyformer(q, k, v, valid if masked else None, **knobs, landmark_seed=made.landmark_seed)
+    slow = twin("skyformer")(q, k, v, valid if masked else None, **knobs, landmark_seed=made.landmark_seed)
     real = valid[:, None, :, None] if masked else 1
     torch.testing.assert_close(made(q, k, v, valid if masked else None) * real, slow * real)
 

@@ -14,7 +14,7 @@ from lra.testing import contract
 from lra.testing.subjects import HEADS, AttentionSubject
 from lra.types import UserError
 from tests.attention.test_contract import backend, inputs, settings
-from tests.reference import attention as reference
+from tests.reference import twin
 
 KNOBS = [
     ("local", {"block_length": 4, "neighbour_blocks": 0}),
@@ -40,7 +40,7 @@ ALL = [
 def test_small_windows_equal_the_slow_twin(name, knobs, masked):
     chosen = settings(name, "paper", **knobs)
     subject = AttentionSubject(instantiate(chosen), knobs)
-    contract.equals_twin(subject, twin=getattr(reference, name), length=21, masked=masked)
+    contract.equals_twin(subject, twin=twin(name), length=21, masked=masked)
 
 
 @pytest.mark.parametrize("name, knobs", ALL)
@@ -48,7 +48,7 @@ def test_what_sees_all_is_exact_attention(name, knobs):
     q, k, v, valid = inputs(17)
     real = valid[:, None, :, None]
     out = backend(name, "paper", 17, **knobs)(q, k, v, valid)
-    torch.testing.assert_close(out * real, reference.full(q, k, v, valid) * real)
+    torch.testing.assert_close(out * real, twin("full")(q, k, v, valid) * real)
 
 
 @pytest.mark.parametrize("length", [1, 5, 16, 31, 40])
@@ -56,7 +56,7 @@ def test_bigbird_takes_any_length_up_to_the_longest(length):
     made = backend("bigbird", "paper", 40, block_length=3, random_blocks=4, global_blocks=1)
     q, k, v, valid = inputs(length)
     knobs = settings("bigbird", "paper", block_length=3, random_blocks=4, global_blocks=1)
-    slow = reference.bigbird(q, k, v, valid, **knobs, drawn_blocks=made.drawn_blocks)
+    slow = twin("bigbird")(q, k, v, valid, **knobs, drawn_blocks=made.drawn_blocks)
     real = valid[:, None, :, None]
     torch.testing.assert_close(made(q, k, v, valid) * real, slow * real)
 

@@ -15,9 +15,10 @@ DOCUMENTS = (
     *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md")),
 )
 OWN_PACKAGE = re.compile(r"=(window|averaging|majority)\b")  # of docs/examples: tests/test_own_package.py types these
-SHOWN = "model|protocol|data|runs|tasks|attentions"
+SHOWN = "model|protocol|data|runs|tasks|attentions|mine"
 WORD = (
-    rf"(?:-m|--[\w-]+(?: job| FOLDER)?|[a-z_./]+=[^\s`'\"]+|plan|run|show|step|attention|gpu|{SHOWN}|landmarks|/\S+|…)"
+    r"(?:-m|--[\w-]+(?: job| FOLDER)?|[a-z_./]+=[^\s`'\"]+"
+    rf"|plan|run|show|step|attention|mixer|{SHOWN}|landmarks|/\S+|…)"
 )
 AMONG_WORDS = re.compile(rf"\blra (?:{'|'.join(VERBS)})(?![\w-])(?: {WORD}(?!\w))*(?!:)")
 

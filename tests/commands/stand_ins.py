@@ -17,6 +17,7 @@ STAND_INS = (
     (r"^lra prepare …", "lra prepare task=listops"),
     (r"^lra train task=… …$", "lra train task=listops attention=full"),
     (r"^lra train( trainer=ddp)? … force=true$", r"lra train\1 task=listops force=true"),
+    (r"^lra new( ….*)?$", "lra new attention mine"),
     (r"task=(…|NAME)", "task=listops"),
     (r"attention=(…|NAME)", "attention=full"),
     (r"size=…", "size=tiny"),

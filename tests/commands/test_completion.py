@@ -20,6 +20,7 @@ from lra.cli import VERBS, main
         ("lra tr", {"train"}),
         ("lra train attention=n", {"attention=none", "attention=nystrom"}),
         ("lra train size=tiny recipe.opt", {"recipe.optimizer."}),
+        ("lra train attention.ab", set()),
         ("lra train ~recipe.sch", set()),
         ("lra train ~log", set()),
         ("lra train +trainer.gradient_", {"+trainer.gradient_clip_val=", "+trainer.gradient_clip_algorithm="}),

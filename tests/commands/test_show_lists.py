@@ -15,6 +15,7 @@ from lra.paths import conf_names
 from lra.sweeps.failure import write_failure
 from lra.sweeps.lease import lease
 from tests.results.records import make_record
+from tests.test_conf_folders import write
 
 
 def shown(capsys, *words: str) -> str:
@@ -93,6 +94,26 @@ def test_how_attentions_and_mixers_differ_from_their_papers_is_shown(capsys):
     assert there.keys() <= {f"{group}={name}" for group in ("attention", "mixer") for name in conf_names(group)}
     lines = [f"{choice}: {text}" for choice, text in there.items()]
     assert shown(capsys, "attentions").splitlines()[-len(lines) :] == lines
+
+
+def test_a_file_of_ones_own_needs_no_description(home, tmp_path, monkeypatch, capsys):
+    text = "# Mine. Cost in L: O(L).\nname: mine\n_target_: lra.attention.none.NoAttention\n_partial_: true\n"
+    task = "# A task.\ndefaults: [listops]\nname: mine\nsizes: {full: {train: 5}}\n"
+    folder = write(tmp_path / "own", attention__mine=text, task__mine=task)
+    monkeypatch.setenv("LRA_CONF_PATH", str(folder))
+    monkeypatch.setenv("COLUMNS", "400")
+    (line,) = [line for line in shown(capsys, "attentions").splitlines() if "attention=mine " in line]
+    assert [cell.strip() for cell in line.split("│")[2:6]] == ["–"] * 4
+    (line,) = [line for line in shown(capsys, "tasks").splitlines() if " mine " in line]
+    assert [cell.strip() for cell in line.split("│")[2:8]] == [
+        "10",
+        "2,048",
+        "5 / 2,000 / 2,000",
+        "no; lra prepare task=mine size=full",
+        "–",
+        "–",
+    ]
+    assert main(["show", "model", "attention=mine", "size=tiny"]) == 0
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import sysconfig
 import zipfile
 
 import pytest
@@ -30,26 +29,18 @@ def test_the_wheel_carries_conf_and_data_prep_and_runs_elsewhere(tmp_path):
     python = environment / "bin" / "python"
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", str(wheel)], check=True)
     (site,) = environment.glob("lib/python*/site-packages")
-    (site / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"])  # torch and the rest, not this checkout
+    places = [path for path in sys.path if "site-packages" in path]  # torch and the rest, not this checkout
+    (site / "dependencies.pth").write_text("\n".join(places))
     env = {**os.environ, "LRA_DATA_DIR": str(tmp_path / "data"), "LRA_RUNS_DIR": str(tmp_path / "runs")}
     env.pop("PYTHONPATH", None)
     command = [environment / "bin" / "lra", "train", "size=tiny", "recipe.steps=2", "logger=csv"]
     done = subprocess.run(command, cwd=elsewhere, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "test accuracy" in done.stdout
-    trial = [
-        "trainer=cpu",
-        "size=tiny",
-        "attention=full",
-        "steps=1",
-        "compiled=false",
-        "parity_steps=1",
-        "processes=[]",
-    ]
-    command = [environment / "bin" / "lra", "bench", "gpu", *trial]
+    command = [environment / "bin" / "lra", "new", "attention", "mine"]
     done = subprocess.run(command, cwd=elsewhere, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "listops/full" in done.stdout
+    assert (elsewhere / "mine/mine/conf/attention/mine.yaml").is_file()
     where = subprocess.run(
         [python, "-c", "import lra, data_prep; print(lra.__file__, data_prep.__file__)"],
         cwd=elsewhere, env=env, capture_output=True, text=True, check=True,

@@ -27,6 +27,7 @@ FLOOR = {
     "lra.processes": 1,
     "lra.ops": 1,
     "lra.protocol": 2,
+    "lra.group_files": 2,
     "lra.packed": 2,
     "lra.option_groups": 3,
     "lra.attention": 3,

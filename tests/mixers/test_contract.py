@@ -1,7 +1,7 @@
 """The promises of every sequence mixer, for each file in conf/mixer.
 
 The promises themselves are in `lra.testing`, where `lra check` finds them too. A mixer with a YAML file is tested
-without another edit here, but tests/reference/mixers.py must have its slow twin under the same name.
+without another edit here, but a file in tests/reference must have its slow twin under the same name.
 """
 
 from __future__ import annotations
@@ -9,24 +9,34 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
+from hydra.utils import get_object
 
 from lra import build, config
+from lra.arguments import as_typed, declared
+from lra.group_files import read_choice
 from lra.model.mixer import MixerDims, SequenceMixer
-from lra.paths import conf_dir
+from lra.paths import conf_names
 from lra.testing import contract
 from lra.testing.subjects import HEADS, MixerSubject
-from tests.reference import mixers as reference
+from tests.attention.test_contract import words_of
+from tests.reference import twin
 
-NAMES = sorted(path.stem for path in (conf_dir() / "mixer").glob("*.yaml"))
-S4D = [
-    (f"mixer.init={init}", f"mixer.discretisation={rule}") for init in ("lin", "inv") for rule in ("zoh", "bilinear")
-]
-VARIANTS = {  # beside what the YAML file says
-    "attention": [("attention=full",), ("attention=nystrom", "protocol=clean"), ("attention=none",)],
-    "s4d": [*S4D, ("mixer.input=learned",)],
-}
-CASES = [(name, words) for name in NAMES for words in VARIANTS.get(name, [()])]
-PROMISES = [promise.name for promise in contract.promises(MixerSubject(SequenceMixer), reference.s4d)]
+NAMES = conf_names("mixer")
+ATTENTIONS = [("attention=full",), ("attention=nystrom", "protocol=clean"), ("attention=none",)]  # a sample of them
+
+
+def every_choice(name: str) -> list[tuple[str, ...]]:
+    """What the YAML file says, and each declared choice of each option in turn."""
+    if name == config.ATTENTION:
+        return ATTENTIONS
+    file = read_choice("mixer", name)
+    kinds, _ = declared(get_object(file["_target_"]))
+    others = [(key, value) for key, kind in kinds.items() for value in words_of(kind) if value != file.get(key)]
+    return [(), *((f"mixer.{key}={as_typed(value)}",) for key, value in others)]
+
+
+CASES = [(name, words) for name in NAMES for words in every_choice(name)]
+PROMISES = [promise.name for promise in contract.promises(MixerSubject(SequenceMixer), twin("s4d"))]
 
 
 @cache
@@ -45,8 +55,7 @@ def subject(name: str, words: tuple[str, ...]) -> MixerSubject:
 @pytest.mark.parametrize("promise", PROMISES)
 @pytest.mark.parametrize("name, words", CASES)
 def test_keeps_its_promise(name, words, promise):
-    assert hasattr(reference, name), f"tests/reference/mixers.py has no slow twin {name}()"
-    promises = contract.promises(subject(name, words), getattr(reference, name))
+    promises = contract.promises(subject(name, words), twin(name))
     (promised,) = [each for each in promises if each.name == promise]
     promised.check()
 

@@ -12,15 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.reference import landmarks as choices
-from tests.reference.linear import average as average
-from tests.reference.linear import cosformer as cosformer
-from tests.reference.linear import double_softmax as double_softmax
-from tests.reference.linear import linear as linear
-from tests.reference.linear import skyformer as skyformer
 from tests.reference.reformer import bucket_factors, lsh_attention
-from tests.reference.sparse import bigbird as bigbird
-from tests.reference.sparse import local as local
-from tests.reference.sparse import longformer as longformer
 
 
 def softmax_rows(scores: Tensor, keep: Tensor | None = None) -> Tensor:

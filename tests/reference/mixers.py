@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tests.reference import attention as attentions
+from tests.reference import twin
 
 
 def recurrence(u_BLD: Tensor, ratio_DN: Tensor, input_DN: Tensor, output_DN: Tensor) -> Tensor:
@@ -70,5 +70,5 @@ def attention(x: Tensor, valid: Tensor | None, *, backend: str, heads: int, **st
     knobs = {key: value for key, value in state.items() if "." not in key}
     qkv = x @ state["qkv.weight"].T + state["qkv.bias"]
     q, k, v = (part.unflatten(2, (heads, -1)).transpose(1, 2) for part in qkv.chunk(3, dim=-1))
-    mixed = getattr(attentions, backend)(q, k, v, valid, **knobs, **of_backend)
+    mixed = twin(backend)(q, k, v, valid, **knobs, **of_backend)
     return mixed.transpose(1, 2).flatten(2) @ state["out.weight"].T + state["out.bias"]

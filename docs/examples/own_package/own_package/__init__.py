@@ -1,1 +1,1 @@
-"""An attention, a mixer and a task outside of lra."""
+"""What lra finds outside of itself."""

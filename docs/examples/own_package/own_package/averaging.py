@@ -8,18 +8,20 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool1d
 
+from lra.arguments import CountOrZero, checked
 from lra.model.mixer import MixerDims, SequenceMixer
 
 
 class AveragingMixer(SequenceMixer):
-    """`W(σ(V x) · mean of x over the window)`, where the mean is over real tokens.
+    """`W(σ(V x) · mean of x over the neighbours)`, where the mean is over real tokens.
 
     Args:
         dims: dimensions of the encoder.
         radius: number of neighbours on each side, at least 0.
     """
 
-    def __init__(self, dims: MixerDims, *, radius: int):
+    @checked
+    def __init__(self, dims: MixerDims, *, radius: CountOrZero):
         super().__init__(dims)
         self.radius = radius
         self.gate, self.out = nn.Linear(dims.width, dims.width), nn.Linear(dims.width, dims.width)
@@ -32,5 +34,5 @@ class AveragingMixer(SequenceMixer):
         return mixed_BLD
 
     def _around(self, x_BLD: Tensor) -> Tensor:
-        """Compute the mean over each position's window, with zeros beyond the ends."""
+        """Compute the mean over each position's neighbours, with zeros beyond the ends."""
         return avg_pool1d(x_BLD.mT, 2 * self.radius + 1, stride=1, padding=self.radius).mT

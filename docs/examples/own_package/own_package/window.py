@@ -1,4 +1,4 @@
-"""Attention within a window: each position attends to neighbours on both sides.
+"""Exact attention to neighbours on both sides.
 
 Letters: B examples, H heads, L positions, E dims per head.
 """
@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from lra.arguments import CountOrZero, checked
 from lra.attention.base import AttentionBackend, AttentionDims
-from lra.types import UserError
 
 
 class WindowAttention(AttentionBackend):
@@ -24,10 +24,11 @@ class WindowAttention(AttentionBackend):
         UserError: for a negative radius.
     """
 
-    def __init__(self, dims: AttentionDims, *, radius: int):
+    quadratic = True  # the mask is L × L
+
+    @checked
+    def __init__(self, dims: AttentionDims, *, radius: CountOrZero):
         super().__init__(dims)
-        if radius < 0:
-            raise UserError(f"attention.radius={radius} is less than 0; type for example attention.radius=4")
         self.radius = radius
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
