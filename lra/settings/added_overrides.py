@@ -26,7 +26,7 @@ def gives_value(override: Override, defaults: DictConfig) -> bool:
     return override.type is OverrideType.CHANGE
 
 
-def check_change(override: Override, known: Sequence[DictConfig]) -> None:
+def check_change(override: Override, known: Sequence[DictConfig], typed: Sequence[Override] = ()) -> None:
     """Refuse an added setting that nothing would read, and the removal of one that every run needs.
 
     What a class is made from may be changed freely: the class itself refuses what it does not take.
@@ -34,6 +34,7 @@ def check_change(override: Override, known: Sequence[DictConfig]) -> None:
     Args:
         override: a word with `+`, `++` or `~`.
         known: the default settings; several in a sweep.
+        typed: all words, which may replace a class.
 
     Raises:
         UserError: with the word, and what is right.
@@ -52,7 +53,7 @@ def check_change(override: Override, known: Sequence[DictConfig]) -> None:
         line = f"{word} adds a setting that is there already; to change it type {right}"
         raise UserError(line, kind="there_already", key=key, right=right)
     elif not key.startswith((*PARAMETER_GROUPS, *CHECKED_LATER)):
-        _check_argument(override, known)
+        _check_argument(override, known, typed)
 
 
 def _is_removable(key: str, known: Sequence[DictConfig]) -> bool:
@@ -63,20 +64,19 @@ def _is_removable(key: str, known: Sequence[DictConfig]) -> bool:
     return has_class or key == "logger.wandb" or key.startswith((*PARAMETER_GROUPS, *REPLACEABLE))
 
 
-def _check_argument(override: Override, known: Sequence[DictConfig]) -> None:
+def _check_argument(override: Override, known: Sequence[DictConfig], typed: Sequence[Override]) -> None:
     """Refuse an added setting that is no argument of a class, nor a part of one."""
+    replaced = {each.key_or_group: str(each.value()) for each in typed if each.key_or_group.endswith(f".{TARGET}")}
     group, name, target = override.key_or_group, "", None
     while group and target is None:
         group, _, name = group.rpartition(".")
-        target = next((found for found in (class_of(cfg, group) for cfg in known) if found), None)
+        classes = (replaced.get(f"{group}.{TARGET}") or class_of(cfg, group) for cfg in known)
+        target = next((found for found in classes if found), None)
     if target is None or override.key_or_group.endswith(f".{TARGET}"):
         line = f"{override.input_line} adds a setting that nothing reads; {PRINT}"
         raise UserError(line, kind="unknown_option", key=override.key_or_group)
     kinds, takes_others = declared_by_class(target)
-    value = override.value() if override.key_or_group == f"{group}.{name}" else {}  # or a part of an argument
-    check_options(
-        {name: value},
-        kinds if value != {} else dict.fromkeys(kinds, OPEN),
-        group=group,
-        owner=None if takes_others else target,
-    )
+    value = override.value()
+    if override.key_or_group != f"{group}.{name}" or "${" in str(value):  # a part of an argument, or not known yet
+        kinds = dict.fromkeys(kinds, OPEN)
+    check_options({name: value}, kinds, group=group, owner=None if takes_others else target)

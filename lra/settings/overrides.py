@@ -62,7 +62,7 @@ def check_overrides(verb: str, words: list[str], *, sweep: bool, classes: bool =
         _checked(known, override, classes=False)
     for override in changes:
         if override not in settings:
-            check_change(override, known)
+            check_change(override, known, parsed)
     for override in settings:
         _check_size(known[0], override)
         _check_name(known[0], override)
