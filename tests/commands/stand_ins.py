@@ -13,6 +13,7 @@ from lra.cli import VERBS
 # What is typed in place of a part that a reader fills in, or that a test has not; the test makes ELSEWHERE and RUN.
 STAND_INS = (
     (r"^lra show …$", "lra show model"),
+    (r"^lra report …$", "lra report run_group=default"),
     (r"^lra prepare … source=… force=true$", "lra prepare task=text source=my.tar.gz force=true"),
     (r"^lra prepare …", "lra prepare task=listops"),
     (r"^lra train task=… …$", "lra train task=listops attention=full"),
