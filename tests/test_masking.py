@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+import wandb
 
 from lra.cli import main
 from lra.cli_support.errors import explain
@@ -78,7 +79,9 @@ def test_nor_a_line_about_what_was_typed(home, capsys, words):
 
 
 @pytest.mark.slow
-def test_nor_do_the_commands_that_talk_to_wandb(home, capsys, monkeypatch, closed_port):
+def test_nor_do_the_commands_that_talk_to_wandb(home, capsys, monkeypatch, request, closed_port):
+    wandb.teardown()  # W&B reads its environment once in a process, and an earlier test may have made it read
+    request.addfinalizer(wandb.teardown)
     address = closed_port.replace("://", f"://me:{SECRET}@")
     monkeypatch.setenv("WANDB_BASE_URL", address)
     monkeypatch.setenv("WANDB_API_KEY", "f" * 40)
