@@ -48,28 +48,21 @@ class WrongValueError(UserError):
         said = f"{typed or f'{key}={as_typed(value)}'} is not"
         if words := literals(kind):
             choices = list(dict.fromkeys(map(as_typed, words)))
-            line = f"{said} known; {choose_one(choices)}"
+            line = f"{said} known; choose one of {', '.join(choices)}"
             super().__init__(line, kind="unknown_choice", key=key, value=value, right=choices)
         else:
             example = "" if default is None else f"; type for example {key}={as_typed(default)}"
             super().__init__(f"{said} {in_words(kind)}{example}", kind="wrong_value", key=key, value=value, right=kind)
 
 
-def choose_one(choices: Iterable[str]) -> str:
-    """Word the choices of an option, for an error."""
-    return f"choose one of {', '.join(choices)}"
-
-
 def check_choice(key: str, value: object, choices: Iterable[str]) -> None:
     """Refuse a value that is none of the words of an option.
 
     Raises:
-        UserError: with the words.
+        WrongValueError: with the words.
     """
-    words = list(choices)
-    if value not in words:
-        line = f"{key}={as_typed(value)} is not known; {choose_one(words)}"
-        raise UserError(line, kind="unknown_choice", key=key, value=value, right=words)
+    if value not in (words := tuple(choices)):
+        raise WrongValueError(key, value, Literal[words])
 
 
 class UnknownArgumentError(UserError):
@@ -216,17 +209,11 @@ def check_options(
     for name, value in values.items():
         key = f"{group}.{name}".lstrip(".")
         if owner is not None and name not in kinds:
-            takes = [known for known, kind in kinds.items() if known in values] or list(kinds)
+            takes = list(kinds)
             line = f"{owner} takes no {name}; it takes {', '.join(takes)}"
             raise UnknownArgumentError(line, kind="unknown_option", key=key, right=takes)
         if not allows(kinds.get(name, OPEN), value):
             raise WrongValueError(key, value, kinds[name])
-
-
-def check_groups(groups: Iterable[tuple[str, Mapping[str, object], Mapping[str, object], str | None]]) -> None:
-    """Refuse groups of options that are not what is declared; each is a name, options, types and owner."""
-    for group, values, kinds, owner in groups:
-        check_options(values, kinds, group=group, owner=owner)
 
 
 def checked(init: Made) -> Made:

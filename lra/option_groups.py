@@ -82,6 +82,12 @@ class Recipe(TypedDict):
     parameter_groups: Group
 
 
+class Method(TypedDict):
+    """The option of an attention or a mixer that its class does not take."""
+
+    parameter_groups: Group
+
+
 class Task(TypedDict):
     """A task; one of a user's own may have more options."""
 
@@ -148,6 +154,8 @@ class Wandb(TypedDict):
     when_unreachable: Literal["fail", "offline"]
     init_timeout_seconds: Positive
     log_model: bool
+    tags: list[str] | None  # these two of `wandb.init`, because lra adds to them
+    config: Group | None
 
 
 class Size(TypedDict):
@@ -174,6 +182,8 @@ GROUPS: dict[str, type] = {
     "": Run,
     "recipe": Recipe,
     "recipe.optimizer": Optimizer,
+    "attention": Method,
+    "mixer": Method,
     "protocol": Protocol,
     "task": Task,
     "task.data": TaskData,

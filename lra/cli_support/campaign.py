@@ -95,7 +95,7 @@ class Campaign:
             self.sweeps[beside] = [word for word in self.words if not word.startswith("attention")]
         self.cells: list[Cell] = [cell for sweep, typed in self.sweeps.items() for cell in make_cells(sweep, typed)]
         for cell in self.cells[:1] if self.settings.what == "show" else self.cells:  # `show` runs no cell
-            check_config(cell.cfg, "train")
+            check_config(cell.cfg, "train", classes=self.settings.what == "run")
 
     @property
     def group(self) -> Path:

@@ -16,10 +16,6 @@ ENTRIES = {  # groups whose entries are made from config: their own settings, an
     "callbacks": (tuple(Callbacks.__annotations__), "pytorch_lightning.callbacks.EarlyStopping"),
     "logger": (("wandb",), "pytorch_lightning.loggers.TensorBoardLogger"),
 }
-WANDB_KINDS = {  # types of arguments of wandb.init that lra adds to, in words, and an example
-    "tags": (list, "a list", "+logger.wandb.tags=[mine]"),
-    "config": (dict, "a group of settings", "+logger.wandb.config.machine=cluster"),
-}
 LIMITS = ("limit_val_batches", "limit_test_batches")
 INSTEAD = {  # arguments of the Trainer that lra sets itself, and the setting that says the same
     "max_epochs": "recipe.steps=5000",
@@ -86,10 +82,6 @@ def check_additions(settings: Mapping[str, Any]) -> None:
     to_wandb = settings.get("logger", {}).get("wandb")
     if to_wandb is not None and "mode" not in to_wandb:
         raise UserError("logger.wandb has settings, but no W&B run was chosen; type logger=wandb, or take them away")
-    for name, (kind, called, right) in WANDB_KINDS.items():
-        value = (to_wandb or {}).get(name)
-        if value is not None and not isinstance(value, kind):
-            raise UserError(f"logger.wandb.{name}={value} is not {called}; type for example {right}")
     for group, (own, example) in ENTRIES.items():
         entries = settings.get(group, {})
         made = targets_of(entries)

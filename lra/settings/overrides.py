@@ -6,21 +6,24 @@ import re
 from collections.abc import Iterator
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override, QuotedString
+from hydra.core.override_parser.types import Override, OverrideType, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from lra.arguments import OPEN, WrongValueError, allows, as_typed
 from lra.config import ATTENTION, is_group, load_config, sweep_params
 from lra.names import checked_name
+from lra.pass_through import TARGET
 from lra.paths import conf_names
-from lra.settings.added_overrides import check_change, gives_value
 from lra.settings.additions import ENTRIES
-from lra.settings.schema import kinds_of
-from lra.settings.unknown_options import check_every_choice, keys_of, nearest, unknown_setting
+from lra.settings.schema import class_of, kinds_of
+from lra.settings.unknown_options import PRINT, check_every_choice, keys_of, nearest, unknown_setting
 from lra.types import UserError
 
 CONTAINERS: dict[type, type] = {ListConfig: list, DictConfig: dict}
+PARAMETER_GROUPS = ("recipe.parameter_groups.", "mixer.parameter_groups.")
+REMOVABLE = (*PARAMETER_GROUPS, "recipe.optimizer.", "recipe.schedule.")  # arguments of a class that may be replaced
+CHECKED_LATER = (*PARAMETER_GROUPS, *(f"{group}." for group in (*ENTRIES, "trainer")))  # by `check_additions`
 
 
 def check_overrides(verb: str, words: list[str], *, sweep: bool, classes: bool = True) -> list[str]:
@@ -54,7 +57,7 @@ def check_overrides(verb: str, words: list[str], *, sweep: bool, classes: bool =
     changes = [override for override in parsed if override not in choices and not override.is_hydra_override()]
     groups_of_sweep, varied = _of_sweep(verb, parsed)
     known = [_defaults(verb, tuple(_words(override)[0] for override in (*choices, *groups_of_sweep)))]  # the first run
-    settings = [override for override in changes if gives_value(override, known[0])]
+    settings = [override for override in changes if _gives_value(override, known[0])]
     for alternatives in _alternatives(verb, [*choices, *groups_of_sweep], [*settings, *varied]):
         check_every_choice([*settings, *varied], alternatives)
         known += alternatives.values()
@@ -62,7 +65,7 @@ def check_overrides(verb: str, words: list[str], *, sweep: bool, classes: bool =
         _checked(known, override, classes=False)
     for override in changes:
         if override not in settings:
-            check_change(override, known, parsed)
+            _check_added(override, known)
     for override in settings:
         _check_size(known[0], override)
         _check_name(known[0], override)
@@ -113,6 +116,46 @@ def _words(override: Override) -> list[str]:
     return [str(override.input_line)]
 
 
+def _gives_value(override: Override, defaults: DictConfig) -> bool:
+    """Tell whether an override gives an option another value: `key=value`, or `++key=value` if the key is there."""
+    if override.type is OverrideType.FORCE_ADD:
+        return override.key_or_group in keys_of(defaults)
+    return override.type is OverrideType.CHANGE
+
+
+def _check_added(override: Override, known: list[DictConfig]) -> None:
+    """Refuse an added option (`+`, `++`) that nothing would read, and the removal (`~`) of one that every run needs.
+
+    The arguments of a class may be changed freely: the class itself refuses what it does not take.
+    """
+    key, word = override.key_or_group, override.input_line
+    there = any(key in keys_of(cfg) for cfg in known)
+    if override.is_delete():
+        if not there:
+            raise unknown_setting(key, known[0])
+        if not _is_removable(key, known):
+            chosen = f"{key}.{TARGET}=CLASS" if f"{key}.{TARGET}" in keys_of(known[0]) else f"{key}=VALUE"
+            line = f"{word} takes away a setting that every run needs; to change it type {chosen}"
+            raise UserError(line, kind="needed", key=key, right=chosen)
+    elif there:
+        right = str(word).lstrip("+")
+        line = f"{word} adds a setting that is there already; to change it type {right}"
+        raise UserError(line, kind="there_already", key=key, right=right)
+    elif not key.startswith(CHECKED_LATER):
+        parts = key.split(".")
+        groups = [".".join(parts[:count]) for count in range(1, len(parts))]
+        if parts[-1] == TARGET or not any(class_of(cfg, group) for cfg in known for group in groups):
+            raise UserError(f"{word} adds a setting that nothing reads; {PRINT}", kind="unknown_option", key=key)
+
+
+def _is_removable(key: str, known: list[DictConfig]) -> bool:
+    """Tell whether a run can do without an option: an argument of the optimizer, a callback, or a logger."""
+    group, _, name = key.partition(".")
+    is_entry = group in ENTRIES and "." not in name
+    has_class = is_entry and any(class_of(cfg, key) is not None for cfg in known)
+    return has_class or key == "logger.wandb" or key.startswith(REMOVABLE)
+
+
 def _check_size(defaults: DictConfig, override: Override) -> None:
     """Refuse a setting of the task whose value the size fixes: it would have no effect."""
     group, _, key = override.key_or_group.partition(".")
@@ -140,7 +183,7 @@ def _check_name(defaults: DictConfig, override: Override) -> None:
 
 
 def check_mixer(words: list[str]) -> None:
-    """Refuse `attention` settings beside a mixer that is not self-attention: they would have no effect.
+    """Refuse `attention` options beside a mixer that is not self-attention, and the other way round: without effect.
 
     Verbs over many runs do not call this: they may compare an attention with another mixer.
 
@@ -148,25 +191,17 @@ def check_mixer(words: list[str]) -> None:
         UserError: when both are typed.
     """
     parsed = [_parse(word) for word in words if "=" in word and not word.startswith("-")]
-    chosen = [override for override in parsed if override.key_or_group == "mixer"]
-    mixers = [override for override in chosen if set(map(str, _values(override))) - {ATTENTION}]
-    silent = [override for override in parsed if override.key_or_group.split(".")[0] == ATTENTION]
-    knobs = [override.input_line for override in parsed if override.key_or_group.startswith("mixer.")]
-    if knobs and any(ATTENTION in map(str, _values(override)) for override in chosen):
-        raise UserError(
-            f"{knobs[0]} says nothing beside mixer={ATTENTION}, whose settings are attention.…; leave one of the two"
-            " out, or for both side by side type: lra compare run attention=nystrom mixer=s4d",
-            kind="no_effect",
-            key=knobs[0],
-        )
-    if mixers and silent:
-        mixer, attention = mixers[-1].input_line, silent[0].input_line
-        raise UserError(
-            f"{attention} has no effect beside {mixer}, which has no attention; leave one of the two out,"
-            " or to compare both type: lra compare run attention=nystrom mixer=s4d",
-            kind="no_effect",
-            key=attention,
-        )
+    mixers = [str(value) for override in parsed if override.key_or_group == "mixer" for value in _values(override)]
+    silent = {"mixer": ATTENTION in mixers, ATTENTION: bool({*mixers} - {ATTENTION})}
+    for override in parsed:
+        group, _, option = override.key_or_group.partition(".")
+        if silent.get(group) and (option or group == ATTENTION):
+            raise UserError(
+                f"{override.input_line} has no effect beside mixer={','.join(mixers)}; leave one of the two out, or to"
+                " compare both type: lra compare run attention=nystrom mixer=s4d",
+                kind="no_effect",
+                key=override.key_or_group,
+            )
 
 
 def _parse(word: str) -> Override:
@@ -202,7 +237,7 @@ def _checked(known: list[DictConfig], override: Override, *, classes: bool) -> s
     default = OmegaConf.select(cfg, key) if not OmegaConf.is_missing(cfg, key) else None
     example = OmegaConf.to_container(default) if isinstance(default, ListConfig) else default
     group, _, name = key.rpartition(".")
-    kind = kinds_of(cfg, group, classes=classes).get(name, OPEN)
+    kind = kinds_of(cfg, group, classes=classes)[0].get(name, OPEN)
     if kind is OPEN:  # an option of a class that declares nothing: as its default
         kind = str if default is None else CONTAINERS.get(type(default), type(default))
     for value in _values(override):

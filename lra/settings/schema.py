@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
-from lra.arguments import OPEN, check_groups, declared, needed
+from lra.arguments import check_options, declared, needed
 from lra.group_files import OF_THE_FILE
 from lra.option_groups import GROUPS, OF_IMAGES, Images, ParameterGroup
 from lra.pass_through import TARGET
@@ -55,8 +55,8 @@ def class_of(cfg: DictConfig, group: str) -> str | None:
     return target if isinstance(target, str) else None
 
 
-def kinds_of(cfg: DictConfig, group: str, *, classes: bool = True) -> dict[str, object]:
-    """Collect the declared types of a group's options.
+def kinds_of(cfg: DictConfig, group: str, *, classes: bool = True) -> tuple[dict[str, object], str | None]:
+    """Collect the declared types of a group's options, and the class that takes them, if it takes no others.
 
     Args:
         cfg: the configuration.
@@ -64,11 +64,11 @@ def kinds_of(cfg: DictConfig, group: str, *, classes: bool = True) -> dict[str, 
         classes: whether to look into the signatures of classes, which are imported for that.
     """
     target = class_of(cfg, group) if classes else None
-    of_class = declared_by_class(target)[0] if target else {}
-    kinds = {**dict.fromkeys((*OF_THE_FILE, "parameter_groups"), OPEN), **of_class, **declared_in_group(group)}
+    of_class, takes_others = declared_by_class(target) if target else ({}, True)
+    kinds = of_class | declared_in_group(group)
     if group in ("task", "task.data") and cfg.task.get("name") in OF_IMAGES:
         kinds |= get_type_hints(Images)
-    return kinds
+    return kinds, None if takes_others or target == LIGHTNINGS_TRAINER else target
 
 
 def check_values(cfg: DictConfig, *, classes: bool, within: tuple[str, ...] | None = None) -> None:
@@ -89,15 +89,12 @@ def check_values(cfg: DictConfig, *, classes: bool, within: tuple[str, ...] | No
         name: OmegaConf.to_container(tree, resolve=True) if OmegaConf.is_config(tree) else tree
         for name, tree in trees.items()
     }
-    checks = []
     for group, values in _groups("", plain):
-        target = class_of(cfg, group) if classes else None
-        takes_others = target in (None, LIGHTNINGS_TRAINER) or declared_by_class(str(target))[1]
-        kinds = kinds_of(cfg, group, classes=classes)
+        kinds, owner = kinds_of(cfg, group, classes=classes)
+        values = {name: value for name, value in values.items() if name not in OF_THE_FILE}
         if not group:  # a command's own file says null where nothing is chosen
             values = {name: value for name, value in values.items() if value is not None or kinds.get(name) is not str}
-        checks.append((group, values, kinds, None if takes_others else target))
-    check_groups(checks)
+        check_options(values, kinds, group=group, owner=owner)
 
 
 def _groups(group: str, values: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

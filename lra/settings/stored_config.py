@@ -31,7 +31,7 @@ MOST_BRACKETS = 2000
 GROUPS = ("task", "task.spec", "attention", "protocol", "model", "size", "trainer")
 NODES = (*GROUPS, "recipe", "recipe.optimizer", "recipe.schedule")
 CLASSES = ("task.spec", "attention", "model", "recipe.optimizer", "recipe.schedule")  # and a mixer but attention
-NEEDED = {"": ("seed",), "task": ("name", "spec", "mask_zero", "dev_split")}  # of other groups every declared option
+NEEDED = {"": ("seed",), "task": ("name", "spec", "mask_zero", "dev_split"), "mixer": ()}  # of others all
 # Options that older runs do not have; a run without them is built as before.
 MISSING_IN_OLDER = ("recipe.parameter_groups", "trainer.fused_optimizer", "trainer.data_on_device")
 RETRAIN = "bring the run's own file back, or train again: lra train."
@@ -134,8 +134,8 @@ def _check_complete(cfg: DictConfig, folder: Path) -> None:
         if is_class and (not isinstance(node.get(TARGET), str) or node.get("_partial_", False) is not is_made_later):
             line = f"{group} has no class: _target_ or _partial_ is missing or wrong; {RETRAIN}"
             raise UserError(line, kind="missing_option", key=f"{group}.{TARGET}")
-        names = needed_by_class(node[TARGET]) if is_class else declared_in_group(group)
-        for key in (f"{group}.{name}".lstrip(".") for name in NEEDED.get(group, names) if name not in node):
+        names = needed_by_class(node[TARGET]) if is_class else NEEDED.get(group, declared_in_group(group))
+        for key in (f"{group}.{name}".lstrip(".") for name in names if name not in node):
             if key not in MISSING_IN_OLDER:
                 line = f"{key} is missing, so another version of lra has trained this run; {in_that_version(folder)}"
                 raise UserError(line, kind="missing_option", key=key)

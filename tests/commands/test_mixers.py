@@ -80,7 +80,7 @@ def test_an_attention_beside_a_mixer_says_nothing_and_is_refused(words, home, re
     Path("attention").mkdir()
     Path("attention/own.yaml").write_text("name: own\n")  # for --config-dir
     error = refused(*words)
-    assert (error.kind, error.key) == ("no_effect", "attention=full")
+    assert (error.kind, error.key) == ("no_effect", "attention")
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from lra.arguments import (
 )
 from lra.cli import main
 from lra.config import load_config
+from lra.group_files import OF_THE_FILE
 from lra.option_groups import GROUPS
 from lra.paths import conf_names
 from lra.settings.schema import check_values, kinds_of
@@ -35,7 +36,7 @@ CELLS = [
     *((f"recipe={name}",) for name in conf_names("recipe") if "base" not in name),
     *((f"trainer={name}",) for name in conf_names("trainer")),
 ]
-WITHOUT_TYPE = ("source", "paths")  # any text: a word or a path
+WITHOUT_TYPE = ("source", "paths", *OF_THE_FILE)  # any text
 DECLARED = [group for group in GROUPS if group not in ("paths", "logger.wandb")]
 
 
@@ -45,7 +46,7 @@ def test_every_option_of_our_files_is_declared_and_right(words):
     check_values(cfg, classes=True)
     for group in (*DECLARED, *(part for part in ("attention", "mixer", "model") if part in cfg)):
         node = OmegaConf.select(cfg, group) if group else cfg
-        kinds = kinds_of(cfg, group)
+        kinds, _ = kinds_of(cfg, group)
         leaves = [str(name) for name in node if not isinstance(node[name], DictConfig)] if node is not None else []
         assert [name for name in leaves if name not in (*kinds, *WITHOUT_TYPE)] == []
 
