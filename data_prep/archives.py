@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
-from lra.files import regular_file
+from lra.base.files import regular_file
 from lra.types import UserError
 
 Tick = Callable[[int, int | None], None]  # reports progress: the amount done, and the total amount

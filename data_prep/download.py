@@ -15,7 +15,7 @@ from typing import Any
 from filelock import FileLock
 
 from data_prep.archives import CHUNK_BYTES, MB, Tick
-from lra.files import sha256
+from lra.base.files import sha256
 from lra.types import UserError
 
 ANSWER_SECONDS = 4.0  # time limit for the server's first answer

@@ -24,9 +24,9 @@ from rich.progress import (
 
 from data_prep.source import TFDS_SPLITS, Request, Source
 from data_prep.unfinished import clear_leftovers, unfinished_dataset
+from lra.base.paths import source_dirs
 from lra.data.manifest import MANIFEST, check_asked, read_manifest
 from lra.data.writer import Example, store_lock, write_store
-from lra.paths import source_dirs
 from lra.types import TaskSpec, UserError
 
 if TYPE_CHECKING:  # it needs TFDS

@@ -9,8 +9,8 @@ from typing import Any
 
 from data_prep.archives import Tick
 from data_prep.download import Archive, download
+from lra.base.files import regular_file, sha256
 from lra.data.writer import Example
-from lra.files import regular_file, sha256
 from lra.types import TaskSpec, UserError
 
 TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}  # TFDS's names of the splits

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from filelock import Timeout
 
+from lra.base.files import delete_temporary, replaced_folder, restore_folder, unfinished_folder
 from lra.data.writer import store_lock
-from lra.files import delete_temporary, replaced_folder, restore_folder, unfinished_folder
 
 
 @contextlib.contextmanager

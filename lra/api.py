@@ -11,10 +11,10 @@ from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
 from lra import build
+from lra.base.paths import runs_dir
 from lra.cli_support.console import make_console
 from lra.cli_support.store import ensure_store
 from lra.config import load_config, store_dir
-from lra.paths import runs_dir
 from lra.results.collect import collect
 from lra.results.record import read_record
 from lra.results.schema import Record

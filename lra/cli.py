@@ -12,12 +12,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from lra import __version__
+from lra.base.masking import without_credentials
+from lra.base.paths import conf_dir
+from lra.base.safe_path import safe_path
+from lra.base.signals import check_stopped, ends_in_order, hears_signals
 from lra.cli_support.conf_folders import conf_folders, take_folders
 from lra.cli_support.streams import OutputError, guard_streams
-from lra.masking import without_credentials
-from lra.paths import conf_dir
-from lra.safe_path import safe_path
-from lra.signals import check_stopped, ends_in_order, hears_signals
 from lra.types import BUSY, UserError
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from lra.group_files import DESCRIPTION
+from lra.base.file_names import checked_name
+from lra.base.group_files import DESCRIPTION
+from lra.base.paths import conf_dir, conf_dirs, conf_names, data_dir, runs_dir
 from lra.later_settings import without_later
-from lra.names import checked_name
 from lra.pass_through import ALWAYS_RECORDED, added_settings, targets_of
-from lra.paths import conf_dir, conf_dirs, conf_names, data_dir, runs_dir
 from lra.results.reading import NAMED
 from lra.results.schema import own_model
 from lra.results.settings import hash_of

@@ -25,8 +25,8 @@ from data_prep.retrieval.builder import Retrieval
 from data_prep.source import Request
 from data_prep.text.builder import Text
 from lra import build
+from lra.base.paths import source_dirs
 from lra.config import load_config, plain
-from lra.paths import source_dirs
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from annotated_types import Ge, Le
 
-from lra.arguments import (
+from lra.base.arguments import (
     AtLeastTwo,
     Count,
     CountOrZero,
@@ -16,7 +16,7 @@ from lra.arguments import (
     PositiveFraction,
     Seed,
 )
-from lra.protocol import DevSplit, ListopsBrackets, Protocol, TextLength
+from lra.base.protocol import DevSplit, ListopsBrackets, Protocol, TextLength
 
 Processes = Annotated[int, Ge(1), Le(1024)]
 Compile = bool | Literal["reduce-overhead", "max-autotune"]

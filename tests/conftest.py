@@ -16,7 +16,7 @@ import pytest
 import torch
 from absl import logging as absl_logging
 
-from lra.files import replace_bytes
+from lra.base.files import replace_bytes
 from lra.types import UserError
 from tests.composing import parse_each_file_once
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from lra.base.paths import conf_dirs, conf_names
 from lra.cli import main
 from lra.config import load_config
-from lra.paths import conf_dirs, conf_names
 from tests.conftest import lra
 
 SHORT = ["size=tiny", "recipe.steps=2", "recipe.eval_every=2", "trainer.threads=1", "logger=csv"]

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from lra.files import making_folder, replace_text, replaced_folder, replacing, restore_folder, unfinished_folder
+from lra.base.files import making_folder, replace_text, replaced_folder, replacing, restore_folder, unfinished_folder
 
 
 def names(folder):

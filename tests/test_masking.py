@@ -7,9 +7,9 @@ import json
 import pytest
 import wandb
 
+from lra.base.masking import without_credentials
 from lra.cli import main
 from lra.cli_support.errors import explain
-from lra.masking import without_credentials
 from lra.run_files import CONFIG, FAILED
 from lra.sweeps.failure import read_failure, write_failure
 from lra.types import UserError

@@ -10,14 +10,14 @@ import time
 
 import pytest
 
-from lra.processes import Child, end_with, peak_resident_bytes, stop, wait_any
+from lra.base.processes import Child, end_with, peak_resident_bytes, stop, wait_any
 from tests.conftest import outer_environment
 from tests.disturbance import wait_for
 
 SLEEP = "import time; time.sleep(60)"
 PARENT = """
 import sys, time
-from lra.processes import Child
+from lra.base.processes import Child
 child = Child((sys.executable, "-c", "import time; time.sleep(60)"))
 print(child._process.pid, flush=True)
 time.sleep(60)
@@ -104,7 +104,7 @@ def test_one_that_does_not_listen_is_killed_in_the_end(capfd):
 
 def test_the_peak_of_memory_is_this_programs_own():
     """A child that is forked from a large process would begin with its memory."""
-    words = "from lra.processes import peak_resident_bytes; print(peak_resident_bytes())"
+    words = "from lra.base.processes import peak_resident_bytes; print(peak_resident_bytes())"
     large = b"x" * (300 << 20)
     with Child((sys.executable, "-c", words), keep_output=True) as child:
         assert child.wait() == 0

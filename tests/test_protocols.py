@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
+from lra.base.paths import conf_dir
 from lra.cli import main
-from lra.paths import conf_dir
 from tests.conftest import ROOT
 
 TRAIN = ("train", "size=tiny", "task=listops", "logger=csv", "recipe.steps=4", "recipe.eval_every=2")

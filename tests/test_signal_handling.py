@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from lra.signals import Stopped, check_stopped, ends_in_order, hears_signals
+from lra.base.signals import Stopped, check_stopped, ends_in_order, hears_signals
 from tests.conftest import ROOT
 
 NUMBERS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
@@ -120,7 +120,7 @@ def test_what_is_ignored_stays_ignored(monkeypatch):
 @pytest.mark.parametrize("number", NUMBERS)
 def test_while_it_starts_it_ends_at_once_with_a_line(number):
     code = (
-        "import os, time\nfrom lra.signals import hears_signals\n"
+        "import os, time\nfrom lra.base.signals import hears_signals\n"
         f"hears_signals(print)(lambda: (os.kill(os.getpid(), {int(number)}), time.sleep(10)))()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)

@@ -15,10 +15,10 @@ from data_prep.listops import tsv
 from data_prep.listops.builder import Listops
 from data_prep.listops.generator import generate
 from data_prep.source import Request, Source, judge, locate, spread
+from lra.base.files import sha256
 from lra.data.listops import decode, encode
 from lra.data.manifest import SPLITS
 from lra.data.writer import Example
-from lra.files import sha256
 
 Expressions = Callable[[], Iterator[tuple[str, int]]]
 

@@ -25,8 +25,8 @@ from data_prep.tokens.table import (
     split_rows,
     with_ids,
 )
+from lra.base.files import regular_file, sha256
 from lra.data.writer import Example
-from lra.files import regular_file, sha256
 from lra.types import UserError
 
 READERS = {".csv": read_csv, ".npz": read_npz}

@@ -9,8 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lra.arguments import Count, CountOrZero, checked
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
+from lra.base.arguments import Count, CountOrZero, checked
 from lra.ops.blocks import attend_blocks, block_windows, join_blocks, keys_kept, split_blocks, take_blocks
 from lra.ops.softmax import exact_attention
 from lra.types import UserError

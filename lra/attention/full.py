@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import dropout, scaled_dot_product_attention
 
-from lra.arguments import Fraction, checked
 from lra.attention.base import AttentionBackend, AttentionDims
+from lra.base.arguments import Fraction, checked
 from lra.ops.softmax import attendable, masked_softmax
 from lra.packed.attention import dropout_attention, exact_attention_packed
 from lra.packed.dropout import DropoutMasks

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from lra.arguments import Count, checked
 from lra.attention.base import AttentionBackend, AttentionDims
+from lra.base.arguments import Count, checked
+from lra.base.protocol import LinformerSharing
 from lra.packed.linformer import packed_linformer
 from lra.packed.packing import Packing
-from lra.protocol import LinformerSharing
 
 
 class LinformerAttention(AttentionBackend):

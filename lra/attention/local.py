@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from lra.arguments import Count, CountOrZero, checked
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
+from lra.base.arguments import Count, CountOrZero, checked
 from lra.ops.blocks import attend_blocks, block_windows, join_blocks, keys_kept, split_blocks, take_blocks
 
 

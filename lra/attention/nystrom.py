@@ -14,16 +14,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, scaled_dot_product_attention
 
-from lra.arguments import Count, CountOrZero, Fraction, PositiveFraction, checked
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.attention.nystrom_inverse import LandmarkInverse, Pinv
 from lra.attention.nystrom_landmarks import Landmarks, Rule, Source
+from lra.base.arguments import Count, CountOrZero, Fraction, PositiveFraction, checked
+from lra.base.protocol import Landmarks as Positions
+from lra.base.protocol import PinvStart
 from lra.ops.softmax import attendable, exact_attention
 from lra.packed.nystrom import packed_nystrom
 from lra.packed.packing import Packing
 from lra.packed.segments import Segments
-from lra.protocol import Landmarks as Positions
-from lra.protocol import PinvStart
 from lra.types import UserError
 
 

@@ -11,10 +11,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from lra.base.protocol import PinvStart
 from lra.ops.landmarks import valid_segment_means, valid_segments
 from lra.ops.pseudo_inverse import exact_pinv, iterative_pinv, ridge_inverse
 from lra.ops.softmax import masked_softmax
-from lra.protocol import PinvStart
 from lra.types import UserError
 
 Pinv = Literal["iterative", "exact", "regularised", "none"]

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from lra.attention.base import real_positions
+from lra.base.protocol import Landmarks as Positions
 from lra.ops.chosen_landmarks import cluster_means, lowest_tokens, middle_tokens, take_tokens
 from lra.ops.landmarks import padded_segment_means, padded_segments, valid_segment_means, valid_segments
-from lra.protocol import Landmarks as Positions
 
 Rule = Literal["segment_means", "strided", "random", "kmeans"]
 Source = Literal["both", "keys"]

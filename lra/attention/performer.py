@@ -10,14 +10,14 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from lra.arguments import Count, CountOrZero, checked
 from lra.attention.base import AttentionBackend, AttentionDims
+from lra.base.arguments import Count, CountOrZero, checked
+from lra.base.protocol import PerformerKeyMaximum, PerformerMaximumGradient, PerformerPaddedKeys, PerformerScaling
 from lra.ops.linear_attention import linear_attention
 from lra.ops.random_features import orthogonal_gaussian, relu_features, softmax_features
 from lra.packed.packing import Packing
 from lra.packed.performer import packed_performer
 from lra.packed.random_features import Features
-from lra.protocol import PerformerKeyMaximum, PerformerMaximumGradient, PerformerPaddedKeys, PerformerScaling
 
 EPSILON = {"softmax": 1e-4, "relu": 1e-3}
 

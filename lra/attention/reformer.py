@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from lra.arguments import Count, checked
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
+from lra.base.arguments import Count, checked
+from lra.base.protocol import ReformerBiases, ReformerLookBack, ReformerRotations
 from lra.ops.hashed_chunks import attend_chunks
 from lra.ops.hashing import bucket_factors, draw_rotations, hash_buckets, hash_order
 from lra.packed.hashed_chunks import Rings, attend_rings
 from lra.packed.packing import Packing
-from lra.protocol import ReformerBiases, ReformerLookBack, ReformerRotations
 
 
 class ReformerAttention(AttentionBackend):

@@ -8,8 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lra.arguments import Count, Positive, checked
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
+from lra.base.arguments import Count, Positive, checked
 from lra.ops.solve import solve
 
 

@@ -9,12 +9,12 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
+from lra.base.files import replacing
+from lra.base.text import for_figure
 from lra.bench.record import PASS_TITLES, BenchRecord, lengths_of
 from lra.bench.summary import FUSED, MATH, median_of, points_of, quartiles
 from lra.bench.tables import MEBIBYTE, ran_passes, title_of_bench
-from lra.files import replacing
 from lra.results.plots import legend_beside, legend_name, ticks_that_fit
-from lra.results.text import for_figure
 
 LINES_OF_FULL = {FUSED: "--", MATH: ":"}
 BOLD = ("nystrom", FUSED, MATH)  # what the paper's table is about

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
+from lra.base.checked_json import Count, Positive
 from lra.bench.record_file import read_bench
 from lra.results.schema import CHECKED, Amount, Error, Word
 from lra.results.settings import hash_of
-from lra.schema import Count, Positive
 
 PASSES: tuple[Literal["forward", "both"], ...] = ("forward", "both")
 PASS_TITLES = {"forward": "forward", "both": "forward + backward"}

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter
 
-from lra.files import replace_text
+from lra.base.checked_json import checked, parsed_json
+from lra.base.files import replace_text
 from lra.results.record import read_text
-from lra.schema import checked, parsed_json
 
 T = TypeVar("T")
 MEASURE_AGAIN = "move it away and measure again"

@@ -11,8 +11,8 @@ from hydra.core.utils import configure_log
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
+from lra.base.paths import conf_dir
 from lra.config import load_config
-from lra.paths import conf_dir
 
 PRINTING = {"cfg", "package", "resolve"}  # names of Hydra's flags that print the configuration
 

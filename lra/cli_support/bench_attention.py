@@ -125,10 +125,10 @@ def measure_missing(
     Raises:
         Stopped: after a signal; the record keeps what has been measured.
     """
+    from lra.base.signals import Stopped
     from lra.bench.measure import Bench, BenchPlan
     from lra.bench.record import BENCH_RECORD
     from lra.bench.record_file import write_bench
-    from lra.signals import Stopped
 
     missing = sorted(set(cfg.n) - set(record["whole"]))
     plan = BenchPlan(backward=cfg.backward, repeats=cfg.repeats, cell_seconds=cfg.cell_seconds)

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 def show_bench(record: BenchRecord, path: Path, cfg: DictConfig, console: Console) -> None:
     """Print the lengths that were asked for, or write them to `out=`; draw the figure of what was measured now."""
+    from lra.base.files import replace_text
+    from lra.base.text import visible
     from lra.bench.plot import plot_bench
     from lra.cli_support.narrow import print_text_table
     from lra.cli_support.out_file import out_path
-    from lra.files import replace_text
-    from lra.results.text import visible
 
     asked: BenchRecord = {**record, "cells": [cell for cell in record["cells"] if cell["length"] in cfg.n]}
     form = cfg.format

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lra.arguments import check_choice
+from lra.base.arguments import check_choice
 from lra.config import ATTENTION, load_config, method_name, mixer_settings, mixes_by_attention
 from lra.types import UserError
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lra.arguments import check_choice
+from lra.base.arguments import check_choice
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -123,8 +123,8 @@ class Campaign:
 
     def run(self, console: Console) -> SweepState:
         """Run the missing cells, in `workers=` processes or with a Hydra launcher if the user typed one."""
+        from lra.base.signals import Stopped
         from lra.cli_support.workers import start_workers
-        from lra.signals import Stopped
         from lra.sweeps.runner import run_missing, sweep_state
 
         try:
@@ -157,8 +157,8 @@ class Campaign:
         The accuracy table shows all tasks. A size without a file, which was removed or is of a package that is not
         here, cannot be typed: the report has its records.
         """
-        from lra.paths import conf_names
-        from lra.results.text import visible
+        from lra.base.paths import conf_names
+        from lra.base.text import visible
 
         every_task = self.verb == "table" or any(word.startswith("task=") for word in self._typed)
         tasks, sizes, kinds = self.tasks(), conf_names("size"), Counter[tuple[str, str]]()
@@ -208,7 +208,7 @@ class Campaign:
 
     def unfinished(self, task: str, records: list[Record]) -> list[str]:
         """Word a note on the cells of a task without a record among `records`; no note if each has one."""
-        from lra.results.text import visible
+        from lra.base.text import visible
 
         made: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
         for record in records:

@@ -10,9 +10,9 @@ from contextlib import redirect_stdout
 from io import StringIO
 from typing import Any
 
+from lra.base.group_files import DESCRIPTION
+from lra.base.paths import conf_dir
 from lra.cli_support.conf_folders import conf_folders, take_folders
-from lra.group_files import DESCRIPTION
-from lra.paths import conf_dir
 from lra.settings.additions import trainers_own
 from lra.types import UserError
 

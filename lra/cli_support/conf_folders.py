@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from lra.paths import CONF_VARIABLE
+from lra.base.paths import CONF_VARIABLE
 from lra.types import UserError
 
 FLAGS = ("--config-dir", "-cd")

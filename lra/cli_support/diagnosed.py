@@ -75,8 +75,8 @@ def make_variants(cfg: DictConfig) -> tuple[Variants, int]:
     """
     from omegaconf import OmegaConf
 
+    from lra.base.paths import conf_dir
     from lra.diagnosis.variants import Variants
-    from lra.paths import conf_dir
 
     if not is_nystrom(cfg):
         cfg = cfg.copy()

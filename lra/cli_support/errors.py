@@ -10,8 +10,8 @@ import yaml
 from hydra.errors import InstantiationException
 from omegaconf.errors import OmegaConfBaseException
 
+from lra.base.masking import without_credentials
 from lra.cli_support.targets import target_line
-from lra.masking import without_credentials
 from lra.training.memory import is_out_of_memory
 from lra.types import UserError
 

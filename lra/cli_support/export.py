@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lra.files import making_folder
+from lra.base.files import making_folder
 from lra.types import UserError
 
 if TYPE_CHECKING:

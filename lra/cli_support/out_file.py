@@ -18,7 +18,7 @@ def check_out(out: str | None, example: str, *, makes_folder: bool = False) -> N
     Raises:
         UserError: when `out` is empty, the name of a folder, a pipe or a device, or in a folder that is not there.
     """
-    from lra.files import regular_file
+    from lra.base.files import regular_file
 
     if out is None:
         return

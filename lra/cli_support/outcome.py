@@ -13,8 +13,9 @@ from rich.console import Console
 from torch import nn
 
 from lra import build_trainer, config
+from lra.base.checked_json import parsed_json
+from lra.base.files import read_file, replace_text
 from lra.data.datamodule import StoreDataModule
-from lra.files import read_file, replace_text
 from lra.results.correctness import pack_correct
 from lra.results.machine import git_commit, versions
 from lra.results.paper import beside
@@ -24,7 +25,6 @@ from lra.results.reading import validated
 from lra.results.record import write_record
 from lra.results.schema import SCHEMA_VERSION, Record
 from lra.run_files import CODE, CURVE, DATA, LAST, RESULT, WANDB_ID
-from lra.schema import parsed_json
 from lra.training import approximation
 from lra.training.memory import is_out_of_memory
 from lra.training.run import TestedRun

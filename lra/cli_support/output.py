@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lra.files import NOT_WRITABLE
+from lra.base.files import NOT_WRITABLE
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -84,10 +84,10 @@ def write_out(
     Returns:
         What the file has then; nothing if there is no file.
     """
+    from lra.base.files import replace_text
+    from lra.base.text import visible
     from lra.cli_support.narrow import print_text_table
     from lra.cli_support.out_file import out_path
-    from lra.files import replace_text
-    from lra.results.text import visible
 
     form, out = format_of(campaign), campaign.settings.out
     if form == "csv":  # which has no notes

@@ -8,8 +8,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lra.files import read_file
-from lra.schema import parsed_json
+from lra.base.checked_json import parsed_json
+from lra.base.files import read_file
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _read_cache(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _write_cache(path: Path, known: dict[str, dict[str, Any]]) -> None:
-    from lra.files import replace_text
+    from lra.base.files import replace_text
 
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_text(path, json.dumps(known, indent=2) + "\n", shared=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from lra.arguments import as_typed
+from lra.base.arguments import as_typed
 from lra.cli_support.departures import DEPARTURES, Departure
 from lra.types import UserError
 
@@ -45,7 +45,7 @@ def switch_table() -> list[tuple[str, ...]]:
     """Build a header and a row for each switch: its name, its value in every protocol, its meaning."""
     from omegaconf import OmegaConf
 
-    from lra.paths import conf_dir, conf_dirs
+    from lra.base.paths import conf_dir, conf_dirs
 
     files = [path for folder in conf_dirs() for path in sorted((folder / "protocol").glob("*.yaml"), reverse=True)]
     protocols: dict[str, Any] = {path.stem: OmegaConf.to_container(OmegaConf.load(path)) for path in files}

@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lra.base.text import visible, visible_lines
 from lra.cli_support.narrow import print_text_table
 from lra.results.paper import beside, departures, in_short
 from lra.results.reference import PASS_BAND, paper_accuracy
 from lra.results.schema import MIXERS, Record
 from lra.results.statistics import errors_above_majority
 from lra.results.tables import TextTable
-from lra.results.text import visible, visible_lines
 from lra.results.titles import method_head
 from lra.run_files import CURVE, METRICS, RESULT
 from lra.training.curves import read_curves

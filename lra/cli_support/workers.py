@@ -7,13 +7,13 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lra.signals import check_stopped, ends_in_order, hears_signals
+from lra.base.signals import check_stopped, ends_in_order, hears_signals
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
 
-    from lra.processes import Child
+    from lra.base.processes import Child
 
 
 def start_workers(sweep: str, words: list[str], workers: int, launcher: list[str], console: Console) -> None:
@@ -29,8 +29,8 @@ def start_workers(sweep: str, words: list[str], workers: int, launcher: list[str
     Raises:
         UserError: when every worker has failed.
     """
-    from lra.processes import Child, stop
-    from lra.safe_path import python_module
+    from lra.base.processes import Child, stop
+    from lra.base.safe_path import python_module
 
     if launcher:
         _launch(sweep, words, workers, launcher)
@@ -45,7 +45,7 @@ def start_workers(sweep: str, words: list[str], workers: int, launcher: list[str
 
 
 def _wait(workers: Sequence[Child], console: Console) -> None:
-    from lra.processes import wait_any
+    from lra.base.processes import wait_any
     from lra.types import UserError
 
     left, errors = list(workers), []
@@ -62,7 +62,7 @@ def _wait(workers: Sequence[Child], console: Console) -> None:
 def _launch(sweep: str, words: list[str], workers: int, launcher: list[str]) -> None:
     import hydra
 
-    from lra.paths import conf_dir
+    from lra.base.paths import conf_dir
     from lra.settings.overrides import in_quotes
 
     if not any("hydra/launcher=" in word for word in launcher):
@@ -74,7 +74,7 @@ def _launch(sweep: str, words: list[str], workers: int, launcher: list[str]) -> 
 
 def work(cfg: DictConfig) -> None:
     """Be one worker: a job of the launcher, on this machine or another machine with the same folder of runs."""
-    from lra.processes import end_with_pool
+    from lra.base.processes import end_with_pool
 
     end_with_pool()
     run_cells(cfg.of, list(cfg.words))

@@ -29,6 +29,7 @@ def run(cfg: DictConfig) -> None:
     """Diagnose a run or a fresh model."""
     from hydra.core.hydra_config import HydraConfig
 
+    from lra.base.text import visible
     from lra.cli_support.console import make_console, size_text
     from lra.cli_support.diagnose_words import check_words
     from lra.cli_support.diagnosed import diagnosed_model
@@ -39,7 +40,6 @@ def run(cfg: DictConfig) -> None:
     from lra.diagnosis.page import write_diagnosis_page
     from lra.diagnosis.schema import write_diagnosis
     from lra.diagnosis.words import answer, heads_table, swaps_table
-    from lra.results.text import visible
     from lra.run_files import DIAGNOSIS, DIAGNOSIS_PAGE
     from lra.training.machine import Machine, prepare_machine
 

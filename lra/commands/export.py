@@ -21,10 +21,10 @@ def run(cfg: DictConfig) -> None:
     """Export the run whose folder is `cfg.run` to the new folder `cfg.to`."""
     from omegaconf import OmegaConf
 
+    from lra.base.text import visible
     from lra.cli_support.console import make_console, size_text
     from lra.cli_support.export import check_target, write_exported
     from lra.results.record import read_record
-    from lra.results.text import visible
     from lra.settings.stored_config import read_trained_config
     from lra.types import UserError
 

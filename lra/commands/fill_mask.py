@@ -44,10 +44,10 @@ def run(cfg: DictConfig) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from lra.arguments import check_choice
+    from lra.base.arguments import check_choice
+    from lra.base.text import visible
     from lra.cli_support.console import make_console, print_table
     from lra.interop.fill_mask import EXAMPLE, fill_mask
-    from lra.results.text import visible
     from lra.types import UserError
 
     for key, example in (("checkpoint", "model=nystromformer-512"), ("text", EXAMPLE)):

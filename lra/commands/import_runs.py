@@ -16,7 +16,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lra.names import checked_name
+from lra.base.file_names import checked_name
 from lra.run_files import BEST, CONFIG, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID, run_folder
 from lra.types import UserError
 
@@ -40,9 +40,9 @@ def overrides(words: list[str]) -> list[str]:
 
 def run(cfg: DictConfig) -> None:
     """Copy the runs that this machine does not have."""
+    from lra.base.text import visible
     from lra.cli_support.console import make_console
     from lra.results.collect import collect, describe
-    from lra.results.text import visible
 
     if cfg["from"] is None or not str(cfg["from"]):
         raise UserError("import what? type for example: lra import /mnt/other/runs")

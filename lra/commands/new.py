@@ -17,9 +17,9 @@ from pathlib import Path
 import yaml
 
 import lra
-from lra.files import making_folder
-from lra.names import checked_name
-from lra.paths import conf_names
+from lra.base.file_names import checked_name
+from lra.base.files import making_folder
+from lra.base.paths import conf_names
 from lra.types import UserError
 
 WHAT = ("attention", "mixer")

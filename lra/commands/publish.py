@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 def run(cfg: DictConfig) -> None:
     """Append the records that the file does not have."""
+    from lra.base.file_names import checked_name
+    from lra.base.text import visible
     from lra.cli_support.console import make_console
-    from lra.names import checked_name
     from lra.results.collect import collect
     from lra.results.published import append_new
-    from lra.results.text import visible
 
     if cfg.name is None or (cfg.run is None) == (cfg.run_group is None):
         raise UserError("say what and where: lra publish run_group=table name=paper_table, or run=FOLDER name=…")

@@ -36,7 +36,8 @@ SHEET = 16  # images that are shown for a task
 
 def run(cfg: DictConfig) -> None:
     """Write the page."""
-    from lra.arguments import check_choice
+    from lra.base.arguments import check_choice
+    from lra.base.text import visible
     from lra.cli_support.console import make_console, size_text
     from lra.cli_support.out_file import check_out, out_path
     from lra.results.collect import collect, finished_at
@@ -45,7 +46,6 @@ def run(cfg: DictConfig) -> None:
     from lra.results.reference import REFERENCES
     from lra.results.report import write_report
     from lra.results.runs_table import run_lines
-    from lra.results.text import visible
     from lra.run_files import group_file
 
     check_choice("reference", cfg.reference, REFERENCES)
@@ -151,9 +151,9 @@ def _task_and_size(record: Record) -> tuple[str, str]:
 def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:
     """Draw examples of each task whose store is prepared here and holds the data of the records."""
     from lra import build, config
+    from lra.base.paths import conf_names
     from lra.data.codec import images
     from lra.data.manifest import MANIFEST, read_manifest
-    from lra.paths import conf_names
     from lra.results.plots import contact_sheet
     from lra.results.report import Sample
     from lra.types import UserError

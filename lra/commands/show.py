@@ -37,9 +37,9 @@ def composes_itself(words: Sequence[str]) -> bool:
 
 def main(words: Sequence[str]) -> None:
     """List the tasks at the default size, or the attentions and mixers."""
+    from lra.base.paths import data_dir
     from lra.cli_support.show_choices import show_attentions, show_tasks
     from lra.config import default_choice
-    from lra.paths import data_dir
 
     if words[0] == "tasks":
         show_tasks(default_choice("size"), data_dir())
@@ -123,8 +123,8 @@ def with_full_attention(cfg: DictConfig) -> DictConfig:
     """Copy the configuration, with exact attention."""
     from omegaconf import OmegaConf
 
+    from lra.base.paths import conf_dir
     from lra.config import without_descriptions
-    from lra.paths import conf_dir
 
     other = cfg.copy()
     other.attention = OmegaConf.load(conf_dir() / "attention" / "full.yaml")

@@ -55,11 +55,11 @@ def run(cfg: DictConfig) -> float | None:
     from hydra.types import RunMode
 
     from lra import config
+    from lra.base.processes import end_with, end_with_pool
     from lra.cli_support.console import make_console
     from lra.cli_support.predictions import print_predictions
     from lra.cli_support.summary import print_summary
     from lra.cli_support.together import train_together
-    from lra.processes import end_with, end_with_pool
     from lra.results.record import read_record
     from lra.training.ranks import is_launched, rank
     from lra.types import UserError
@@ -113,7 +113,7 @@ def run(cfg: DictConfig) -> float | None:
 
 def _clear_leftover(folder: Path) -> None:
     """Delete what a kill has left of adding to the record, unless another process is adding to it."""
-    from lra.files import unfinished_file
+    from lra.base.files import unfinished_file
     from lra.sweeps.lease import is_leased
 
     unfinished = unfinished_file(folder / RESULT)
@@ -169,10 +169,10 @@ def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, rep
     from rich.text import Text
 
     from lra import build, build_trainer, config
+    from lra.base.files import replace_text
+    from lra.base.masking import without_credentials
     from lra.cli_support.outcome import check_same_data, note_commit
     from lra.cli_support.set_aside import set_aside
-    from lra.files import replace_text
-    from lra.masking import without_credentials
     from lra.model.classifier import count_parameters
     from lra.training.ranks import rank
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from lra.base.protocol import DevSplit
 from lra.data.store import Split
-from lra.protocol import DevSplit
 from lra.types import UserError
 
 HELD_OUT = 0.1  # fraction of the training split

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict  # pydantic reads typing's own from Python 3.12 on
 
-from lra.files import regular_file, sha256
-from lra.schema import Count, Positive, checked, parsed_json
+from lra.base.checked_json import Count, Positive, checked, parsed_json
+from lra.base.files import regular_file, sha256
 from lra.types import UserError
 
 FORMAT_VERSION = 2

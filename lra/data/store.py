@@ -21,8 +21,8 @@ from tokenize import TokenError
 
 import numpy as np
 
+from lra.base.files import regular_file, sha256
 from lra.data.manifest import ArrayFacts, Manifest, again, read_manifest
-from lra.files import regular_file, sha256
 from lra.types import TaskSpec, UserError
 
 

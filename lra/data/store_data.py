@@ -6,14 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lra.arguments import checked
+from lra.base.arguments import checked
+from lra.base.protocol import DevSplit, ListopsBrackets, TestLastBatch, TextLength
 from lra.data.dev import with_dev
 from lra.data.device_store import DeviceCollator
 from lra.data.listops import END
 from lra.data.loader import Collator, EvalLoader, TrainLoader
 from lra.data.manifest import read_manifest
 from lra.data.store import open_store, without_token
-from lra.protocol import DevSplit, ListopsBrackets, TestLastBatch, TextLength
 from lra.types import TaskSpec, UserError
 
 

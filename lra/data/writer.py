@@ -16,9 +16,9 @@ from typing import Any, BinaryIO
 import numpy as np
 from filelock import FileLock
 
+from lra.base.files import making_folder, sha256
 from lra.data.manifest import FORMAT_VERSION, MANIFEST
 from lra.data.store import array_path
-from lra.files import making_folder, sha256
 from lra.types import TaskSpec, UserError
 
 Sequence = np.ndarray | int  # the numbers to store, or the number of a sequence that was written before

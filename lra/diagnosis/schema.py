@@ -12,8 +12,8 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
-from lra.files import regular_file, replace_text
-from lra.schema import Count, Positive, checked, parsed_json
+from lra.base.checked_json import Count, Positive, checked, parsed_json
+from lra.base.files import regular_file, replace_text
 from lra.types import UserError
 
 DIAGNOSIS_VERSION = 1

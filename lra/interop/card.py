@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from lra.base.text import for_markdown, visible
 from lra.results.schema import MIXERS, Record
 from lra.results.statistics import binomial_error
-from lra.results.text import for_markdown, visible
 
 USE = """\
 ```python

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
-from lra.schema import checked
+from lra.base.checked_json import checked
 from lra.types import UserError
 
 ARCHITECTURES = ("NystromformerModel", "NystromformerForMaskedLM", "NystromformerForSequenceClassification")

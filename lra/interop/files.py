@@ -12,8 +12,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from lra.files import regular_file
-from lra.schema import parsed_json
+from lra.base.checked_json import parsed_json
+from lra.base.files import regular_file
 from lra.types import UserError
 
 CONFIG_JSON = "config.json"

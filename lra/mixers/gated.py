@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import silu
 
-from lra.arguments import Count, checked
+from lra.base.arguments import Count, checked
 from lra.model.mixer import MixerDims, SequenceMixer
 from lra.ops.long_convolution import convolve_both_ways, sums_of_powers
 

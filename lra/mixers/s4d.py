@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, glu
 
-from lra.arguments import AtLeastTwo, Positive, checked
+from lra.base.arguments import AtLeastTwo, Positive, checked
 from lra.model.mixer import MixerDims, SequenceMixer
 from lra.ops.long_convolution import convolve_both_ways, sums_of_powers
 from lra.types import UserError

@@ -10,7 +10,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from lra.arguments import Count, Fraction, checked
+from lra.base.arguments import Count, Fraction, checked
+from lra.base.protocol import Pooling, Sides
 from lra.model.block import EncoderBlock
 from lra.model.embedding import TokenPositionEmbedding
 from lra.model.form import PRE_NORM, EncoderForm
@@ -20,7 +21,6 @@ from lra.model.mixer import MakeMixers, MixerDims
 from lra.model.pooling import make_pooling
 from lra.packed.dropout import DropoutMasks
 from lra.packed.packing import Packing
-from lra.protocol import Pooling, Sides
 from lra.types import TaskSpec, UserError
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lra.protocol import Sides
+from lra.base.protocol import Sides
 
 
 @dataclass(frozen=True, kw_only=True)

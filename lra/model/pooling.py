@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from lra.base.protocol import Pooling
 from lra.packed.ends import norm_sum
 from lra.packed.packing import Packing
-from lra.protocol import Pooling
 
 MEANS = ("padded_mean", "valid_mean")
 

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from lra.arguments import Count, Fraction, checked
 from lra.attention.nystrom import NystromAttention
 from lra.attention.options import options_of
+from lra.base.arguments import Count, Fraction, checked
 from lra.model.block import EncoderBlock
 from lra.model.classifier import count_parameters, works_packed
 from lra.model.form import PRE_NORM

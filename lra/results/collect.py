@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from lra.base.text import visible
 from lra.results.reading import parse_json, validated
 from lra.results.record import read_text
 from lra.results.schema import Record
 from lra.results.settings import hash_of
-from lra.results.text import visible
 from lra.run_files import RESULT
 from lra.types import UserError
 

@@ -19,9 +19,9 @@ import jinja2
 import matplotlib
 from markupsafe import Markup
 
-from lra.files import replace_text
+from lra.base.files import replace_text
+from lra.base.text import visible_lines
 from lra.results.tables import TextTable
-from lra.results.text import visible_lines
 
 INK = "#808890"  # colour of text and lines in figures, readable on a light and on a dark page
 

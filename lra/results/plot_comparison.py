@@ -9,10 +9,10 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
+from lra.base.text import for_figure
 from lra.results.comparison import Contender
 from lra.results.pareto import pareto_front
 from lra.results.plots import legend_beside, legend_name, majority_line, round_ticks
-from lra.results.text import for_figure
 from lra.results.variants import natural
 
 SHAPES = "osDv^P*X<"  # nine, beside ten colours: ninety variants look different

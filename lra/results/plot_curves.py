@@ -11,9 +11,9 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
+from lra.base.text import for_figure
 from lra.results.plots import OF_TEST, legend_name, majority_line
 from lra.results.schema import DevCurve
-from lra.results.text import for_figure
 from lra.results.variants import natural
 
 LINES = ("-", "--", "-.", ":")  # the second ten of seeds have the first ten's colours

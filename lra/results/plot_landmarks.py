@@ -14,9 +14,9 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from lra.base.text import for_figure
 from lra.results.landmarks import Point
 from lra.results.plots import legend_in_place, legend_name, majority_line, round_ticks, ticks_that_fit
-from lra.results.text import for_figure
 
 Value = tuple[float, float | None] | None
 DID_NOT_CONVERGE = 1.08  # height of such a seed, as a multiple of the latest convergence step

@@ -18,8 +18,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 
-from lra.files import replacing
-from lra.results.text import for_figure, visible
+from lra.base.files import replacing
+from lra.base.text import for_figure, visible
 
 LEGEND_LETTERS = 32  # width of a name in a legend
 STYLES: dict[str, dict[str, Any]] = {"train": {"alpha": 0.5, "color": "tab:gray"}, "dev": {"marker": "o", "ms": 3}}

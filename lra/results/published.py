@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from lra.files import replace_text
+from lra.base.files import replace_text
 from lra.results.collect import records_in
 from lra.results.record import read_text
 from lra.results.schema import Record

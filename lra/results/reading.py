@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Literal
 
+from lra.base.checked_json import checked
 from lra.results.correctness import unpack_correct
 from lra.results.schema import MIXERS, RECORD, SCHEMA_VERSION, Record, method_of
 from lra.results.settings import hash_of
-from lra.schema import checked
 from lra.types import UserError
 
 LAST_VERSION = 1000  # largest schema version that is taken for one of a later lra

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from lra.files import replace_text
+from lra.base.files import replace_text
 from lra.results.reading import REMEDY, OtherVersionError, parse_record, validated
 from lra.results.schema import SCHEMA_VERSION, Record
 from lra.run_files import RESULT

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
-from lra.schema import Count, Positive
+from lra.base.checked_json import Count, Positive
 
 SCHEMA_VERSION = 3
 CHECKED = ConfigDict(strict=True, extra="allow")

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 from tabulate import tabulate
 
-from lra.results.text import for_csv, for_latex, for_markdown, visible
+from lra.base.text import for_csv, for_latex, for_markdown, visible
 
 MISSING = "–"
 EMPTY = ("", MISSING)

@@ -6,8 +6,8 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from lra.arguments import Positive, WrongValueError, allows
-from lra.names import checked_name
+from lra.base.arguments import Positive, WrongValueError, allows
+from lra.base.file_names import checked_name
 from lra.results.schema import is_ours
 from lra.settings.additions import ENTRIES, check_additions
 from lra.settings.schema import check_values

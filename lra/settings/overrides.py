@@ -10,11 +10,11 @@ from hydra.core.override_parser.types import Override, OverrideType, QuotedStrin
 from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
-from lra.arguments import OPEN, WrongValueError, allows, as_typed
+from lra.base.arguments import OPEN, WrongValueError, allows, as_typed
+from lra.base.file_names import checked_name
+from lra.base.paths import conf_names
 from lra.config import ATTENTION, is_group, load_config, sweep_params
-from lra.names import checked_name
 from lra.pass_through import TARGET
-from lra.paths import conf_names
 from lra.settings.additions import ENTRIES
 from lra.settings.schema import class_of, kinds_of
 from lra.settings.unknown_options import PRINT, check_every_choice, keys_of, nearest, unknown_setting

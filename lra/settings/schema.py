@@ -10,8 +10,8 @@ from typing import Any, get_type_hints
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
-from lra.arguments import check_options, declared, needed
-from lra.group_files import OF_THE_FILE
+from lra.base.arguments import check_options, declared, needed
+from lra.base.group_files import OF_THE_FILE
 from lra.option_groups import GROUPS, OF_IMAGES, Images, ParameterGroup
 from lra.pass_through import TARGET
 

@@ -12,13 +12,13 @@ import yaml
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from lra.arguments import UnknownArgumentError, WrongValueError
+from lra.base.arguments import UnknownArgumentError, WrongValueError
+from lra.base.file_names import checked_name
+from lra.base.files import read_file
+from lra.base.paths import conf_dirs
 from lra.config import mixes_by_attention
-from lra.files import read_file
 from lra.later_settings import drop_removed, later_settings
-from lra.names import checked_name
 from lra.pass_through import TARGET
-from lra.paths import conf_dirs
 from lra.results.record import read_record
 from lra.run_files import BEST, CONFIG
 from lra.settings.additions import ENTRIES

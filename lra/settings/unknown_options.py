@@ -10,9 +10,9 @@ import yaml
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
+from lra.base.paths import conf_dir
 from lra.config import ATTENTION
 from lra.option_groups import CLOSED, Images
-from lra.paths import conf_dir
 from lra.settings.additions import trainer_advice
 from lra.settings.schema import OF_THE_FILE, declared_in_group
 from lra.types import UserError

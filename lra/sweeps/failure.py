@@ -11,11 +11,11 @@ import secrets
 from pathlib import Path
 from typing import NamedTuple
 
-from lra.files import read_file, replace_text
-from lra.masking import without_credentials
+from lra.base.checked_json import parsed_json
+from lra.base.files import read_file, replace_text
+from lra.base.masking import without_credentials
 from lra.results.record import move_aside
 from lra.run_files import FAILED
-from lra.schema import parsed_json
 
 
 class Failure(NamedTuple):

@@ -14,7 +14,7 @@ from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
 from lra import config
-from lra.paths import conf_names
+from lra.base.paths import conf_names
 from lra.results.reading import OtherVersionError
 from lra.results.record import read_record
 from lra.results.schema import Record

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from lra.files import NOT_WRITABLE
+from lra.base.files import NOT_WRITABLE
 from lra.types import UserError
 
 NO_LOCK = (errno.ENOLCK, errno.EOPNOTSUPP, errno.EISDIR)  # no process can hold a lock there

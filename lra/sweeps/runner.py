@@ -12,12 +12,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from lra.durations import as_duration
-from lra.processes import Child
+from lra.base.durations import as_duration
+from lra.base.processes import Child
+from lra.base.safe_path import python_module
+from lra.base.text import visible
 from lra.results.record import move_aside
-from lra.results.text import visible
 from lra.run_files import LAST, RESULT
-from lra.safe_path import python_module
 from lra.sweeps.failure import Failure, forget_failure, read_failure, write_failure
 from lra.sweeps.grid import Cell
 from lra.sweeps.lease import RUNNER, LeasedError, is_leased, lease

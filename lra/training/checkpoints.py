@@ -13,9 +13,9 @@ from typing import Any, TypeGuard
 import torch
 from torch import Tensor, nn
 
-from lra.files import MOVE_AWAY, regular_file
+from lra.base.files import MOVE_AWAY, regular_file
+from lra.base.signals import Stopped
 from lra.run_files import LAST, RESULT
-from lra.signals import Stopped
 from lra.training.memory import is_out_of_memory
 from lra.types import UserError
 

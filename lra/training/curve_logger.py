@@ -10,7 +10,7 @@ from pathlib import Path
 from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 
-from lra.files import replace_text
+from lra.base.files import replace_text
 from lra.training.curves import COLUMNS, read_curves
 
 

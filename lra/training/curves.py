@@ -6,7 +6,7 @@ import csv
 import io
 from pathlib import Path
 
-from lra.files import read_file
+from lra.base.files import read_file
 from lra.types import UserError
 
 COLUMNS = (

@@ -17,8 +17,8 @@ from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 
-from lra.files import read_file, replace_text
-from lra.masking import all_without_credentials
+from lra.base.files import read_file, replace_text
+from lra.base.masking import all_without_credentials
 from lra.run_files import METRICS, WANDB_ID
 from lra.training.ranks import come_first
 from lra.training.wandb_history import points_in_wandb, wait_until_written

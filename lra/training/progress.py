@@ -9,7 +9,7 @@ from pytorch_lightning.callbacks import Callback
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from lra.durations import as_duration
+from lra.base.durations import as_duration
 from lra.training.telemetry import Telemetry
 
 

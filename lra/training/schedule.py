@@ -7,7 +7,7 @@ import math
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import OneCycleLR
 
-from lra.arguments import AtLeastTwo, PositiveFraction
+from lra.base.arguments import AtLeastTwo, PositiveFraction
 
 
 def one_cycle(optimizer: Optimizer, *, steps: AtLeastTwo, warmup_fraction: PositiveFraction) -> OneCycleLR:

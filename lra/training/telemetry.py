@@ -10,7 +10,7 @@ import torch
 from pytorch_lightning.callbacks import Callback
 from torch.optim import Optimizer
 
-from lra.processes import peak_resident_bytes, reset_peak_resident
+from lra.base.processes import peak_resident_bytes, reset_peak_resident
 from lra.training.allocator import return_freed_memory
 from lra.training.memory import release_memory
 from lra.types import Batch

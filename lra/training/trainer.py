@@ -14,8 +14,8 @@ from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.plugins.environments import ClusterEnvironment, LightningEnvironment, SLURMEnvironment
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from lra.files import replace_bytes
-from lra.signals import check_stopped
+from lra.base.files import replace_bytes
+from lra.base.signals import check_stopped
 from lra.training.allocator import is_glibc, resident_bytes, return_freed_memory_beyond
 from lra.training.checkpoints import read_checkpoint
 from lra.training.machine import Machine, prepare_machine
@@ -65,7 +65,7 @@ def make_trainer(
             raise
         typed = ", ".join(f"+trainer.{name}={value}" for name, value in arguments.items())
         raise UserError(f"Lightning's Trainer does not take {typed}: {' '.join(str(error).split())}") from error
-    # `lra.signals` handles signals. Lightning's handlers would answer SIGTERM with a collective call, which waits for
+    # `lra.base.signals` handles signals. Lightning's handlers would answer SIGTERM with a collective call, which waits for
     # processes that have ended, and SLURM's signals with a checkpoint in the middle of a step.
     trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
     return trainer

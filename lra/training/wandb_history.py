@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lra.files import read_file
+from lra.base.files import read_file
 
 STEP = "trainer/global_step"  # the step of a row, by Lightning's logger
 HEADER_BYTES = 7  # of a file, and of each piece of a record

@@ -10,7 +10,7 @@ import itertools
 import pytest
 import torch
 
-from lra.arguments import WrongValueError
+from lra.base.arguments import WrongValueError
 from lra.ops.pseudo_inverse import exact_pinv
 from lra.ops.random_features import orthogonal_gaussian
 from lra.types import UserError

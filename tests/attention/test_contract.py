@@ -15,11 +15,11 @@ import pytest
 import torch
 from hydra.utils import get_object, instantiate
 
-from lra.arguments import declared, literals
 from lra.attention.base import AttentionDims
 from lra.attention.options import options_of
-from lra.group_files import read_choice
-from lra.paths import conf_names
+from lra.base.arguments import declared, literals
+from lra.base.group_files import read_choice
+from lra.base.paths import conf_names
 from lra.testing import contract
 from lra.testing.subjects import HEAD_DIM, HEADS, AttentionSubject
 from lra.types import UserError

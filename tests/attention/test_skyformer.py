@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lra.arguments import WrongValueError
+from lra.base.arguments import WrongValueError
 from tests.attention.test_contract import DIMS, backend, inputs, settings
 from tests.reference import twin
 

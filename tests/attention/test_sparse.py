@@ -9,7 +9,7 @@ import pytest
 import torch
 from hydra.utils import instantiate
 
-from lra.arguments import WrongValueError
+from lra.base.arguments import WrongValueError
 from lra.testing import contract
 from lra.testing.subjects import HEADS, AttentionSubject
 from lra.types import UserError

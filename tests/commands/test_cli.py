@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from lra.arguments import as_typed
+from lra.base.arguments import as_typed
 from lra.cli import VERBS, main
 from lra.config import load_config
 from lra.data.manifest import MANIFEST

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from lra.base.processes import Child
+from lra.base.safe_path import VARIABLE, python_module, safe_path
 from lra.cli import main
-from lra.processes import Child
-from lra.safe_path import VARIABLE, python_module, safe_path
 from tests.conftest import outer_environment
 
 LRA = str(Path(sys.executable).with_name("lra"))

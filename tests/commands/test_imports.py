@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from lra.paths import runs_dir
+from lra.base.paths import runs_dir
 from tests.conftest import ROOT
 from tests.results.records import make_record
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lra.base.paths import conf_dir
 from lra.cli import main
-from lra.paths import conf_dir
 
 
 @pytest.mark.slow

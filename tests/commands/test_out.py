@@ -7,8 +7,8 @@ import os
 
 import pytest
 
+from lra.base.files import replace_text
 from lra.cli import main
-from lra.files import replace_text
 from tests.results.records import make_record
 
 

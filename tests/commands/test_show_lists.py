@@ -9,9 +9,9 @@ import time
 
 import pytest
 
+from lra.base.paths import conf_names
 from lra.cli import main
 from lra.cli_support.show_choices import differences
-from lra.paths import conf_names
 from lra.sweeps.failure import write_failure
 from lra.sweeps.lease import lease
 from tests.results.records import make_record

@@ -8,9 +8,9 @@ import json
 
 import pytest
 
+from lra.base.files import NOT_WRITABLE
 from lra.cli import main
 from lra.cli_support import campaign
-from lra.files import NOT_WRITABLE
 from lra.results.accuracy_table import accuracy_table
 from lra.results.reference import TASKS
 from tests.results.records import make_record

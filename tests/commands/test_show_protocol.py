@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from lra.base.paths import conf_dir
 from lra.cli import main
 from lra.cli_support.departures import DEPARTURES
 from lra.cli_support.show_protocol import switch_table
 from lra.commands.show import layers
-from lra.paths import conf_dir
 
 
 def test_every_switch_has_a_row_with_what_it_does():

@@ -123,7 +123,7 @@ sys.exit(main())
 @pytest.mark.parametrize(
     "modules",
     ["lra.cli", "lra.commands.train", "hydra", "lra.cli_support.errors", "omegaconf", "lra.build", "torch", "rich.text",
-     "hydra,rich.console", "lra.paths,rich,rich.text"],
+     "hydra,rich.console", "lra.base.paths,rich,rich.text"],
 )  # fmt: skip
 def test_ctrl_c_while_starting_shows_no_traceback(home, modules):
     """The signal comes when a module is about to be imported, once or twice; shells give its end by it the code 130."""

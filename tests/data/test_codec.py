@@ -7,8 +7,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from lra import build, config
+from lra.base.paths import conf_names
 from lra.data.codec import images
-from lra.paths import conf_names
 from lra.types import UserError
 
 PIXELS = ("image", "pathfinder", "pathx")

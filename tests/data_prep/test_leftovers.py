@@ -12,8 +12,8 @@ import time
 import pytest
 
 from data_prep.unfinished import remove_leftovers
+from lra.base.files import replaced_folder, unfinished_folder
 from lra.data.writer import store_lock
-from lra.files import replaced_folder, unfinished_folder
 from tests.conftest import outer_environment
 
 

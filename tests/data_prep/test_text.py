@@ -51,7 +51,7 @@ def test_another_hash_is_refused_unless_the_user_says_so(prepare, imdb):
 
 
 def test_the_published_archive_is_official(prepare, imdb, monkeypatch):
-    from lra.files import sha256
+    from lra.base.files import sha256
 
     published = text_source.Archive(name=imdb.name, url="", size_bytes=0, sha256=sha256(imdb))
     monkeypatch.setattr(text_source, "ARCHIVE", published)

@@ -20,7 +20,7 @@ LENGTH = 1000
 PREPARE = """
 import sys
 from lra.cli import main
-from lra.processes import peak_resident_bytes
+from lra.base.processes import peak_resident_bytes
 assert main(["prepare", "task=mine", "source=" + sys.argv[1], "force=true"]) == 0
 print("peak", peak_resident_bytes())
 """

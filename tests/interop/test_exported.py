@@ -249,7 +249,7 @@ def test_an_export_that_ends_in_the_middle_leaves_nothing(run, tmp_path, capsys,
         raise OSError(28, "No space left on device", str(to))
 
     with monkeypatch.context() as patch:
-        patch.setattr("lra.files.to_disk", full)
+        patch.setattr("lra.base.files.to_disk", full)
         assert main(["export", f"run={run}", f"to={to}"]) == 2
     assert "no space is left" in capsys.readouterr().err
     assert list(to.parent.iterdir()) == []

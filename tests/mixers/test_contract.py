@@ -12,10 +12,10 @@ import pytest
 from hydra.utils import get_object
 
 from lra import build, config
-from lra.arguments import as_typed, declared
-from lra.group_files import read_choice
+from lra.base.arguments import as_typed, declared
+from lra.base.group_files import read_choice
+from lra.base.paths import conf_names
 from lra.model.mixer import MixerDims, SequenceMixer
-from lra.paths import conf_names
 from lra.testing import contract
 from lra.testing.subjects import HEADS, MixerSubject
 from tests.attention.test_contract import words_of

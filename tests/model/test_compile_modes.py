@@ -9,7 +9,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from lra import build, config
-from lra.paths import conf_names
+from lra.base.paths import conf_names
 from lra.training.compiled import GRAPH_MODES
 from tests.attention.test_contract import NAMES
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from lra import build, config
+from lra.base.paths import conf_dir
 from lra.model.classifier import count_parameters
 from lra.model.pooling import MaskedMean
-from lra.paths import conf_dir
 from tests.reference.model import PlainClassifier
 
 # Parameters of the models that Xiong et al. released; those of pathfinder follow from image's with two classes.

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import lra
+from lra.base.paths import conf_names
 from lra.model import SequenceEncoder
-from lra.paths import conf_names
 from tests.conftest import ROOT
 
 LENGTH, DIMS, WIDTH = 23, 5, 16

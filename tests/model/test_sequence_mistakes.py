@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import lra
-from lra.arguments import WrongValueError
+from lra.base.arguments import WrongValueError
 from lra.model import SequenceEncoder
 from tests.model.test_sequence_encoder import DIMS, LENGTH, encoder_of
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lra import build, config
-from lra.paths import conf_names
+from lra.base.paths import conf_names
 from lra.types import UserError
 from tests.model.test_packed import batch_of
 

@@ -10,9 +10,9 @@ import torch
 
 from lra.attention.base import AttentionDims
 from lra.attention.performer import PerformerAttention
+from lra.base.protocol import PerformerKeyMaximum, PerformerMaximumGradient, PerformerPaddedKeys
 from lra.packed import random_features
 from lra.packed.packing import Packing
-from lra.protocol import PerformerKeyMaximum, PerformerMaximumGradient, PerformerPaddedKeys
 
 HEADS, DIMS, LENGTH, FEATURES = 2, 4, 40, 10
 KNOBS = [

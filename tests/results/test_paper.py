@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lra import build, config
+from lra.base.paths import conf_dir
 from lra.cli_support.summary import verdict
-from lra.paths import conf_dir
 from lra.results.accuracy_table import accuracy_table
 from lra.results.paper import ACTING_ALONE, beside, departures, paper_settings
 from lra.results.reading import validated

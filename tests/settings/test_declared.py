@@ -8,7 +8,7 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 import lra
-from lra.arguments import (
+from lra.base.arguments import (
     OPEN,
     Count,
     CountOrZero,
@@ -21,11 +21,11 @@ from lra.arguments import (
     in_words,
     literals,
 )
+from lra.base.group_files import OF_THE_FILE
+from lra.base.paths import conf_names
 from lra.cli import main
 from lra.config import load_config
-from lra.group_files import OF_THE_FILE
 from lra.option_groups import GROUPS
-from lra.paths import conf_names
 from lra.settings.schema import check_values, kinds_of
 
 CELLS = [

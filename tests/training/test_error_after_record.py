@@ -10,10 +10,10 @@ import sys
 import pytest
 
 from lra.attention import nystrom_error
+from lra.base.signals import Stopped
 from lra.cli import main
 from lra.results.record import read_record
 from lra.run_files import RESULT
-from lra.signals import Stopped
 from lra.sweeps.lease import lease
 from tests.conftest import outer_environment
 from tests.training.offline_run import offline_runs

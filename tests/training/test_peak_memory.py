@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lra.base.processes import CLEAR, peak_resident_bytes
 from lra.cli import main
-from lra.processes import CLEAR, peak_resident_bytes
 from lra.training import approximation
 from lra.training.resume import ResumePoint
 

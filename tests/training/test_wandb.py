@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from lra.base.paths import conf_dir
 from lra.cli import main
 from lra.config import load_config
-from lra.paths import conf_dir
 from tests.results.records import make_record
 from tests.training.offline_run import offline_runs
 

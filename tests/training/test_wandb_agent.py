@@ -7,8 +7,8 @@ import json
 import pytest
 import yaml
 
+from lra.base.paths import conf_dir
 from lra.cli import main
-from lra.paths import conf_dir
 from tests.training.offline_run import offline_runs
 
 PARAMETERS = {"task": "listops", "attention": "full", "seed": 1}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from lra.base.files import sha256
 from lra.cli import main
-from lra.files import sha256
 from tests.training.offline_run import offline_runs
 
 TRAIN = ("train", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "model.num_layers=1")

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from lra.arguments import CountOrZero, checked
 from lra.attention.base import AttentionBackend, AttentionDims
+from lra.base.arguments import CountOrZero, checked
 
 
 class WindowAttention(AttentionBackend):

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from lra.paths import conf_dirs, conf_names
+from lra.base.paths import conf_dirs, conf_names
 
 OF_THE_FILE = (
     "name",

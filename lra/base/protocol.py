@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-from lra.arguments import Count
+from lra.base.arguments import Count
 
 Pooling = Literal["padded_mean", "valid_mean", "cls"]
 PinvStart = Literal["batch", "per_matrix"]

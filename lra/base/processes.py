@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 
-from lra.signals import check_stopped
+from lra.base.signals import check_stopped
 
 PR_SET_PDEATHSIG = 1
 STATUS = Path("/proc/self/status")  # exists on Linux only

@@ -1,0 +1,1 @@
+"""What every other room may use: files, folders, processes, signals, declared types of arguments."""
