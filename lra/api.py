@@ -15,10 +15,10 @@ from lra.base.paths import runs_dir
 from lra.cli_support.console import make_console
 from lra.cli_support.store import ensure_store
 from lra.config import load_config, store_dir
-from lra.results.collect import collect
-from lra.results.record import read_record
-from lra.results.schema import Record
-from lra.run_files import METRICS
+from lra.runs.collect import collect
+from lra.runs.files import METRICS
+from lra.runs.record import read_record
+from lra.runs.schema import Record
 from lra.settings.check import check_config
 from lra.settings.overrides import check_mixer, check_overrides
 from lra.settings.stored_config import read_trained_config
@@ -38,7 +38,7 @@ class Run:
     Attributes:
         folder: the run's folder.
         config: every setting, as `compose` returns it; its `paths` are those of this machine.
-        record: the content of `result.json`, with the fields of `lra.results.schema.Record`; None if the run is not
+        record: the content of `result.json`, with the fields of `lra.runs.schema.Record`; None if the run is not
             finished.
         curves: the rows of `metrics.csv`: `step`, and what was logged at that step (`train/loss`, `dev/accuracy`, …).
         module: the classifier with the weights that had the best dev accuracy, on the CPU, in evaluation mode.

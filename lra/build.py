@@ -13,8 +13,8 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from lra.config import batch_parts, method_name, mixer_group, mixer_settings, mixes_by_attention, plain, store_dir
-from lra.results.schema import own_model
-from lra.run_files import BEST
+from lra.runs.files import BEST
+from lra.runs.schema import own_model
 from lra.settings.schema import check_values
 from lra.types import TaskSpec, UserError
 

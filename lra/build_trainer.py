@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 
 from lra.config import batch_parts, identity, logs_to_wandb, method_name, plain
 from lra.pass_through import targets_of, trainer_arguments
-from lra.run_files import METRICS
+from lra.runs.files import METRICS
 from lra.types import UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used

@@ -140,9 +140,9 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     from lra.cli_support.errors import explain
     from lra.cli_support.sweep_end import Job, jobs_elsewhere, print_jobs
     from lra.config import without_descriptions
+    from lra.runs.run_lock import LeasedError
     from lra.settings.check import check_config
     from lra.settings.overrides import check_mixer, check_overrides
-    from lra.sweeps.lease import LeasedError
 
     jobs: list[Job] = []  # of a sweep, as far as they run in this process: those of Hydra's basic launcher
 

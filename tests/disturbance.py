@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lra.sweeps.lease import is_leased
+from lra.runs.run_lock import is_leased
 from lra.training.curves import read_curves
 from tests.conftest import outer_environment
 

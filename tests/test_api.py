@@ -15,7 +15,7 @@ import torch
 import lra
 import lra.api
 import lra.build
-from lra.run_files import BEST, RESULT
+from lra.runs.files import BEST, RESULT
 from tests.conftest import ROOT, lra_here
 
 SETTINGS = ("task=listops", "attention=nystrom", "size=tiny", "recipe.steps=4", "recipe.eval_every=2", "logger=csv")

@@ -12,9 +12,9 @@ from lra.results.cells import make_cell
 from lra.results.comparison import SIGNIFICANT, over_seeds, pairs_by_seed
 from lra.results.plateau import convergence_step
 from lra.results.reference import PAPER, PASS_BAND, paper_accuracy
-from lra.results.schema import Record
 from lra.results.tables import MISSING, number
 from lra.results.variants import group_by_variant
+from lra.runs.schema import Record
 
 
 def means() -> str:

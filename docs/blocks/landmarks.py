@@ -14,8 +14,8 @@ from lra.results.cells import make_cell
 from lra.results.landmarks import landmark_points
 from lra.results.plateau import convergence_step
 from lra.results.rank_tests import kendall, kruskal_wallis
-from lra.results.schema import Record
 from lra.results.tables import MISSING, number
+from lra.runs.schema import Record
 
 LISTOPS = (
     "sweep landmarks show run_group=published/short_landmarks_listops_600.jsonl size=short task=listops"

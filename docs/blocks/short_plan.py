@@ -10,7 +10,7 @@ from dataclasses import replace
 from omegaconf import OmegaConf
 
 from docs.blocks.published import PUBLISHED, records
-from lra.results.schema import Record
+from lra.runs.schema import Record
 from lra.sweeps.estimate import Estimate
 
 CONDITIONS = "cpu (1 threads), prepared"

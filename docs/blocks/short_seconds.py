@@ -6,7 +6,7 @@ from docs.blocks.markdown import ends, prose, table
 from docs.blocks.published import LOST, accuracy, by_cell
 from docs.blocks.short_plan import planned_seconds
 from lra.results.reference import in_order
-from lra.results.schema import Record
+from lra.runs.schema import Record
 
 
 def seconds() -> str:

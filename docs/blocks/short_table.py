@@ -12,9 +12,9 @@ from lra.results.agreement import agreement_by_task
 from lra.results.comparison import comparison_table, contenders
 from lra.results.discrimination import discrimination_by_task
 from lra.results.reference import PAPER
-from lra.results.schema import Record
 from lra.results.statistics import binomial_error
 from lra.results.tables import MISSING, TextTable, number
+from lra.runs.schema import Record
 
 TABLE = "table show run_group=published/short_table.jsonl size=short"
 LONGER = "table show run_group=published/short_longer.jsonl size=short task=pathfinder"

@@ -12,8 +12,8 @@ from typing_extensions import TypedDict
 
 from lra.base.checked_json import Count, Positive
 from lra.bench.record_file import read_bench
-from lra.results.schema import CHECKED, Amount, Error, Word
-from lra.results.settings import hash_of
+from lra.runs.flatten_settings import hash_of
+from lra.runs.schema import CHECKED, Amount, Error, Word
 
 PASSES: tuple[Literal["forward", "both"], ...] = ("forward", "both")
 PASS_TITLES = {"forward": "forward", "both": "forward + backward"}

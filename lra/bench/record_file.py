@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from lra.base.checked_json import checked, parsed_json
 from lra.base.files import replace_text
-from lra.results.record import read_text
+from lra.runs.record import read_text
 
 T = TypeVar("T")
 MEASURE_AGAIN = "move it away and measure again"

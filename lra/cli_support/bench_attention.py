@@ -74,7 +74,7 @@ def bench_attention(words: list[str]) -> None:
 
 
 def _settings(cfg: DictConfig, methods: list[BenchMethod], *, packed: bool, device: str) -> BenchSettings:
-    from lra.results.machine import git_commit, versions
+    from lra.runs.machine import git_commit, versions
 
     return {
         "batch": cfg.batch,

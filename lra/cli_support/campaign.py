@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
 
-    from lra.results.schema import Record
+    from lra.runs.schema import Record
     from lra.sweeps.grid import Cell
     from lra.sweeps.runner import SweepState
 
@@ -115,7 +115,7 @@ class Campaign:
 
     def figure(self, name: str, draw: Callable[[Path], Path]) -> list[Path]:
         """Draw a figure beside the records when the table goes to a terminal or W&B; other formats have no figures."""
-        from lra.run_files import group_file
+        from lra.runs.files import group_file
 
         if self.settings.format not in ("terminal", "wandb"):
             return []
@@ -145,7 +145,7 @@ class Campaign:
         `task=`, `seed=`, `attention=`, `mixer=` and `model=` select among them where they are typed. `troubles` gets a
         line for each record that is broken, and for what else is left out.
         """
-        from lra.results.collect import collect
+        from lra.runs.collect import collect
 
         collection = collect(self.group)
         self.troubles = [*collection.troubles, *self._left_out(collection.records)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lra import config
 from lra.cli_support.diagnosed import DiagnosedModel, dev_batches, is_nystrom, make_variants
 from lra.cli_support.work_progress import work_progress
-from lra.run_files import DIAGNOSIS_PAGE
+from lra.runs.files import DIAGNOSIS_PAGE
 
 if TYPE_CHECKING:  # slow imports, made only where they are used
     from omegaconf import DictConfig

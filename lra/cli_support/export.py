@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
     from torch import Tensor
 
-    from lra.results.schema import Record
+    from lra.runs.schema import Record
 
 NOT_FOR_BUILDING = ("name", "_partial_", "parameter_groups")
 HYDRAS = re.compile(r"\b_\w+_\b")  # keys that Hydra reads, such as `_target_`
@@ -73,7 +73,7 @@ def _keys(settings: object) -> Iterator[object]:
 
 def own_package(config: dict[str, Any]) -> str | None:
     """Name the package of the user's own that has a class of the exported model; None if there is none."""
-    from lra.results.schema import is_ours
+    from lra.runs.schema import is_ours
 
     targets = [config[group]["_target_"] for group in ("model", "attention", "mixer") if group in config]
     return next((target.split(".")[0] for target in targets if not is_ours(target)), None)
@@ -82,7 +82,7 @@ def own_package(config: dict[str, Any]) -> str | None:
 def best_weights(run: Path, cfg: DictConfig) -> dict[str, Tensor]:
     """Read the weights of the model that had the best dev accuracy, as the run's checkpoint has them."""
     from lra import build
-    from lra.run_files import BEST
+    from lra.runs.files import BEST
     from lra.training.checkpoints import fitting_weights
 
     return fitting_weights(run / BEST, build.build_model(cfg))

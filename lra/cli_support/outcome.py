@@ -16,15 +16,15 @@ from lra import build_trainer, config
 from lra.base.checked_json import parsed_json
 from lra.base.files import read_file, replace_text
 from lra.data.datamodule import StoreDataModule
-from lra.results.correctness import pack_correct
-from lra.results.machine import git_commit, versions
 from lra.results.paper import beside
 from lra.results.plateau import dev_curve
 from lra.results.plots import learning_curve
-from lra.results.reading import validated
-from lra.results.record import write_record
-from lra.results.schema import SCHEMA_VERSION, Record
-from lra.run_files import CODE, CURVE, DATA, LAST, RESULT, WANDB_ID
+from lra.runs.correct_bits import pack_correct
+from lra.runs.files import CODE, CURVE, DATA, LAST, RESULT, WANDB_ID
+from lra.runs.machine import git_commit, versions
+from lra.runs.reading import validated
+from lra.runs.record import write_record
+from lra.runs.schema import SCHEMA_VERSION, Record
 from lra.training import approximation
 from lra.training.memory import is_out_of_memory
 from lra.training.run import TestedRun

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lra.cli_support.campaign import Campaign
-    from lra.results.schema import Record
     from lra.results.tables import TextTable
+    from lra.runs.schema import Record
 
     Draw = Callable[[Path], Path]
     Make = Callable[[list[Record], str], tuple[TextTable, dict[str, Draw]]]
@@ -115,7 +115,7 @@ def _log(campaign: Campaign, console: Console, name: str, table: TextTable, figu
     """Log the table and the figures to W&B, in a W&B run of their own in the run group."""
     from lra import config
     from lra.build_trainer import wandb_settings
-    from lra.run_files import group_file
+    from lra.runs.files import group_file
     from lra.training.loggers import finish_wandb, start_wandb
     from lra.training.wandb_results import log_table
 

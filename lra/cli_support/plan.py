@@ -127,8 +127,8 @@ def _estimate(cell: Cell, cache: Path) -> Estimate:
 def _states(cells: list[Cell]) -> list[str]:
     """Word the state of each unfinished seed that has started: running, begun or failed."""
     from lra.cli_support.run_states import last_step
-    from lra.sweeps.failure import read_failure
-    from lra.sweeps.lease import is_leased
+    from lra.runs.failure import read_failure
+    from lra.runs.run_lock import is_leased
 
     states = []
     for cell in cells:

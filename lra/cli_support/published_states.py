@@ -6,8 +6,8 @@ from datetime import datetime
 from pathlib import Path
 
 from lra.cli_support.run_states import RunState, finished, method_names, sorted_states
-from lra.results.collect import PUBLISHED, collect, finished_at
-from lra.results.schema import Record
+from lra.runs.collect import PUBLISHED, collect, finished_at
+from lra.runs.schema import Record
 
 
 def published_states(place: Path) -> tuple[list[RunState], list[str]]:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lra.results.kinds import by_kind
-from lra.results.reading import OtherVersionError
-from lra.results.record import read_record
-from lra.results.schema import Record
 from lra.results.variants import group_by_variant, natural
-from lra.run_files import CONFIG, FAILED, LAST, METRICS, RESULT
-from lra.sweeps.failure import read_failure
-from lra.sweeps.lease import is_leased
+from lra.runs.failure import read_failure
+from lra.runs.files import CONFIG, FAILED, LAST, METRICS, RESULT
+from lra.runs.reading import OtherVersionError
+from lra.runs.record import read_record
+from lra.runs.run_lock import is_leased
+from lra.runs.schema import Record
 from lra.types import UserError
 
 MARKS_OF_A_RUN = (RESULT, CONFIG, METRICS, LAST, FAILED)  # a run's folder has one of these

@@ -56,7 +56,7 @@ def _method_row(group: str, name: str, file: dict[str, Any]) -> list[str]:
 
 
 def _as_typed(value: Any) -> str:
-    from lra.results.settings import in_words
+    from lra.runs.flatten_settings import in_words
 
     return value if isinstance(value, str) else in_words(value)
 

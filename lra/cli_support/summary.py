@@ -15,11 +15,11 @@ from lra.base.text import visible, visible_lines
 from lra.cli_support.narrow import print_text_table
 from lra.results.paper import beside, departures, in_short
 from lra.results.reference import PASS_BAND, paper_accuracy
-from lra.results.schema import MIXERS, Record
 from lra.results.statistics import errors_above_majority
 from lra.results.tables import TextTable
 from lra.results.titles import method_head
-from lra.run_files import CURVE, METRICS, RESULT
+from lra.runs.files import CURVE, METRICS, RESULT
+from lra.runs.schema import MIXERS, Record
 from lra.training.curves import read_curves
 
 DEV_ACCURACY = "dev/accuracy"

@@ -73,8 +73,8 @@ def print_jobs(jobs: list[Job]) -> None:
 
 def _row(job: Job, shared: set[str]) -> list[str]:
     from lra.config import method_name, run_dir
-    from lra.results.record import read_record
     from lra.results.tables import MISSING
+    from lra.runs.record import read_record
 
     apart = [word for word in job.overrides if word not in shared and word.split("=")[0] not in IN_OTHER_COLUMNS]
     name = f"{job.cfg.task.name}/{method_name(job.cfg)}" + (f" ({', '.join(apart)})" if apart else "")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
 
-    from lra.results.schema import Record
+    from lra.runs.schema import Record
 
 
 def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
@@ -28,10 +28,10 @@ def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced:
     from hydra.core.hydra_config import HydraConfig
 
     from lra import build, build_trainer
-    from lra.cli_support.set_aside import set_aside
     from lra.cli_support.store import ensure_store
-    from lra.run_files import RESULT
-    from lra.sweeps.lease import LeasedError, lease
+    from lra.runs.files import RESULT
+    from lra.runs.keep_replaced_run import set_aside
+    from lra.runs.run_lock import LeasedError, lease
     from lra.training.checkpoints import says_what_is_saved
     from lra.training.together import run_together
     from lra.types import BUSY, UserError

@@ -40,7 +40,7 @@ def run(cfg: DictConfig) -> None:
     from lra.diagnosis.page import write_diagnosis_page
     from lra.diagnosis.schema import write_diagnosis
     from lra.diagnosis.words import answer, heads_table, swaps_table
-    from lra.run_files import DIAGNOSIS, DIAGNOSIS_PAGE
+    from lra.runs.files import DIAGNOSIS, DIAGNOSIS_PAGE
     from lra.training.machine import Machine, prepare_machine
 
     check_words(HydraConfig.get().overrides.task, beside_a_run=cfg.run is not None)

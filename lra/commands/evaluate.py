@@ -22,7 +22,7 @@ def run(cfg: DictConfig) -> None:
 
     from lra.cli_support.console import make_console
     from lra.cli_support.predictions import print_predictions
-    from lra.results.record import read_record
+    from lra.runs.record import read_record
     from lra.settings.stored_config import read_trained_config
     from lra.types import UserError
 
@@ -64,7 +64,7 @@ def _correct(trained: DictConfig, folder: Path) -> Tensor:
         return correct_predictions(model, data.test_dataloader(), machine)
     import torch
 
-    from lra.run_files import BEST
+    from lra.runs.files import BEST
     from lra.training import run as training
 
     module = build.build_module(trained)

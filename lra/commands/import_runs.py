@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lra.base.file_names import checked_name
-from lra.run_files import BEST, CONFIG, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID, run_folder
+from lra.runs.files import BEST, CONFIG, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID, run_folder
 from lra.types import UserError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from lra.results.schema import Record
+    from lra.runs.schema import Record
 
 IMPORTED_FILES = (CONFIG, DATA, METRICS, CURVE, WANDB_ID, BEST)
 BEGUN = (BEST, LAST)  # where one of these is without a record, the run was begun on this machine
@@ -42,7 +42,7 @@ def run(cfg: DictConfig) -> None:
     """Copy the runs that this machine does not have."""
     from lra.base.text import visible
     from lra.cli_support.console import make_console
-    from lra.results.collect import collect, describe
+    from lra.runs.collect import collect, describe
 
     if cfg["from"] is None or not str(cfg["from"]):
         raise UserError("import what? type for example: lra import /mnt/other/runs")
@@ -94,8 +94,8 @@ def _bring(source: Path, record: Record, folder: Path) -> bool:
     Raises:
         UserError: when the folder holds another run, or one that is not finished.
     """
-    from lra.results.record import read_record
-    from lra.sweeps.lease import RUNNER, TRAINING, LeasedError, lease
+    from lra.runs.record import read_record
+    from lra.runs.run_lock import RUNNER, TRAINING, LeasedError, lease
 
     there = read_record(folder)
     if there is None:
@@ -116,7 +116,7 @@ def _bring(source: Path, record: Record, folder: Path) -> bool:
 
 def _copy(source: Path, record: Record, folder: Path) -> None:
     """Copy all files under temporary names, then rename them, the record last: a run with a record is complete."""
-    from lra.results.record import write_record
+    from lra.runs.record import write_record
 
     if source.name == RESULT:
         paths = [source.parent / name for name in IMPORTED_FILES]

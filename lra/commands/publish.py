@@ -18,7 +18,7 @@ from lra.types import UserError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from lra.results.schema import Record
+    from lra.runs.schema import Record
 
 
 def run(cfg: DictConfig) -> None:
@@ -26,8 +26,8 @@ def run(cfg: DictConfig) -> None:
     from lra.base.file_names import checked_name
     from lra.base.text import visible
     from lra.cli_support.console import make_console
-    from lra.results.collect import collect
-    from lra.results.published import append_new
+    from lra.runs.collect import collect
+    from lra.runs.published import append_new
 
     if cfg.name is None or (cfg.run is None) == (cfg.run_group is None):
         raise UserError("say what and where: lra publish run_group=table name=paper_table, or run=FOLDER name=…")
@@ -55,7 +55,7 @@ def run(cfg: DictConfig) -> None:
 
 
 def _check_commit(record: Record, *, dirty: bool) -> None:
-    from lra.results.collect import describe
+    from lra.runs.collect import describe
 
     commit = record["provenance"].get("git_commit") or "none"
     if commit.endswith("-dirty") and not dirty:

@@ -24,11 +24,11 @@ from lra.types import UserError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from lra.results.collect import Collection
     from lra.results.kinds import Kind
     from lra.results.page import Part, Section
     from lra.results.report import Sample
-    from lra.results.schema import Record
+    from lra.runs.collect import Collection
+    from lra.runs.schema import Record
 
 BASELINE = "nystrom"
 SHEET = 16  # images that are shown for a task
@@ -40,13 +40,13 @@ def run(cfg: DictConfig) -> None:
     from lra.base.text import visible
     from lra.cli_support.console import make_console, size_text
     from lra.cli_support.out_file import check_out, out_path
-    from lra.results.collect import collect, finished_at
     from lra.results.headline import headline
     from lra.results.kinds import by_kind
     from lra.results.reference import REFERENCES
     from lra.results.report import write_report
     from lra.results.runs_table import run_lines
-    from lra.run_files import group_file
+    from lra.runs.collect import collect, finished_at
+    from lra.runs.files import group_file
 
     check_choice("reference", cfg.reference, REFERENCES)
     check_out(cfg.out, "report.html", makes_folder=True)
@@ -76,8 +76,8 @@ def run(cfg: DictConfig) -> None:
 
 def _diagnoses(collection: Collection, folder: Path) -> dict[tuple[object, ...], str]:
     """Find the pages of `lra diagnose` beside the records: for each run's key a link from a page in `folder`."""
-    from lra.results.collect import run_key
-    from lra.run_files import DIAGNOSIS_PAGE, RESULT
+    from lra.runs.collect import run_key
+    from lra.runs.files import DIAGNOSIS_PAGE, RESULT
 
     pages = {
         run_key(record): source.with_name(DIAGNOSIS_PAGE)

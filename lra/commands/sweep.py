@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from lra.cli_support.campaign import Campaign
     from lra.cli_support.output import Draw
-    from lra.results.schema import Record
     from lra.results.tables import TextTable
+    from lra.runs.schema import Record
 
 EXACT = "landmarks_exact"  # the sweep over exact attention, which the figure shows as a line
 

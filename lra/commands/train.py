@@ -32,14 +32,14 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lra.run_files import BEST, CONFIG, LAST, METRICS, RESULT
+from lra.runs.files import BEST, CONFIG, LAST, METRICS, RESULT
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
 
     from lra.data.datamodule import StoreDataModule
-    from lra.results.schema import Record
+    from lra.runs.schema import Record
     from lra.training.curve_logger import CurveLogger
     from lra.training.machine import Machine
     from lra.training.module import ClassifierModule
@@ -60,7 +60,7 @@ def run(cfg: DictConfig) -> float | None:
     from lra.cli_support.predictions import print_predictions
     from lra.cli_support.summary import print_summary
     from lra.cli_support.together import train_together
-    from lra.results.record import read_record
+    from lra.runs.record import read_record
     from lra.training.ranks import is_launched, rank
     from lra.types import UserError
 
@@ -114,7 +114,7 @@ def run(cfg: DictConfig) -> float | None:
 def _clear_leftover(folder: Path) -> None:
     """Delete what a kill has left of adding to the record, unless another process is adding to it."""
     from lra.base.files import unfinished_file
-    from lra.sweeps.lease import is_leased
+    from lra.runs.run_lock import is_leased
 
     unfinished = unfinished_file(folder / RESULT)
     if unfinished.exists() and not is_leased(folder):
@@ -129,7 +129,7 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
     from lra.cli_support.store import ensure_store
     from lra.cli_support.summary import print_summary
     from lra.data.store import verify_store
-    from lra.sweeps.lease import lease
+    from lra.runs.run_lock import lease
     from lra.training.checkpoints import says_what_is_saved
     from lra.training.machine import quiet_lightning
     from lra.training.memory import release_memory
@@ -172,8 +172,8 @@ def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, rep
     from lra.base.files import replace_text
     from lra.base.masking import without_credentials
     from lra.cli_support.outcome import check_same_data, note_commit
-    from lra.cli_support.set_aside import set_aside
     from lra.model.classifier import count_parameters
+    from lra.runs.keep_replaced_run import set_aside
     from lra.training.ranks import rank
 
     split = cfg.copy()

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lra.base.text import for_markdown, visible
-from lra.results.schema import MIXERS, Record
 from lra.results.statistics import binomial_error
+from lra.runs.schema import MIXERS, Record
 
 USE = """\
 ```python

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lra.results.rank_tests import ranks
-from lra.results.schema import Record
 from lra.results.statistics import LEAST_SEEDS_FOR_T, discoveries, pooled_t, variances_agree
 from lra.results.variants import accuracies, rows_by_task, settings_beside_the_mixer
+from lra.runs.schema import Record
 
 NO_ATTENTION = "none"
 RANKS, POOLED = "ranks", "pooled t"

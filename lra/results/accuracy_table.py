@@ -10,10 +10,10 @@ from lra.results.origins import marked, origin_notes, without_stand_ins
 from lra.results.paper import in_short
 from lra.results.provenance import precisions, unrecorded_notes
 from lra.results.reference import PASS_BAND, SOURCES, TASKS, convergence_rule, in_order
-from lra.results.schema import Record
 from lra.results.statistics import LEAST_SEEDS_FOR_T
 from lra.results.tables import MISSING, TextTable, number
 from lra.results.titles import holding, method_head
+from lra.runs.schema import Record
 
 MOST_REASONS = 3  # number of departures that a note lists; format=csv has all of them
 

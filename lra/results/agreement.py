@@ -11,8 +11,8 @@ from lra.results.baseline import baseline_row, rows_of
 from lra.results.paper import paper_attention, paper_settings
 from lra.results.rank_tests import kendall, kendall_taus
 from lra.results.reference import REFERENCES, in_order
-from lra.results.schema import Record
 from lra.results.variants import accuracies, group_by_variant, settings_beside_the_mixer
+from lra.runs.schema import Record
 
 LEAST_ATTENTIONS = 3
 RESAMPLES = 1000

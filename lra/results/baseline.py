@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lra.results.schema import MIXERS, Record
-from lra.results.settings import flat
+from lra.runs.flatten_settings import flat
+from lra.runs.schema import MIXERS, Record
 
 
 def baseline_row(rows: Mapping[str, list[Record]], asked: Mapping[str, Any]) -> str | None:

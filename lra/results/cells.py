@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from lra.results.paper import beside, departures
 from lra.results.reference import CONVERGED_FROM, PASS_BAND, TASKS, paper_accuracy
-from lra.results.schema import Record
 from lra.results.statistics import binomial_error, converged, sample_std
 from lra.results.variants import group_by_variant
+from lra.runs.schema import Record
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lra.results.cells import TableCell, cell_note, make_cell
-from lra.results.correctness import unpack_correct
 from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES, convergence_rule
-from lra.results.schema import Record
 from lra.results.statistics import (
     LEAST_SEEDS_FOR_T,
     Interval,
@@ -21,6 +19,8 @@ from lra.results.statistics import (
 from lra.results.tables import MISSING, TextTable, number
 from lra.results.titles import method_head
 from lra.results.variants import group_by_variant
+from lra.runs.correct_bits import unpack_correct
+from lra.runs.schema import Record
 
 SIGNIFICANT = {True: "significant", False: "n.s."}
 HALF_WIDTH_95 = 1.96  # half the width of a 95 % interval, in standard errors

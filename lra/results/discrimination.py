@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from lra.results.rank_tests import kruskal_wallis
-from lra.results.schema import Record
 from lra.results.variants import accuracies, rows_by_task
+from lra.runs.schema import Record
 
 LEAST_SEEDS = 2
 

@@ -8,8 +8,8 @@ from lra.results.cells import Row, TableCell, cell_note, make_rows
 from lra.results.kinds import Kind
 from lra.results.origins import marked, origin_notes, without_stand_ins
 from lra.results.reference import in_order
-from lra.results.schema import Record
 from lra.results.tables import MISSING, number
+from lra.runs.schema import Record
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from lra.results.schema import Record
+from lra.runs.schema import Record
 
 SIZES = ("full", "short", "tiny")  # the benchmark first; sizes of the user's own come last
 PROTOCOLS = ("paper", "clean")

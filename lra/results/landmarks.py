@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from lra.results.cells import TableCell, cell_note, make_cell
 from lra.results.plateau import convergence_step
-from lra.results.schema import Approximation, Record
-from lra.results.settings import NOT_RECORDED
 from lra.results.statistics import sample_std
 from lra.results.tables import TextTable, number
 from lra.results.variants import group_by_variant
+from lra.runs.flatten_settings import NOT_RECORDED
+from lra.runs.schema import Approximation, Record
 
 SWEPT = "attention.num_landmarks"
 

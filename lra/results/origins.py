@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lra.results.cells import TableCell
-from lra.results.schema import Record
+from lra.runs.schema import Record
 
 MARKS = {"official": "", "unverified": "†", "generated": "‡", "stand-in": "§", "own": ""}
 MEANINGS = {

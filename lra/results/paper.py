@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from lra.results.reference import REFERENCES, TEST_EXAMPLES, paper_accuracy
-from lra.results.schema import Record
-from lra.results.settings import NOT_RECORDED, Flat, branches, flat
+from lra.runs.flatten_settings import NOT_RECORDED, Flat, branches, flat
+from lra.runs.schema import Record
 
 FILE = Path(__file__).with_name("paper_settings.json")
 PRECISIONS = ("32-true", "16-mixed")  # our default, and that of the released code

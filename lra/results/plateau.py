@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lra.results.reference import CONVERGED_FROM
-from lra.results.schema import DevCurve, Record
 from lra.results.statistics import converged
 from lra.results.variants import group_by_variant
+from lra.runs.schema import DevCurve, Record
 
 
 def dev_curve(rows: Iterable[dict[str, float]]) -> DevCurve:

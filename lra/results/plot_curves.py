@@ -13,8 +13,8 @@ import matplotlib.pyplot as plt
 
 from lra.base.text import for_figure
 from lra.results.plots import OF_TEST, legend_name, majority_line
-from lra.results.schema import DevCurve
 from lra.results.variants import natural
+from lra.runs.schema import DevCurve
 
 LINES = ("-", "--", "-.", ":")  # the second ten of seeds have the first ten's colours
 MOST_SEEDS = 10 * len(LINES)  # of more seeds, which no eye tells apart, all are one line with gaps

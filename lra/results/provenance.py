@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lra.results.reference import TASKS
-from lra.results.schema import Record
-from lra.results.settings import NOT_RECORDED
+from lra.runs.flatten_settings import NOT_RECORDED
+from lra.runs.schema import Record
 
 LATER_GROUPS = ("model", "recipe")  # that older records lack
 KEYS = {"task": ("data", "dev_split"), "trainer": ("accelerator",)}

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lra.results.collect import describe, finished_at, run_key
 from lra.results.kinds import Kind
 from lra.results.reference import in_order
-from lra.results.schema import Record
 from lra.results.variants import group_by_variant
+from lra.runs.collect import describe, finished_at, run_key
+from lra.runs.schema import Record
 
 RUN_COLUMNS = ("task", "method", "protocol", "size", "seed", "accuracy (%)", "best dev (%)", "hours", "finished (UTC)")
 

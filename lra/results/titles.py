@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lra.results.schema import Record, own_model
+from lra.runs.schema import Record, own_model
 
 SEVERAL = 3  # with more different numbers of steps, a title has only the smallest and the largest
 

@@ -17,10 +17,10 @@ from lra.base.file_names import checked_name
 from lra.base.files import read_file
 from lra.base.paths import conf_dirs
 from lra.config import mixes_by_attention
-from lra.later_settings import drop_removed, later_settings
 from lra.pass_through import TARGET
-from lra.results.record import read_record
-from lra.run_files import BEST, CONFIG
+from lra.runs.added_since import drop_removed, later_settings
+from lra.runs.files import BEST, CONFIG
+from lra.runs.record import read_record
 from lra.settings.additions import ENTRIES
 from lra.settings.check import check_stored
 from lra.settings.schema import declared_in_group, needed_by_class

@@ -15,9 +15,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from lra import config
 from lra.base.paths import conf_names
-from lra.results.reading import OtherVersionError
-from lra.results.record import read_record
-from lra.results.schema import Record
+from lra.runs.reading import OtherVersionError
+from lra.runs.record import read_record
+from lra.runs.schema import Record
 from lra.types import UserError
 
 ALL = "all"  # in place of a name: every name of the group

@@ -16,11 +16,11 @@ from lra.base.durations import as_duration
 from lra.base.processes import Child
 from lra.base.safe_path import python_module
 from lra.base.text import visible
-from lra.results.record import move_aside
-from lra.run_files import LAST, RESULT
-from lra.sweeps.failure import Failure, forget_failure, read_failure, write_failure
+from lra.runs.failure import Failure, forget_failure, read_failure, write_failure
+from lra.runs.files import LAST, RESULT
+from lra.runs.record import move_aside
+from lra.runs.run_lock import RUNNER, LeasedError, is_leased, lease
 from lra.sweeps.grid import Cell
-from lra.sweeps.lease import RUNNER, LeasedError, is_leased, lease
 from lra.types import BUSY
 
 POLL_SECONDS = 2.0

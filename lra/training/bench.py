@@ -15,7 +15,7 @@ from rich.console import Console
 from torch.nn.functional import cross_entropy
 
 from lra.data.datamodule import StoreDataModule
-from lra.run_files import METRICS
+from lra.runs.files import METRICS
 from lra.training.counting import synchronized_seconds
 from lra.training.curve_logger import CurveLogger
 from lra.training.curves import read_curves

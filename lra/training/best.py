@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from lra.base.files import sha256
-from lra.run_files import BEST, LAST
+from lra.runs.files import BEST, LAST
 from lra.training.checkpoints import going_on_from, read_checkpoint
 from lra.types import UserError
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from lra.base.files import MOVE_AWAY, regular_file
 from lra.base.signals import Stopped
-from lra.run_files import LAST, RESULT
+from lra.runs.files import LAST, RESULT
 from lra.training.memory import is_out_of_memory
 from lra.types import UserError
 

@@ -22,7 +22,7 @@ from pytorch_lightning.callbacks import Checkpoint, Timer
 from typing_extensions import TypedDict  # pydantic needs it before Python 3.12
 
 from lra.base.files import sha256
-from lra.run_files import BEST, LAST
+from lra.runs.files import BEST, LAST
 from lra.training.best import NEXT, Best
 from lra.training.checkpoints import going_on_from, read_checkpoint
 from lra.training.ranks import gather, place

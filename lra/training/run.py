@@ -14,7 +14,7 @@ from pytorch_lightning.callbacks import Callback, ProgressBar
 from pytorch_lightning.loggers.logger import Logger
 from rich.console import Console
 
-from lra.run_files import LAST
+from lra.runs.files import LAST
 from lra.training.best import best_so_far
 from lra.training.checkpoints import fitting_weights, going_on_from, read_checkpoint
 from lra.training.machine import Machine

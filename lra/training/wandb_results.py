@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lra.run_files import BEST, CURVE
+from lra.runs.files import BEST, CURVE
 
 if TYPE_CHECKING:
     import wandb

@@ -11,7 +11,7 @@ from lra.base.arguments import as_typed
 from lra.cli import VERBS, main
 from lra.config import load_config
 from lra.data.manifest import MANIFEST
-from lra.results.reading import parse_record
+from lra.runs.reading import parse_record
 from tests.conftest import ROOT, lra_here
 
 TRAIN = ("train", "size=tiny", "recipe.steps=4", "recipe.eval_every=2")

@@ -10,9 +10,9 @@ import sys
 import pytest
 
 from lra.cli import main
-from lra.cli_support.set_aside import set_aside
-from lra.results.record import read_record
-from lra.sweeps.lease import LeasedError, lease
+from lra.runs.keep_replaced_run import set_aside
+from lra.runs.record import read_record
+from lra.runs.run_lock import LeasedError, lease
 from lra.types import BUSY
 from tests.conftest import ROOT, outer_environment
 
@@ -78,7 +78,7 @@ def test_a_run_in_progress_is_left_alone(home, capsys):
     assert main([*COMMAND, "trainer.max_steps=1"]) == 0
     run, _ = folders(home)
     before = contents(run)
-    code = "import sys; from pathlib import Path; from lra.sweeps.lease import lease\n"
+    code = "import sys; from pathlib import Path; from lra.runs.run_lock import lease\n"
     code += "with lease(Path(sys.argv[1])): print(flush=True); input()"
     holder = subprocess.Popen(
         [sys.executable, "-c", code, str(run)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT

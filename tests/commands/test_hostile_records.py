@@ -7,7 +7,7 @@ import json
 import pytest
 
 from lra.cli import main
-from lra.results.settings import hash_of
+from lra.runs.flatten_settings import hash_of
 from tests.results.records import make_record
 
 HOSTILE = "=cmd|x\n\\input{/etc/passwd}\n<script>alert(1)</script>[red]\x1b[31m$\\frac{"

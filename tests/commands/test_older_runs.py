@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 
 from lra import build, build_trainer, config
 from lra.cli_support.errors import explain
-from lra.later_settings import REMOVED
+from lra.runs.added_since import REMOVED
 from lra.settings.stored_config import read_stored_config
 from lra.types import UserError
 from tests.results.records import make_record

@@ -9,14 +9,14 @@ import sys
 import pytest
 
 from lra.cli import main
-from lra.sweeps.lease import RUNNER, TRAINING, lease
+from lra.runs.run_lock import RUNNER, TRAINING, lease
 from tests.conftest import ROOT
 from tests.results.records import make_record
 
 APPEND = """
 import sys
 from pathlib import Path
-from lra.results.published import append_new
+from lra.runs.published import append_new
 from tests.results.records import make_record
 print("ready", flush=True)
 sys.stdin.readline()

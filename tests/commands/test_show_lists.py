@@ -12,8 +12,8 @@ import pytest
 from lra.base.paths import conf_names
 from lra.cli import main
 from lra.cli_support.show_choices import differences
-from lra.sweeps.failure import write_failure
-from lra.sweeps.lease import lease
+from lra.runs.failure import write_failure
+from lra.runs.run_lock import lease
 from tests.results.records import make_record
 from tests.test_conf_folders import write
 

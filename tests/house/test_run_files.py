@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from lra import run_files
+from lra.runs import files as run_files
 from tests.house.test_floors import FILES, ROOT
 
 NAMES = {value for name, value in vars(run_files).items() if name.isupper() and isinstance(value, str)}
@@ -35,4 +35,4 @@ def test_the_names_are_those_of_the_readme():
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_other_file_types_them(path):
     if path.name != "run_files.py":
-        assert not typed_names(ast.parse(path.read_text())), "take it from lra.run_files"
+        assert not typed_names(ast.parse(path.read_text())), "take it from lra.runs.files"

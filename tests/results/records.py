@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from lra.results.correctness import pack_correct
 from lra.results.paper import paper_settings
 from lra.results.reference import TEST_EXAMPLES
-from lra.results.schema import SCHEMA_VERSION
-from lra.results.settings import hash_of
+from lra.runs.correct_bits import pack_correct
+from lra.runs.flatten_settings import hash_of
+from lra.runs.schema import SCHEMA_VERSION
 
 # Optimizer steps of the released code's runs.
 PAPER_STEPS: dict[str, int] = {

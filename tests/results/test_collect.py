@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from docs.blocks.published import PUBLISHED, by_cell
-from lra.results.collect import collect
-from lra.results.correctness import pack_correct, unpack_correct
+from lra.runs.collect import collect
+from lra.runs.correct_bits import pack_correct, unpack_correct
 from tests.results.records import make_record
 
 

@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from lra.cli import main
-from lra.results.collect import collect
-from lra.results.reading import READS_EARLIER, OtherVersionError, parse_record, validated
+from lra.runs.collect import collect
+from lra.runs.reading import READS_EARLIER, OtherVersionError, parse_record, validated
 from lra.types import UserError
 from tests.conftest import ROOT
 from tests.results.records import from_version_1, make_record
@@ -213,7 +213,7 @@ def test_records_are_read_and_tables_made_without_torch_or_hydra():
         "            raise ImportError(name)\n"
         "sys.meta_path.insert(0, Absent())\n"
         "from pathlib import Path\n"
-        "from lra.results.collect import collect\n"
+        "from lra.runs.collect import collect\n"
         "from lra.results.accuracy_table import accuracy_table\n"
         "print(accuracy_table(collect(Path('runs/published')).records, reference='paper').to_markdown())\n"
     )

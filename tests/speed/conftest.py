@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from lra.results.machine import git_commit, versions
+from lra.runs.machine import git_commit, versions
 from lra.training.allocator import keep_freed_memory
 
 

@@ -14,7 +14,7 @@ TRAINING = (
     + """
 import sys, time
 from pathlib import Path
-from lra.sweeps.lease import lease
+from lra.runs.run_lock import lease
 folder = Path(sys.argv[1])
 with lease(folder):
     with open(folder.parent / "log", "a") as log: log.write(f"begun {folder.name}\\n")

@@ -7,10 +7,10 @@ import json
 import pytest
 from rich.console import Console
 
-from lra.run_files import FAILED
+from lra.runs.failure import read_failure, write_failure
+from lra.runs.files import FAILED
+from lra.runs.run_lock import is_leased
 from lra.sweeps import runner
-from lra.sweeps.failure import read_failure, write_failure
-from lra.sweeps.lease import is_leased
 from tests.sweeps.stand_in import make_cells
 from tests.sweeps.test_runner import _stand_in, log  # noqa: F401  (the training's stand-in)
 

@@ -13,10 +13,10 @@ import pytest
 from filelock import FileLock
 from rich.console import Console
 
-from lra.sweeps import lease as lease_files
+from lra.runs import run_lock as lease_files
+from lra.runs.failure import read_failure
+from lra.runs.run_lock import LeasedError, is_leased, lease
 from lra.sweeps import runner
-from lra.sweeps.failure import read_failure
-from lra.sweeps.lease import LeasedError, is_leased, lease
 from tests.conftest import ROOT, hear_ctrl_c, outer_environment
 from tests.sweeps.stand_in import RECORD, TRAINING, make_cells
 
@@ -112,7 +112,7 @@ def test_a_cell_that_is_killed_after_its_result_was_written_is_finished(tmp_path
 
 
 def test_a_success_takes_the_mark_of_failure_away(tmp_path):
-    from lra.sweeps.failure import write_failure
+    from lra.runs.failure import write_failure
 
     (cell,) = make_cells(tmp_path, "a")
     write_failure(cell.folder, "an older fault")
@@ -153,7 +153,7 @@ def test_a_run_in_a_folder_that_cannot_be_written_is_not_leased(tmp_path, monkey
 
 def test_a_lease_is_one_processs_and_gone_with_it(tmp_path):
     assert not is_leased(tmp_path)
-    hold = "import sys, time; from pathlib import Path; from lra.sweeps.lease import lease\n"
+    hold = "import sys, time; from pathlib import Path; from lra.runs.run_lock import lease\n"
     hold += "with lease(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
     child = subprocess.Popen([sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE, cwd=ROOT)
     assert child.stdout is not None

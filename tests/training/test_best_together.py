@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from lra.run_files import BEST
+from lra.runs.files import BEST
 from lra.training.resume import ResumePoint
 
 

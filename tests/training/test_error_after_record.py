@@ -12,9 +12,9 @@ import pytest
 from lra.attention import nystrom_error
 from lra.base.signals import Stopped
 from lra.cli import main
-from lra.results.record import read_record
-from lra.run_files import RESULT
-from lra.sweeps.lease import lease
+from lra.runs.files import RESULT
+from lra.runs.record import read_record
+from lra.runs.run_lock import lease
 from tests.conftest import outer_environment
 from tests.training.offline_run import offline_runs
 

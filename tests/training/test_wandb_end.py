@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from lra.cli import main
-from lra.run_files import METRICS, RESULT
+from lra.runs.files import METRICS, RESULT
 from lra.types import UserError
 from tests.conftest import outer_environment
 from tests.training.offline_run import offline_runs

@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from lra.base.checked_json import checked
-from lra.results.correctness import unpack_correct
-from lra.results.schema import MIXERS, RECORD, SCHEMA_VERSION, Record, method_of
-from lra.results.settings import hash_of
+from lra.runs.correct_bits import unpack_correct
+from lra.runs.flatten_settings import hash_of
+from lra.runs.schema import MIXERS, RECORD, SCHEMA_VERSION, Record, method_of
 from lra.types import UserError
 
 LAST_VERSION = 1000  # largest schema version that is taken for one of a later lra

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lra.base.files import replace_text
-from lra.results.reading import REMEDY, OtherVersionError, parse_record, validated
-from lra.results.schema import SCHEMA_VERSION, Record
-from lra.run_files import RESULT
+from lra.runs.files import RESULT
+from lra.runs.reading import REMEDY, OtherVersionError, parse_record, validated
+from lra.runs.schema import SCHEMA_VERSION, Record
 from lra.types import UserError
 
 MOST_RECORD_BYTES = 256 << 20

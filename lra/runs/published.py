@@ -9,9 +9,9 @@ from pathlib import Path
 from filelock import FileLock
 
 from lra.base.files import replace_text
-from lra.results.collect import records_in
-from lra.results.record import read_text
-from lra.results.schema import Record
+from lra.runs.collect import records_in
+from lra.runs.record import read_text
+from lra.runs.schema import Record
 from lra.types import UserError
 
 

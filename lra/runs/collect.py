@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lra.base.text import visible
-from lra.results.reading import parse_json, validated
-from lra.results.record import read_text
-from lra.results.schema import Record
-from lra.results.settings import hash_of
-from lra.run_files import RESULT
+from lra.runs.files import RESULT
+from lra.runs.flatten_settings import hash_of
+from lra.runs.reading import parse_json, validated
+from lra.runs.record import read_text
+from lra.runs.schema import Record
 from lra.types import UserError
 
 __all__ = ["Collection", "Record", "collect", "data_of", "describe", "finished_at", "records_in", "run_key"]

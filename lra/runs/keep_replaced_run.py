@@ -7,10 +7,10 @@ import re
 from itertools import count
 from pathlib import Path
 
-from lra.results.record import read_record
-from lra.results.schema import Record
-from lra.run_files import RESULT
-from lra.sweeps.lease import RUNNER, TRAINING, LeasedError
+from lra.runs.files import RESULT
+from lra.runs.record import read_record
+from lra.runs.run_lock import RUNNER, TRAINING, LeasedError
+from lra.runs.schema import Record
 
 
 def set_aside(folder: Path, record: Record | None) -> None:

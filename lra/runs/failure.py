@@ -14,8 +14,8 @@ from typing import NamedTuple
 from lra.base.checked_json import parsed_json
 from lra.base.files import read_file, replace_text
 from lra.base.masking import without_credentials
-from lra.results.record import move_aside
-from lra.run_files import FAILED
+from lra.runs.files import FAILED
+from lra.runs.record import move_aside
 
 
 class Failure(NamedTuple):
