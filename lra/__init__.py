@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     from lra.api import Run, compose, load_run, prepare_data, records
     from lra.build import build_datamodule, build_mixers, build_model, build_module
-    from lra.config import run_dir
     from lra.interop.exported import load_exported
     from lra.model import SequenceEncoder
+    from lra.settings.config import run_dir
     from lra.types import UserError
 
 __version__ = "0.1.0"

@@ -14,12 +14,12 @@ from lra import build
 from lra.base.paths import runs_dir
 from lra.cli_support.console import make_console
 from lra.cli_support.store import ensure_store
-from lra.config import load_config, store_dir
 from lra.runs.collect import collect
 from lra.runs.files import METRICS
 from lra.runs.record import read_record
 from lra.runs.schema import Record
 from lra.settings.check import check_config
+from lra.settings.config import load_config, store_dir
 from lra.settings.overrides import check_mixer, check_overrides
 from lra.settings.stored_config import read_trained_config
 from lra.types import UserError

@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
-from lra.config import batch_parts, method_name, mixer_group, mixer_settings, mixes_by_attention, plain, store_dir
 from lra.runs.files import BEST
 from lra.runs.schema import own_model
+from lra.settings.config import (
+    batch_parts,
+    method_name,
+    mixer_group,
+    mixer_settings,
+    mixes_by_attention,
+    plain,
+    store_dir,
+)
 from lra.settings.schema import check_values
 from lra.types import TaskSpec, UserError
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
-from lra.config import batch_parts, identity, logs_to_wandb, method_name, plain
-from lra.pass_through import targets_of, trainer_arguments
 from lra.runs.files import METRICS
+from lra.settings.config import batch_parts, identity, logs_to_wandb, method_name, plain
+from lra.settings.user_additions import targets_of, trainer_arguments
 from lra.types import UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used

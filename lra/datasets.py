@@ -26,7 +26,7 @@ from data_prep.source import Request
 from data_prep.text.builder import Text
 from lra import build
 from lra.base.paths import source_dirs
-from lra.config import load_config, plain
+from lra.settings.config import load_config, plain
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

@@ -9,11 +9,12 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from lra import build, config
+from lra import build
 from lra.base.group_files import DESCRIPTION, read_choice
 from lra.base.paths import conf_dir
 from lra.cli import main
 from lra.results.reference import PASS_BAND, paper_accuracy
+from lra.settings import config
 from tests.pairs import each_and_all_triples
 
 

@@ -1,7 +1,7 @@
 """Types and ranges of arguments, declared in signatures: whether a value is allowed, and how an error says what is.
 
 `num_landmarks: Count` or `pinv: Literal["iterative", "exact"]` in a constructor, or in one of the declarations of
-`lra.option_groups`, is the only place that says so.
+`lra.settings.option_groups`, is the only place that says so.
 """
 
 from __future__ import annotations

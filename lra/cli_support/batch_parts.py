@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lra.config import AUTO, batch_parts
+from lra.settings.config import AUTO, batch_parts
 from lra.types import UserError
 
 if TYPE_CHECKING:

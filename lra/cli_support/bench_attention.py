@@ -103,7 +103,7 @@ def peers_to_measure() -> list[Peer]:
 def ours_of(peer: Peer) -> Callable[[AttentionDims], AttentionBackend] | None:
     """Build the function that makes our method with a peer's maths; None if there is none."""
     from lra import build
-    from lra.config import load_config
+    from lra.settings.config import load_config
 
     if not peer.ours:
         return None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lra.base.arguments import check_choice
-from lra.config import ATTENTION, load_config, method_name, mixer_settings, mixes_by_attention
+from lra.settings.config import ATTENTION, load_config, method_name, mixer_settings, mixes_by_attention
 from lra.types import UserError
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import Any
 
 from lra.base.group_files import DESCRIPTION
 from lra.base.paths import conf_dir
-from lra.cli_support.conf_folders import conf_folders, take_folders
-from lra.settings.additions import trainers_own
+from lra.settings.added_keys import trainers_own
+from lra.settings.config_dirs import conf_folders, take_folders
 from lra.types import UserError
 
 SHELLS = {"bash": " ", "fish": "\n"}  # what separates two answers; zsh uses bash's completion
@@ -92,7 +92,7 @@ def _with_one_value(word: str) -> str:
 def _ask_hydra(verb: str, request: str) -> None:
     import hydra
 
-    from lra.config import look_through_own_folders  # this import also registers the resolvers that conf/ uses
+    from lra.settings.config import look_through_own_folders  # this import also registers the resolvers that conf/ uses
 
     def never(cfg: Any) -> None:
         raise AssertionError("Hydra answers by itself")

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lra import build, config
+from lra import build
 from lra.cli_support.store import ensure_store
+from lra.settings import config
 from lra.settings.stored_config import read_trained_config
 
 if TYPE_CHECKING:  # slow imports, made only where they are used

@@ -14,8 +14,8 @@ from pathlib import Path
 
 def main(words: list[str]) -> int:
     """Measure the cell that `words` configure, and return the exit code."""
-    from lra import config
     from lra.cli_support.errors import explain
+    from lra.settings import config
     from lra.sweeps.estimate import measure_here
     from lra.sweeps.side_by_side import BESIDE, step_beside_others
 

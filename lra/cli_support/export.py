@@ -42,7 +42,8 @@ def exported_config(cfg: DictConfig) -> dict[str, Any]:
     Raises:
         UserError: for settings that only Hydra can build from, such as a class among the settings of a class.
     """
-    from lra import build, config
+    from lra import build
+    from lra.settings import config
 
     groups = {config.mixer_group(cfg): config.mixer_settings(cfg), "model": config.plain(cfg.model)}
     kept = {

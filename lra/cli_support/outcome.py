@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 from rich.console import Console
 from torch import nn
 
-from lra import build_trainer, config
+from lra import build_trainer
 from lra.base.checked_json import parsed_json
 from lra.base.files import read_file, replace_text
 from lra.data.datamodule import StoreDataModule
@@ -25,6 +25,7 @@ from lra.runs.machine import git_commit, versions
 from lra.runs.reading import validated
 from lra.runs.record import write_record
 from lra.runs.schema import SCHEMA_VERSION, Record
+from lra.settings import config
 from lra.training import approximation
 from lra.training.memory import is_out_of_memory
 from lra.training.run import TestedRun

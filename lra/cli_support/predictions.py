@@ -27,7 +27,7 @@ def print_predictions(console: Console, cfg: DictConfig, folder: Path, count: in
     from rich.text import Text
 
     from lra import build
-    from lra.config import load_config
+    from lra.settings.config import load_config
 
     data, model = build.build_data(cfg), build.build_trained_model(cfg, folder)
     codec = build.build_codec(load_config("train", [f"task='{cfg.task.name}'"]))  # a stored configuration has no codec

@@ -34,7 +34,7 @@ def show_attentions() -> None:
 
 def choices(group: str) -> dict[str, dict[str, Any]]:
     """Read the files of all attentions, mixers or tasks by their names; but for mixer=attention."""
-    from lra.config import ATTENTION
+    from lra.settings.config import ATTENTION
 
     names = (name for name in conf_names(group) if (group, name) != ("mixer", ATTENTION))
     return {name: read_choice(group, name) for name in names}
@@ -86,8 +86,8 @@ def show_tasks(size: str, data: Path) -> None:
 def _task_row(name: str, file: dict[str, Any], size: str, data: Path) -> list[str]:
     from omegaconf import OmegaConf
 
-    from lra.config import store_dir
     from lra.data.manifest import MANIFEST, SPLITS, read_manifest
+    from lra.settings.config import store_dir
 
     cfg = OmegaConf.create({"task": file, "size": {"name": size}, "paths": {"data": str(data)}})
     spec, sized = cfg.task.spec, cfg.task.sizes.get(size)

@@ -26,10 +26,11 @@ def show_data(cfg: DictConfig) -> None:
     Raises:
         UserError: for an unknown split.
     """
-    from lra import build, config
+    from lra import build
     from lra.cli_support.console import make_console
     from lra.cli_support.store import ensure_store, print_store
     from lra.data.codec import images
+    from lra.settings import config
 
     console = make_console()
     ensure_store(cfg, console)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> bool:
     """Make the task's store if it is missing or `force`; return whether it was made."""
-    from lra import build, config
+    from lra import build
+    from lra.settings import config
 
     spec, folder = build.build_spec(cfg), config.store_dir(cfg)
     from lra.data.manifest import MANIFEST, check_asked, read_manifest

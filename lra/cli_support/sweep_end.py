@@ -39,7 +39,7 @@ def jobs_elsewhere(words: list[str]) -> list[Job]:
     """
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
-    from lra.config import load_config, run_dir
+    from lra.settings.config import load_config, run_dir
 
     typed = [each for each in OverridesParser.create().parse_overrides(words) if not each.is_hydra_override()]
     if {"sweep", "hparams_search"} & {each.key_or_group for each in typed}:
@@ -72,9 +72,9 @@ def print_jobs(jobs: list[Job]) -> None:
 
 
 def _row(job: Job, shared: set[str]) -> list[str]:
-    from lra.config import method_name, run_dir
     from lra.results.tables import MISSING
     from lra.runs.record import read_record
+    from lra.settings.config import method_name, run_dir
 
     apart = [word for word in job.overrides if word not in shared and word.split("=")[0] not in IN_OTHER_COLUMNS]
     name = f"{job.cfg.task.name}/{method_name(job.cfg)}" + (f" ({', '.join(apart)})" if apart else "")

@@ -85,7 +85,7 @@ def run(cfg: DictConfig) -> None:
     from lra.cli_support.bench_step import measure_step
     from lra.cli_support.console import make_console
     from lra.cli_support.store import ensure_store
-    from lra.config import method_name
+    from lra.settings.config import method_name
     from lra.training.machine import prepare_machine
 
     console = make_console()

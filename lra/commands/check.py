@@ -30,7 +30,7 @@ def run(cfg: DictConfig) -> None:
 
     from lra import build
     from lra.cli_support.console import make_console
-    from lra.config import method_name, mixer_settings, mixes_by_attention
+    from lra.settings.config import method_name, mixer_settings, mixes_by_attention
     from lra.testing.contract import BrokenPromiseError, promises
     from lra.testing.subjects import AttentionSubject, MixerSubject
 

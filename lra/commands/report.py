@@ -150,12 +150,13 @@ def _task_and_size(record: Record) -> tuple[str, str]:
 
 def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:
     """Draw examples of each task whose store is prepared here and holds the data of the records."""
-    from lra import build, config
+    from lra import build
     from lra.base.paths import conf_names
     from lra.data.codec import images
     from lra.data.manifest import MANIFEST, read_manifest
     from lra.results.plots import contact_sheet
     from lra.results.report import Sample
+    from lra.settings import config
     from lra.types import UserError
 
     samples = []

@@ -39,7 +39,7 @@ def main(words: Sequence[str]) -> None:
     """List the tasks at the default size, or the attentions and mixers."""
     from lra.base.paths import data_dir
     from lra.cli_support.show_choices import show_attentions, show_tasks
-    from lra.config import default_choice
+    from lra.settings.config import default_choice
 
     if words[0] == "tasks":
         show_tasks(default_choice("size"), data_dir())
@@ -98,8 +98,8 @@ def show_model(cfg: DictConfig) -> None:
 
     from lra import build
     from lra.cli_support.console import make_console, print_table
-    from lra.config import method_name
     from lra.model.classifier import count_parameters
+    from lra.settings.config import method_name
 
     console = make_console()
     spec, model = build.build_spec(cfg), build.build_model(cfg)
@@ -124,7 +124,7 @@ def with_full_attention(cfg: DictConfig) -> DictConfig:
     from omegaconf import OmegaConf
 
     from lra.base.paths import conf_dir
-    from lra.config import without_descriptions
+    from lra.settings.config import without_descriptions
 
     other = cfg.copy()
     other.attention = OmegaConf.load(conf_dir() / "attention" / "full.yaml")

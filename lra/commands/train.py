@@ -54,13 +54,13 @@ def run(cfg: DictConfig) -> float | None:
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
 
-    from lra import config
     from lra.base.processes import end_with, end_with_pool
     from lra.cli_support.console import make_console
     from lra.cli_support.predictions import print_predictions
     from lra.cli_support.summary import print_summary
     from lra.cli_support.together import train_together
     from lra.runs.record import read_record
+    from lra.settings import config
     from lra.training.ranks import is_launched, rank
     from lra.types import UserError
 
@@ -123,13 +123,14 @@ def _clear_leftover(folder: Path) -> None:
 
 
 def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
-    from lra import build, build_trainer, config
+    from lra import build, build_trainer
     from lra.cli_support.batch_parts import TooLargeError, first_parts
     from lra.cli_support.predictions import print_predictions
     from lra.cli_support.store import ensure_store
     from lra.cli_support.summary import print_summary
     from lra.data.store import verify_store
     from lra.runs.run_lock import lease
+    from lra.settings import config
     from lra.training.checkpoints import says_what_is_saved
     from lra.training.machine import quiet_lightning
     from lra.training.memory import release_memory
@@ -168,12 +169,13 @@ def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, rep
     from omegaconf import OmegaConf
     from rich.text import Text
 
-    from lra import build, build_trainer, config
+    from lra import build, build_trainer
     from lra.base.files import replace_text
     from lra.base.masking import without_credentials
     from lra.cli_support.outcome import check_same_data, note_commit
     from lra.model.classifier import count_parameters
     from lra.runs.keep_replaced_run import set_aside
+    from lra.settings import config
     from lra.training.ranks import rank
 
     split = cfg.copy()

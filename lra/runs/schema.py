@@ -90,7 +90,7 @@ class TrainerSettings(TypedDict):
 
 @with_config(CHECKED)
 class RunSettings(TypedDict):
-    """All settings that can change a result, except the seed; `lra.config.settings` builds them, the hash covers them.
+    """All settings that can change a result, except the seed; `lra.settings.config.settings` builds them, the hash covers them.
 
     A run has either `attention` or `mixer`. Other missing groups were not recorded.
     """

@@ -9,7 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 from lra.base.arguments import Positive, WrongValueError, allows
 from lra.base.file_names import checked_name
 from lra.runs.schema import is_ours
-from lra.settings.additions import ENTRIES, check_additions
+from lra.settings.added_keys import ENTRIES, check_additions
 from lra.settings.schema import check_values
 from lra.settings.unknown_options import refuse_unused
 from lra.training.compiled import check_parts

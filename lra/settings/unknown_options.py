@@ -11,9 +11,9 @@ from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.paths import conf_dir
-from lra.config import ATTENTION
-from lra.option_groups import CLOSED, Images
-from lra.settings.additions import trainer_advice
+from lra.settings.added_keys import trainer_advice
+from lra.settings.config import ATTENTION
+from lra.settings.option_groups import CLOSED, Images
 from lra.settings.schema import OF_THE_FILE, declared_in_group
 from lra.types import UserError
 

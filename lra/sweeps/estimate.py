@@ -89,7 +89,8 @@ def measure_here(cfg: DictConfig) -> Estimate:
     Raises:
         UserError: when no number of parts fits with which training would go on.
     """
-    from lra import build, build_trainer, config
+    from lra import build, build_trainer
+    from lra.settings import config
     from lra.training.memory import in_fewest_parts
 
     if cfg.trainer.accumulate_grad_batches != config.AUTO:
@@ -109,7 +110,8 @@ def measure_here(cfg: DictConfig) -> Estimate:
 def _measure_in_parts(cfg: DictConfig) -> Estimate:
     import torch
 
-    from lra import build, build_trainer, config
+    from lra import build, build_trainer
+    from lra.settings import config
     from lra.training import bench
     from lra.training.counting import synchronized_seconds
     from lra.training.machine import prepare_machine
@@ -159,15 +161,16 @@ def _measure_in_parts(cfg: DictConfig) -> Estimate:
 
 def is_prepared(cfg: DictConfig) -> bool:
     """Tell whether the task's store exists."""
-    from lra import config
     from lra.data.manifest import MANIFEST
+    from lra.settings import config
 
     return (config.store_dir(cfg) / MANIFEST).exists()
 
 
 def batches_to_measure(cfg: DictConfig, device: torch.device) -> Iterator[Batch]:
     """Yield training batches of the task's own data, or batches of full length if it is not prepared."""
-    from lra import build, config
+    from lra import build
+    from lra.settings import config
     from lra.training import bench
 
     if is_prepared(cfg):

@@ -13,11 +13,11 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
-from lra import config
 from lra.base.paths import conf_names
 from lra.runs.reading import OtherVersionError
 from lra.runs.record import read_record
 from lra.runs.schema import Record
+from lra.settings import config
 from lra.types import UserError
 
 ALL = "all"  # in place of a name: every name of the group

@@ -90,7 +90,7 @@ def fit(
         console: where to show progress, unless a callback shows it or `enable_progress_bar` is false.
         profiler: name of a Lightning profiler; None: none.
         callbacks: callbacks of the user's own; one may end the run early.
-        trainer_arguments: arguments of Lightning's Trainer beside lra's own, see `lra.settings.additions`.
+        trainer_arguments: arguments of Lightning's Trainer beside lra's own, see `lra.settings.added_keys`.
 
     Returns:
         Whether the run has reached `steps`, or a callback has ended it early.

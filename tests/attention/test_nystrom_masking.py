@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lra import build, config
+from lra import build
+from lra.settings import config
 from lra.types import UserError
 from tests.attention.test_contract import backend, inputs
 from tests.attention.test_nystrom_choices import by_twin

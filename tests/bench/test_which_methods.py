@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lra import config
 from lra.base.paths import conf_names
 from lra.bench.peers import PEERS
 from lra.cli_support.bench_words import methods_to_measure
+from lra.settings import config
 
 ATTENTIONS = {*conf_names("attention")} - {"full"}
 MIXERS = {f"{name} + projections" for name in conf_names("mixer") if name != config.ATTENTION}

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from lra.cli import main
-from lra.config import load_config
 from lra.runs.record import read_record
+from lra.settings.config import load_config
 from lra.sweeps.estimate import measure_here
 from lra.training.curves import read_curves
 from lra.training.memory import in_fewest_parts

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from lra.cli import main
-from lra.config import load_config, run_dir
+from lra.settings.config import load_config, run_dir
 
 WORDS = ("size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
 

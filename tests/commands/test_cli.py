@@ -9,9 +9,9 @@ import pytest
 
 from lra.base.arguments import as_typed
 from lra.cli import VERBS, main
-from lra.config import load_config
 from lra.data.manifest import MANIFEST
 from lra.runs.reading import parse_record
+from lra.settings.config import load_config
 from tests.conftest import ROOT, lra_here
 
 TRAIN = ("train", "size=tiny", "recipe.steps=4", "recipe.eval_every=2")

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from lra.cli import _split, main
-from lra.cli_support.conf_folders import take_folders
+from lra.settings.config_dirs import take_folders
 
 
 @pytest.mark.slow

@@ -9,8 +9,9 @@ import pytest
 import torch
 import yaml
 
-from lra import build, config
+from lra import build
 from lra.cli import main
+from lra.settings import config
 from lra.settings.stored_config import read_stored_config
 from lra.sweeps.grid import make_cells
 from lra.training.counting import count_work

@@ -11,10 +11,10 @@ import torch
 from pytorch_lightning.callbacks import Timer
 
 from lra.cli import main
-from lra.cli_support.conf_folders import conf_folders
-from lra.config import config_hash, load_config, logs_to_wandb, run_dir, settings
 from lra.results.accuracy_table import accuracy_table
 from lra.results.variants import group_by_variant
+from lra.settings.config import config_hash, load_config, logs_to_wandb, run_dir, settings
+from lra.settings.config_dirs import conf_folders
 from lra.sweeps.grid import make_cells
 from lra.training.checkpoints import read_checkpoint
 from lra.training.curves import read_curves

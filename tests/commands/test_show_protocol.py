@@ -35,7 +35,8 @@ def test_a_format_that_is_not_there_is_refused(words, capsys):
 
 @pytest.mark.parametrize("word", ["task=retrieval", "model.tied_layers=true"])
 def test_layers_that_run_twice_are_shown_once(word):
-    from lra import build, config
+    from lra import build
+    from lra.settings import config
 
     cfg = config.load_config("train", ["size=tiny", word])
     model = build.build_model(cfg)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
-from lra import build, config
+from lra import build
 from lra.base.paths import conf_names
 from lra.data.codec import images
+from lra.settings import config
 from lra.types import UserError
 
 PIXELS = ("image", "pathfinder", "pathx")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lra.config import load_config
 from lra.data.datamodule import StoreDataModule
 from lra.data.dev import stratified, with_dev
 from lra.data.store import open_store
 from lra.data.writer import write_store
+from lra.settings.config import load_config
 from lra.types import TaskSpec, UserError
 from tests.data.test_store import FACTS
 

@@ -13,13 +13,14 @@ from lightning_fabric.utilities import move_data_to_device
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from lra import build, config
+from lra import build
 from lra.data import device_store
 from lra.data.datamodule import StoreDataModule
 from lra.data.device_store import device_collators
 from lra.data.loader import Collator, EvalLoader, TrainLoader
 from lra.data.store import Split, open_store
 from lra.data.writer import write_store
+from lra.settings import config
 from lra.types import UserError
 from tests.data.test_store import FACTS, SPEC
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lra import build, config
+from lra import build
 from lra.data import listops
 from lra.data.writer import write_store
 from lra.results.paper import beside
 from lra.results.variants import group_by_variant
+from lra.settings import config
 from lra.types import UserError
 from tests.commands.test_cli import run
 from tests.results.records import make_record

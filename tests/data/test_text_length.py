@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lra import build, config
+from lra import build
 from lra.data.writer import write_store
+from lra.settings import config
 from lra.types import UserError
 from tests.commands.test_cli import run
 

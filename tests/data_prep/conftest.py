@@ -6,10 +6,11 @@ import json
 
 import pytest
 
-from lra import build, config
+from lra import build
 from lra.cli import main
 from lra.data.manifest import MANIFEST
 from lra.data.store import open_store
+from lra.settings import config
 
 
 @pytest.fixture

@@ -29,9 +29,9 @@ FLOOR = {
     "lra.base.protocol": 2,
     "lra.base.group_files": 2,
     "lra.packed": 2,
-    "lra.option_groups": 3,
+    "lra.settings.option_groups": 3,
     "lra.attention": 3,
-    "lra.pass_through": 4,
+    "lra.settings.user_additions": 4,
     "lra.data": 4,
     "lra.model": 4,
     "lra.mixers": 5,
@@ -42,7 +42,7 @@ FLOOR = {
     "lra.interop": 6,
     "lra.bench": 6,
     "lra.diagnosis": 6,
-    "lra.config": 6,
+    "lra.settings.config": 6,
     "lra.settings": 7,
     "lra.build": 8,
     "lra.build_trainer": 8,
@@ -100,7 +100,7 @@ def test_imports_point_down(path):
 def test_only_configurations_and_what_builds_from_them_know_hydra(path):
     here = room(".".join(path.relative_to(ROOT).with_suffix("").parts))
     builders = (
-        "lra.config",
+        "lra.settings.config",
         "lra.settings",
         "lra.build",
         "lra.build_trainer",

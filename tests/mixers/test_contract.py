@@ -11,11 +11,12 @@ from functools import cache
 import pytest
 from hydra.utils import get_object
 
-from lra import build, config
+from lra import build
 from lra.base.arguments import as_typed, declared
 from lra.base.group_files import read_choice
 from lra.base.paths import conf_names
 from lra.model.mixer import MixerDims, SequenceMixer
+from lra.settings import config
 from lra.testing import contract
 from lra.testing.subjects import HEADS, MixerSubject
 from tests.attention.test_contract import words_of

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from lra import build, config
+from lra import build
 from lra.model.classifier import count_parameters
 from lra.model.mixer import MixerDims
+from lra.settings import config
 
 DIMS = MixerDims(width=64, num_heads=2, head_dim=32, max_seq_len=2048, dropout=0.1)
 

@@ -7,9 +7,10 @@ import math
 import pytest
 import torch
 
-from lra import build, config
+from lra import build
 from lra.model.classifier import count_parameters
 from lra.model.mixer import MixerDims
+from lra.settings import config
 from lra.types import UserError
 
 DIMS = MixerDims(width=64, num_heads=2, head_dim=32, max_seq_len=2048, dropout=0.1)

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from lra import build, config
+from lra import build
+from lra.settings import config
 from tests.mixers.test_contract import NAMES
 from tests.pairs import each_and_all
 from tests.test_conf import names

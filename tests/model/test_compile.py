@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from lra import build, config
+from lra import build
+from lra.settings import config
 from tests.attention.test_contract import NAMES
 from tests.pairs import each_once
 

@@ -8,8 +8,9 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from lra import build, config
+from lra import build
 from lra.base.paths import conf_names
+from lra.settings import config
 from lra.training.compiled import GRAPH_MODES
 from tests.attention.test_contract import NAMES
 

@@ -7,10 +7,11 @@ import math
 import pytest
 import torch
 
-from lra import build, config
+from lra import build
 from lra.base.paths import conf_dir
 from lra.model.classifier import count_parameters
 from lra.model.pooling import MaskedMean
+from lra.settings import config
 from tests.reference.model import PlainClassifier
 
 # Parameters of the models that Xiong et al. released; those of pathfinder follow from image's with two classes.

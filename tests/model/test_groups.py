@@ -8,7 +8,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lra import build, config
+from lra import build
+from lra.settings import config
 from lra.testing import contract
 from tests.attention.test_contract import NAMES, subject
 from tests.reference.model import PlainClassifier

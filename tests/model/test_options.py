@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lra import build, config
+from lra import build
 from lra.model.classifier import count_parameters
 from lra.model.pooling import FirstVector, make_pooling
+from lra.settings import config
 
 
 def model_of(*words: str):

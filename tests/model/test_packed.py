@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lra import build, config
+from lra import build
+from lra.settings import config
 from tests.attention.test_contract import CELLS
 from tests.pairs import each_and_all
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lra import build, config
+from lra import build
 from lra.base.paths import conf_names
+from lra.settings import config
 from lra.types import UserError
 from tests.model.test_packed import batch_of
 

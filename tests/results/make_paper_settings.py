@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from lra import config
 from lra.results.paper import FILE
 from lra.results.reference import PAPER, TASKS
+from lra.settings import config
 
 
 def settings(task: str, attention: str) -> dict[str, Any]:

@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from lra import config
-from lra.pass_through import ALWAYS_RECORDED
 from lra.results.accuracy_table import accuracy_table
 from lra.results.landmarks import landmark_points, point_name
 from lra.results.variants import group_by_variant
 from lra.runs.flatten_settings import flat
 from lra.runs.reading import validated
+from lra.settings import config
+from lra.settings.user_additions import ALWAYS_RECORDED
 from tests.results.records import from_version_1, make_record, with_setting
 
 BASE = [make_record(seed=seed) for seed in range(3)]

@@ -24,8 +24,8 @@ from lra.base.arguments import (
 from lra.base.group_files import OF_THE_FILE
 from lra.base.paths import conf_names
 from lra.cli import main
-from lra.config import load_config
-from lra.option_groups import GROUPS
+from lra.settings.config import load_config
+from lra.settings.option_groups import GROUPS
 from lra.settings.schema import check_values, kinds_of
 
 CELLS = [

@@ -16,8 +16,8 @@ from lra import build, build_trainer
 from lra.training.machine import prepare_machine
 
 try:
-    from lra import config
-except ImportError:  # a commit from before there was lra/config.py
+    from lra.settings import config
+except ImportError:  # a commit from before there was lra/settings/config.py
     config = build
 
 

@@ -7,8 +7,9 @@ import statistics
 import numpy as np
 import pytest
 
-from lra import build, build_trainer, config
+from lra import build, build_trainer
 from lra.data.writer import write_store
+from lra.settings import config
 from lra.training.bench import bare_step, batches_of, dev_pass, harness_steps, medians, profile_step
 
 pytestmark = pytest.mark.slow

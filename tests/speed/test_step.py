@@ -14,7 +14,8 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from lra import build, config
+from lra import build
+from lra.settings import config
 from tests.reference.model import PlainClassifier
 from tests.speed.inputs import batch_of
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lra import config
 from lra.base.paths import conf_names
 from lra.cli import main
+from lra.settings import config
 from lra.sweeps.grid import make_cells, spell_out_all
 from tests.commands.test_mixers import said
 from tests.sweeps.test_composing import composed as composed

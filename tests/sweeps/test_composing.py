@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lra import config
 from lra.cli import main
+from lra.settings import config
 from lra.sweeps.grid import Cell, make_cells
 
 

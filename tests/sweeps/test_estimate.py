@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from lra.config import load_config
+from lra.settings.config import load_config
 from lra.sweeps import estimate
 from lra.sweeps.estimate import Estimate, _examples, _examples_in_time
 from lra.training import bench, counting, telemetry

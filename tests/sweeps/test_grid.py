@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lra.config import load_config, run_dir
+from lra.settings.config import load_config, run_dir
 from lra.sweeps.grid import make_cells, sweep_names
 
 

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from lra import build, config
+from lra import build
 from lra.packed.packing import Packing
+from lra.settings import config
 from tests.attention.test_contract import NAMES
 from tests.mixers.test_tasks import MIXERS
 

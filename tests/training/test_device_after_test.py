@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lra.config import load_config, run_dir
+from lra.settings.config import load_config, run_dir
 from lra.training import run as training
 from lra.training.machine import Machine
 

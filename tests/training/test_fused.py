@@ -8,7 +8,8 @@ from functools import partial
 import pytest
 import torch
 
-from lra import build, config
+from lra import build
+from lra.settings import config
 from lra.training.optimizer import fused_where_possible
 from tests.conftest import ROOT
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lra import build, config
+from lra import build
+from lra.settings import config
 from lra.training.memory import parts_that_fit
 
 

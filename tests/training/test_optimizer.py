@@ -8,8 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from lra import build, config
+from lra import build
 from lra.cli import main
+from lra.settings import config
 from lra.training.curves import read_curves
 from lra.training.optimizer import group_parameters
 from lra.training.schedule import one_cycle

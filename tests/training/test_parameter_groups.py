@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from lra import build, config
+from lra import build
+from lra.settings import config
 from lra.training.optimizer import group_parameters
 from lra.types import UserError
 

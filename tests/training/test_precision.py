@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lra import build, config
+from lra import build
+from lra.settings import config
 from lra.training.bench import bare_step
 from lra.training.machine import Machine, prepare_machine
 from lra.training.precision import check_gpu, lightnings_name, with_weights_of

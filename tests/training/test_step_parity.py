@@ -7,7 +7,8 @@ import math
 import pytest
 import torch
 
-from lra import build, config
+from lra import build
+from lra.settings import config
 from lra.training.step_parity import TOLERANCE, draws, losses, relative_difference
 from lra.types import Batch
 

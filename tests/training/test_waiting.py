@@ -8,7 +8,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lra import build, config
+from lra import build
+from lra.settings import config
 from lra.types import Batch
 from tests.attention.test_contract import NAMES
 from tests.mixers.test_tasks import MIXERS

@@ -20,12 +20,12 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from lra.base.file_names import checked_name
 from lra.base.group_files import DESCRIPTION
 from lra.base.paths import conf_dir, conf_dirs, conf_names, data_dir, runs_dir
-from lra.pass_through import ALWAYS_RECORDED, added_settings, targets_of
 from lra.runs.added_since import without_later
 from lra.runs.files import run_folder
 from lra.runs.flatten_settings import hash_of
 from lra.runs.reading import NAMED
 from lra.runs.schema import own_model
+from lra.settings.user_additions import ALWAYS_RECORDED, added_settings, targets_of
 
 # Config groups that can change a number of the result. All others (folders, loggers), and the seed, are not hashed.
 SETTINGS = ("task", "protocol", "model", "recipe", "size")  # `settings` adds the attention, or the mixer

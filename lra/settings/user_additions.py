@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lra.option_groups import Trainer
+from lra.settings.option_groups import Trainer
 
 OWN_ARGUMENTS = tuple(Trainer.__annotations__)
 ALWAYS_RECORDED = ("accelerator", "precision", "accumulate_grad_batches")  # in the hash and the record; others if set

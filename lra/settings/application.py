@@ -12,7 +12,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from lra.base.paths import conf_dir
-from lra.config import load_config
+from lra.settings.config import load_config
 
 PRINTING = {"cfg", "package", "resolve"}  # names of Hydra's flags that print the configuration
 

@@ -126,7 +126,7 @@ class TaskData(TypedDict):
 
 
 class Trainer(TypedDict):
-    """The options of the trainer that are lra's own; `lra.settings.additions` has those of Lightning's Trainer."""
+    """The options of the trainer that are lra's own; `lra.settings.added_keys` has those of Lightning's Trainer."""
 
     accelerator: Literal["cpu", "gpu"]
     devices: Processes
