@@ -12,7 +12,6 @@ from omegaconf.errors import OmegaConfBaseException
 
 from lra import build
 from lra.base.paths import runs_dir
-from lra.cli_support.console import make_console
 from lra.cli_support.store import ensure_store
 from lra.runs.collect import collect
 from lra.runs.files import METRICS
@@ -22,6 +21,7 @@ from lra.settings.check import check_config
 from lra.settings.config import load_config, store_dir
 from lra.settings.overrides import check_mixer, check_overrides
 from lra.settings.stored_config import read_trained_config
+from lra.terminal.console import make_console
 from lra.types import UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used
@@ -80,7 +80,7 @@ def compose(*overrides: str) -> DictConfig:
         cfg = load_config("train", words)
         check_config(cfg, "train")
     except (HydraException, OmegaConfBaseException) as error:
-        from lra.cli_support.errors import explain
+        from lra.terminal.errors import explain
 
         raise UserError(explain(error)) from error
     return cfg

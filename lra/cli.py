@@ -16,8 +16,8 @@ from lra.base.masking import without_credentials
 from lra.base.paths import conf_dir
 from lra.base.safe_path import safe_path
 from lra.base.signals import check_stopped, ends_in_order, hears_signals
-from lra.cli_support.streams import OutputError, guard_streams
 from lra.settings.config_dirs import conf_folders, take_folders
+from lra.terminal.streams import OutputError, guard_streams
 from lra.types import BUSY, UserError
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _dispatch(verb: str, rest: list[str]) -> int:
 
 
 def _complete(words: list[str]) -> int:
-    from lra.cli_support.completion import complete
+    from lra.terminal.completion import complete
 
     try:
         complete(words, VERBS, _objects)
@@ -136,13 +136,13 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
 
-    from lra.cli_support.errors import explain
     from lra.cli_support.sweep_end import Job, jobs_elsewhere, print_jobs
     from lra.runs.run_lock import LeasedError
     from lra.settings.application import run_composed
     from lra.settings.check import check_config
     from lra.settings.config import without_descriptions
     from lra.settings.overrides import check_mixer, check_overrides
+    from lra.terminal.errors import explain
 
     jobs: list[Job] = []  # of a sweep, as far as they run in this process: those of Hydra's basic launcher
 

@@ -71,7 +71,7 @@ def home(data_dir, tmp_path, monkeypatch) -> Path:
 def refused(monkeypatch, capsys) -> Callable[..., UserError]:
     """Type a command that must be refused in one line: gives the error, whose `kind`, `key` and `value` tell which."""
     from lra.cli import main
-    from lra.cli_support import errors
+    from lra.terminal import errors
 
     explain, seen = errors.explain, []
     monkeypatch.setattr(errors, "explain", lambda error: seen.append(error) or explain(error))

@@ -9,9 +9,9 @@ import wandb
 
 from lra.base.masking import without_credentials
 from lra.cli import main
-from lra.cli_support.errors import explain
 from lra.runs.failure import read_failure, write_failure
 from lra.runs.files import CONFIG, FAILED
+from lra.terminal.errors import explain
 from lra.types import UserError
 from tests.training.test_wandb_online import closed_port as closed_port
 

@@ -21,7 +21,7 @@ def act(campaign: Campaign, show: Callable[[Campaign, Console], None]) -> None:
     """
     from rich.text import Text
 
-    from lra.cli_support.console import make_console
+    from lra.terminal.console import make_console
 
     console = make_console()
     if campaign.settings.what == "plan":

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lra.cli_support.bench_words import methods_to_measure, read_words
-from lra.cli_support.work_progress import work_progress
+from lra.terminal.progress_bar import work_progress
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def bench_attention(words: list[str]) -> None:
     from lra.bench.record import BENCH_RECORD, begin_record, record_path
     from lra.bench.record_file import read_bench, write_bench
     from lra.cli_support.bench_show import show_bench
-    from lra.cli_support.console import make_console
+    from lra.terminal.console import make_console
     from lra.training.machine import Machine, prepare_machine
 
     cfg, chosen = read_words(words)

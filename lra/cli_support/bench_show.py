@@ -18,8 +18,8 @@ def show_bench(record: BenchRecord, path: Path, cfg: DictConfig, console: Consol
     from lra.base.files import replace_text
     from lra.base.text import visible
     from lra.bench.plot import plot_bench
-    from lra.cli_support.narrow import print_text_table
-    from lra.cli_support.out_file import out_path
+    from lra.terminal.fit_table import print_text_table
+    from lra.terminal.out_file import out_path
 
     asked: BenchRecord = {**record, "cells": [cell for cell in record["cells"] if cell["length"] in cfg.n]}
     form = cfg.format

@@ -77,7 +77,7 @@ def print_times(console: Console, bare: Phases, harness: float, dev: list[tuple[
     """Print the table of times and ratios."""
     from rich.table import Table
 
-    from lra.cli_support.console import print_table
+    from lra.terminal.console import print_table
 
     table = Table()
     table.add_column("")

@@ -39,12 +39,12 @@ class Campaign:
     """
 
     def __init__(self, verb: str, words: Sequence[str], *, beside: str | None = None):
-        from lra.cli_support.out_file import check_out
         from lra.results.reference import REFERENCES
         from lra.settings.check import check_config, check_stored
         from lra.settings.config import load_config
         from lra.settings.overrides import check_overrides
         from lra.sweeps.grid import make_cells, spell_out_all, sweep_names
+        from lra.terminal.out_file import check_out
 
         words = list(words)
         own = [f"what={words.pop(0)}"] if words and "=" not in words[0] and not words[0].startswith("-") else []

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lra.cli_support.diagnosed import DiagnosedModel, dev_batches, is_nystrom, make_variants
-from lra.cli_support.work_progress import work_progress
 from lra.runs.files import DIAGNOSIS_PAGE
 from lra.settings import config
+from lra.terminal.progress_bar import work_progress
 
 if TYPE_CHECKING:  # slow imports, made only where they are used
     from omegaconf import DictConfig

@@ -14,10 +14,10 @@ from pathlib import Path
 
 def main(words: list[str]) -> int:
     """Measure the cell that `words` configure, and return the exit code."""
-    from lra.cli_support.errors import explain
     from lra.settings import config
     from lra.sweeps.estimate import measure_here
     from lra.sweeps.side_by_side import BESIDE, step_beside_others
+    from lra.terminal.errors import explain
 
     beside = [word.removeprefix(BESIDE) for word in words if word.startswith(BESIDE)]
     try:

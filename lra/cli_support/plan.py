@@ -73,8 +73,8 @@ def _print_kind(
     Returns:
         The hours of its missing cells and their estimate; None for what could not be, or need not be, measured.
     """
-    from lra.cli_support.console import size_text
     from lra.cli_support.run_states import last_step
+    from lra.terminal.console import size_text
 
     estimate, notes = None, []
     try:

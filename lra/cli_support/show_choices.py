@@ -17,9 +17,9 @@ METHODS = ("attention", "mixer")
 
 def show_attentions() -> None:
     """Print each attention and mixer: source, cost, knobs, switches of the protocol, differences from its paper."""
-    from lra.cli_support.console import make_console
-    from lra.cli_support.narrow import print_text_table
     from lra.results.tables import TextTable
+    from lra.terminal.console import make_console
+    from lra.terminal.fit_table import print_text_table
 
     rows = [_method_row(group, name, file) for group in METHODS for name, file in choices(group).items()]
     columns = ("choice", "knobs", "by the protocol", "cost in L", "source")
@@ -68,9 +68,9 @@ def show_tasks(size: str, data: Path) -> None:
         size: the size of all tasks.
         data: folder of the prepared data.
     """
-    from lra.cli_support.console import make_console
-    from lra.cli_support.narrow import print_text_table
     from lra.results.tables import TextTable
+    from lra.terminal.console import make_console
+    from lra.terminal.fit_table import print_text_table
 
     rows = [_task_row(name, file, size, data) for name, file in choices("task").items()]
     table = TextTable(

@@ -27,10 +27,10 @@ def show_data(cfg: DictConfig) -> None:
         UserError: for an unknown split.
     """
     from lra import build
-    from lra.cli_support.console import make_console
     from lra.cli_support.store import ensure_store, print_store
     from lra.data.codec import images
     from lra.settings import config
+    from lra.terminal.console import make_console
 
     console = make_console()
     ensure_store(cfg, console)
@@ -92,8 +92,8 @@ def _first_tokens(split: Split) -> np.ndarray:
 
 def _print_batch(console: Console, data: StoreData, split: str) -> None:
     """Print the share of masked tokens, and shape and memory of a batch."""
-    from lra.cli_support.console import size_text
     from lra.data.loader import EvalLoader
+    from lra.terminal.console import size_text
 
     batch = next(iter(EvalLoader(data.collator(split), batch_size=min(LOOKED_AT, data.num_examples(split)))))
     masked = 0.0 if batch.valid is None else 1 - batch.valid.float().mean().item()

@@ -28,7 +28,7 @@ def show_protocol(cfg: DictConfig) -> None:
     if cfg.format == "markdown":
         print(f"### Switches\n\n{markdown(switches)}\n\n### {KEPT}\n\n{markdown(kept)}")
     elif cfg.format == "terminal":
-        from lra.cli_support.console import make_console, print_table
+        from lra.terminal.console import make_console, print_table
 
         console = make_console()
         how = f"protocol.SWITCH=VALUE sets one by itself; this is protocol={cfg.protocol.name}"

@@ -47,8 +47,8 @@ def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> b
 def print_store(console: Console, folder: Path) -> None:
     """Print counts, lengths, label balance, size and preparation time of a store."""
     from lra.base.text import visible
-    from lra.cli_support.console import size_text
     from lra.data.manifest import read_manifest
+    from lra.terminal.console import size_text
 
     manifest = read_manifest(folder)
     for name, split in manifest["splits"].items():

@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from lra.base.text import visible, visible_lines
-from lra.cli_support.narrow import print_text_table
 from lra.results.paper import beside, departures, in_short
 from lra.results.reference import PASS_BAND, paper_accuracy
 from lra.results.statistics import errors_above_majority
@@ -20,6 +19,7 @@ from lra.results.tables import TextTable
 from lra.results.titles import method_head
 from lra.runs.files import CURVE, METRICS, RESULT
 from lra.runs.schema import MIXERS, Record
+from lra.terminal.fit_table import print_text_table
 from lra.training.curves import read_curves
 
 DEV_ACCURACY = "dev/accuracy"

@@ -82,9 +82,9 @@ def work(cfg: DictConfig) -> None:
 
 def run_cells(sweep: str, words: Sequence[str]) -> None:
     """Run the missing cells of a sweep, as one of several workers."""
-    from lra.cli_support.console import make_console
     from lra.sweeps.grid import make_cells
     from lra.sweeps.runner import run_missing
+    from lra.terminal.console import make_console
 
     os.environ["TTY_COMPATIBLE"] = "0"  # no progress bars: those of several workers would overwrite each other
     run_missing(make_cells(sweep, list(words)), make_console())
@@ -93,7 +93,7 @@ def run_cells(sweep: str, words: Sequence[str]) -> None:
 @hears_signals(lambda _: None)
 def main(argv: Sequence[str] | None = None) -> int:
     """Be one worker, in a process of its own: `python -m lra.cli_support.workers SWEEP WORDS`."""
-    from lra.cli_support.errors import explain
+    from lra.terminal.errors import explain
 
     sweep, *words = sys.argv[1:] if argv is None else argv
     try:

@@ -83,9 +83,9 @@ def run(cfg: DictConfig) -> None:
 
     from lra import build_trainer
     from lra.cli_support.bench_step import measure_step
-    from lra.cli_support.console import make_console
     from lra.cli_support.store import ensure_store
     from lra.settings.config import method_name
+    from lra.terminal.console import make_console
     from lra.training.machine import prepare_machine
 
     console = make_console()

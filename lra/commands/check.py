@@ -29,8 +29,8 @@ def run(cfg: DictConfig) -> None:
     from rich.text import Text
 
     from lra import build
-    from lra.cli_support.console import make_console
     from lra.settings.config import method_name, mixer_settings, mixes_by_attention
+    from lra.terminal.console import make_console
     from lra.testing.contract import BrokenPromiseError, promises
     from lra.testing.subjects import AttentionSubject, MixerSubject
 

@@ -30,17 +30,17 @@ def run(cfg: DictConfig) -> None:
     from hydra.core.hydra_config import HydraConfig
 
     from lra.base.text import visible
-    from lra.cli_support.console import make_console, size_text
     from lra.cli_support.diagnose_words import check_words
     from lra.cli_support.diagnosed import diagnosed_model
     from lra.cli_support.diagnosis import diagnosis_of, log_to_wandb
-    from lra.cli_support.narrow import print_text_table
     from lra.data.store import verify_store
     from lra.diagnosis.page import write_diagnosis_page
     from lra.diagnosis.schema import write_diagnosis
     from lra.diagnosis.words import answer, heads_table, swaps_table
     from lra.runs.files import DIAGNOSIS, DIAGNOSIS_PAGE
     from lra.settings.config import logs_to_wandb, store_dir
+    from lra.terminal.console import make_console, size_text
+    from lra.terminal.fit_table import print_text_table
     from lra.training.machine import Machine, prepare_machine
 
     check_words(HydraConfig.get().overrides.task, beside_a_run=cfg.run is not None)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from lra.base.paths import conf_dirs, source_dirs
-from lra.cli_support.console import make_console, size_text
+from lra.terminal.console import make_console, size_text
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

@@ -20,10 +20,10 @@ def run(cfg: DictConfig) -> None:
     """Test the run whose folder is `cfg.run`."""
     from omegaconf import OmegaConf
 
-    from lra.cli_support.console import make_console
     from lra.cli_support.predictions import print_predictions
     from lra.runs.record import read_record
     from lra.settings.stored_config import read_trained_config
+    from lra.terminal.console import make_console
     from lra.types import UserError
 
     console = make_console()

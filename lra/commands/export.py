@@ -22,10 +22,10 @@ def run(cfg: DictConfig) -> None:
     from omegaconf import OmegaConf
 
     from lra.base.text import visible
-    from lra.cli_support.console import make_console, size_text
     from lra.cli_support.export import check_target, write_exported
     from lra.runs.record import read_record
     from lra.settings.stored_config import read_trained_config
+    from lra.terminal.console import make_console, size_text
     from lra.types import UserError
 
     for key in ("run", "to"):

@@ -46,8 +46,8 @@ def run(cfg: DictConfig) -> None:
 
     from lra.base.arguments import check_choice
     from lra.base.text import visible
-    from lra.cli_support.console import make_console, print_table
     from lra.interop.fill_mask import EXAMPLE, fill_mask
+    from lra.terminal.console import make_console, print_table
     from lra.types import UserError
 
     for key, example in (("checkpoint", "model=nystromformer-512"), ("text", EXAMPLE)):

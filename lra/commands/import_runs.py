@@ -41,8 +41,8 @@ def overrides(words: list[str]) -> list[str]:
 def run(cfg: DictConfig) -> None:
     """Copy the runs that this machine does not have."""
     from lra.base.text import visible
-    from lra.cli_support.console import make_console
     from lra.runs.collect import collect, describe
+    from lra.terminal.console import make_console
 
     if cfg["from"] is None or not str(cfg["from"]):
         raise UserError("import what? type for example: lra import /mnt/other/runs")

@@ -25,9 +25,9 @@ def run(cfg: DictConfig) -> None:
     """Append the records that the file does not have."""
     from lra.base.file_names import checked_name
     from lra.base.text import visible
-    from lra.cli_support.console import make_console
     from lra.runs.collect import collect
     from lra.runs.published import append_new
+    from lra.terminal.console import make_console
 
     if cfg.name is None or (cfg.run is None) == (cfg.run_group is None):
         raise UserError("say what and where: lra publish run_group=table name=paper_table, or run=FOLDER name=…")

@@ -38,8 +38,6 @@ def run(cfg: DictConfig) -> None:
     """Write the page."""
     from lra.base.arguments import check_choice
     from lra.base.text import visible
-    from lra.cli_support.console import make_console, size_text
-    from lra.cli_support.out_file import check_out, out_path
     from lra.results.headline import headline
     from lra.results.kinds import by_kind
     from lra.results.reference import REFERENCES
@@ -47,6 +45,8 @@ def run(cfg: DictConfig) -> None:
     from lra.results.runs_table import run_lines
     from lra.runs.collect import collect, finished_at
     from lra.runs.files import group_file
+    from lra.terminal.console import make_console, size_text
+    from lra.terminal.out_file import check_out, out_path
 
     check_choice("reference", cfg.reference, REFERENCES)
     check_out(cfg.out, "report.html", makes_folder=True)

@@ -97,9 +97,9 @@ def show_model(cfg: DictConfig) -> None:
     from rich.table import Table
 
     from lra import build
-    from lra.cli_support.console import make_console, print_table
     from lra.model.classifier import count_parameters
     from lra.settings.config import method_name
+    from lra.terminal.console import make_console, print_table
 
     console = make_console()
     spec, model = build.build_spec(cfg), build.build_model(cfg)

@@ -55,12 +55,12 @@ def run(cfg: DictConfig) -> float | None:
     from hydra.types import RunMode
 
     from lra.base.processes import end_with, end_with_pool
-    from lra.cli_support.console import make_console
     from lra.cli_support.predictions import print_predictions
     from lra.cli_support.summary import print_summary
     from lra.cli_support.together import train_together
     from lra.runs.record import read_record
     from lra.settings import config
+    from lra.terminal.console import make_console
     from lra.training.ranks import is_launched, rank
     from lra.types import UserError
 

@@ -13,7 +13,7 @@ import pytest
 from safetensors import SafetensorError
 
 from lra.cli import main
-from lra.cli_support.errors import explain
+from lra.terminal.errors import explain
 from tests.conftest import outer_environment
 
 TRAIN = ("train", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "attention=none", "logger=csv")

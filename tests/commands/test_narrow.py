@@ -7,10 +7,10 @@ import io
 import pytest
 from rich.console import Console
 
-from lra.cli_support.narrow import print_text_table
 from lra.results.accuracy_table import accuracy_table
 from lra.results.comparison import comparison_table, contenders
 from lra.results.tables import TextTable
+from lra.terminal.fit_table import print_text_table
 from tests.results.records import make_record
 
 

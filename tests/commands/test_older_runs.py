@@ -13,10 +13,10 @@ import yaml
 from omegaconf import OmegaConf
 
 from lra import build, build_trainer
-from lra.cli_support.errors import explain
 from lra.runs.added_since import REMOVED
 from lra.settings import config
 from lra.settings.stored_config import read_stored_config
+from lra.terminal.errors import explain
 from lra.types import UserError
 from tests.results.records import make_record
 

@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 
 from lra.cli import main
-from lra.cli_support import streams
-from lra.cli_support.console import make_console, print_table
-from lra.cli_support.errors import explain
+from lra.terminal import streams
+from lra.terminal.console import make_console, print_table
+from lra.terminal.errors import explain
 from lra.training.module import NonFiniteLossError
 from lra.types import UserError
 from tests.conftest import outer_environment
@@ -122,7 +122,7 @@ sys.exit(main())
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "modules",
-    ["lra.cli", "lra.commands.train", "hydra", "lra.cli_support.errors", "omegaconf", "lra.build", "torch", "rich.text",
+    ["lra.cli", "lra.commands.train", "hydra", "lra.terminal.errors", "omegaconf", "lra.build", "torch", "rich.text",
      "hydra,rich.console", "lra.base.paths,rich,rich.text"],
 )  # fmt: skip
 def test_ctrl_c_while_starting_shows_no_traceback(home, modules):

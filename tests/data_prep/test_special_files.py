@@ -14,9 +14,9 @@ import pytest
 
 from data_prep.archives import open_files
 from lra.base.files import regular_file
-from lra.cli_support.errors import explain
 from lra.data.manifest import MANIFEST, read_manifest
 from lra.data.store import open_store, verify_store
+from lra.terminal.errors import explain
 from lra.types import TaskSpec, UserError
 
 NOBODY = 65534

@@ -12,8 +12,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Column, Table
 
-from lra.cli_support.console import measured, print_table
 from lra.results.tables import TextTable
+from lra.terminal.console import measured, print_table
 
 
 def print_text_table(console: Console, table: TextTable) -> None:

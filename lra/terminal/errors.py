@@ -11,7 +11,7 @@ from hydra.errors import InstantiationException
 from omegaconf.errors import OmegaConfBaseException
 
 from lra.base.masking import without_credentials
-from lra.cli_support.targets import target_line
+from lra.terminal.targets import target_line
 from lra.training.memory import is_out_of_memory
 from lra.types import UserError
 

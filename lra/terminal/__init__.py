@@ -1,0 +1,1 @@
+"""What is printed: console, tables that fit, progress, one line for an error."""
