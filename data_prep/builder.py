@@ -46,7 +46,7 @@ class RowWriter(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # typ
 class RowsBuilder(RowWriter, skip_registration=True):  # type: ignore[call-arg]
     """The dataset of a task, which `lra prepare` writes; subclasses describe it.
 
-    TFDS knows the benchmark's tasks as configurations of `lra.datasets.Lra`, and no subclass by its own name.
+    TFDS knows the benchmark's tasks as configurations of `lra.build.datasets.Lra`, and no subclass by its own name.
 
     Args:
         rows: see `RowWriter`.

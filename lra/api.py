@@ -12,7 +12,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from lra import build
 from lra.base.paths import runs_dir
-from lra.cli_support.store import ensure_store
+from lra.build.store import ensure_store
 from lra.runs.collect import collect
 from lra.runs.files import METRICS
 from lra.runs.record import read_record

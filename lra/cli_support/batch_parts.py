@@ -48,7 +48,7 @@ def more_parts(cfg: DictConfig, folder: Path, module: ClassifierModule, parts: i
 
     That is so if the number was typed, if a checkpoint has been written, and for what `is_same_in_parts` says.
     """
-    from lra.build_trainer import is_same_in_parts
+    from lra.build.trainer import is_same_in_parts
     from lra.runs.files import LAST
     from lra.training.checkpoints import saved_step
     from lra.training.memory import next_parts

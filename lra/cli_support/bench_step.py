@@ -24,7 +24,8 @@ LOSS_STEPS, LOSS_EXAMPLES = 5, 8  # training steps whose losses are compared, an
 
 def measure_step(cfg: DictConfig, console: Console) -> None:
     """Time the step, count its FLOPs and memory traffic, compare its losses, and print all of it."""
-    from lra import build, build_trainer
+    from lra import build
+    from lra.build import trainer as build_trainer
     from lra.settings.config import method_name
     from lra.training import bench
     from lra.training.precision import with_weights_of

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lra import build
-from lra.cli_support.store import ensure_store
+from lra.build.store import ensure_store
 from lra.settings import config
 from lra.settings.stored_config import read_trained_config
 

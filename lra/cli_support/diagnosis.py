@@ -101,7 +101,7 @@ def log_to_wandb(
     cfg: DictConfig, diagnosis: Diagnosis, tables: list[TextTable], folder: Path, console: Console
 ) -> None:
     """Log a diagnosis as a W&B run of its own: the page, the tables, and the means over heads in the summary."""
-    from lra.build_trainer import wandb_settings
+    from lra.build.trainer import wandb_settings
     from lra.diagnosis.to_wandb import log_diagnosis
     from lra.training.loggers import finish_wandb, start_wandb
 

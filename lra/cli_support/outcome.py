@@ -12,9 +12,9 @@ from omegaconf import DictConfig
 from rich.console import Console
 from torch import nn
 
-from lra import build_trainer
 from lra.base.checked_json import parsed_json
 from lra.base.files import read_file, replace_text
+from lra.build import trainer as build_trainer
 from lra.data.datamodule import StoreDataModule
 from lra.results.paper import beside
 from lra.results.plateau import dev_curve

@@ -113,7 +113,7 @@ def write_out(
 
 def _log(campaign: Campaign, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
     """Log the table and the figures to W&B, in a W&B run of their own in the run group."""
-    from lra.build_trainer import wandb_settings
+    from lra.build.trainer import wandb_settings
     from lra.runs.files import group_file
     from lra.settings import config
     from lra.training.loggers import finish_wandb, start_wandb

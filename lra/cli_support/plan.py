@@ -29,7 +29,7 @@ def print_plan(console: Console, campaign: Campaign) -> None:
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from lra.build_trainer import device_name
+    from lra.build.trainer import device_name
     from lra.cli_support.plan_together import Measured, proposal
 
     kinds: dict[Path, list[Cell]] = defaultdict(list)
@@ -113,7 +113,7 @@ def _line(width: int, name: str, *columns: str) -> str:
 
 def _estimate(cell: Cell, cache: Path) -> Estimate:
     """Read a cell's estimate from the cache, or measure it; once data is prepared, an upper bound is not used."""
-    from lra.build_trainer import device_name
+    from lra.build.trainer import device_name
     from lra.sweeps.estimate import Estimate, is_prepared, measure
 
     key = f"{cell.folder.parent.name}, {device_name(cell.cfg)}, {'prepared' if is_prepared(cell.cfg) else 'bound'}"

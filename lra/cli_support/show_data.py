@@ -27,7 +27,7 @@ def show_data(cfg: DictConfig) -> None:
         UserError: for an unknown split.
     """
     from lra import build
-    from lra.cli_support.store import ensure_store, print_store
+    from lra.build.store import ensure_store, print_store
     from lra.data.codec import images
     from lra.settings import config
     from lra.terminal.console import make_console

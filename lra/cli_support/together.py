@@ -27,8 +27,9 @@ def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced:
     """
     from hydra.core.hydra_config import HydraConfig
 
-    from lra import build, build_trainer
-    from lra.cli_support.store import ensure_store
+    from lra import build
+    from lra.build import trainer as build_trainer
+    from lra.build.store import ensure_store
     from lra.runs.files import RESULT
     from lra.runs.keep_replaced_run import set_aside
     from lra.runs.run_lock import LeasedError, lease

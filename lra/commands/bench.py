@@ -81,9 +81,9 @@ def run(cfg: DictConfig) -> None:
     import pytorch_lightning as pl
     from rich.text import Text
 
-    from lra import build_trainer
+    from lra.build import trainer as build_trainer
+    from lra.build.store import ensure_store
     from lra.cli_support.bench_step import measure_step
-    from lra.cli_support.store import ensure_store
     from lra.settings.config import method_name
     from lra.terminal.console import make_console
     from lra.training.machine import prepare_machine

@@ -51,7 +51,8 @@ def run(cfg: DictConfig) -> None:
 
 def _correct(trained: DictConfig, folder: Path) -> Tensor:
     """Tell which test examples the best checkpoint predicts right, `[examples]` bool."""
-    from lra import build, build_trainer
+    from lra import build
+    from lra.build import trainer as build_trainer
 
     machine = build_trainer.build_machine(trained)
     arguments = build_trainer.build_trainer_arguments(trained)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def run(cfg: DictConfig) -> None:
     """Make the store, or check the existing one."""
-    from lra.cli_support.store import ensure_store, print_store
+    from lra.build.store import ensure_store, print_store
     from lra.data.store import verify_store
     from lra.settings import config
     from lra.terminal.console import make_console

@@ -123,10 +123,11 @@ def _clear_leftover(folder: Path) -> None:
 
 
 def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
-    from lra import build, build_trainer
+    from lra import build
+    from lra.build import trainer as build_trainer
+    from lra.build.store import ensure_store
     from lra.cli_support.batch_parts import TooLargeError, first_parts
     from lra.cli_support.predictions import print_predictions
-    from lra.cli_support.store import ensure_store
     from lra.cli_support.summary import print_summary
     from lra.data.store import verify_store
     from lra.runs.run_lock import lease
@@ -169,9 +170,10 @@ def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, rep
     from omegaconf import OmegaConf
     from rich.text import Text
 
-    from lra import build, build_trainer
+    from lra import build
     from lra.base.files import replace_text
     from lra.base.masking import without_credentials
+    from lra.build import trainer as build_trainer
     from lra.cli_support.outcome import check_same_data, note_commit
     from lra.model.classifier import count_parameters
     from lra.runs.keep_replaced_run import set_aside
@@ -209,7 +211,7 @@ def _fit_and_test(
     machine: Machine,
     parameters: int,
 ) -> Record | None:
-    from lra import build_trainer
+    from lra.build import trainer as build_trainer
     from lra.cli_support.batch_parts import TooLargeError, more_parts
     from lra.cli_support.outcome import add_approximation, write_result
     from lra.training import run as training

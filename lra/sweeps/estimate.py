@@ -89,7 +89,8 @@ def measure_here(cfg: DictConfig) -> Estimate:
     Raises:
         UserError: when no number of parts fits with which training would go on.
     """
-    from lra import build, build_trainer
+    from lra import build
+    from lra.build import trainer as build_trainer
     from lra.settings import config
     from lra.training.memory import in_fewest_parts
 
@@ -110,7 +111,8 @@ def measure_here(cfg: DictConfig) -> Estimate:
 def _measure_in_parts(cfg: DictConfig) -> Estimate:
     import torch
 
-    from lra import build, build_trainer
+    from lra import build
+    from lra.build import trainer as build_trainer
     from lra.settings import config
     from lra.training import bench
     from lra.training.counting import synchronized_seconds

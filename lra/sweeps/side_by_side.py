@@ -69,7 +69,8 @@ def step_beside_others(cfg: DictConfig, folder: Path) -> float:
 
     import torch
 
-    from lra import build, build_trainer
+    from lra import build
+    from lra.build import trainer as build_trainer
     from lra.settings import config
     from lra.sweeps.estimate import batches_to_measure
     from lra.training.bench import make_step

@@ -12,7 +12,8 @@ import pytest
 import yaml
 from omegaconf import OmegaConf
 
-from lra import build, build_trainer
+from lra import build
+from lra.build import trainer as build_trainer
 from lra.runs.added_since import REMOVED
 from lra.settings import config
 from lra.settings.stored_config import read_stored_config

@@ -9,8 +9,9 @@ import tensorflow_datasets as tfds
 from data_prep.archives import write_tar
 from data_prep.image import stand_in as images
 from data_prep.text import stand_in as reviews
-from lra import build, datasets
+from lra import build
 from lra.base.paths import conf_names
+from lra.build import datasets
 from lra.data.image import encode as encode_image
 from lra.data.listops import encode as encode_expression
 from lra.settings import config

@@ -12,7 +12,8 @@ import torch
 from inputs import batch_of
 from torch.nn.functional import cross_entropy
 
-from lra import build, build_trainer
+from lra import build
+from lra.build import trainer as build_trainer
 from lra.training.machine import prepare_machine
 
 try:

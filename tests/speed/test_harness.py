@@ -7,7 +7,8 @@ import statistics
 import numpy as np
 import pytest
 
-from lra import build, build_trainer
+from lra import build
+from lra.build import trainer as build_trainer
 from lra.data.writer import write_store
 from lra.settings import config
 from lra.training.bench import bare_step, batches_of, dev_pass, harness_steps, medians, profile_step

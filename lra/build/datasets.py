@@ -1,6 +1,6 @@
 """The benchmark's data for TFDS: importing this module registers `lra` with its configurations.
 
-  import lra.datasets
+  import lra.build.datasets
   import tensorflow_datasets as tfds
   train = tfds.load("lra/listops", split="train", data_dir="…")
 
