@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
 
-    from lra.training.bench import Phases
+    from lra.timing.harness_step import Phases
     from lra.training.module import ClassifierModule
 
 TURNS = 2
@@ -27,7 +27,7 @@ def measure_step(cfg: DictConfig, console: Console) -> None:
     from lra import build
     from lra.build import trainer as build_trainer
     from lra.settings.config import method_name
-    from lra.training import bench
+    from lra.timing import harness_step as bench
     from lra.training.precision import with_weights_of
 
     machine = build_trainer.build_machine(cfg)
@@ -97,7 +97,7 @@ def print_times(console: Console, bare: Phases, harness: float, dev: list[tuple[
 
 def print_work(console: Console, step: Callable[[], Phases], seconds: float, device: torch.device) -> None:
     """Print a step's FLOPs and memory traffic, and the time that they need at this machine's best rates."""
-    from lra.training.counting import copy_rate, count_work, product_rate
+    from lra.timing.counting import copy_rate, count_work, product_rate
 
     work, flops, copied = count_work(step), product_rate(device), copy_rate(device)
     console.print(
@@ -114,7 +114,7 @@ def print_losses(console: Console, cfg: DictConfig, device: torch.device) -> Non
     import torch
 
     from lra import build
-    from lra.training.bench import batches_of
+    from lra.timing.harness_step import batches_of
     from lra.training.precision import set_float32, with_weights_of
     from lra.training.step_parity import TOLERANCE, draws, losses, relative_difference
     from lra.types import to_device

@@ -77,6 +77,6 @@ def _rates(cell: Cell, numbers: Sequence[int]) -> dict[int, float]:
 def _memory_bytes(*, on_gpu: bool) -> int:
     import torch
 
-    from lra.bench.memory import free_bytes
+    from lra.timing.memory import free_bytes
 
     return free_bytes(torch.device("cuda" if on_gpu else "cpu"))

@@ -114,8 +114,8 @@ def _measure_in_parts(cfg: DictConfig) -> Estimate:
     from lra import build
     from lra.build import trainer as build_trainer
     from lra.settings import config
-    from lra.training import bench
-    from lra.training.counting import synchronized_seconds
+    from lra.timing import harness_step as bench
+    from lra.timing.counting import synchronized_seconds
     from lra.training.machine import prepare_machine
     from lra.training.precision import autocast_of, with_weights_of
     from lra.training.telemetry import peak_memory_bytes
@@ -173,7 +173,7 @@ def batches_to_measure(cfg: DictConfig, device: torch.device) -> Iterator[Batch]
     """Yield training batches of the task's own data, or batches of full length if it is not prepared."""
     from lra import build
     from lra.settings import config
-    from lra.training import bench
+    from lra.timing import harness_step as bench
 
     if is_prepared(cfg):
         return bench.batches_of(build.build_datamodule(cfg), device)

@@ -73,8 +73,8 @@ def step_beside_others(cfg: DictConfig, folder: Path) -> float:
     from lra.build import trainer as build_trainer
     from lra.settings import config
     from lra.sweeps.estimate import batches_to_measure
-    from lra.training.bench import make_step
-    from lra.training.counting import synchronized_seconds
+    from lra.timing.counting import synchronized_seconds
+    from lra.timing.harness_step import make_step
     from lra.training.machine import prepare_machine
 
     machine = build_trainer.build_machine(cfg)

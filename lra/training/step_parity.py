@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import torch
 
-from lra.training.bench import make_step
+from lra.timing.harness_step import make_step
 from lra.training.module import ClassifierModule
 from lra.types import Batch
 

@@ -14,9 +14,9 @@ from lra.bench import cell, measure
 from lra.bench.inputs import BenchInputs, BenchShape
 from lra.bench.limits import predict
 from lra.bench.measure import Bench, BenchPlan
-from lra.bench.memory import free_bytes, peak_extra_bytes
 from lra.bench.methods import BenchCall, BenchMethod, UnsuitableShapeError, mixer_method
 from lra.bench.products import ProductRates, count_products
+from lra.timing.memory import free_bytes, peak_extra_bytes
 
 CPU = torch.device("cpu")
 SHAPE = BenchShape(batch=2, heads=2, head_dim=4, length=8, dtype="float32", device="cpu")

@@ -13,7 +13,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from lra.cli import main
 from lra.cli_support.bench_step import without_dropout
 from lra.settings import config
-from lra.training.counting import count_work
+from lra.timing.counting import count_work
 from tests.conftest import outer_environment
 
 

@@ -14,7 +14,7 @@ from lra.cli import main
 from lra.settings import config
 from lra.settings.stored_config import read_stored_config
 from lra.sweeps.grid import make_cells
-from lra.training.counting import count_work
+from lra.timing.counting import count_work
 from lra.types import UserError
 from tests.pairs import each_and_all
 

@@ -11,7 +11,7 @@ from lra import build
 from lra.build import trainer as build_trainer
 from lra.data.writer import write_store
 from lra.settings import config
-from lra.training.bench import bare_step, batches_of, dev_pass, harness_steps, medians, profile_step
+from lra.timing.harness_step import bare_step, batches_of, dev_pass, harness_steps, medians, profile_step
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy
 
 from lra.data.datamodule import StoreDataModule
 from lra.runs.files import METRICS
-from lra.training.counting import synchronized_seconds
+from lra.timing.counting import synchronized_seconds
 from lra.training.curve_logger import CurveLogger
 from lra.training.curves import read_curves
 from lra.training.machine import Machine

@@ -1,0 +1,1 @@
+"""Seconds of a step, FLOPs and memory."""
