@@ -10,10 +10,10 @@ import torch
 from lra.base.signals import check_stopped
 from lra.bench.cell import PassTimer, pass_timers
 from lra.bench.inputs import DTYPES, BenchInputs, BenchShape
-from lra.bench.limits import MEMORY_SHARE, predict
 from lra.bench.methods import BenchMethod, UnsuitableShapeError
 from lra.bench.products import ProductRates
 from lra.bench.record import PASS_TITLES, PASSES, BenchCell
+from lra.bench.roofline import MEMORY_SHARE, predict
 from lra.bench.summary import pass_of
 from lra.timing.memory import free_bytes
 from lra.training.memory import is_out_of_memory

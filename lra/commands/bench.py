@@ -59,7 +59,7 @@ def composes_itself(words: Sequence[str]) -> bool:
 
 def main(words: Sequence[str]) -> None:
     """Measure attentions and mixers alone."""
-    from lra.cli_support.bench_attention import bench_attention
+    from lra.bench.of_attentions import bench_attention
 
     bench_attention(list(words[1:]))
 
@@ -81,9 +81,9 @@ def run(cfg: DictConfig) -> None:
     import pytorch_lightning as pl
     from rich.text import Text
 
+    from lra.bench.of_step import measure_step
     from lra.build import trainer as build_trainer
     from lra.build.store import ensure_store
-    from lra.cli_support.bench_step import measure_step
     from lra.settings.config import method_name
     from lra.terminal.console import make_console
     from lra.training.machine import prepare_machine

@@ -12,10 +12,10 @@ from torch.nn.functional import scaled_dot_product_attention
 import lra
 from lra.bench import cell, measure
 from lra.bench.inputs import BenchInputs, BenchShape
-from lra.bench.limits import predict
 from lra.bench.measure import Bench, BenchPlan
 from lra.bench.methods import BenchCall, BenchMethod, UnsuitableShapeError, mixer_method
 from lra.bench.products import ProductRates, count_products
+from lra.bench.roofline import predict
 from lra.timing.memory import free_bytes, peak_extra_bytes
 
 CPU = torch.device("cpu")

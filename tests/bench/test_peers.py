@@ -14,9 +14,9 @@ from torch.nn.functional import scaled_dot_product_attention
 from lra.bench import peers
 from lra.bench.inputs import BenchInputs, BenchShape
 from lra.bench.methods import UnsuitableShapeError
+from lra.bench.of_attentions import ours_of
 from lra.bench.parity import parity_of
 from lra.bench.peers import PEERS, Peer, check_installed
-from lra.cli_support.bench_attention import ours_of
 from lra.types import UserError
 
 SHAPE = BenchShape(batch=2, heads=2, head_dim=8, length=128, dtype="float32", device="cpu")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lra.base.paths import conf_names
+from lra.bench.bench_overrides import methods_to_measure
 from lra.bench.peers import PEERS
-from lra.cli_support.bench_words import methods_to_measure
 from lra.settings import config
 
 ATTENTIONS = {*conf_names("attention")} - {"full"}

@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
+from lra.bench.of_step import without_dropout
 from lra.cli import main
-from lra.cli_support.bench_step import without_dropout
 from lra.settings import config
 from lra.timing.counting import count_work
 from tests.conftest import outer_environment

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from lra import build
+from lra.bench.step_parity import TOLERANCE, draws, losses, relative_difference
 from lra.settings import config
-from lra.training.step_parity import TOLERANCE, draws, losses, relative_difference
 from lra.types import Batch
 
 

@@ -114,9 +114,9 @@ def print_losses(console: Console, cfg: DictConfig, device: torch.device) -> Non
     import torch
 
     from lra import build
+    from lra.bench.step_parity import TOLERANCE, draws, losses, relative_difference
     from lra.timing.harness_step import batches_of
     from lra.training.precision import set_float32, with_weights_of
-    from lra.training.step_parity import TOLERANCE, draws, losses, relative_difference
     from lra.types import to_device
 
     cpu, precision = torch.device("cpu"), cfg.trainer.precision

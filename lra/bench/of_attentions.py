@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lra.cli_support.bench_words import methods_to_measure, read_words
+from lra.bench.bench_overrides import methods_to_measure, read_words
 from lra.terminal.progress_bar import work_progress
 from lra.types import UserError
 
@@ -35,7 +35,7 @@ def bench_attention(words: list[str]) -> None:
     from lra.bench.parity import parity_of
     from lra.bench.record import BENCH_RECORD, begin_record, record_path
     from lra.bench.record_file import read_bench, write_bench
-    from lra.cli_support.bench_show import show_bench
+    from lra.bench.show_record import show_bench
     from lra.terminal.console import make_console
     from lra.training.machine import Machine, prepare_machine
 
