@@ -7,7 +7,7 @@ import re
 from docs.blocks.markdown import ends, prose, table_of
 from docs.blocks.published import PUBLISHED
 from lra.diagnosis.schema import Diagnosis, read_diagnosis
-from lra.diagnosis.words import all_heads, answer, swaps_table
+from lra.diagnosis.sentences import all_heads, answer, swaps_table
 
 
 def _diagnosis() -> Diagnosis:

@@ -30,13 +30,13 @@ def run(cfg: DictConfig) -> None:
     from hydra.core.hydra_config import HydraConfig
 
     from lra.base.text import visible
-    from lra.cli_support.diagnose_words import check_words
-    from lra.cli_support.diagnosed import diagnosed_model
-    from lra.cli_support.diagnosis import diagnosis_of, log_to_wandb
     from lra.data.store import verify_store
+    from lra.diagnosis.check_overrides import check_words
+    from lra.diagnosis.of_a_run import diagnosis_of, log_to_wandb
     from lra.diagnosis.page import write_diagnosis_page
     from lra.diagnosis.schema import write_diagnosis
-    from lra.diagnosis.words import answer, heads_table, swaps_table
+    from lra.diagnosis.sentences import answer, heads_table, swaps_table
+    from lra.diagnosis.subject import diagnosed_model
     from lra.runs.files import DIAGNOSIS, DIAGNOSIS_PAGE
     from lra.settings.config import logs_to_wandb, store_dir
     from lra.terminal.console import make_console, size_text

@@ -22,7 +22,7 @@ def run(cfg: DictConfig) -> None:
     from omegaconf import OmegaConf
 
     from lra.base.text import visible
-    from lra.cli_support.export import check_target, write_exported
+    from lra.interop.export import check_target, write_exported
     from lra.runs.record import read_record
     from lra.settings.stored_config import read_trained_config
     from lra.terminal.console import make_console, size_text

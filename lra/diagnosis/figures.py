@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lra.diagnosis.schema import Diagnosis
-from lra.diagnosis.words import swap_of
+from lra.diagnosis.sentences import swap_of
 from lra.results.page import INK
 from lra.results.plots import legend_beside, majority_line, ticks_that_fit
 

@@ -9,7 +9,7 @@ from lra.diagnosis.figures import plot_convergence, plot_errors, plot_swaps
 from lra.diagnosis.heat_maps import plot_heat_maps
 from lra.diagnosis.measure import MatrixPair
 from lra.diagnosis.schema import Diagnosis
-from lra.diagnosis.words import answer, heads_table, swaps_table
+from lra.diagnosis.sentences import answer, heads_table, swaps_table
 from lra.results.page import Part, Section, svg, write_page
 
 OF_HEADS = (

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lra.diagnosis.schema import Diagnosis
-from lra.diagnosis.words import HEAD_COLUMNS, all_heads
+from lra.diagnosis.sentences import HEAD_COLUMNS, all_heads
 from lra.results.tables import TextTable
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from lra.attention.longformer import LongformerAttention
-from lra.cli_support.diagnosed import dev_batches
-from lra.cli_support.diagnosis import _place_of
 from lra.diagnosis import measure
 from lra.diagnosis.matrices import attention_matrices, exact_matrices
+from lra.diagnosis.of_a_run import _place_of
+from lra.diagnosis.subject import dev_batches
 from lra.diagnosis.variants import Variants
 from lra.types import Batch
 from tests.diagnosis.models import peaked

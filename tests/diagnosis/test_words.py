@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lra.diagnosis.schema import Diagnosis, DiagnosisSubject, Head, Swap
-from lra.diagnosis.words import answer, heads_table, swaps_table
+from lra.diagnosis.sentences import answer, heads_table, swaps_table
 
 CONVERGENCE = {"steps": [1], "residual": [0.1], "distance": [0.1]}
 

@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 
 import lra as package
 from lra.cli import main
-from lra.cli_support.export import exported_config
+from lra.interop.export import exported_config
 from lra.types import UserError
 from tests.commands.test_own_code import CODE, YAML
 from tests.conftest import ROOT, lra_here

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lra.cli_support.diagnosed import DiagnosedModel, dev_batches, is_nystrom, make_variants
+from lra.diagnosis.subject import DiagnosedModel, dev_batches, is_nystrom, make_variants
 from lra.runs.files import DIAGNOSIS_PAGE
 from lra.settings import config
 from lra.terminal.progress_bar import work_progress
