@@ -102,7 +102,7 @@ def _command(words: list[str]) -> int:
 
 def _objects(verb: str) -> Sequence[str]:
     """The words that may follow a verb before its settings, such as `plan` after `table`."""
-    from lra.cli_support.campaign import ACTIONS
+    from lra.sweeps.campaign import ACTIONS
 
     own = {"sweep": ("landmarks",), "table": ACTIONS, "compare": ACTIONS}
     return own[verb] if verb in own else getattr(_module(verb), "WHAT", ()) if verb in VERBS else ()
@@ -136,12 +136,12 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
 
-    from lra.cli_support.sweep_end import Job, jobs_elsewhere, print_jobs
     from lra.runs.run_lock import LeasedError
     from lra.settings.application import run_composed
     from lra.settings.check import check_config
     from lra.settings.config import without_descriptions
     from lra.settings.overrides import check_mixer, check_overrides
+    from lra.sweeps.sweep_end import Job, jobs_elsewhere, print_jobs
     from lra.terminal.errors import explain
 
     jobs: list[Job] = []  # of a sweep, as far as they run in this process: those of Hydra's basic launcher

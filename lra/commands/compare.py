@@ -25,27 +25,27 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lra.cli_support.campaign import Campaign
-    from lra.cli_support.output import Draw
     from lra.results.tables import TextTable
     from lra.runs.schema import Record
+    from lra.sweeps.campaign import Campaign
+    from lra.sweeps.output import Draw
 
 
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""
-    from lra.cli_support.action import act
-    from lra.cli_support.campaign import Campaign
+    from lra.sweeps.campaign import Campaign
+    from lra.sweeps.plan_run_show import act
 
     act(Campaign("compare", words), show)
 
 
 def show(campaign: Campaign, console: Console) -> None:
     """Print a table and draw two pictures for every task: accuracy against time, and the dev curves of all seeds."""
-    from lra.cli_support.output import write_tasks
     from lra.results.comparison import comparison_table, contenders
     from lra.results.plateau import dev_curves, plateau_notes
     from lra.results.plot_comparison import plot_pareto
     from lra.results.plot_curves import plot_curves
+    from lra.sweeps.output import write_tasks
 
     def make(records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
         compared = contenders(records, _baseline(campaign, records), methods=campaign.typed_methods())

@@ -20,18 +20,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lra.cli_support.campaign import Campaign
-    from lra.cli_support.output import Draw
     from lra.results.tables import TextTable
     from lra.runs.schema import Record
+    from lra.sweeps.campaign import Campaign
+    from lra.sweeps.output import Draw
 
 EXACT = "landmarks_exact"  # the sweep over exact attention, which the figure shows as a line
 
 
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""
-    from lra.cli_support.action import act
-    from lra.cli_support.campaign import Campaign
+    from lra.sweeps.campaign import Campaign
+    from lra.sweeps.plan_run_show import act
     from lra.types import UserError
 
     if not words or words[0] != "landmarks":
@@ -47,9 +47,9 @@ def main(words: Sequence[str]) -> None:
 
 def show(campaign: Campaign, console: Console) -> None:
     """Print a table and draw a figure for every task."""
-    from lra.cli_support.output import write_tasks
     from lra.results.landmarks import landmark_points, landmark_table
     from lra.results.plot_landmarks import plot_landmarks
+    from lra.sweeps.output import write_tasks
 
     def make(records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
         points = landmark_points(records)

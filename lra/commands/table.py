@@ -27,21 +27,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lra.cli_support.campaign import Campaign
+    from lra.sweeps.campaign import Campaign
 
 
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""
-    from lra.cli_support.action import act
-    from lra.cli_support.campaign import Campaign
+    from lra.sweeps.campaign import Campaign
+    from lra.sweeps.plan_run_show import act
 
     act(Campaign("table", words), show)
 
 
 def show(campaign: Campaign, console: Console) -> None:
     """Print the table of the group's records."""
-    from lra.cli_support.output import write_out
     from lra.results.accuracy_table import accuracy_table
+    from lra.sweeps.output import write_out
 
     table = accuracy_table(campaign.records(), reference=campaign.settings.reference)
     write_out(campaign, console, "table", table.with_notes(*campaign.troubles), [])

@@ -38,7 +38,7 @@ def steps_per_second(words: Sequence[str], processes: int) -> float:
         words = [*words, f"trainer.threads={max(1, (os.cpu_count() or 1) // processes)}"]
     with tempfile.TemporaryDirectory() as name:
         folder, children = Path(name), list[Child]()
-        command = python_module("lra.cli_support.estimate", f"{BESIDE}{folder}", *words)
+        command = python_module("lra.sweeps.estimate_child", f"{BESIDE}{folder}", *words)
         try:
             for _ in range(processes):
                 children.append(Child(command, echo=False, keep_output=True, patience_seconds=0))

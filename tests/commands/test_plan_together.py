@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lra.cli import main
-from lra.cli_support import plan_together
 from lra.sweeps import estimate, side_by_side
+from lra.sweeps import plan_workers as plan_together
 from lra.types import UserError
 from tests.sweeps.test_estimate import make_estimate
 

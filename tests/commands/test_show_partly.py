@@ -10,9 +10,9 @@ import pytest
 
 from lra.base.files import NOT_WRITABLE
 from lra.cli import main
-from lra.cli_support import campaign
 from lra.results.accuracy_table import accuracy_table
 from lra.results.reference import TASKS
+from lra.sweeps import campaign
 from tests.results.records import make_record
 
 

@@ -38,7 +38,7 @@ def start_workers(sweep: str, words: list[str], workers: int, launcher: list[str
     running: list[Child] = []
     try:
         for _ in range(workers):
-            running.append(Child(python_module("lra.cli_support.workers", sweep, *words)))
+            running.append(Child(python_module("lra.sweeps.workers", sweep, *words)))
         _wait(running, console)
     finally:
         stop(running)
@@ -92,7 +92,7 @@ def run_cells(sweep: str, words: Sequence[str]) -> None:
 
 @hears_signals(lambda _: None)
 def main(argv: Sequence[str] | None = None) -> int:
-    """Be one worker, in a process of its own: `python -m lra.cli_support.workers SWEEP WORDS`."""
+    """Be one worker, in a process of its own: `python -m lra.sweeps.workers SWEEP WORDS`."""
     from lra.terminal.errors import explain
 
     sweep, *words = sys.argv[1:] if argv is None else argv

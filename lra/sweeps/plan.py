@@ -15,7 +15,7 @@ from lra.types import UserError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lra.cli_support.campaign import Campaign
+    from lra.sweeps.campaign import Campaign
     from lra.sweeps.estimate import Estimate
     from lra.sweeps.grid import Cell
 
@@ -30,7 +30,7 @@ def print_plan(console: Console, campaign: Campaign) -> None:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from lra.build.trainer import device_name
-    from lra.cli_support.plan_together import Measured, proposal
+    from lra.sweeps.plan_workers import Measured, proposal
 
     kinds: dict[Path, list[Cell]] = defaultdict(list)
     for cell in campaign.cells:

@@ -14,9 +14,9 @@ from lra.types import UserError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lra.cli_support.campaign import Campaign
     from lra.results.tables import TextTable
     from lra.runs.schema import Record
+    from lra.sweeps.campaign import Campaign
 
     Draw = Callable[[Path], Path]
     Make = Callable[[list[Record], str], tuple[TextTable, dict[str, Draw]]]

@@ -124,8 +124,8 @@ class Campaign:
     def run(self, console: Console) -> SweepState:
         """Run the missing cells, in `workers=` processes or with a Hydra launcher if the user typed one."""
         from lra.base.signals import Stopped
-        from lra.cli_support.workers import start_workers
         from lra.sweeps.runner import run_missing, sweep_state
+        from lra.sweeps.workers import start_workers
 
         try:
             if self.settings.workers == 1 and not self.launcher:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lra.types import UserError
 
 if TYPE_CHECKING:
-    from lra.cli_support.campaign import Campaign
+    from lra.sweeps.campaign import Campaign
     from lra.sweeps.grid import Cell
 
 NUMBERS_TRIED = (1, 2, 4, 8)

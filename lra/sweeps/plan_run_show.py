@@ -10,7 +10,7 @@ from lra.types import UserError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lra.cli_support.campaign import Campaign
+    from lra.sweeps.campaign import Campaign
 
 
 def act(campaign: Campaign, show: Callable[[Campaign, Console], None]) -> None:
@@ -25,7 +25,7 @@ def act(campaign: Campaign, show: Callable[[Campaign, Console], None]) -> None:
 
     console = make_console()
     if campaign.settings.what == "plan":
-        from lra.cli_support.plan import print_plan
+        from lra.sweeps.plan import print_plan
 
         print_plan(console, campaign)
         return
