@@ -109,7 +109,7 @@ def _objects(verb: str) -> Sequence[str]:
 
 
 def _module(verb: str) -> ModuleType:
-    return importlib.import_module(f"lra.commands.{MODULES.get(verb, verb)}")
+    return importlib.import_module(f"lra.verbs.{MODULES.get(verb, verb)}")
 
 
 def _dispatch(verb: str, rest: list[str]) -> int:

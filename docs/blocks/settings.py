@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from docs.blocks.markdown import prose, table
 from docs.blocks.published import printed
-from lra.cli_support.show_choices import METHODS, choices, differences
 from lra.results.reference import TASKS
 from lra.results.tables import MISSING
 from lra.settings.config import load_config
+from lra.verbs.show_choices import METHODS, choices, differences
 
 
 def recipes() -> str:

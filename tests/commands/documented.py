@@ -41,7 +41,7 @@ def _typed() -> Iterator[tuple[str, str]]:
         yield from ((name, " ".join(quoted.split())) for quoted in re.findall(r"(?<!`)`(lra [^`]+)`", text))
         yield from ((name, command) for command in _lines(text))
     for verb in VERBS:
-        text = importlib.import_module(f"lra.commands.{MODULES.get(verb, verb)}").__doc__ or ""
+        text = importlib.import_module(f"lra.verbs.{MODULES.get(verb, verb)}").__doc__ or ""
         yield from ((f"lra {verb} --help", command) for command in _lines(text.split("\n", 1)[1]))
 
 

@@ -19,7 +19,7 @@ from tests.conftest import ROOT, outer_environment
 COMMAND = ("train", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
 START = """
 import sys
-import lra.commands.train, lra.training.run
+import lra.verbs.train, lra.training.run
 from lra.cli import main
 print(flush=True)
 input()

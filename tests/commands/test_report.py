@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 import lra.results
-from lra.commands.report import _part
 from lra.data.manifest import read_manifest
 from lra.results.headline import headline
 from lra.results.kinds import by_kind
 from lra.results.page import write_page
+from lra.verbs.report import _part
 from tests.conftest import lra_here
 from tests.results.records import make_record
 

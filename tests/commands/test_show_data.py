@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from lra.cli import main
-from lra.cli_support.show_data import first_token_rate
 from lra.data.store import Split
+from lra.verbs.show_data import first_token_rate
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ import pytest
 
 from lra.base.paths import conf_names
 from lra.cli import main
-from lra.cli_support.show_choices import differences
 from lra.runs.failure import write_failure
 from lra.runs.run_lock import lease
+from lra.verbs.show_choices import differences
 from tests.results.records import make_record
 from tests.test_conf_folders import write
 

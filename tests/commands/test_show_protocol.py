@@ -6,9 +6,9 @@ import pytest
 
 from lra.base.paths import conf_dir
 from lra.cli import main
-from lra.cli_support.departures import DEPARTURES
-from lra.cli_support.show_protocol import switch_table
-from lra.commands.show import layers
+from lra.verbs.deviations_from_released_code import DEPARTURES
+from lra.verbs.show import layers
+from lra.verbs.show_protocol import switch_table
 
 
 def test_every_switch_has_a_row_with_what_it_does():

@@ -122,7 +122,7 @@ sys.exit(main())
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "modules",
-    ["lra.cli", "lra.commands.train", "hydra", "lra.terminal.errors", "omegaconf", "lra.build", "torch", "rich.text",
+    ["lra.cli", "lra.verbs.train", "hydra", "lra.terminal.errors", "omegaconf", "lra.build", "torch", "rich.text",
      "hydra,rich.console", "lra.base.paths,rich,rich.text"],
 )  # fmt: skip
 def test_ctrl_c_while_starting_shows_no_traceback(home, modules):

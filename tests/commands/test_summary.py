@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from lra.cli_support.summary import print_curve, verdict
+from lra.verbs.train_summary import print_curve, verdict
 from tests.results.records import PAPER_STEPS, make_record, with_setting
 from tests.test_conf import STEPS
 

@@ -50,7 +50,7 @@ FLOOR = {
     "lra.sweeps": 9,
     "lra.cli_support": 10,
     "lra.api": 11,
-    "lra.commands": 11,
+    "lra.verbs": 11,
     "lra.cli": 12,
     "lra.__main__": 13,
 }
@@ -109,7 +109,7 @@ def test_only_configurations_and_what_builds_from_them_know_hydra(path):
         "lra.cli_support",
         "lra.api",
     )
-    if here in (*builders, "lra.commands", "lra.cli"):
+    if here in (*builders, "lra.verbs", "lra.cli"):
         return
     foreign = {name.split(".")[0] for name in imports(path)}
     assert not foreign & {"hydra", "omegaconf"}, path

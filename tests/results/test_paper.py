@@ -10,12 +10,12 @@ import pytest
 
 from lra import build
 from lra.base.paths import conf_dir
-from lra.cli_support.summary import verdict
 from lra.results.accuracy_table import accuracy_table
 from lra.results.paper import ACTING_ALONE, beside, departures, paper_settings
 from lra.results.reference import PAPER, TASKS
 from lra.runs.reading import validated
 from lra.settings import config
+from lra.verbs.train_summary import verdict
 from tests.results.make_paper_settings import make, settings
 from tests.results.records import from_version_1, make_record, with_setting
 from tests.results.test_variants import another, leaves

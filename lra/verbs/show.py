@@ -38,8 +38,8 @@ def composes_itself(words: Sequence[str]) -> bool:
 def main(words: Sequence[str]) -> None:
     """List the tasks at the default size, or the attentions and mixers."""
     from lra.base.paths import data_dir
-    from lra.cli_support.show_choices import show_attentions, show_tasks
     from lra.settings.config import default_choice
+    from lra.verbs.show_choices import show_attentions, show_tasks
 
     if words[0] == "tasks":
         show_tasks(default_choice("size"), data_dir())
@@ -68,24 +68,24 @@ def overrides(words: list[str]) -> list[str]:
 def run(cfg: DictConfig) -> None:
     """Show what `cfg.what` names."""
     if cfg.what == "protocol":
-        from lra.cli_support.show_protocol import show_protocol
+        from lra.verbs.show_protocol import show_protocol
 
         show_protocol(cfg)
         return
     if cfg.format != "terminal":
         raise UserError(f"format={cfg.format} is for lra show protocol; leave it out")
     if cfg.what == "data":
-        from lra.cli_support.show_data import show_data  # not for the others: numpy, and what a store needs
+        from lra.verbs.show_data import show_data  # not for the others: numpy, and what a store needs
 
         show_data(cfg)
     elif cfg.what == "runs":
-        from lra.cli_support.show_runs import show_runs
+        from lra.verbs.show_runs import show_runs
 
         show_runs(cfg)
     elif cfg.what in ("tasks", "attentions"):
         from pathlib import Path
 
-        from lra.cli_support.show_choices import show_attentions, show_tasks
+        from lra.verbs.show_choices import show_attentions, show_tasks
 
         show_tasks(cfg.size.name, Path(cfg.paths.data)) if cfg.what == "tasks" else show_attentions()
     else:

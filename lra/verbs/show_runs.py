@@ -22,11 +22,11 @@ def show_runs(cfg: DictConfig) -> None:
     Raises:
         UserError: when there is no run.
     """
-    from lra.cli_support.published_states import published_states
     from lra.cli_support.run_states import run_states
     from lra.results.tables import TextTable
     from lra.terminal.console import make_console
     from lra.terminal.fit_table import print_text_table
+    from lra.verbs.published_states import published_states
 
     runs = Path(cfg.paths.runs)
     place = _place(runs, cfg.run_group, cfg.file)

@@ -55,14 +55,14 @@ def run(cfg: DictConfig) -> float | None:
     from hydra.types import RunMode
 
     from lra.base.processes import end_with, end_with_pool
-    from lra.cli_support.predictions import print_predictions
-    from lra.cli_support.summary import print_summary
-    from lra.cli_support.together import train_together
     from lra.runs.record import read_record
     from lra.settings import config
     from lra.terminal.console import make_console
     from lra.training.ranks import is_launched, rank
     from lra.types import UserError
+    from lra.verbs.train_on_devices import train_together
+    from lra.verbs.train_summary import print_summary
+    from lra.verbs.write_predictions import print_predictions
 
     console = make_console()
     launched, first = is_launched(cfg.trainer.devices), rank(cfg.trainer.devices) == 0
@@ -126,9 +126,6 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
     from lra import build
     from lra.build import trainer as build_trainer
     from lra.build.store import ensure_store
-    from lra.cli_support.batch_parts import TooLargeError, first_parts
-    from lra.cli_support.predictions import print_predictions
-    from lra.cli_support.summary import print_summary
     from lra.data.store import verify_store
     from lra.runs.run_lock import lease
     from lra.settings import config
@@ -136,6 +133,9 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
     from lra.training.machine import quiet_lightning
     from lra.training.memory import release_memory
     from lra.training.ranks import rank
+    from lra.verbs.train_parts import TooLargeError, first_parts
+    from lra.verbs.train_summary import print_summary
+    from lra.verbs.write_predictions import print_predictions
 
     quiet_lightning()
     build_trainer.build_machine(cfg)
@@ -174,11 +174,11 @@ def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, rep
     from lra.base.files import replace_text
     from lra.base.masking import without_credentials
     from lra.build import trainer as build_trainer
-    from lra.cli_support.outcome import check_same_data, note_commit
     from lra.model.classifier import count_parameters
     from lra.runs.keep_replaced_run import set_aside
     from lra.settings import config
     from lra.training.ranks import rank
+    from lra.verbs.write_record import check_same_data, note_commit
 
     split = cfg.copy()
     split.trainer.accumulate_grad_batches = parts
@@ -212,8 +212,6 @@ def _fit_and_test(
     parameters: int,
 ) -> Record | None:
     from lra.build import trainer as build_trainer
-    from lra.cli_support.batch_parts import TooLargeError, more_parts
-    from lra.cli_support.outcome import add_approximation, write_result
     from lra.training import run as training
     from lra.training.checkpoints import saved_step
     from lra.training.curves import read_curves
@@ -222,6 +220,8 @@ def _fit_and_test(
     from lra.training.ranks import leave, rank
     from lra.training.wandb_results import log_numbers, log_result
     from lra.types import UserError
+    from lra.verbs.train_parts import TooLargeError, more_parts
+    from lra.verbs.write_record import add_approximation, write_result
 
     arguments = build_trainer.build_trainer_arguments(cfg)
     behind = saved_step(folder / LAST)

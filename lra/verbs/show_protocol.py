@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from lra.base.arguments import as_typed
-from lra.cli_support.departures import DEPARTURES, Departure
 from lra.types import UserError
+from lra.verbs.deviations_from_released_code import DEPARTURES, Departure
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

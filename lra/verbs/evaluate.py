@@ -20,11 +20,11 @@ def run(cfg: DictConfig) -> None:
     """Test the run whose folder is `cfg.run`."""
     from omegaconf import OmegaConf
 
-    from lra.cli_support.predictions import print_predictions
     from lra.runs.record import read_record
     from lra.settings.stored_config import read_trained_config
     from lra.terminal.console import make_console
     from lra.types import UserError
+    from lra.verbs.write_predictions import print_predictions
 
     console = make_console()
     if OmegaConf.select(cfg, "run") is None:
