@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from data_prep.tokens.rows import FileRows
-from lra.data.dev import stratified
+from lra.data.dev_split import stratified
 from lra.data.manifest import SPLITS
 from lra.data.tokens import UNKNOWN
 from lra.types import TaskSpec, UserError

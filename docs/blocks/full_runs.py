@@ -10,7 +10,7 @@ from docs.blocks.markdown import ends, interval, joined, percent, prose, table
 from docs.blocks.published import accuracy, cells, records
 from lra.results.cells import make_cell
 from lra.results.comparison import SIGNIFICANT, over_seeds, pairs_by_seed
-from lra.results.plateau import convergence_step
+from lra.results.convergence import convergence_step
 from lra.results.reference import PAPER, PASS_BAND, paper_accuracy
 from lra.results.tables import MISSING, number
 from lra.results.variants import group_by_variant

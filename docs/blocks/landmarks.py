@@ -11,8 +11,8 @@ from scipy.stats import wilcoxon
 from docs.blocks.markdown import ends, prose, table, table_printed, verdict
 from docs.blocks.published import records
 from lra.results.cells import make_cell
+from lra.results.convergence import convergence_step
 from lra.results.landmarks import landmark_points
-from lra.results.plateau import convergence_step
 from lra.results.rank_tests import kendall, kruskal_wallis
 from lra.results.tables import MISSING, number
 from lra.runs.schema import Record

@@ -8,10 +8,10 @@ from docs.blocks.markdown import joined, note_of, prose, table, table_of, table_
 from docs.blocks.published import accuracy, cells, printed, records
 from docs.blocks.short_plan import plan_hours
 from lra.results.above_no_attention import NO_ATTENTION, above_no_attention
-from lra.results.agreement import agreement_by_task
 from lra.results.comparison import comparison_table, contenders
-from lra.results.discrimination import discrimination_by_task
+from lra.results.rank_agreement import agreement_by_task
 from lra.results.reference import PAPER
+from lra.results.separation_of_methods import discrimination_by_task
 from lra.results.statistics import binomial_error
 from lra.results.tables import MISSING, TextTable, number
 from lra.runs.schema import Record

@@ -8,7 +8,7 @@ from typing import Any
 
 from lra.base.arguments import checked
 from lra.base.protocol import DevSplit, ListopsBrackets, TestLastBatch, TextLength
-from lra.data.dev import with_dev
+from lra.data.dev_split import with_dev
 from lra.data.device_store import DeviceCollator
 from lra.data.listops import END
 from lra.data.loader import Collator, EvalLoader, TrainLoader
@@ -24,7 +24,7 @@ class StoreData:
         spec: facts about the task.
         store_dir: folder of the prepared store.
         mask_zero: whether token 0 is padding at all positions; if not, no position is masked.
-        dev_split: origin of the dev split, see `lra.data.dev`.
+        dev_split: origin of the dev split, see `lra.data.dev_split`.
         text_length: number of bytes of a sequence that are used, 4000 or 1000; None: all stored bytes.
         listops_brackets: whether the closing brackets of ListOps are `kept` or `dropped`; None: another task.
         test_last_batch: whether the last test batch is `kept` or `dropped` if it is smaller than the others.

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from lra.model.form import EncoderForm
 from lra.packed.dropout import DropoutMasks
-from lra.packed.ends import embed
+from lra.packed.embedding_and_pooling import embed
 from lra.packed.packing import Packing
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from lra.results.above_no_attention import TESTS, above_no_attention
-from lra.results.agreement import agreement_by_task
 from lra.results.cells import Row, TableCell, cell_note, make_rows
-from lra.results.discrimination import discrimination_by_task
-from lra.results.origins import marked, origin_notes, without_stand_ins
+from lra.results.data_origin_marks import marked, origin_notes, without_stand_ins
 from lra.results.paper import in_short
 from lra.results.provenance import precisions, unrecorded_notes
+from lra.results.rank_agreement import agreement_by_task
 from lra.results.reference import PASS_BAND, SOURCES, TASKS, convergence_rule, in_order
+from lra.results.separation_of_methods import discrimination_by_task
 from lra.results.statistics import LEAST_SEEDS_FOR_T
 from lra.results.tables import MISSING, TextTable, number
 from lra.results.titles import holding, method_head

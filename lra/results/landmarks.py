@@ -6,7 +6,7 @@ import statistics
 from dataclasses import dataclass
 
 from lra.results.cells import TableCell, cell_note, make_cell
-from lra.results.plateau import convergence_step
+from lra.results.convergence import convergence_step
 from lra.results.statistics import sample_std
 from lra.results.tables import TextTable, number
 from lra.results.variants import group_by_variant

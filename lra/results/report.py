@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lra.results.headline import Headline
 from lra.results.page import Section, write_page
+from lra.results.report_summary_table import Headline
 from lra.results.runs_table import RUN_COLUMNS, RunLine
 
 SCRIPT = Path(__file__).with_name("report.js")

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lra.results.kinds import Kind
 from lra.results.reference import in_order
+from lra.results.task_protocol_size import Kind
 from lra.results.variants import group_by_variant
 from lra.runs.collect import describe, finished_at, run_key
 from lra.runs.schema import Record

@@ -73,7 +73,7 @@ def _print_kind(
     Returns:
         The hours of its missing cells and their estimate; None for what could not be, or need not be, measured.
     """
-    from lra.cli_support.run_states import last_step
+    from lra.results.run_states import last_step
     from lra.terminal.console import size_text
 
     estimate, notes = None, []
@@ -126,7 +126,7 @@ def _estimate(cell: Cell, cache: Path) -> Estimate:
 
 def _states(cells: list[Cell]) -> list[str]:
     """Word the state of each unfinished seed that has started: running, begun or failed."""
-    from lra.cli_support.run_states import last_step
+    from lra.results.run_states import last_step
     from lra.runs.failure import read_failure
     from lra.runs.run_lock import is_leased
 

@@ -42,7 +42,7 @@ def main(words: Sequence[str]) -> None:
 def show(campaign: Campaign, console: Console) -> None:
     """Print a table and draw two pictures for every task: accuracy against time, and the dev curves of all seeds."""
     from lra.results.comparison import comparison_table, contenders
-    from lra.results.plateau import dev_curves, plateau_notes
+    from lra.results.convergence import dev_curves, plateau_notes
     from lra.results.plot_comparison import plot_pareto
     from lra.results.plot_curves import plot_curves
     from lra.sweeps.output import write_tasks

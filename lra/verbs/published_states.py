@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from lra.cli_support.run_states import RunState, finished, method_names, sorted_states
+from lra.results.run_states import RunState, finished, method_names, sorted_states
 from lra.runs.collect import PUBLISHED, collect, finished_at
 from lra.runs.schema import Record
 

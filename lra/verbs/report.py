@@ -24,9 +24,9 @@ from lra.types import UserError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from lra.results.kinds import Kind
     from lra.results.page import Part, Section
     from lra.results.report import Sample
+    from lra.results.task_protocol_size import Kind
     from lra.runs.collect import Collection
     from lra.runs.schema import Record
 
@@ -38,11 +38,11 @@ def run(cfg: DictConfig) -> None:
     """Write the page."""
     from lra.base.arguments import check_choice
     from lra.base.text import visible
-    from lra.results.headline import headline
-    from lra.results.kinds import by_kind
     from lra.results.reference import REFERENCES
     from lra.results.report import write_report
+    from lra.results.report_summary_table import headline
     from lra.results.runs_table import run_lines
+    from lra.results.task_protocol_size import by_kind
     from lra.runs.collect import collect, finished_at
     from lra.runs.files import group_file
     from lra.terminal.console import make_console, size_text
@@ -106,9 +106,9 @@ def _section(kind: Kind, records: list[Record], reference: str) -> Section:
 
 def _part(task: str, records: list[Record]) -> Part:
     from lra.results.comparison import comparison_table, contenders
+    from lra.results.convergence import dev_curves
     from lra.results.landmarks import landmark_points, landmark_table
     from lra.results.page import Part, svg
-    from lra.results.plateau import dev_curves
     from lra.results.plot_comparison import plot_pareto
     from lra.results.plot_curves import plot_curves
     from lra.results.plot_landmarks import plot_landmarks

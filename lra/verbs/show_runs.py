@@ -22,7 +22,7 @@ def show_runs(cfg: DictConfig) -> None:
     Raises:
         UserError: when there is no run.
     """
-    from lra.cli_support.run_states import run_states
+    from lra.results.run_states import run_states
     from lra.results.tables import TextTable
     from lra.terminal.console import make_console
     from lra.terminal.fit_table import print_text_table

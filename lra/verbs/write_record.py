@@ -16,8 +16,8 @@ from lra.base.checked_json import parsed_json
 from lra.base.files import read_file, replace_text
 from lra.build import trainer as build_trainer
 from lra.data.datamodule import StoreDataModule
+from lra.results.convergence import dev_curve
 from lra.results.paper import beside
-from lra.results.plateau import dev_curve
 from lra.results.plots import learning_curve
 from lra.runs.correct_bits import pack_correct
 from lra.runs.files import CODE, CURVE, DATA, LAST, RESULT, WANDB_ID

@@ -15,9 +15,9 @@ import pytest
 
 import lra.results
 from lra.data.manifest import read_manifest
-from lra.results.headline import headline
-from lra.results.kinds import by_kind
 from lra.results.page import write_page
+from lra.results.report_summary_table import headline
+from lra.results.task_protocol_size import by_kind
 from lra.verbs.report import _part
 from tests.conftest import lra_here
 from tests.results.records import make_record

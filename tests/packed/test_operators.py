@@ -14,7 +14,7 @@ from lra.packed import chunks, dropout
 from lra.packed.attention import dropout_attention, exact_attention_packed
 from lra.packed.convolution import add_convolution, add_convolution_backward
 from lra.packed.dropout import DropoutMasks
-from lra.packed.ends import embed, norm_sum
+from lra.packed.embedding_and_pooling import embed, norm_sum
 from lra.packed.feed_forward import feed_forward_residual
 from lra.packed.linear import norm_linear, project_residual
 from lra.packed.packing import Packing

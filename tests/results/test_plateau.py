@@ -7,7 +7,7 @@ import json
 import matplotlib.pyplot as plt
 import pytest
 
-from lra.results.plateau import convergence_step, dev_curve, dev_curves, plateau_notes
+from lra.results.convergence import convergence_step, dev_curve, dev_curves, plateau_notes
 from lra.results.plot_curves import plot_curves
 from lra.runs.reading import parse_record
 from lra.types import UserError

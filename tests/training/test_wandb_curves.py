@@ -11,7 +11,7 @@ import torch
 from pytorch_lightning.utilities import rank_zero_only
 
 from lra.cli import main
-from lra.cli_support.run_states import last_step
+from lra.results.run_states import last_step
 from lra.training import telemetry as telemetry_module
 from lra.training.curves import read_curves
 from lra.training.telemetry import Telemetry

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from lra.results.kinds import by_kind
+from lra.results.task_protocol_size import by_kind
 from lra.results.variants import group_by_variant, natural
 from lra.runs.failure import read_failure
 from lra.runs.files import CONFIG, FAILED, LAST, METRICS, RESULT

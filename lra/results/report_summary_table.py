@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lra.results.cells import Row, TableCell, cell_note, make_rows
-from lra.results.kinds import Kind
-from lra.results.origins import marked, origin_notes, without_stand_ins
+from lra.results.data_origin_marks import marked, origin_notes, without_stand_ins
 from lra.results.reference import in_order
 from lra.results.tables import MISSING, number
+from lra.results.task_protocol_size import Kind
 from lra.runs.schema import Record
 
 

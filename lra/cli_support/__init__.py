@@ -1,1 +1,0 @@
-"""Parts that the verbs share: checks of what the user types, output, campaigns of runs, stored configurations."""
