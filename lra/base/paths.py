@@ -19,7 +19,7 @@ NAMED_GROUPS = ("attention", "mixer", "task", "protocol")  # runs, data and rows
 
 def conf_dir() -> Path:
     """Folder of the project's Hydra configuration: inside the package if installed from a wheel, else beside it."""
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).resolve().parents[1]
     inside = package / "conf"
     return inside if inside.is_dir() else package.parent / "conf"
 

@@ -34,7 +34,7 @@ def _parts() -> dict[str, Any]:
 
 
 def paper_settings(task: str, attention: str) -> dict[str, Any] | None:
-    """Build the settings of the paper's run in the form of `lra.settings.config.settings`; None if the paper has no such run."""
+    """Build the settings of the paper's run in the form of a record; None if the paper has no such run."""
     parts = _parts()
     if task not in parts["task"] or attention not in parts["attention"]:
         return None

@@ -13,8 +13,7 @@ from lra.results.reference import in_order
 from lra.runs.added_since import later_settings, removed_settings
 from lra.runs.collect import data_of
 from lra.runs.flatten_settings import NOT_RECORDED, Flat, branches, flat, in_words, keys
-from lra.runs.schema import MIXERS, Record
-from lra.settings.user_additions import ALWAYS_RECORDED, TARGET
+from lra.runs.schema import ALWAYS_RECORDED, MIXERS, TARGET, Record
 
 ORDER = ("attention", "mixer", "model", "protocol", "size", "task", "data", "recipe", "trainer", "callbacks")
 ALWAYS_SET = tuple(f"trainer.{name}" for name in ALWAYS_RECORDED)

@@ -34,6 +34,8 @@ Amount = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
 Error = Annotated[float, Field(ge=0, le=1e30, allow_inf_nan=False)]
 Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00$"), AfterValidator(_is_a_time)]
 Settings = dict[str, Any]
+TARGET = "_target_"  # Hydra's key for the class that a group of options is passed to
+ALWAYS_RECORDED = ("accelerator", "precision", "accumulate_grad_batches")  # options of the trainer; others if set
 MIXERS: tuple[Literal["attention", "mixer"], ...] = ("attention", "mixer")  # a record has one of the two
 
 
@@ -90,7 +92,7 @@ class TrainerSettings(TypedDict):
 
 @with_config(CHECKED)
 class RunSettings(TypedDict):
-    """All settings that can change a result, except the seed; `lra.settings.config.settings` builds them, the hash covers them.
+    """All settings that can change a result, except the seed; built and hashed by `lra.settings.config`.
 
     A run has either `attention` or `mixer`. Other missing groups were not recorded.
     """
@@ -204,7 +206,7 @@ def method_of(settings: RunSettings) -> str | None:
 
 def own_model(model: Mapping[str, Any]) -> str | None:
     """Name a model that is not the shared encoder by its `name`, else by its class; None for the encoder."""
-    target = model.get("_target_")
+    target = model.get(TARGET)
     return model.get("name") or (None if is_ours(target) else str(target).rsplit(".", 1)[-1])
 
 

@@ -8,8 +8,9 @@ from functools import cache
 from inspect import signature
 from typing import Any
 
+from lra.runs.schema import TARGET
 from lra.settings.option_groups import Callbacks
-from lra.settings.user_additions import OWN_ARGUMENTS, TARGET, targets_of
+from lra.settings.user_additions import OWN_ARGUMENTS, targets_of
 from lra.types import UserError
 
 ENTRIES = {  # groups whose entries are made from config: their own settings, and an example of a class

@@ -13,11 +13,11 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from lra.base.arguments import OPEN, WrongValueError, allows, as_typed
 from lra.base.file_names import checked_name
 from lra.base.paths import conf_names
+from lra.runs.schema import TARGET
 from lra.settings.added_keys import ENTRIES
 from lra.settings.config import ATTENTION, is_group, load_config, sweep_params
 from lra.settings.schema import class_of, kinds_of
 from lra.settings.unknown_options import PRINT, check_every_choice, keys_of, nearest, unknown_setting
-from lra.settings.user_additions import TARGET
 from lra.types import UserError
 
 CONTAINERS: dict[type, type] = {ListConfig: list, DictConfig: dict}

@@ -12,8 +12,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from lra.base.arguments import check_options, declared, needed
 from lra.base.group_files import OF_THE_FILE
+from lra.runs.schema import TARGET
 from lra.settings.option_groups import GROUPS, OF_IMAGES, Images, ParameterGroup
-from lra.settings.user_additions import TARGET
 
 LIGHTNINGS_TRAINER = "pytorch_lightning.Trainer"
 NOT_CHECKED = ("hydra", "paths", "codec", "open_source", "sizes")

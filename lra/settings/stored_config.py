@@ -19,11 +19,11 @@ from lra.base.paths import conf_dirs
 from lra.runs.added_since import drop_removed, later_settings
 from lra.runs.files import BEST, CONFIG
 from lra.runs.record import read_record
+from lra.runs.schema import TARGET
 from lra.settings.added_keys import ENTRIES
 from lra.settings.check import check_stored
 from lra.settings.config import mixes_by_attention
 from lra.settings.schema import declared_in_group, needed_by_class
-from lra.settings.user_additions import TARGET
 from lra.types import UserError
 
 MOST_CONFIG_BYTES = 2**20  # the usual size is 3 kB

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lra.runs.schema import TARGET
 from lra.settings.option_groups import Trainer
 
 OWN_ARGUMENTS = tuple(Trainer.__annotations__)
-ALWAYS_RECORDED = ("accelerator", "precision", "accumulate_grad_batches")  # in the hash and the record; others if set
-TARGET = "_target_"  # Hydra's key for the class that a group of settings is passed to
 CHANGES_NO_NUMBER = ("max_time", "detect_anomaly", "enable_progress_bar", "enable_model_summary")  # not in the hash
 
 

@@ -65,8 +65,8 @@ def make_trainer(
             raise
         typed = ", ".join(f"+trainer.{name}={value}" for name, value in arguments.items())
         raise UserError(f"Lightning's Trainer does not take {typed}: {' '.join(str(error).split())}") from error
-    # `lra.base.signals` handles signals. Lightning's handlers would answer SIGTERM with a collective call, which waits for
-    # processes that have ended, and SLURM's signals with a checkpoint in the middle of a step.
+    # `lra.base.signals` handles signals. Lightning's handlers would answer SIGTERM with a collective call, which waits
+    # for processes that have ended, and SLURM's signals with a checkpoint in the middle of a step.
     trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
     return trainer
 
