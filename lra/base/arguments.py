@@ -65,10 +65,6 @@ def check_choice(key: str, value: object, choices: Iterable[str]) -> None:
         raise WrongValueError(key, value, Literal[words])
 
 
-class UnknownArgumentError(UserError):
-    """An option that the class of its group does not take."""
-
-
 def as_typed(value: object) -> str:
     """Write a value as a user types it."""
     if isinstance(value, float) and math.isfinite(value) and value == int(value) and abs(value) < 1e15:
@@ -191,29 +187,19 @@ def _evaluated(annotation: object, names: Mapping[str, Any]) -> object:
     return OPEN if kind is Any else kind
 
 
-def check_options(
-    values: Mapping[str, object], kinds: Mapping[str, object], *, group: str = "", owner: str | None = None
-) -> None:
-    """Refuse options that are not what is declared.
+def check_options(values: Mapping[str, object], kinds: Mapping[str, object]) -> None:
+    """Refuse options that are not of their declared types.
 
     Args:
         values: the options by name.
-        kinds: their declared types.
-        group: the group that they are in, as a dotted path.
-        owner: the class that takes them, if it takes no others.
+        kinds: the declared types by name; an option without one may have any value.
 
     Raises:
         WrongValueError: for the first wrong value.
-        UnknownArgumentError: for an option that the class does not take.
     """
     for name, value in values.items():
-        key = f"{group}.{name}".lstrip(".")
-        if owner is not None and name not in kinds:
-            takes = list(kinds)
-            line = f"{owner} takes no {name}; it takes {', '.join(takes)}"
-            raise UnknownArgumentError(line, kind="unknown_option", key=key, right=takes)
         if not allows(kinds.get(name, OPEN), value):
-            raise WrongValueError(key, value, kinds[name])
+            raise WrongValueError(name, value, kinds[name])
 
 
 def checked(init: Made) -> Made:

@@ -34,6 +34,11 @@ def conf_dirs() -> list[Path]:
     return list(_conf_dirs(os.environ.get(CONF_VARIABLE, ""), os.getcwd()))
 
 
+def conf_groups() -> frozenset[str]:
+    """Names of all config groups, such as `attention`: the folders in all configuration folders."""
+    return frozenset(path.name for folder in conf_dirs() for path in folder.iterdir() if path.is_dir())
+
+
 def conf_names(group: str) -> list[str]:
     """Names of a config group's choices, as in `attention=NAME`: its YAML files in all folders, without `base`."""
     files = (path for folder in conf_dirs() for path in (folder / group).glob("*.yaml"))

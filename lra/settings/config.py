@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from lra.base.file_names import checked_name
 from lra.base.group_files import DESCRIPTION
-from lra.base.paths import conf_dir, conf_dirs, conf_names, data_dir, runs_dir
+from lra.base.paths import conf_dir, conf_dirs, conf_groups, conf_names, data_dir, runs_dir
 from lra.runs.added_since import without_later
 from lra.runs.files import run_folder
 from lra.runs.flatten_settings import hash_of
@@ -74,7 +74,8 @@ def load_config(name: str, overrides: Sequence[str] = (), *, with_hydra: bool = 
     words = OverridesParser.create().parse_overrides(list(overrides))
     if not with_hydra:
         words = [word for word in words if word.is_sweep_override() or not word.is_hydra_override()]
-    values = [word for word in words if not _needs_composing(word)]
+    groups = conf_groups()
+    values = [word for word in words if not _needs_composing(word, groups)]
     cfg = _compose(name, _in_one_order(word for word in words if word not in values), with_hydra, _users_files())
     cfg = cfg.copy()
     ConfigLoaderImpl._apply_overrides_to_config(values, cfg)
@@ -89,18 +90,13 @@ def default_choice(group: str) -> str:
     return next(str(entry[group]) for entry in defaults if group in entry)
 
 
-def is_group(key: str) -> bool:
-    """Tell whether a key is that of a config group, such as `attention`."""
-    return "." not in key and any((folder / key).is_dir() for folder in conf_dirs())
-
-
-def _needs_composing(word: Override) -> bool:
+def _needs_composing(word: Override, groups: Collection[str]) -> bool:
     """Tell whether an override may choose a file; sweeps too, which Hydra refuses."""
     return (
         word.is_sweep_override()
         or word.is_hydra_override()
         or word.package is not None
-        or (is_group(word.key_or_group) and not isinstance(word.value(), dict))
+        or (word.key_or_group in groups and not isinstance(word.value(), dict))
     )
 
 

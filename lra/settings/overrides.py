@@ -12,10 +12,10 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from lra.base.arguments import OPEN, WrongValueError, allows, as_typed
 from lra.base.file_names import checked_name
-from lra.base.paths import conf_names
+from lra.base.paths import conf_groups, conf_names
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import ENTRIES
-from lra.settings.config import ATTENTION, is_group, load_config, sweep_params
+from lra.settings.config import ATTENTION, load_config, sweep_params
 from lra.settings.schema import class_of, kinds_of
 from lra.settings.unknown_options import PRINT, check_every_choice, keys_of, nearest, unknown_setting
 from lra.types import UserError
@@ -52,7 +52,8 @@ def check_overrides(verb: str, words: list[str], *, sweep: bool, classes: bool =
         key, right = str(several).partition("=")[0], f"lra {verb} -m {several}"
         line = f"{several} names several values; to run each type: {right}"
         raise UserError(line, kind="several_values", key=key, right=right)
-    choices = [override for override in parsed if is_group(override.key_or_group) and not override.is_delete()]
+    all_groups = conf_groups()
+    choices = [override for override in parsed if override.key_or_group in all_groups and not override.is_delete()]
     _check_choices(verb, choices)
     changes = [override for override in parsed if override not in choices and not override.is_hydra_override()]
     groups_of_sweep, varied = _of_sweep(verb, parsed)
@@ -95,7 +96,7 @@ def _of_sweep(verb: str, parsed: list[Override]) -> tuple[list[Override], list[O
     typed = {override.key_or_group for override in parsed}
     params = sweep_params(str(sweeps[-1]))
     varied = [_parse(f"{key}={values}") for key, values in params.items() if key not in typed]
-    groups = [override for override in varied if is_group(override.key_or_group)]
+    groups = [override for override in varied if override.key_or_group in conf_groups()]
     return groups, [override for override in varied if override not in groups]
 
 
@@ -172,7 +173,7 @@ def _check_size(defaults: DictConfig, override: Override) -> None:
 def _check_name(defaults: DictConfig, override: Override) -> None:
     """Refuse to call a choice of a config group by the name of another one, which its record would then have."""
     group, _, key = override.key_or_group.partition(".")
-    if key != "name" or not is_group(group):
+    if key != "name" or group not in conf_groups():
         return
     for name in map(str, _values(override)):
         if name in conf_names(group) and name != defaults[group].name:

@@ -10,14 +10,19 @@ from typing import Any, get_type_hints
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.arguments import check_options, declared, needed
+from lra.base.arguments import OPEN, check_options, declared, needed
 from lra.base.group_files import OF_THE_FILE
 from lra.runs.schema import TARGET
 from lra.settings.option_groups import GROUPS, OF_IMAGES, Images, ParameterGroup
+from lra.types import UserError
 
 LIGHTNINGS_TRAINER = "pytorch_lightning.Trainer"
 NOT_CHECKED = ("hydra", "paths", "codec", "open_source", "sizes")
 PARAMETER_GROUP = re.compile(r"(recipe|mixer)\.parameter_groups\.[^.]+")
+
+
+class UnknownArgumentError(UserError):
+    """An option that the class of its group does not take."""
 
 
 @cache
@@ -89,12 +94,18 @@ def check_values(cfg: DictConfig, *, classes: bool, within: tuple[str, ...] | No
         name: OmegaConf.to_container(tree, resolve=True) if OmegaConf.is_config(tree) else tree
         for name, tree in trees.items()
     }
-    for group, values in _groups("", plain):
-        kinds, owner = kinds_of(cfg, group, classes=classes)
-        values = {name: value for name, value in values.items() if name not in OF_THE_FILE}
-        if not group:  # a command's own file says null where nothing is chosen
-            values = {name: value for name, value in values.items() if value is not None or kinds.get(name) is not str}
-        check_options(values, kinds, group=group, owner=owner)
+    values: dict[str, object] = {}
+    kinds: dict[str, object] = {}
+    for group, options in _groups("", plain):
+        declared_here, owner = kinds_of(cfg, group, classes=classes)
+        for name in [name for name in options if name not in OF_THE_FILE]:
+            key, kind = f"{group}.{name}".lstrip("."), declared_here.get(name, OPEN)
+            if owner and name not in declared_here:
+                line = f"{owner} takes no {name}; it takes {', '.join(declared_here)}"
+                raise UnknownArgumentError(line, kind="unknown_option", key=key, right=list(declared_here))
+            if group or kind is not str or options[name] is not None:  # a command's file says null for no choice
+                values[key], kinds[key] = options[name], kind
+    check_options(values, kinds)
 
 
 def _groups(group: str, values: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

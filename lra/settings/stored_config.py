@@ -12,7 +12,7 @@ import yaml
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from lra.base.arguments import UnknownArgumentError, WrongValueError
+from lra.base.arguments import WrongValueError
 from lra.base.file_names import checked_name
 from lra.base.files import read_file
 from lra.base.paths import conf_dirs
@@ -23,7 +23,7 @@ from lra.runs.schema import TARGET
 from lra.settings.added_keys import ENTRIES
 from lra.settings.check import check_stored
 from lra.settings.config import mixes_by_attention
-from lra.settings.schema import declared_in_group, needed_by_class
+from lra.settings.schema import UnknownArgumentError, declared_in_group, needed_by_class
 from lra.types import UserError
 
 MOST_CONFIG_BYTES = 2**20  # the usual size is 3 kB
