@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from lra.packed.packing import Packing
+from lra.ops.packed.packing import Packing
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from torch import Tensor
 
 from lra.attention.base import AttentionBackend
+from lra.ops.packed.packing import Packing
+from lra.ops.packed.sequences import mix_each
 from lra.ops.softmax import masked_softmax
-from lra.packed.packing import Packing
-from lra.packed.sequences import mix_each
 
 
 class DoubleSoftmaxAttention(AttentionBackend):

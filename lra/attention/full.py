@@ -13,10 +13,10 @@ from torch.nn.functional import dropout, scaled_dot_product_attention
 
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.base.arguments import Fraction, checked
+from lra.ops.packed.attention import dropout_attention, exact_attention_packed
+from lra.ops.packed.dropout import DropoutMasks
+from lra.ops.packed.packing import Packing
 from lra.ops.softmax import attendable, masked_softmax
-from lra.packed.attention import dropout_attention, exact_attention_packed
-from lra.packed.dropout import DropoutMasks
-from lra.packed.packing import Packing
 
 
 class FullAttention(AttentionBackend):

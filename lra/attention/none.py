@@ -8,7 +8,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from lra.attention.base import AttentionBackend
-from lra.packed.packing import Packing
+from lra.ops.packed.packing import Packing
 
 
 class NoAttention(AttentionBackend):

@@ -20,10 +20,10 @@ from lra.attention.nystrom_landmarks import Landmarks, Rule, Source
 from lra.base.arguments import Count, CountOrZero, Fraction, PositiveFraction, checked
 from lra.base.protocol import Landmarks as Positions
 from lra.base.protocol import PinvStart
+from lra.ops.packed.nystrom import packed_nystrom
+from lra.ops.packed.packing import Packing
+from lra.ops.packed.segments import Segments
 from lra.ops.softmax import attendable, exact_attention
-from lra.packed.nystrom import packed_nystrom
-from lra.packed.packing import Packing
-from lra.packed.segments import Segments
 from lra.types import UserError
 
 

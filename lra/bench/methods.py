@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.bench.inputs import DTYPES, BenchInputs, BenchShape
 from lra.model.mixer import MixerDims, SequenceMixer
-from lra.packed.packing import Packing
+from lra.ops.packed.packing import Packing
 
 
 class UnsuitableShapeError(Exception):

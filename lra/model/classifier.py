@@ -19,8 +19,8 @@ from lra.model.groups import BatchGroups
 from lra.model.head import ClassifierHead
 from lra.model.mixer import MakeMixers, MixerDims
 from lra.model.pooling import make_pooling
-from lra.packed.dropout import DropoutMasks
-from lra.packed.packing import Packing
+from lra.ops.packed.dropout import DropoutMasks
+from lra.ops.packed.packing import Packing
 from lra.types import TaskSpec, UserError
 
 

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from lra.model.form import EncoderForm
-from lra.packed.dropout import DropoutMasks
-from lra.packed.embedding_and_pooling import embed
-from lra.packed.packing import Packing
+from lra.ops.packed.dropout import DropoutMasks
+from lra.ops.packed.embedding_and_pooling import embed
+from lra.ops.packed.packing import Packing
 
 
 class TokenPositionEmbedding(nn.Module):

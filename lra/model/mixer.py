@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn.functional import dropout
 
-from lra.packed.dropout import DropoutMasks
-from lra.packed.packing import Packing
+from lra.ops.packed.dropout import DropoutMasks
+from lra.ops.packed.packing import Packing
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,9 @@ from torch.nn.functional import linear
 
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.model.mixer import MixerDims, SequenceMixer
-from lra.packed.dropout import DropoutMasks
-from lra.packed.linear import norm_linear, project_residual
-from lra.packed.packing import Packing
+from lra.ops.packed.dropout import DropoutMasks
+from lra.ops.packed.linear import norm_linear, project_residual
+from lra.ops.packed.packing import Packing
 
 
 class QueryKeyValue(nn.Linear):

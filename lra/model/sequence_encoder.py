@@ -26,8 +26,8 @@ from lra.model.sequence_input import (
     checked_mask,
     checked_vectors,
 )
-from lra.packed.dropout import DropoutMasks
-from lra.packed.packing import Packing
+from lra.ops.packed.dropout import DropoutMasks
+from lra.ops.packed.packing import Packing
 from lra.types import UserError
 
 VECTOR_OF: dict[str, Callable[[], LastVector | MaskedMean]] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from lra.packed.packing import Packing
+from lra.ops.packed.packing import Packing
 from lra.types import UserError
 
 

@@ -12,7 +12,7 @@ from lra.model.block import EncoderBlock
 from lra.model.form import PRE_NORM
 from lra.model.mixer import MixerDims
 from lra.model.self_attention import SelfAttention
-from lra.packed.packing import Packing
+from lra.ops.packed.packing import Packing
 from tests.attention.test_contract import DIMS, HEADS, PROTOCOLS, backend, inputs, mix
 from tests.reference.reformer import bucket_factors, lsh_attention
 

@@ -7,10 +7,10 @@ import torch
 
 from lra.ops import pseudo_inverse
 from lra.ops.landmarks import padded_segment_means, valid_segment_means, valid_segments
+from lra.ops.packed.packing import Packing
+from lra.ops.packed.segments import Segments
 from lra.ops.pseudo_inverse import exact_pinv, iterative_pinv
 from lra.ops.softmax import masked_softmax
-from lra.packed.packing import Packing
-from lra.packed.segments import Segments
 from tests.reference.attention import pinv_steps, softmax_rows
 from tests.reference.landmarks import segment_means as means
 

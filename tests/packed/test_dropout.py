@@ -8,8 +8,8 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from lra.packed import dropout
-from lra.packed.dropout import DropoutMasks
+from lra.ops.packed import dropout
+from lra.ops.packed.dropout import DropoutMasks
 
 RATES = (0.1, 0.25, 0.5)
 SHAPE = torch.empty(999, 131)  # an odd count of entries

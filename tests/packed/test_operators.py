@@ -9,15 +9,15 @@ import torch
 from torch.nn.functional import conv2d, gelu, layer_norm, linear
 
 from lra.model import SequenceEncoder
-from lra.packed import attention as packed_attention
-from lra.packed import chunks, dropout
-from lra.packed.attention import dropout_attention, exact_attention_packed
-from lra.packed.convolution import add_convolution, add_convolution_backward
-from lra.packed.dropout import DropoutMasks
-from lra.packed.embedding_and_pooling import embed, norm_sum
-from lra.packed.feed_forward import feed_forward_residual
-from lra.packed.linear import norm_linear, project_residual
-from lra.packed.packing import Packing
+from lra.ops.packed import attention as packed_attention
+from lra.ops.packed import chunks, dropout
+from lra.ops.packed.attention import dropout_attention, exact_attention_packed
+from lra.ops.packed.convolution import add_convolution, add_convolution_backward
+from lra.ops.packed.dropout import DropoutMasks
+from lra.ops.packed.embedding_and_pooling import embed, norm_sum
+from lra.ops.packed.feed_forward import feed_forward_residual
+from lra.ops.packed.linear import norm_linear, project_residual
+from lra.ops.packed.packing import Packing
 
 TOKENS, WIDTH, HIDDEN = 50, 8, 12
 

@@ -11,8 +11,8 @@ import torch
 from lra.attention.base import AttentionDims
 from lra.attention.performer import PerformerAttention
 from lra.base.protocol import PerformerKeyMaximum, PerformerMaximumGradient, PerformerPaddedKeys
-from lra.packed import random_features
-from lra.packed.packing import Packing
+from lra.ops.packed import random_features
+from lra.ops.packed.packing import Packing
 
 HEADS, DIMS, LENGTH, FEATURES = 2, 4, 40, 10
 KNOBS = [

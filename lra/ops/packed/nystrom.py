@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from lra.ops.first_order import first_order, without_autocast
-from lra.packed.convolution import add_convolution, add_convolution_backward
-from lra.packed.fused import attend_each, attend_each_backward
-from lra.packed.packing import Packing
-from lra.packed.segments import Segments
+from lra.ops.packed.convolution import add_convolution, add_convolution_backward
+from lra.ops.packed.fused import attend_each, attend_each_backward
+from lra.ops.packed.packing import Packing
+from lra.ops.packed.segments import Segments
 
 Mix = Callable[[Tensor, Tensor, Tensor], Tensor]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor
 
-from lra.packed.packing import Packing
+from lra.ops.packed.packing import Packing
 
 
 def mix_each(

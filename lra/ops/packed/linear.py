@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from lra.ops.first_order import first_order, without_autocast
-from lra.packed.chunks import (
+from lra.ops.packed.chunks import (
     LinearGradients,
     add_dropped,
     chunks,
@@ -22,7 +22,7 @@ from lra.packed.chunks import (
     num_chunks,
     unfold,
 )
-from lra.packed.dropout import DropoutMasks
+from lra.ops.packed.dropout import DropoutMasks
 
 
 def norm_linear(x_TD: Tensor, gain: Tensor, shift: Tensor, weight_OD: Tensor, bias: Tensor, *, planes: int) -> Tensor:

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from lra.ops.first_order import first_order, without_autocast
-from lra.packed.linear_attention import mix, mix_backward, sum_keys, sum_keys_backward
-from lra.packed.packing import Packing
-from lra.packed.random_features import Features
+from lra.ops.packed.linear_attention import mix, mix_backward, sum_keys, sum_keys_backward
+from lra.ops.packed.packing import Packing
+from lra.ops.packed.random_features import Features
 
 
 def packed_performer(

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from lra.ops.first_order import first_order, without_autocast
-from lra.packed.chunks import chunks, drop, normalise, normalise_backward, num_chunks
-from lra.packed.dropout import DropoutMasks
+from lra.ops.packed.chunks import chunks, drop, normalise, normalise_backward, num_chunks
+from lra.ops.packed.dropout import DropoutMasks
 
 
 def embed(token_VD: Tensor, position_LD: Tensor, ids_T: Tensor, places_T: Tensor, masks: DropoutMasks | None) -> Tensor:

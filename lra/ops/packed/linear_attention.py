@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from lra.packed.random_features import Features
+from lra.ops.packed.random_features import Features
 
 
 def sum_keys(k_HWE: Tensor, v_HWE: Tensor, maximum_H: Tensor, features: Features) -> Tensor:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from lra.packed.dropout import MOST_ENTRIES, DropoutMasks
+from lra.ops.packed.dropout import MOST_ENTRIES, DropoutMasks
 
 ROWS = 4096  # most rows of a chunk; its widest tensor, with 128 float32 numbers in a row, then has 2 MiB
 EPS = 1e-5  # torch's default ε for LayerNorm

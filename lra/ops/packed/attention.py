@@ -17,9 +17,9 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from lra.ops.first_order import first_order, without_autocast
-from lra.packed.dropout import MOST_ENTRIES, DropoutMasks
-from lra.packed.packing import Packing
-from lra.packed.sequences import mix_each
+from lra.ops.packed.dropout import MOST_ENTRIES, DropoutMasks
+from lra.ops.packed.packing import Packing
+from lra.ops.packed.sequences import mix_each
 
 BLOCK_ENTRIES = MOST_ENTRIES  # attention weights of a block, over all heads: 2 MiB in float32
 

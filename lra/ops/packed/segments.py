@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from lra.packed.packing import Packing
+from lra.ops.packed.packing import Packing
 
 ADDED_ROWS = 4096  # tokens whose gradients are added together, so that they stay in cache
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from lra.ops.first_order import first_order, without_autocast
-from lra.packed.packing import Packing
+from lra.ops.packed.packing import Packing
 
 
 def packed_linformer(qkv_PTD: Tensor, packing: Packing, key_HPX: Tensor, value_HPX: Tensor, *, heads: int) -> Tensor:

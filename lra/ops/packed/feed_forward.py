@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import gelu
 
 from lra.ops.first_order import first_order, without_autocast
-from lra.packed.chunks import (
+from lra.ops.packed.chunks import (
     LinearGradients,
     add_dropped,
     chunks,
@@ -24,7 +24,7 @@ from lra.packed.chunks import (
     times,
     unfold,
 )
-from lra.packed.dropout import DropoutMasks
+from lra.ops.packed.dropout import DropoutMasks
 
 
 def feed_forward_residual(
