@@ -39,6 +39,12 @@ def conf_groups() -> frozenset[str]:
     return frozenset(path.name for folder in conf_dirs() for path in folder.iterdir() if path.is_dir())
 
 
+def users_conf_files() -> tuple[tuple[Path, int], ...]:
+    """The files in the user's conf folders with the times of their last changes: a changed file is composed anew."""
+    paths = (path for folder in conf_dirs()[1:] for path in sorted(folder.rglob("*.yaml")) if path.is_file())
+    return tuple((path, path.stat().st_mtime_ns) for path in paths)
+
+
 def conf_names(group: str) -> list[str]:
     """Names of a config group's choices, as in `attention=NAME`: its YAML files in all folders, without `base`."""
     files = (path for folder in conf_dirs() for path in (folder / group).glob("*.yaml"))

@@ -19,7 +19,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from lra.base.file_names import checked_name
 from lra.base.group_files import DESCRIPTION
-from lra.base.paths import conf_dir, conf_dirs, conf_groups, conf_names, data_dir, runs_dir
+from lra.base.paths import conf_dir, conf_dirs, conf_groups, conf_names, data_dir, runs_dir, users_conf_files
 from lra.runs.added_since import without_later
 from lra.runs.files import run_folder
 from lra.runs.flatten_settings import hash_of
@@ -74,9 +74,9 @@ def load_config(name: str, overrides: Sequence[str] = (), *, with_hydra: bool = 
     words = OverridesParser.create().parse_overrides(list(overrides))
     if not with_hydra:
         words = [word for word in words if word.is_sweep_override() or not word.is_hydra_override()]
-    groups = conf_groups()
+    groups, files = conf_groups(), users_conf_files()
     values = [word for word in words if not _needs_composing(word, groups)]
-    cfg = _compose(name, _in_one_order(word for word in words if word not in values), with_hydra, _users_files())
+    cfg = _compose(name, _in_one_order(word for word in words if word not in values), with_hydra, files)
     cfg = cfg.copy()
     ConfigLoaderImpl._apply_overrides_to_config(values, cfg)
     if with_hydra:
@@ -104,12 +104,6 @@ def _in_one_order(words: Iterable[Override]) -> tuple[str, ...]:
     """Sort the choices of groups by key, so that the same choices are composed once; additions keep their order."""
     ordered = sorted(words, key=lambda word: word.key_or_group if word.type is OverrideType.CHANGE else "~")
     return tuple(str(word.input_line) for word in ordered)
-
-
-def _users_files() -> tuple[tuple[Path, int], ...]:
-    """The files in the user's conf folders with the times of their last changes: a changed file is composed anew."""
-    paths = (path for folder in conf_dirs()[1:] for path in sorted(folder.rglob("*.yaml")) if path.is_file())
-    return tuple((path, path.stat().st_mtime_ns) for path in paths)
 
 
 @functools.cache

@@ -230,7 +230,10 @@ def _is_optional(verb: str, group: str) -> bool:
 
 
 def _checked(known: list[DictConfig], override: Override, *, classes: bool) -> str:
-    """Check one override against the first configuration that has its option, and return it as a word for Hydra."""
+    """Check one override against the first configuration that has its option, and return it as a word for Hydra.
+
+    The numbers among the values of an option that is a word are put in quotes: `run_group=2024` to `run_group='2024'`.
+    """
     key = override.key_or_group
     cfg = next((cfg for cfg in known if key in keys_of(cfg)), None)
     if cfg is None:
@@ -241,33 +244,21 @@ def _checked(known: list[DictConfig], override: Override, *, classes: bool) -> s
     kind = kinds_of(cfg, group, classes=classes)[0].get(name, OPEN)
     if kind is OPEN:  # an option of a class that declares nothing: as its default
         kind = str if default is None else CONTAINERS.get(type(default), type(default))
-    for value in _values(override):
+    word, values, texts = str(override.input_line), _values(override), []
+    for value in values:
+        as_it_is = allows(kind, value)  # else as text: a folder may be called 2024
+        fits = as_it_is or (not isinstance(value, dict | list | None) and allows(kind, as_typed(value)))
         is_default = value is None and default is None
-        fits = _text(value) is not None if kind is str else allows(kind, value) or allows(kind, _text(value))
         if "${" not in str(value) and not fits and not is_default:  # what it stands for is checked when it is known
             raise WrongValueError(key, value, kind, default=example, typed=_word(override, value))
         if key == "run_group" and value is not None:
             checked_name(value, f"{key}=", example="mine", nested=True)
-    return _quoted(override, kind)
-
-
-def _text(value: object) -> str | None:
-    """A value as text, for options that are words: a folder may be called 2024."""
-    return None if isinstance(value, dict | list | None) else as_typed(value)
-
-
-def _quoted(override: Override, kind: object) -> str:
-    """Quote the numbers among the values of an option that is a word: `run_group=2024` becomes `run_group='2024'`."""
-    word = str(override.input_line)
-    key, typed = word.split("=", 1)
-    parts, values = typed.split(","), _values(override)
-    if len(parts) != len(values):
+        texts.append(isinstance(value, int | float) and fits and not as_it_is)
+    typed = word.split("=", 1)[1].split(",")
+    if len(typed) != len(values):
         return word
-    texts = [
-        f"'{part}'" if isinstance(value, int | float) and allows(kind, as_typed(value)) else part
-        for part, value in zip(parts, values, strict=True)
-    ]
-    return f"{key}={','.join(texts)}"
+    quoted = [f"'{part}'" if as_text else part for part, as_text in zip(typed, texts, strict=True)]
+    return f"{key}={','.join(quoted)}"
 
 
 def in_quotes(text: str) -> str:
