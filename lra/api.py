@@ -14,6 +14,7 @@ from lra import build
 from lra.cli_support.console import make_console
 from lra.cli_support.store import ensure_store
 from lra.config import load_config, store_dir
+from lra.find_run import find_run
 from lra.paths import runs_dir
 from lra.results.collect import collect
 from lra.results.record import read_record
@@ -101,14 +102,16 @@ def prepare_data(cfg: DictConfig) -> Path:
     return store_dir(cfg)
 
 
-def load_run(folder: str | Path) -> Run:
+def load_run(folder: str | Path, *, seed: int | None = None) -> Run:
     """Read a trained run from its folder, with the checks of `lra evaluate`: nothing in the folder chooses code.
 
     Args:
-        folder: the run's folder, `runs/<group>/<task>/<attention>/<settings>/seed<k>`.
+        folder: the run's folder, `runs/<group>/<task>/<attention>/<settings>/seed<k>`, or the hash of its settings, as
+            in `lra.load_run("a1b9200f", seed=0)`.
+        seed: the seed, where several runs have these settings.
 
     Raises:
-        UserError: when the folder is not that of a trained run, or one of its files is damaged or does not fit the
+        UserError: when it is not a trained run, or one of its files is damaged or does not fit the
             others.
 
     Examples:
@@ -125,7 +128,7 @@ def load_run(folder: str | Path) -> Run:
 
     from lra.training.curves import COLUMNS, read_curves
 
-    folder = Path(folder).expanduser()
+    folder = find_run(str(folder), runs_dir(), seed=seed)
     cfg = read_trained_config(folder, load_config("train").paths)
     return Run(
         folder=folder,

@@ -1,36 +1,46 @@
-"""lra evaluate: test a run's best checkpoint again, in this process and on one device.
+"""lra evaluate: re-evaluate the saved checkpoint of a run on the test split, in this process and on one device.
 
-  lra evaluate run=runs/default/listops/nystrom/paper-full-5000steps-1a2b3c4d/seed0
-  lra evaluate run=runs/default/listops/nystrom/…/seed0 predictions=3    shows test examples with their predictions too
+  lra evaluate run=a1b9200f                          the run whose settings have this hash; lra show runs lists them
+  lra evaluate run=a1b9200f seed=0                   where several seeds have these settings
+  lra evaluate run=runs/default/listops/nystrom/paper-full-5000steps-a1b9200f/seed0    its folder
+  lra evaluate run=a1b9200f seed=0 predictions=3     also shows test examples with their predictions
 
-Prints the accuracy, and whether it equals the recorded accuracy. The record is not changed.
+Four digits of the hash are enough where no other run has them; GROUP/HASH names a run of one run group. The checkpoint
+is the best one by dev accuracy. The command prints the test accuracy, and whether it equals the recorded one. The
+record is not changed.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from omegaconf import DictConfig
     from torch import Tensor
 
 
 def run(cfg: DictConfig) -> None:
-    """Test the run whose folder is `cfg.run`."""
+    """Test the run that `cfg.run` and `cfg.seed` name."""
+    from pathlib import Path
+
     from omegaconf import OmegaConf
 
     from lra.cli_support.console import make_console
     from lra.cli_support.predictions import print_predictions
+    from lra.find_run import find_run
     from lra.results.record import read_record
+    from lra.results.text import visible
     from lra.settings.stored_config import read_trained_config
     from lra.types import UserError
 
     console = make_console()
     if OmegaConf.select(cfg, "run") is None:
-        raise UserError("no run is named; type for example: lra evaluate run=runs/default/listops/nystrom/…/seed0")
-    folder = Path(cfg.run).expanduser()
+        raise UserError("run= is missing; type for example: lra evaluate run=a1b9200f seed=0; lra show runs lists them")
+    folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=OmegaConf.select(cfg, "seed"))
     trained = read_trained_config(folder, cfg.paths)
+    console.print(visible(str(folder)), style="dim")
     if trained.trainer.devices > 1:
         console.print(f"trained on {trained.trainer.devices} devices, tested here on one: the batches are the same")
         trained.trainer.devices = 1

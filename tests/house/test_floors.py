@@ -18,6 +18,7 @@ FLOOR = {
     "lra.signals": 0,
     "lra.masking": 0,
     "lra.safe_path": 0,
+    "lra.find_run": 1,
     "lra.arguments": 1,
     "lra.paths": 1,
     "lra.names": 1,
