@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from lra.files import NOT_WRITABLE
 from lra.types import UserError
 
+MOST_NOTE_LINES = 8  # of notes=short
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -97,9 +99,7 @@ def write_out(
         _log(campaign, console, name, table, figures)
         return ""
     if form == "terminal":
-        print_text_table(console, table)
-        for note in table.notes:
-            console.print(note, style="dim")
+        print_text_table(console, table, most_lines=None if campaign.settings.notes == "all" else MOST_NOTE_LINES)
     elif out is None:
         print(table.to_text(form), end="")
     else:

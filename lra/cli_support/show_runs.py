@@ -54,14 +54,11 @@ def show_runs(cfg: DictConfig) -> None:
         title=f"{len(states)} runs {'in' if place.is_file() else 'below'} {place}",
         columns=("run", "hash", "seed", "state", "age", "group", "settings", "folder"),
         rows=rows,
-        notes=troubles,
+        notes=["a run is named by its hash and seed: lra evaluate run=HASH seed=SEED", *troubles],
         optional=("folder", "settings", "group"),
         prose=("state", "group", "settings", "folder"),
     )
-    console = make_console()
-    print_text_table(console, table)
-    for note in table.notes:
-        console.print(note, style="yellow")
+    print_text_table(make_console(), table)
 
 
 def _place(runs: Path, group: str | None, file: str | None) -> Path:

@@ -56,7 +56,7 @@ def show(campaign: Campaign, console: Console) -> None:
         drawings: dict[str, Draw] = {"compare": partial(plot_pareto, compared, title=title, majority_rate=rate)}
         if curves:
             drawings["curves"] = partial(plot_curves, curves, title=title, majority_rate=rate)
-        return table.with_notes(*plateau_notes(records)), drawings
+        return table.with_details(*plateau_notes(records)), drawings
 
     write_tasks(campaign, console, "compare", make)
 

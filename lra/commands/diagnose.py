@@ -65,8 +65,6 @@ def run(cfg: DictConfig) -> None:
     tables = [heads_table(diagnosis), *([swaps_table(diagnosis)] if diagnosis["swaps"] else [])]
     for table in tables:
         print_text_table(console, table)
-        for note in table.notes:
-            console.print(note, style="dim")
     for line in answer(diagnosis):
         console.print(line)
     for path in (page, folder / DIAGNOSIS):
