@@ -44,22 +44,22 @@ def print_text_table(console: Console, table: TextTable, *, most_lines: int | No
 
 def _print_notes(console: Console, notes: Sequence[str], most_lines: int | None) -> None:
     """Print notes, broken between words; of too many the first ones that there is room for."""
-    wrapped = [_wrapped(note, console.width) if console.is_terminal else [note] for note in notes]
-    if most_lines is not None and sum(map(len, wrapped)) > most_lines:
+    blocks = [wrapped(note, console.width) if console.is_terminal else [note] for note in notes]
+    if most_lines is not None and sum(map(len, blocks)) > most_lines:
         kept: list[list[str]] = []
-        for lines in wrapped:
+        for lines in blocks:
             if sum(map(len, kept)) + len(lines) < most_lines:
                 kept.append(lines)
-        count = len(wrapped) - len(kept)
-        wrapped = [*kept, [f"{count} more note{'s' if count > 1 else ''}: notes=all"]]
-    if wrapped:
+        count = len(blocks) - len(kept)
+        blocks = [*kept, [f"{count} more note{'s' if count > 1 else ''}: notes=all"]]
+    if blocks:
         console.print()
-    for lines in wrapped:
+    for lines in blocks:
         for line in lines:
             console.print(line, style="dim", soft_wrap=True)
 
 
-def _wrapped(note: str, width: int) -> list[str]:
+def wrapped(note: str, width: int) -> list[str]:
     """Break a note between words; the lines begin as the note does."""
     indent = " " * (len(note) - len(note.lstrip()) + 2)
     return textwrap.wrap(note, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [""]
