@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from lra.cli_support.narrow import print_text_table
 from lra.results.paper import beside, departures, in_short
 from lra.results.reference import PASS_BAND, paper_accuracy
 from lra.results.schema import MIXERS, Record
-from lra.results.statistics import errors_above_majority
 from lra.results.tables import TextTable
 from lra.results.text import visible, visible_lines
 from lra.results.titles import method_head
@@ -71,7 +69,7 @@ def verdict(record: Record) -> str:
     lines = [_beside_majority(measured, majority, tested)]
     if record["settings"]["task"].get("dev_split") == "test":
         as_paper = ", as the paper's (protocol.text_dev=held_out: on train)" if identity["task"] == "text" else ""
-        lines.append(f"Its checkpoint was chosen on the test split{as_paper}.")
+        lines.append(f"The checkpoint was selected on the test split{as_paper}.")
     if identity["size"] != "full":
         lines.append(f"This is size={identity['size']}, NOT the benchmark: other data, and {outcome['steps']:,} steps.")
         lines.append(_next(record))
@@ -79,7 +77,7 @@ def verdict(record: Record) -> str:
     task = identity["task"]
     paper, band, apart = paper_accuracy(identity["attention"], task), PASS_BAND.get(task), departures(record)
     if record["provenance"]["data_origin"] == "stand-in":
-        lines.append(f"Its data are an invented stand-in, not those of {task}: this is no result of that task.")
+        lines.append(f"Placeholder data, not those of {task}: no result of that task.")
     elif paper is not None and apart:
         lines.append(f"Not the paper's settings, so not comparable with its accuracy: {in_short(apart, most=10)}.")
     elif paper is not None and band is not None:
@@ -96,11 +94,7 @@ def _beside_majority(accuracy: float, majority: float, examples: int) -> str:
     if not right:
         return f"It is as accurate as {named}."
     points = f"{100 * abs(right) / examples:.{1 if abs(right) / examples >= 0.0005 else 3}f} points"
-    if right < 0:
-        return f"It is {points} below {named}."
-    errors = errors_above_majority(accuracy, majority, examples)
-    told = f", {errors:.1f} standard errors of a test" if math.isfinite(errors) else ""
-    return f"It is {points} above {named}{told}."
+    return f"It is {points} {'below' if right < 0 else 'above'} {named}."
 
 
 def _next(record: Record) -> str:

@@ -42,7 +42,7 @@ def run(cfg: DictConfig) -> None:
     trained = read_trained_config(folder, cfg.paths)
     console.print(visible(str(folder)), style="dim")
     if trained.trainer.devices > 1:
-        console.print(f"trained on {trained.trainer.devices} devices, tested here on one: the batches are the same")
+        console.print(f"trained on {trained.trainer.devices} devices, tested here on one device, with the same batches")
         trained.trainer.devices = 1
     if trained.trainer.get("data_on_device"):
         trained.trainer.data_on_device = False  # for one pass it need not be copied; the batches are the same
@@ -54,9 +54,11 @@ def run(cfg: DictConfig) -> None:
     if record is None:
         console.print("the run has no result yet to compare with")
     elif record["outcome"]["test_accuracy"] == accuracy:
-        console.print("the same as recorded, to the last digit")
+        console.print("identical to the recorded accuracy")
     else:
-        raise UserError(f"the record says {record['outcome']['test_accuracy']:.4%}: other data, machine or code since?")
+        raise UserError(
+            f"the recorded accuracy is {record['outcome']['test_accuracy']:.4%}: other data, machine or code since?"
+        )
 
 
 def _correct(trained: DictConfig, folder: Path) -> Tensor:

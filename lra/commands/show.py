@@ -1,17 +1,17 @@
-"""lra show: look at a model, at a task's data, at the protocols, at runs, or at what can be chosen.
+"""lra show: inspect a model, a task's data, the protocols, runs, or what can be chosen.
 
 lra show model task=text attention=nystrom     layer by layer: output shape, parameters
 lra show model attention=full protocol=clean
 lra show model mixer=s4d                       a mixer in place of an attention
-lra show protocol                              each switch and its value in each protocol; other departures
+lra show protocol                              each switch and its value in each protocol; other deviations
 lra show protocol format=markdown              the same, as docs/protocol.md has it
 lra show data task=listops                     examples in readable form; lengths, labels, masked share, memory
 lra show data task=image size=short split=test examples=5
-lra show runs                                  each run: finished with its accuracy, running, begun, or failed and why
+lra show runs                                  each run: its hash, seed, state and accuracy, or why it failed
 lra show runs run_group=table
 lra show runs runs/published/demo.jsonl        the runs in a file of published records
 lra show tasks                                 classes, length, examples, terms, and whether the data is prepared here
-lra show attentions                            each attention and mixer: knobs, cost, source, differences from its paper
+lra show attentions                            attentions and mixers: options, cost, source, differences from the paper
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def promises(subject: Subject, twin: Callable[..., Tensor] | None = None) -> lis
         twin: a slow reference implementation to compare with. It is called as `twin(*inputs, valid, **values)`, where
             `values` are the subject's knobs, parameters and buffers by name. None: no comparison.
     """
-    promise, wide = partial(_promise, subject), subject.instance(LENGTHS[-1]).batch_wide
+    promise = partial(_promise, subject)
     promised = [
         promise(
             keeps_shape,
@@ -75,7 +75,7 @@ def promises(subject: Subject, twin: Callable[..., Tensor] | None = None) -> lis
         promise(hides_padding, "padding never reaches a real token", length=LENGTHS[1:]),
         promise(
             batch_mates_do_not_matter,
-            f"output independent of the other examples of the batch{' (or batch_wide, as here)' if wide else ''}",
+            "independent of the other examples of the batch, or batch_wide",
             form=FORMS,
         ),
         promise(

@@ -103,7 +103,7 @@ def test_what_is_not_finite_is_said_in_each_line_and_nothing_else_is_blamed(own,
     code, broken, err = checked(capsys, "attention=own")
     assert code == 2
     assert len(broken) == 7
-    assert err.startswith("lra: 7 of 8 ")
+    assert err.startswith("lra: 7 of 7 ")
     for line in broken:
         assert "the output is not finite for a row that is all padding" in line
         assert "is it batch_wide?" not in line
