@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from lra import __version__
 from lra.cli_support.conf_folders import conf_folders, take_folders
+from lra.cli_support.help_text import print_help
 from lra.cli_support.streams import OutputError, guard_streams
 from lra.masking import without_credentials
 from lra.paths import conf_dir
@@ -80,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _command(words: list[str]) -> int:
     if not words or words[0] in HELP:
-        print(usage())
+        print_help(usage())
         return 0
     verb, *rest = words
     if verb == "--version":
@@ -115,7 +116,7 @@ def _module(verb: str) -> ModuleType:
 def _dispatch(verb: str, rest: list[str]) -> int:
     command = _module(verb)
     if any(word in HELP for word in rest):
-        print((command.__doc__ or "").strip())
+        print_help((command.__doc__ or "").strip())
         return 0
     return _run(command, verb, rest)
 

@@ -14,7 +14,7 @@ from lra.cli_support.narrow import print_text_table
 from lra.results.paper import beside, departures, in_short
 from lra.results.reference import PASS_BAND, paper_accuracy
 from lra.results.schema import MIXERS, Record
-from lra.results.tables import TextTable
+from lra.results.tables import TextTable, with_verdict
 from lra.results.text import visible, visible_lines
 from lra.results.titles import method_head
 from lra.run_files import CURVE, METRICS, RESULT
@@ -43,9 +43,11 @@ def print_summary(console: Console, folder: Path, record: Record) -> None:
     table = TextTable(title=title, columns=tuple(cells), rows=[list(cells.values())], optional=("paper", "training"))
     print_text_table(console, table)
     print_curve(console, folder)
-    console.print(visible_lines(verdict(record)))
-    for what, path in (("learning curve", folder / CURVE), ("record", folder / RESULT)):
-        console.print(f"{what:<16}{visible(str(path))}")
+    for line in visible_lines(verdict(record)).splitlines():
+        console.print(with_verdict(Text(line)), soft_wrap=not console.is_terminal)
+    again = f"lra evaluate run={record['provenance']['config_hash']} seed={identity['seed']}"
+    for what, text in (("learning curve", folder / CURVE), ("record", folder / RESULT), ("re-evaluate", again)):
+        console.print(f"{what:<16}{visible(str(text))}")
 
 
 def print_curve(console: Console, folder: Path) -> None:

@@ -12,17 +12,21 @@
   lra train experiment=demo                          the README's demo
 
 The result goes to runs/<group>/<task>/<attention>/<settings>/seed<k>/result.json ($LRA_RUNS_DIR for another place).
-Missing data is prepared first. After Ctrl-C or a kill, the same command resumes the run. Then the errors of Nyström's
-attention matrices are added to the result; without them, after a kill for example, the run is finished all the same.
+Missing data is prepared first. After Ctrl-C or a kill, the same command resumes the run; the result is bit-identical
+to that of an uninterrupted run (CPU). Last, the errors of Nyström's attention matrices are added to the result;
+without them, after a kill for example, the run is finished all the same.
 
-  task=listops|text|retrieval|image|pathfinder|pathx    attention=nystrom|full|… (lra show attentions)
-  mixer=s4d|gated           another sequence mixer in place of attention; its options are mixer.KEY
-  protocol=paper|clean      size=full|short|tiny
-  recipe.steps=N (length of run and schedule)      trainer.max_steps=N (stop early, with no result)
-  logger=wandb|csv          logger.wandb.mode=online               force=true (train a finished run again)
-  check=true                compare the prepared data with its hashes first (only this finds a damaged byte)
+  task=listops|text|retrieval|image|pathfinder|pathx
+  attention=nystrom|full|…       lra show attentions lists them
+  mixer=s4d|gated                another sequence mixer in place of attention; its options are mixer.KEY
+  protocol=paper|clean           size=full|short|tiny
+  recipe.steps=N                 length of the run and its schedule
+  trainer.max_steps=N            stop early, with no result
+  logger=wandb|csv               logger.wandb.mode=online sends to W&B at once
+  force=true                     train a finished run again
+  check=true                     compare the prepared data with its hashes first (only this finds a damaged byte)
   trainer.data_on_device=true    keep the data in the device's memory; the default with trainer=gpu
-  lra train --cfg job       prints every option
+  lra train --cfg job            prints every option
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ MISSING = "–"
 EMPTY = ("", MISSING)
 BREAKS = re.compile(r" (?=±|\[|within$|outside$|on the test set|\([0-9]+ seeds?\)$|[0-9]+ of )|(?<=;) |(?<=seeds) ")
 SPREAD = re.compile(r"^(?P<middle>\S+) (?P<spread>± \S+|\[[^]]+\]) (?P<count>\([0-9]+\)\S*)$")  # `37.00 ± 1.00 (3)‡`
-VERDICTS = re.compile(r"(?P<within>within)$|(?P<outside>outside)$")  # the end of a cell
+VERDICTS = re.compile(r"(?P<within>\bwithin)\b|(?P<outside>\boutside)\b")  # the tolerance
 VERDICT_STYLES = {"within": "not dim green", "outside": "not dim red"}
 GAP = "  "  # between two columns
 
@@ -125,7 +125,8 @@ class TextTable:
         return several and place + 1 < len(self.rows) and not self.rows[place + 1][0].startswith(" ")
 
     def _cell(self, text: str, place: tuple[int, str]) -> Text:
-        return with_verdict(Text(text, style="bold" if place in self.best else ""))
+        shown = Text(text, style="bold" if place in self.best else "")
+        return shown if self._is_left(place[1]) else with_verdict(shown)
 
     def to_plain(self) -> str:
         """Convert to lines that look as `to_rich` does in full width, without colours; rich takes a millisecond a row.
@@ -219,7 +220,7 @@ def in_lines(cell: str) -> str:
 
 
 def with_verdict(text: Text) -> Text:
-    """Colour the verdict at the end of a text: green within, red outside the tolerance."""
+    """Colour the verdict in a text: green within, red outside the tolerance."""
     found = VERDICTS.search(text.plain)
     if found is not None and found.lastgroup is not None:
         text.stylize(VERDICT_STYLES[found.lastgroup], *found.span())
