@@ -69,11 +69,11 @@ def compose(*overrides: str) -> DictConfig:
     """
     wrong = next((word for word in overrides if not isinstance(word, str)), None)
     if wrong is not None:
-        line = f'{wrong!r} is no setting; each is a text of its own: lra.compose("task=text", "size=tiny")'
+        line = f'{wrong!r} is no override; each is a text of its own: lra.compose("task=text", "size=tiny")'
         raise UserError(line, kind="unknown_option", key=str(wrong))
     flag = next((word for word in overrides if word.startswith("-")), None)
     if flag is not None:
-        line = f'{flag!r} is no setting; settings are key=value, as in: lra.compose("task=listops")'
+        line = f'{flag!r} is no override; overrides are key=value, as in: lra.compose("task=listops")'
         raise UserError(line, kind="unknown_option", key=flag)
     words = check_overrides("train", list(overrides), sweep=False)
     check_mixer(words)

@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Column, Table
-from rich.text import Text
 
-from lra.results.tables import TextTable
+from lra.results.tables import GAP, TextTable
 
 ANY_WIDTH = 1000
+INDENT = "    "  # of the cells below the name of their row
+LEAST_WIDTH = 40  # on a narrower terminal lines are not broken between words
 WORDS = re.compile(r"(?:^ +)?\S+", re.MULTILINE)  # the first with its indentation
 
 
@@ -66,12 +67,24 @@ def wrapped(note: str, width: int) -> list[str]:
 
 
 def _print_cells(console: Console, table: TextTable) -> None:
-    """Print a line for each cell."""
+    """Print each row as a paragraph: its name, then each other cell with the name of its column."""
     console.print(table.title)
     for row in table.rows:
-        for name, cell in zip(table.columns, row, strict=True):
-            if cell:
-                console.print(Text.assemble((f"{name}: " if name else "", "dim"), cell))
+        first, *cells = zip(table.columns, row, strict=True)
+        pieces = [
+            f"{first[0]}: {first[1]}" if first[0] else first[1],
+            *(f"{name}: {cell}" for name, cell in cells if cell),
+        ]
+        lines = [""]
+        for piece in pieces:
+            joined = f"{lines[-1]}{GAP}{piece}" if lines[-1] else piece
+            if len(joined) <= console.width:
+                lines[-1] = joined
+            else:
+                lines += [piece] if not lines[-1] else [f"{INDENT}{piece}"]
+        for line in filter(None, lines):
+            for part in wrapped(line, console.width) if console.width > LEAST_WIDTH else [line]:
+                console.print(part)
         console.print()
 
 

@@ -44,7 +44,7 @@ def print_summary(console: Console, folder: Path, record: Record) -> None:
     print_text_table(console, table)
     print_curve(console, folder)
     for line in visible_lines(verdict(record)).splitlines():
-        console.print(with_verdict(Text(line)), soft_wrap=not console.is_terminal)
+        console.print(with_verdict(Text(line)))
     again = f"lra evaluate run={record['provenance']['config_hash']} seed={identity['seed']}"
     for what, text in (("learning curve", folder / CURVE), ("record", folder / RESULT), ("re-evaluate", again)):
         console.print(f"{what:<16}{visible(str(text))}")
