@@ -54,7 +54,7 @@ def run(cfg: DictConfig) -> None:
     if record is None:
         console.print("the run has no result yet to compare with")
     elif record["outcome"]["test_accuracy"] == accuracy:
-        console.print("identical to the recorded accuracy")
+        console.print("the same as recorded, to the last digit")
     else:
         raise UserError(
             f"the recorded accuracy is {record['outcome']['test_accuracy']:.4%}: other data, machine or code since?"
