@@ -28,6 +28,7 @@ def show_bench(record: BenchRecord, path: Path, cfg: DictConfig, console: Consol
     if form == "terminal":
         for table in _tables(asked):
             print_text_table(console, table)
+            console.print()
     elif cfg.out is None:
         print(_text(asked, form), end="")
         return

@@ -41,7 +41,9 @@ def write_tasks(campaign: Campaign, console: Console, kind: str, make: Make) -> 
         whole = replace(first, numbers=[cell for table, _ in made.values() for cell in table.numbers])
         write_out(campaign, console, kind, whole, [])
         return
-    for task, (table, drawings) in made.items():
+    for place, (task, (table, drawings)) in enumerate(made.items()):
+        if place and format_of(campaign) == "terminal":
+            console.print()
         figures, undrawn = _draw(campaign, task, drawings)
         notes = (*campaign.unfinished(task, by_task[task]), *provenance_notes(by_task[task]))
         table = table.with_notes(*notes, *campaign.troubles, *undrawn)

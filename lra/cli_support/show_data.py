@@ -28,6 +28,7 @@ def show_data(cfg: DictConfig) -> None:
     """
     from lra import build, config
     from lra.cli_support.console import make_console
+    from lra.cli_support.narrow import print_prose
     from lra.cli_support.store import ensure_store, print_store
     from lra.data.codec import images
 
@@ -48,9 +49,10 @@ def show_data(cfg: DictConfig) -> None:
     _print_batch(console, data, cfg.split)
     majority = np.bincount(split.labels).max() / len(split)
     by_token = first_token_rate(data.splits["train"], split)
-    console.print(
+    print_prose(
+        console,
         f"accuracy on {cfg.split} without a model: {majority:.1%} by the most frequent label,"
-        f" {by_token:.1%} by the most frequent label after an example's first token, counted on train"
+        f" {by_token:.1%} by the most frequent label after an example's first token, counted on train",
     )
     first = [split.example(i) for i in range(min(SHEET, len(split)))]
     sheet = images(codec, [stored[0] for stored, _ in first])
@@ -92,6 +94,7 @@ def _first_tokens(split: Split) -> np.ndarray:
 def _print_batch(console: Console, data: StoreData, split: str) -> None:
     """Print the share of masked tokens, and shape and memory of a batch."""
     from lra.cli_support.console import size_text
+    from lra.cli_support.narrow import print_prose
     from lra.data.loader import EvalLoader
 
     batch = next(iter(EvalLoader(data.collator(split), batch_size=min(LOOKED_AT, data.num_examples(split)))))
@@ -99,9 +102,10 @@ def _print_batch(console: Console, data: StoreData, split: str) -> None:
     tensors = [tensor for tensor in batch if tensor is not None]
     example_bytes = sum(tensor.numel() * tensor.element_size() for tensor in tensors) / len(batch.label)
     shape = " × ".join(map(str, (data.batch_size, *batch.tokens.shape[1:])))
-    console.print(
+    print_prose(
+        console,
         f"masked tokens {masked:.1%} of {len(batch.label):,} {split} examples;"
-        f" a batch has {shape} tokens, {size_text(example_bytes * data.batch_size)}"
+        f" a batch has {shape} tokens, {size_text(example_bytes * data.batch_size)}",
     )
 
 

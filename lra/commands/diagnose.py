@@ -36,7 +36,7 @@ def run(cfg: DictConfig) -> None:
     from lra.cli_support.diagnose_words import check_words
     from lra.cli_support.diagnosed import diagnosed_model
     from lra.cli_support.diagnosis import diagnosis_of, log_to_wandb
-    from lra.cli_support.narrow import print_text_table
+    from lra.cli_support.narrow import print_prose, print_text_table
     from lra.config import logs_to_wandb, store_dir
     from lra.data.store import verify_store
     from lra.diagnosis.page import write_diagnosis_page
@@ -65,8 +65,9 @@ def run(cfg: DictConfig) -> None:
     tables = [heads_table(diagnosis), *([swaps_table(diagnosis)] if diagnosis["swaps"] else [])]
     for table in tables:
         print_text_table(console, table)
+        console.print()
     for line in answer(diagnosis):
-        console.print(line)
+        print_prose(console, line)
     for path in (page, folder / DIAGNOSIS):
         console.print(f"{visible(str(path))}  {size_text(path.stat().st_size)}")
     if logs_to_wandb(cfg):
