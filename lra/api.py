@@ -15,6 +15,7 @@ from lra.base.paths import runs_dir
 from lra.build.store import ensure_store
 from lra.runs.collect import collect
 from lra.runs.files import METRICS
+from lra.runs.find_run import find_run
 from lra.runs.record import read_record
 from lra.runs.schema import Record
 from lra.settings.check import check_config
@@ -68,11 +69,11 @@ def compose(*overrides: str) -> DictConfig:
     """
     wrong = next((word for word in overrides if not isinstance(word, str)), None)
     if wrong is not None:
-        line = f'{wrong!r} is no setting; each is a text of its own: lra.compose("task=text", "size=tiny")'
+        line = f'{wrong!r} is no override; each is a text of its own: lra.compose("task=text", "size=tiny")'
         raise UserError(line, kind="unknown_option", key=str(wrong))
     flag = next((word for word in overrides if word.startswith("-")), None)
     if flag is not None:
-        line = f'{flag!r} is no setting; settings are key=value, as in: lra.compose("task=listops")'
+        line = f'{flag!r} is no override; overrides are key=value, as in: lra.compose("task=listops")'
         raise UserError(line, kind="unknown_option", key=flag)
     words = check_overrides("train", list(overrides), sweep=False)
     check_mixer(words)
@@ -101,14 +102,16 @@ def prepare_data(cfg: DictConfig) -> Path:
     return store_dir(cfg)
 
 
-def load_run(folder: str | Path) -> Run:
+def load_run(folder: str | Path, *, seed: int | None = None) -> Run:
     """Read a trained run from its folder, with the checks of `lra evaluate`: nothing in the folder chooses code.
 
     Args:
-        folder: the run's folder, `runs/<group>/<task>/<attention>/<settings>/seed<k>`.
+        folder: the run's folder, `runs/<group>/<task>/<attention>/<settings>/seed<k>`, or the hash of its settings, as
+            in `lra.load_run("a1b9200f", seed=0)`.
+        seed: the seed, where several runs have these settings.
 
     Raises:
-        UserError: when the folder is not that of a trained run, or one of its files is damaged or does not fit the
+        UserError: when it is not a trained run, or one of its files is damaged or does not fit the
             others.
 
     Examples:
@@ -125,7 +128,7 @@ def load_run(folder: str | Path) -> Run:
 
     from lra.training.curves import COLUMNS, read_curves
 
-    folder = Path(folder).expanduser()
+    folder = find_run(str(folder), runs_dir(), seed=seed)
     cfg = read_trained_config(folder, load_config("train").paths)
     return Run(
         folder=folder,

@@ -17,6 +17,7 @@ from lra.base.paths import conf_dir
 from lra.base.safe_path import safe_path
 from lra.base.signals import check_stopped, ends_in_order, hears_signals
 from lra.settings.config_dirs import conf_folders, take_folders
+from lra.terminal.help_text import print_help
 from lra.terminal.streams import OutputError, guard_streams
 from lra.types import BUSY, UserError
 
@@ -26,20 +27,20 @@ if TYPE_CHECKING:
 VERBS = {
     "prepare": "make a task's data: download or generate it, pack it, check it",
     "train": "train one attention on one task, test it, record the result; -m for several runs",
-    "evaluate": "test a run's best checkpoint again",
-    "diagnose": "how far a model's attention is from exact attention, and whether that matters to it",
-    "table": "the paper's table: plan it, run the missing cells, show it beside the published numbers",
-    "compare": "attentions side by side on a task, with confidence intervals and a figure",
+    "evaluate": "re-evaluate the saved checkpoint of a run",
+    "diagnose": "compare a model's attention with exact attention, and its accuracy with either",
+    "table": "reproduce the paper's table: plan, run the missing cells, show them with the published numbers",
+    "compare": "compare attentions on a task: confidence intervals, tests of significance, figures",
     "sweep": "accuracy, time and memory against the number of landmarks: lra sweep landmarks",
-    "report": "write all results of a run group into one HTML file",
+    "report": "write all results of a run group to one HTML file",
     "publish": "append records to a file that is kept with the code",
-    "import": "copy runs of another machine into this machine's folder of runs",
-    "export": "write a trained model as files that load without its training: safetensors, settings, model card",
-    "fill-mask": "fill the mask in a text with the weights of a Hugging Face Nyströmformer",
-    "show": "look at a model, data, the protocols, runs, or what can be chosen: lra show runs, lra show tasks",
-    "new": "write a small package to start from, with an attention or a mixer of your own",
-    "check": "test the contract of an attention or a mixer, such as one of your own",
-    "bench": "measure a training step (lra bench step), or attentions alone (lra bench attention)",
+    "import": "copy runs from another machine",
+    "export": "export a trained model: safetensors, settings, model card",
+    "fill-mask": "fill the mask in a text with a Hugging Face Nyströmformer checkpoint",
+    "show": "inspect models, data, protocols, runs and choices: lra show runs, lra show tasks",
+    "new": "write a small package with an attention or a mixer of your own, to start from",
+    "check": "check the contract of an attention or a mixer, such as one of your own",
+    "bench": "time a training step (lra bench step) or attentions alone (lra bench attention)",
     "doctor": "show what is installed, which folders are used, and what is missing",
 }
 MODULES = {"import": "import_runs", "fill-mask": "fill_mask"}  # names that no Python module can have
@@ -50,16 +51,16 @@ ONE_RUN_FLAGS = ("--cfg", "-c", "--info", "-i")  # Hydra's flags that print some
 
 def usage() -> str:
     """Build the text of `lra --help`."""
-    lines = [f"  {verb:<10}{what}" for verb, what in VERBS.items()]
+    lines = [f"  {verb:<11}{what}" for verb, what in VERBS.items()]
     return "\n".join(
         [
-            "lra: a Long Range Arena benchmark harness",
+            "lra: train and compare efficient-attention variants in one fixed encoder on the Long Range Arena tasks",
             "",
             "usage: lra VERB [key=value …]      lra VERB --help for examples",
             "",
             *lines,
             "",
-            "Settings are Hydra overrides; `lra train --cfg job` prints them all. LRA_DEBUG=1 shows tracebacks.",
+            "key=value is a Hydra override; `lra train --cfg job` prints all options. LRA_DEBUG=1 shows tracebacks.",
         ]
     )
 
@@ -80,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _command(words: list[str]) -> int:
     if not words or words[0] in HELP:
-        print(usage())
+        print_help(usage())
         return 0
     verb, *rest = words
     if verb == "--version":
@@ -115,7 +116,7 @@ def _module(verb: str) -> ModuleType:
 def _dispatch(verb: str, rest: list[str]) -> int:
     command = _module(verb)
     if any(word in HELP for word in rest):
-        print((command.__doc__ or "").strip())
+        print_help((command.__doc__ or "").strip())
         return 0
     return _run(command, verb, rest)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -135,3 +136,8 @@ def lra(*words: str, data: Path, runs: Path, **env: str) -> subprocess.Completed
         cwd=runs.parent,
         env={**outer_environment(), "LRA_DATA_DIR": str(data), "LRA_RUNS_DIR": str(runs), **env},
     )
+
+
+def cells_of(line: str) -> list[str]:
+    """The cells of a printed table's line that are not empty; two spaces are between columns."""
+    return re.split(r" {2,}", line.strip())

@@ -35,15 +35,15 @@ def read_words(words: Sequence[str]) -> tuple[DictConfig, list[str]]:
 
     strange = next((word for word in words if "=" not in word or word.startswith(("-", "+", "~"))), None)
     if strange:
-        raise UserError(f"{strange!r} is no setting; settings are key=value, as in: lra bench attention n=512,1024")
+        raise UserError(f"{strange!r} is not key=value, as in: lra bench attention n=512,1024")
     defaults = load_config(OWN_CONFIG)
     chosen = [word for word in words if word.split("=")[0].split(".")[0] in OF_METHODS]
     own = [_as_list(word) for word in words if word not in chosen]
     unknown = next((word for word in own if word.split("=")[0].split(".")[0] not in defaults), None)
     if unknown:
         raise UserError(
-            f"{unknown} is no setting of lra bench attention, which has {', '.join(map(str, defaults))},"
-            f" {', '.join(OF_METHODS)} and their knobs; a training step of a task: lra bench step"
+            f"unknown option {unknown}; lra bench attention has {', '.join(map(str, defaults))},"
+            f" {', '.join(OF_METHODS)} and their options; a training step of a task: lra bench step"
         )
     cfg = load_config(OWN_CONFIG, check_overrides(OWN_CONFIG, own, sweep=False))
     check_stored(cfg, classes=False)

@@ -76,23 +76,17 @@ def measure_step(cfg: DictConfig, console: Console) -> None:
 
 def print_times(console: Console, bare: Phases, harness: float, dev: list[tuple[float, float]]) -> None:
     """Print the table of times and ratios."""
-    from rich.table import Table
+    from lra.results.tables import TextTable
+    from lra.terminal.fit_table import print_text_table
 
-    from lra.terminal.console import print_table
-
-    table = Table()
-    table.add_column("")
-    for name in ("milliseconds", "fraction"):
-        table.add_column(name, justify="right")
-    for name in ("forward", "backward", "optimizer"):
-        seconds = getattr(bare, name)
-        table.add_row(name, f"{seconds * 1e3:.1f}", f"{seconds / bare.total:.0%}")
-    table.add_row("bare step", f"{bare.total * 1e3:.1f}", "100%", style="bold")
-    table.add_row("step in the harness", f"{harness * 1e3:.1f}", f"{harness / bare.total:.1%}")
+    parts = {name: getattr(bare, name) for name in ("forward", "backward", "optimizer")}
+    rows = [[name, f"{seconds * 1e3:.1f}", f"{seconds / bare.total:.0%}"] for name, seconds in parts.items()]
+    rows.append(["bare step", f"{bare.total * 1e3:.1f}", "100%"])
+    rows.append(["step in the harness", f"{harness * 1e3:.1f}", f"{harness / bare.total:.1%}"])
     passes, forwards = (statistics.median(seconds) for seconds in zip(*dev, strict=True))
     ratio = statistics.median(whole / alone for whole, alone in dev)
-    table.add_row("dev pass", f"{passes * 1e3:.1f}", f"{ratio:.1%} of its forward passes ({forwards * 1e3:.1f})")
-    print_table(console, table)
+    rows.append(["dev pass", f"{passes * 1e3:.1f}", f"{ratio:.1%} of its forward passes ({forwards * 1e3:.1f})"])
+    print_text_table(console, TextTable(title="", columns=("part", "milliseconds", "fraction"), rows=rows))
 
 
 def print_work(console: Console, step: Callable[[], Phases], seconds: float, device: torch.device) -> None:

@@ -28,8 +28,7 @@ def show_bench(record: BenchRecord, path: Path, cfg: DictConfig, console: Consol
     if form == "terminal":
         for table in _tables(asked):
             print_text_table(console, table)
-            for note in table.notes:
-                console.print(note, style="dim")
+            console.print()
     elif cfg.out is None:
         print(_text(asked, form), end="")
         return

@@ -88,7 +88,7 @@ def summary_table(record: BenchRecord) -> TextTable:
                 MISSING if share is None else f"{share:.0%}",
             ]
         )
-    columns = ("method", "crossover", "exponent", "GFLOP", "of plain products")
+    columns = ("method", "crossover", "exponent", "GFLOP", "of GEMM rate")
     return TextTable(title=f"Summary of {PASS_TITLES[last]}", columns=columns, rows=rows, notes=notes_of(record))
 
 
@@ -124,7 +124,7 @@ def notes_of(record: BenchRecord) -> list[str]:
         f" {form}. MiB: peak beyond inputs and parameters, outputs and gradients included.",
         *inside,
         "crossover: length from which a method stays at least as fast as fused full, interpolated between measured"
-        " lengths on logarithmic axes. exponent: of time between the two largest lengths. of plain products: the time"
+        " lengths on logarithmic axes. exponent: of time between the two largest lengths. of GEMM rate: the time"
         " that plain matrix products of the same shapes take, as a share of the method's.",
     ]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from lra.types import UserError
 
-BESIDE_A_RUN = ("run", "to", "examples", "sequences", "logger", "paths", "check")
+BESIDE_A_RUN = ("run", "seed", "to", "examples", "sequences", "logger", "paths", "check")
 HONOURED_OF_TRAINER = ("trainer.threads", "trainer=cpu")
 OF_TRAINING = ("recipe", "compile", "callbacks", "debug", "force", "finished", "predictions")
 
@@ -43,14 +43,14 @@ def check_words(words: Sequence[str], *, beside_a_run: bool) -> None:
         if key == "examples" and not beside_a_run:
             raise UserError(
                 f"{word} has no effect on a fresh model, which has no accuracies; leave it out, or name a trained run:"
-                " run=DIR",
+                " run=a1b9200f",
                 kind="no_effect",
                 key=plain,
             )
         if key in OF_TRAINING:
             raise UserError(
                 f"{word} has no effect on a fresh model, which is not trained; leave it out, or name a trained run:"
-                " run=DIR",
+                " run=a1b9200f",
                 kind="no_effect",
                 key=plain,
             )

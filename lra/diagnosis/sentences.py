@@ -8,7 +8,7 @@ from lra.results.tables import MISSING, TextTable
 NEAR_ERROR = 0.1  # relative error of the attention matrices up to which they count as near to the exact ones
 ROUNDING_ERROR = 1e-5
 MOSTLY = 0.9  # of what attention brings, from which on exact attention does nearly as well
-EXACT_ITSELF = "Its attention is exact attention; the other numbers say how Nyström attention would do in its place."
+EXACT_ITSELF = "Its attention is exact attention; the other numbers say how far Nyström attention would be from it."
 HEAD_COLUMNS = {
     "matrix_error": "matrix error",
     "spectral_error": "spectral error",
@@ -67,9 +67,9 @@ def answer(diagnosis: Diagnosis) -> list[str]:
         return [*said, "The model is not trained, so its accuracy is not measured."]
     trained, exact, none = (swap_of(diagnosis, which) for which in ("trained", "exact", "none"))
     said.append(
-        f"With exact attention in place of its own, without training, accuracy on {diagnosis['subject']['examples']:,}"
-        f" dev examples goes from {_percent(trained)} to {_percent(exact)} ({_points(exact)}); without attention it is"
-        f" {_percent(none)} ({_points(none)}; majority class {diagnosis['subject']['majority_rate']:.1%})."
+        f"Accuracy on {diagnosis['subject']['examples']:,} dev examples: {_percent(trained)} as trained. Replacing the"
+        f" attention by exact attention, without training, gives {_percent(exact)} ({_points(exact)}); by no attention"
+        f" {_percent(none)} ({_points(none)}; majority-class baseline {diagnosis['subject']['majority_rate']:.1%})."
     )
     verdict = (
         EXACT_ITSELF
@@ -159,8 +159,8 @@ def swaps_table(diagnosis: Diagnosis) -> TextTable:
     ]
     subject = diagnosis["subject"]
     return TextTable(
-        title=f"Other attentions in its place, without training: accuracy on {subject['examples']:,} dev examples",
-        columns=("in its place", "accuracy", "difference", "same predictions"),
+        title=f"Attention replaced without training: accuracy on {subject['examples']:,} dev examples",
+        columns=("attention used", "accuracy", "difference", "same predictions"),
         rows=rows,
         notes=["± is one standard error; differences are over the same examples."],
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lra import build
 from lra.build.store import ensure_store
+from lra.runs.find_run import find_run
 from lra.settings import config
 from lra.settings.stored_config import read_trained_config
 
@@ -43,11 +44,16 @@ class DiagnosedModel:
     data: StoreData
 
 
-def diagnosed_model(cfg: DictConfig, console: Console) -> DiagnosedModel:
+def diagnosed_model(cfg: DictConfig, console: Console, *, seed: int | None) -> DiagnosedModel:
     """Read the run that `cfg.run` names, with its best weights, or make a fresh model of the settings.
 
+    Args:
+        cfg: the configuration of `lra diagnose`.
+        console: where to say that data is prepared.
+        seed: the run's seed as typed; None if it was not typed.
+
     Raises:
-        UserError: when the folder is not that of a trained run.
+        UserError: when it is not that of a trained run.
     """
     import torch
 
@@ -62,7 +68,7 @@ def diagnosed_model(cfg: DictConfig, console: Console) -> DiagnosedModel:
             model=build.build_model(cfg),
             data=build.build_data(cfg),
         )
-    folder = Path(cfg.run).expanduser()
+    folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=seed)
     trained = read_trained_config(folder, cfg.paths)
     trained.trainer.devices = 1
     model, data = build.build_trained_model(trained, folder), build.build_data(trained)

@@ -11,11 +11,12 @@ from lra.results.rank_agreement import agreement_by_task
 from lra.results.reference import PASS_BAND, SOURCES, TASKS, convergence_rule, in_order
 from lra.results.separation_of_methods import discrimination_by_task
 from lra.results.statistics import LEAST_SEEDS_FOR_T
-from lra.results.tables import MISSING, TextTable, number
+from lra.results.tables import MISSING, TextTable, best_rows, number
 from lra.results.titles import holding, method_head
 from lra.runs.schema import Record
 
-MOST_REASONS = 3  # number of departures that a note lists; format=csv has all of them
+MOST_REASONS = 3  # number of deviations that a note lists; format=csv has all of them
+MOST_CELLS = 3  # number of cells that the first note on seeds that did not converge lists
 
 
 def accuracy_table(records: list[Record], *, reference: str) -> TextTable:
@@ -33,14 +34,23 @@ def accuracy_table(records: list[Record], *, reference: str) -> TextTable:
     rows = make_rows(shown, reference=reference, tasks=tasks)
     head = method_head(shown)
     lines: list[list[str]] = []
+    places: list[int] = []  # of each variant's own line among all
     for row in rows:
+        places.append(len(lines))
         lines += _lines(row, tasks, reference)
+    middles: dict[str, list[float | None]] = {
+        task: [None if cell is None else cell.middle for cell in (row.cells[task] for row in rows)] for task in tasks
+    }
+    middles["average"] = [row.average for row in rows]
+    details = _details(shown, rows, reference)
     return TextTable(
         title=", ".join(filter(None, ["Test accuracy (%)", holding(shown)])),
         columns=(head, *tasks, "average", "parameters", "hours"),
         rows=lines,
         optional=("hours", "parameters", "average", *tasks[:2:-1]),  # three tasks always stay
-        notes=_notes(shown, rows, reference, left_out=len(records) - len(shown)),
+        notes=[*_notes(shown, rows, reference, left_out=len(records) - len(shown)), *details],
+        details=len(details),
+        best=frozenset((places[row], name) for name, values in middles.items() for row in best_rows(values)),
         legend=_legend(rows),
         numbers=[
             {head: row.name, **_numbers(task, cell, reference)} for row in rows for task, cell in row.cells.items()
@@ -97,15 +107,31 @@ def _tested(records: list[Record]) -> str:
 
 
 def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: int) -> list[str]:
+    """What a reader must know who takes a number from the table."""
     origins = origin_notes(records, left_out=left_out)
     if not records:
         return origins or ["No record yet: lra table run makes them."]
+    notes = [f"{_legend(rows)}."]
+    if any(cell is not None and cell.reference is not None for row in rows for cell in row.cells.values()):
+        compared = {task for row in rows for task, cell in row.cells.items() if cell and cell.inside is not None}
+        bands = ", ".join(f"{task} ±{band:g}" for task, band in PASS_BAND.items() if task in compared)
+        judged = (
+            f" Tolerance (within, outside): {bands} points."
+            if reference == "paper"
+            else " Its settings differ from those of these runs, so its values are shown for information only."
+        )
+        notes.append(f"{reference}: {SOURCES[reference]}.{judged}")
+    return [*notes, *origins, *_deviations(rows), *_not_converged(records, rows)]
+
+
+def _details(records: list[Record], rows: list[Row], reference: str) -> list[str]:
+    """How the numbers were made, and statistics of the whole table."""
+    if not records:
+        return []
     tasks = in_order(record["identity"]["task"] for record in records)
     released = " (the released runs': 16-mixed)" if set(tasks) & set(TASKS) else ""
-    notes = [
-        f"{_legend(rows)}; average of complete rows only; hours:"
-        " training time of the fastest seed, all tasks together.",
-        f"Tested: {_tested(records)}, with the checkpoint that was best on dev"
+    details = [
+        f"Tested: {_tested(records)}, with the best checkpoint by dev accuracy"
         + (
             "; Text's dev split is its test split."
             if any(record["settings"]["task"].get("dev_split") == "test" for record in records)
@@ -113,28 +139,35 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
         ),
         f"precision {', '.join(precisions(records))}{released};"
         f" device {', '.join(sorted({record['cost']['device'] for record in records}))}.",
+        "average: complete rows only. hours: training time (fastest seed), all tasks together.",
         *unrecorded_notes(records),
     ]
-    if any(cell is not None and cell.reference is not None for row in rows for cell in row.cells.values()):
-        bands = ", ".join(f"{task} ±{band:g}" for task, band in PASS_BAND.items())
-        judged = (
-            f" within, outside: the tolerance around its value ({bands} points)."
-            if reference == "paper"
-            else " Its settings differ from those of these runs, so its values are shown for information only."
-        )
-        notes.append(f"{reference}: {SOURCES[reference]}.{judged}")
-    notes += _departures(rows)
-    stuck = [
+    cells = _cells_not_converged(rows)
+    if len(cells) > MOST_CELLS:
+        details.append(f"Seeds that did not converge: {'; '.join(cells)}.")
+    if {record["identity"]["size"] for record in records} != {"full"}:
+        details += _discrimination(records) + _above_none(records) + _agreement(records, reference)
+    return details
+
+
+def _not_converged(records: list[Record], rows: list[Row]) -> list[str]:
+    """Word a note on how many seeds did not converge; no note if all did."""
+    cells = _cells_not_converged(rows)
+    if not cells:
+        return []
+    count = sum(cell.count - cell.converged for row in rows for cell in row.cells.values() if cell is not None)
+    named = f": {'; '.join(cells)}" if len(cells) <= MOST_CELLS else ""
+    rule = convergence_rule(in_order(record["identity"]["task"] for record in records))
+    return [f"{count} of {len(records)} runs did not converge{named}. Converged: {rule}."]
+
+
+def _cells_not_converged(rows: list[Row]) -> list[str]:
+    return [
         f"{row.name} on {task} {cell.count - cell.converged} of {cell.count}"
         for row in rows
         for task, cell in row.cells.items()
         if cell is not None and cell.converged < cell.count
     ]
-    if stuck:
-        notes.append(f"Seeds that did not converge (converged: {convergence_rule(tasks)}): {'; '.join(stuck)}.")
-    if {record["identity"]["size"] for record in records} != {"full"}:
-        notes += _discrimination(records) + _above_none(records) + _agreement(records, reference)
-    return notes + origins
 
 
 def _discrimination(records: list[Record]) -> list[str]:
@@ -179,7 +212,7 @@ def _agreement(records: list[Record], reference: str) -> list[str]:
     ]
 
 
-def _departures(rows: list[Row]) -> list[str]:
+def _deviations(rows: list[Row]) -> list[str]:
     """Word a note that says for which cells the paper's number is left out, and why."""
     apart: dict[tuple[str, ...], list[str]] = {}
     compared = False

@@ -118,7 +118,7 @@ def cell_note(cells: Iterable[TableCell | None]) -> str:
     """Word what the numbers of some cells are: a caption for their table."""
     note = "m ± s (n): mean and standard deviation over n seeds"
     if any(cell is not None and cell.of_two_kinds for cell in cells):
-        note += "; m [low, high] (n): median and range, where some seeds converged and others did not"
+        note += "; m [low, high] (n): median and range, where only some seeds converged"
     return note
 
 

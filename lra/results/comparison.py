@@ -16,7 +16,7 @@ from lra.results.statistics import (
     paired_bootstrap,
     paired_t,
 )
-from lra.results.tables import MISSING, TextTable, number
+from lra.results.tables import MISSING, TextTable, best_rows, number
 from lra.results.titles import method_head
 from lra.results.variants import group_by_variant
 from lra.runs.correct_bits import unpack_correct
@@ -165,9 +165,23 @@ def comparison_table(records: list[Record], compared: list[Contender], *, title:
         "parameters", "s/step", "MiB",
     )  # fmt: skip
     optional = ("parameters", "MiB", "converged", "s/step", "Δ over examples")
-    notes, legend = _notes(compared, records), cell_note(contender.cell for contender in compared)
+    cells = [contender.cell for contender in compared]
+    best = {
+        "accuracy (%)": best_rows([cell.middle for cell in cells]),
+        "s/step": best_rows([1 / cell.steps_per_second for cell in cells], lowest=True),
+        "MiB": best_rows([cell.peak_memory_bytes for cell in cells], lowest=True),
+    }
+    details = _details(compared, records)
     return TextTable(
-        title=title, columns=columns, rows=rows, notes=notes, legend=legend, optional=optional, numbers=numbers
+        title=title,
+        columns=columns,
+        rows=rows,
+        notes=[*_notes(compared), *details],
+        details=len(details),
+        best=frozenset((row, name) for name, places in best.items() for row in places),
+        legend=cell_note(cells),
+        optional=optional,
+        numbers=numbers,
     )
 
 
@@ -183,23 +197,36 @@ def _interval(interval: Interval | None) -> str:
     return f"{number(interval.difference, sign=True)} [{low}, {high}]"
 
 
-def _notes(compared: list[Contender], records: list[Record]) -> list[str]:
+def _notes(compared: list[Contender]) -> list[str]:
+    """What a reader must know who takes a number from the table."""
     if not compared:
         return ["No record yet: lra compare run makes them."]
+    return [
+        f"{cell_note(contender.cell for contender in compared)}.",
+        "Δ: difference from the first row in points [95 % interval]. Verdict: paired t test over the seeds"
+        f" ({LEAST_SEEDS_FOR_T} or more), two-sided, α = 5 %; with few seeds, n.s. does not mean equal.",
+    ]
+
+
+def _details(compared: list[Contender], records: list[Record]) -> list[str]:
+    """How the numbers were made."""
+    if not compared:
+        return []
     task = records[0]["identity"]["task"]
     return [
-        f"{cell_note(contender.cell for contender in compared)}. Δ: difference from the first row in points, with its"
-        " 95 % interval, over the seeds that both have:",
-        f"  seeds: Student's paired t, from {LEAST_SEEDS_FOR_T} seeds on. It assumes that the differences are draws of"
-        " one normal distribution."
-        + (" Where some seeds converged and others did not they are not: seeds are shown." if _mixed(compared) else ""),
-        "  examples: bootstrap over the test examples, for these trained models alone.",
-        "verdict: significant or not (n.s.) by that t test, two-sided, α = 5 %. Few seeds: n.s. does not mean equal.",
-        f"converged: {convergence_rule([task])}. s/step: of the fastest seed, dev passes included. Memory: the"
-        " process's peak.",
         *_many_differences(compared),
+        _assumption(compared),
+        "Δ: over the seeds that both have; over examples: bootstrap over test examples, for these trained models only.",
+        f"converged: {convergence_rule([task])}.",
+        "s/step: fastest seed, dev passes included. MiB: peak memory of the process.",
         *([paper_noise()] if task in TASKS else []),
     ]
+
+
+def _assumption(compared: list[Contender]) -> str:
+    """Word what the t test assumes, and what is shown where that cannot be so."""
+    where = " Where only some seeds converged they are not: each seed's accuracy is shown." if _mixed(compared) else ""
+    return f"The t test assumes that the differences are draws of one normal distribution.{where}"
 
 
 def _mixed(compared: list[Contender]) -> bool:

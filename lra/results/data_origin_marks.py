@@ -9,14 +9,14 @@ from lra.runs.schema import Record
 
 MARKS = {"official": "", "unverified": "†", "generated": "‡", "stand-in": "§", "own": ""}
 MEANINGS = {
-    "unverified": "† data not the published archive's.",
-    "generated": "‡ data from our generator of the benchmark's distribution.",
-    "stand-in": "§ an invented stand-in for the task's data: no result of that task.",
+    "unverified": "† data not from the published archive",
+    "generated": "‡ data made by our own generator",
+    "stand-in": "§ placeholder data: no result of that task",
 }
 
 
 def without_stand_ins(records: Iterable[Record]) -> list[Record]:
-    """Leave out runs of `size=full` on stand-in data."""
+    """Leave out runs of `size=full` on placeholder data."""
     return [
         record
         for record in records
@@ -31,8 +31,6 @@ def marked(cell: TableCell) -> str:
 
 def origin_notes(records: list[Record], *, left_out: int) -> list[str]:
     """Say what the marks of some records mean, and how many runs were left out."""
-    notes = [
-        MEANINGS[origin]
-        for origin in sorted({record["provenance"]["data_origin"] for record in records} & set(MEANINGS))
-    ]
-    return notes + ([f"{left_out} records on stand-in data are left out."] if left_out else [])
+    origins = sorted({record["provenance"]["data_origin"] for record in records} & set(MEANINGS), key=[*MEANINGS].index)
+    notes = [f"{'; '.join(MEANINGS[origin] for origin in origins)}."] if origins else []
+    return notes + ([f"{left_out} records on placeholder data are left out."] if left_out else [])

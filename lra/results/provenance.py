@@ -7,6 +7,7 @@ from lra.runs.flatten_settings import NOT_RECORDED
 from lra.runs.schema import Record
 
 LATER_GROUPS = ("model", "recipe")  # that older records lack
+TESTED = "tested with the best checkpoint by dev accuracy"
 KEYS = {"task": ("data", "dev_split"), "trainer": ("accelerator",)}
 
 
@@ -17,13 +18,12 @@ def provenance_notes(records: list[Record]) -> list[str]:
     task = records[0]["identity"]["task"]
     origins = sorted({record["provenance"]["data_origin"] for record in records})
     devices = sorted({record["cost"]["device"] for record in records})
-    computed = f"{'; '.join(devices)}, {', '.join(precisions(records))}"
-    notes = [f"data: {', '.join(origins)}; {computed}; tested with the checkpoint that was best on dev."]
+    placeholder = f" (placeholder data, not those of {task}: no result of that task)" if "stand-in" in origins else ""
+    notes = [f"data: {', '.join(origins)}{placeholder}."]
+    notes.append(f"{'; '.join(devices)}, {', '.join(precisions(records))}; {TESTED}.")
     if any(record["settings"]["task"].get("dev_split") == "test" for record in records):
         whose = ", as the paper's" if task in TASKS else ""
         notes.append(f"The dev split is the test split{whose}.")
-    if "stand-in" in origins:
-        notes.append(f"The data are an invented stand-in, not those of {task}: no result of that task.")
     return notes + unrecorded_notes(records)
 
 

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import csv
-import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from lra.results.task_protocol_size import by_kind
 from lra.results.variants import group_by_variant, natural
 from lra.runs.failure import read_failure
-from lra.runs.files import CONFIG, FAILED, LAST, METRICS, RESULT
+from lra.runs.files import MARKS_OF_A_RUN, METRICS, SETTINGS_FOLDER, run_folders
 from lra.runs.reading import OtherVersionError
 from lra.runs.record import read_record
 from lra.runs.run_lock import is_leased
 from lra.runs.schema import Record
 from lra.types import UserError
-
-MARKS_OF_A_RUN = (RESULT, CONFIG, METRICS, LAST, FAILED)  # a run's folder has one of these
-LEAST_PARTS = 4  # of a run's path below the folder of runs, at least: task, method, settings, seed
-SEED_FOLDER = re.compile(r"seed([0-9]+)")
-SETTINGS_FOLDER = re.compile(r".+-([0-9]+)steps-[0-9a-f]{8}")
 
 
 class RunState(NamedTuple):
@@ -52,7 +46,7 @@ def run_states(runs: Path, group: str | None = None) -> list[RunState]:
     """Look at every run's folder below `runs`, or below one of its groups."""
     records: dict[Path, Record] = {}
     states: list[RunState] = []
-    for folder in _run_folders(runs if group is None else runs / group, runs):
+    for folder in run_folders(runs if group is None else runs / group, runs):
         try:
             record = read_record(folder)
         except OtherVersionError as error:
@@ -72,15 +66,6 @@ def run_states(runs: Path, group: str | None = None) -> list[RunState]:
     return sorted_states(named)
 
 
-def _run_folders(place: Path, runs: Path) -> Iterator[Path]:
-    """Find the folders `…/TASK/METHOD/SETTINGS_FOLDER/seedK` below `runs`; what `force=true` has set aside is none."""
-    for folder in sorted(place.rglob("seed*")):
-        named = SEED_FOLDER.fullmatch(folder.name) and SETTINGS_FOLDER.fullmatch(folder.parent.name)
-        below = len(folder.relative_to(runs).parts)
-        if named and below >= LEAST_PARTS and any((folder / file).exists() for file in MARKS_OF_A_RUN):
-            yield folder
-
-
 def _state(runs: Path, folder: Path, state: str) -> RunState:
     *group, task, method, settings, seed = folder.relative_to(runs).parts
     touched = max((folder / file).stat().st_mtime for file in MARKS_OF_A_RUN if (folder / file).exists())
@@ -95,7 +80,7 @@ def finished(record: Record) -> str:
 def _unfinished(folder: Path) -> str:
     total = SETTINGS_FOLDER.fullmatch(folder.parent.name)
     assert total is not None
-    at = f"step {last_step(folder):,} of {int(total[1]):,}"
+    at = f"step {last_step(folder):,} of {int(total['steps']):,}"
     failure = read_failure(folder)
     if is_leased(folder):
         return f"running, {at}"

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
+from rich import box
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
@@ -17,9 +18,11 @@ from lra.base.text import for_csv, for_latex, for_markdown, visible
 
 MISSING = "–"
 EMPTY = ("", MISSING)
-BREAKS = re.compile(  # between the parts of a cell
-    r" (?=±|\[|within$|outside$|on the test set|\([0-9]+ seeds?\)$|[0-9]+ of )|(?<=;) |(?<=seeds) "
-)
+BREAKS = re.compile(r" (?=±|\[|within$|outside$|on the test set|\([0-9]+ seeds?\)$|[0-9]+ of )|(?<=;) |(?<=seeds) ")
+SPREAD = re.compile(r"^(?P<middle>\S+) (?P<spread>± \S+|\[[^]]+\]) (?P<count>\([0-9]+\)\S*)$")  # `37.00 ± 1.00 (3)‡`
+VERDICTS = re.compile(r"(?P<within>\bwithin)\b|(?P<outside>\boutside)\b")  # the tolerance
+VERDICT_STYLES = {"within": "not dim green", "outside": "not dim red"}
+GAP = "  "  # between two columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +33,11 @@ class TextTable:
         title: the title.
         columns: names of the columns.
         rows: one text for each column; a row that begins with a space belongs to the row above.
-        notes: lines that are shown below the table.
+        notes: lines that are shown below the table, what matters most to a reader of the numbers first.
+        details: how many of the last notes are details.
         optional: columns that a narrow terminal may leave out, the least important first.
         prose: columns whose texts may be broken between words, as those of the first column may.
+        best: places of the best values, as row number and name of the column; they are bold.
         legend: what the numbers in the cells are; the notes say it too, but LaTeX has it in the caption.
         numbers: the content as plain numbers for CSV, one flat dictionary per cell; if empty, CSV has the rows.
     """
@@ -41,8 +46,10 @@ class TextTable:
     columns: tuple[str, ...]
     rows: list[list[str]]
     notes: list[str] = field(default_factory=list)
+    details: int = 0
     optional: tuple[str, ...] = ()
     prose: tuple[str, ...] = ()
+    best: frozenset[tuple[int, str]] = frozenset()
     legend: str = ""
     numbers: list[dict[str, object]] = field(default_factory=list)
 
@@ -59,8 +66,13 @@ class TextTable:
             object.__setattr__(self, name, value)
 
     def with_notes(self, *notes: str) -> TextTable:
-        """Copy the table, with more notes."""
-        return replace(self, notes=[*self.notes, *notes])
+        """Copy the table, with more notes, before those that are details."""
+        end = len(self.notes) - self.details
+        return replace(self, notes=[*self.notes[:end], *notes, *self.notes[end:]])
+
+    def with_details(self, *notes: str) -> TextTable:
+        """Copy the table, with more notes that are details."""
+        return replace(self, notes=[*self.notes, *notes], details=self.details + len(notes))
 
     def empty_columns(self) -> list[str]:
         """Name the columns, except the first, in which no row has a value."""
@@ -85,19 +97,36 @@ class TextTable:
 
         `folded`: a cell that is no prose takes a line for each of its parts, as for a mean and its deviation.
         """
-        table = Table(title=Text(self.title), title_justify="left")
-        for number, name in enumerate(self.columns):
-            table.add_column(
-                Text(name), justify="right" if number and name not in self.prose else "left", overflow="fold"
-            )
-        for number, row in enumerate(self.rows):
-            last = number + 1 == len(self.rows) or not self.rows[number + 1][0].startswith(" ")
+        table = Table(
+            title=Text(self.title) if self.title else None,
+            title_justify="left",
+            box=box.SIMPLE_HEAD,
+            show_edge=False,
+            pad_edge=False,
+            collapse_padding=True,
+        )
+        for name in self.columns:
+            table.add_column(Text(name), justify="left" if self._is_left(name) else "right", overflow="fold")
+        for place, row in enumerate(self.rows):
             cells = [
-                BREAKS.sub("\n", cell) if folded and column.justify == "right" else cell
-                for cell, column in zip(row, table.columns, strict=True)
+                self._cell(in_lines(cell) if folded and not self._is_left(name) else cell, (place, name))
+                for cell, name in zip(row, self.columns, strict=True)
             ]
-            table.add_row(*map(Text, cells), style="dim" if row[0].startswith(" ") else None, end_section=last)
+            style = "dim" if row[0].startswith(" ") else None
+            table.add_row(*cells, style=style, end_section=self._ends_section(place, folded=folded))
         return table
+
+    def _is_left(self, column: str) -> bool:
+        return column in (self.columns[0], *self.prose)
+
+    def _ends_section(self, place: int, *, folded: bool = False) -> bool:
+        """Tell whether an empty line follows a row: between rows of several lines, or with rows that belong to them."""
+        several = folded or any(row[0].startswith(" ") for row in self.rows)
+        return several and place + 1 < len(self.rows) and not self.rows[place + 1][0].startswith(" ")
+
+    def _cell(self, text: str, place: tuple[int, str]) -> Text:
+        shown = Text(text, style="bold" if place in self.best else "")
+        return shown if self._is_left(place[1]) else with_verdict(shown)
 
     def to_plain(self) -> str:
         """Convert to lines that look as `to_rich` does in full width, without colours; rich takes a millisecond a row.
@@ -106,29 +135,33 @@ class TextTable:
         """
         columns = list(zip(self.columns, *self.rows, strict=True))
         widths = [max(map(cell_len, column)) for column in columns]
-        left = [not number or name in self.prose for number, name in enumerate(self.columns)]
+        left = list(map(self._is_left, self.columns))
 
-        def line(cells: Sequence[str], wall: str) -> str:
+        def line(cells: Sequence[str]) -> str:
             padded = [
                 cell + " " * (width - cell_len(cell)) if is_left else " " * (width - cell_len(cell)) + cell
                 for cell, width, is_left in zip(cells, widths, left, strict=True)
             ]
-            return f"{wall} {f' {wall} '.join(padded)} {wall}"
+            return GAP.join(padded).rstrip()
 
-        def rule(start: str, stroke: str, crossing: str, end: str) -> str:
-            return start + crossing.join(stroke * (width + 2) for width in widths) + end
-
-        lines = [self.title, rule("┏", "━", "┳", "┓"), line(self.columns, "┃"), rule("┡", "━", "╇", "┩")]
-        for number, row in enumerate(self.rows):
-            if number and not row[0].startswith(" "):
-                lines.append(rule("├", "─", "┼", "┤"))
-            lines.append(line(row, "│"))
-        return "\n".join([*lines, rule("└", "─", "┴", "┘")])
+        lines = [self.title] if self.title else []
+        lines += [line(self.columns), "─" * (sum(widths) + len(GAP) * (len(widths) - 1))]
+        for place, row in enumerate(self.rows):
+            lines.append(line(row))
+            if self._ends_section(place):
+                lines.append("")
+        return "\n".join(lines)
 
     def to_markdown(self) -> str:
         """Convert to GitHub's Markdown, with the notes as paragraphs below."""
         body = tabulate(
-            [list(map(for_markdown, row)) for row in self.rows],
+            [
+                [
+                    f"**{for_markdown(cell)}**" if (place, name) in self.best else for_markdown(cell)
+                    for cell, name in zip(row, self.columns, strict=True)
+                ]
+                for place, row in enumerate(self.rows)
+            ],
             list(map(for_markdown, self.columns)),
             tablefmt="pipe",
             colalign=self._alignments(),
@@ -179,6 +212,28 @@ class TextTable:
 
 def _visible(value: object) -> object:
     return visible(value) if isinstance(value, str) else value
+
+
+def in_lines(cell: str) -> str:
+    """Break a cell between its parts; the number of seeds stays beside the mean: `37.00 (3)`, and below `± 1.00`."""
+    return BREAKS.sub("\n", SPREAD.sub(r"\g<middle> \g<count>\n\g<spread>", cell))
+
+
+def with_verdict(text: Text) -> Text:
+    """Colour the verdict in a text: green within, red outside the tolerance."""
+    found = VERDICTS.search(text.plain)
+    if found is not None and found.lastgroup is not None:
+        text.stylize(VERDICT_STYLES[found.lastgroup], *found.span())
+    return text
+
+
+def best_rows(values: Sequence[float | None], *, lowest: bool = False) -> list[int]:
+    """The places of the best value, several if they are equal; none with fewer than two values."""
+    known = [value for value in values if value is not None]
+    if len(known) < 2:
+        return []
+    best = min(known) if lowest else max(known)
+    return [place for place, value in enumerate(values) if value == best]
 
 
 def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:

@@ -29,6 +29,7 @@ class Run(TypedDict):
     seed: Seed
     run_group: str
     finished: Literal["refuse", "show"]
+    notes: Literal["short", "all"]
     compile: Compile
     check: bool
     verify: bool

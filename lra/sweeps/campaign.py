@@ -71,8 +71,8 @@ class Campaign:
         )
         if any(word.replace(" ", "").lower() == "force=true" for word in self.words):
             raise UserError(
-                f"force=true is of one run: lra {verb} never trains a finished one again; type lra train … force=true,"
-                " or another run_group="
+                f"force=true is of one run: lra {verb} never trains a finished one again; type it with that run's lra"
+                " train, or another run_group="
             )
         if self.settings.what not in ACTIONS:
             raise UserError(f"{self.settings.what!r} is no action; type: lra {verb} {'|'.join(ACTIONS)}")

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from lra.base.files import NOT_WRITABLE
 from lra.types import UserError
 
+MOST_NOTE_LINES = 8  # of notes=short
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -39,7 +41,9 @@ def write_tasks(campaign: Campaign, console: Console, kind: str, make: Make) -> 
         whole = replace(first, numbers=[cell for table, _ in made.values() for cell in table.numbers])
         write_out(campaign, console, kind, whole, [])
         return
-    for task, (table, drawings) in made.items():
+    for place, (task, (table, drawings)) in enumerate(made.items()):
+        if place and format_of(campaign) == "terminal":
+            console.print()
         figures, undrawn = _draw(campaign, task, drawings)
         notes = (*campaign.unfinished(task, by_task[task]), *provenance_notes(by_task[task]))
         table = table.with_notes(*notes, *campaign.troubles, *undrawn)
@@ -97,9 +101,7 @@ def write_out(
         _log(campaign, console, name, table, figures)
         return ""
     if form == "terminal":
-        print_text_table(console, table)
-        for note in table.notes:
-            console.print(note, style="dim")
+        print_text_table(console, table, most_lines=None if campaign.settings.notes == "all" else MOST_NOTE_LINES)
     elif out is None:
         print(table.to_text(form), end="")
     else:

@@ -37,7 +37,9 @@ def print_plan(console: Console, campaign: Campaign) -> None:
         kinds[cell.folder.parent].append(cell)
     width = max(len(_name(cells)) for cells in kinds.values())
     console.print(f"{len(campaign.cells)} cells in {campaign.group}")
-    console.print(_line(width, "cell", "seeds", "done", "s/step", "memory", "hours left"), style="bold")
+    head = _line(width, "cell", "seeds", "done", "s/step", "memory", "hours left")
+    console.print(head, style="bold")
+    console.print("─" * len(head))
     missing_cells, hours_left, unknown = 0, 0.0, 0
     measured: list[Measured] = []
     bar = Progress(
@@ -75,6 +77,7 @@ def _print_kind(
     """
     from lra.results.run_states import last_step
     from lra.terminal.console import size_text
+    from lra.terminal.fit_table import wrapped
 
     estimate, notes = None, []
     try:
@@ -98,7 +101,10 @@ def _print_kind(
     )
     said = "; ".join([*notes, *_states(missing)])
     failed = bool(missing) and estimate is None
-    console.print(f"{line}  {said}".rstrip(), style="red" if failed else None)
+    whole = f"{line}  {said}".rstrip()
+    if console.is_terminal and len(whole) > console.width:  # the notes on lines of their own, broken between words
+        whole = "\n".join([line, *wrapped(f"  {said}", console.width)])
+    console.print(whole, style="red" if failed else None)
     return hours, estimate
 
 
@@ -107,8 +113,8 @@ def _name(cells: list[Cell]) -> str:
 
 
 def _line(width: int, name: str, *columns: str) -> str:
-    widths = (8, 7, 8, 10, 11)
-    return f"{name:<{width}}" + "".join(f" {text:>{size}}" for text, size in zip(columns, widths, strict=True))
+    widths = (7, 6, 7, 9, 10)
+    return f"{name:<{width}}" + "".join(f"  {text:>{size}}" for text, size in zip(columns, widths, strict=True))
 
 
 def _estimate(cell: Cell, cache: Path) -> Estimate:

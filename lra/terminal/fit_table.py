@@ -1,31 +1,102 @@
-"""Print a table on a terminal that is narrower than the table: cells take two lines, columns are left out by rank.
+"""Print a table and its notes, also on a terminal that is narrower than they are.
 
-No word and no number is split. On a terminal too narrow even for the columns that must stay, `print_table` lists the
-cells.
+No word and no number is split. Cells take two lines, then columns are left out by rank. On a terminal too narrow even
+for the columns that must stay, the cells are listed.
 """
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Iterator, Sequence
 
-from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Column, Table
 
-from lra.results.tables import TextTable
-from lra.terminal.console import measured, print_table
+from lra.results.tables import GAP, TextTable
+
+ANY_WIDTH = 1000
+INDENT = "    "  # of the cells below the name of their row
+LEAST_WIDTH = 40  # on a narrower terminal lines are not broken between words
+WORDS = re.compile(r"(?:^ +)?\S+", re.MULTILINE)  # the first with its indentation
 
 
-def print_text_table(console: Console, table: TextTable) -> None:
-    """Print a table without its notes; a line below says which columns the terminal has no room for."""
+def print_text_table(console: Console, table: TextTable, *, most_lines: int | None = None) -> None:
+    """Print a table and its notes; a line says which columns the terminal has no room for.
+
+    Args:
+        console: where to print.
+        table: the table.
+        most_lines: how many lines the notes may have; the last line then says how many notes are left out.
+    """
     if not console.is_terminal:  # a pipe, whose width is not limited
         console.out(table.to_plain(), highlight=False)
+        _print_notes(console, table.notes, most_lines)
         return
     shown, left_out = fitted(table, console)
-    print_table(console, shown)
-    if left_out:
-        names = ", ".join(left_out)
-        console.print(f"not shown in {console.width} columns: {names}; a wider terminal shows all", style="dim")
+    if console.width >= _measured(console, shown).minimum:
+        console.print(shown, soft_wrap=False)
+    else:
+        _print_cells(console, table)
+    narrow = f"not shown in {console.width} columns: {', '.join(left_out)}"
+    _print_notes(console, [narrow, *table.notes] if left_out else table.notes, most_lines)
+
+
+def _print_notes(console: Console, notes: Sequence[str], most_lines: int | None) -> None:
+    """Print notes, broken between words; of too many the first ones that there is room for."""
+    blocks = [wrapped(note, console.width) if console.is_terminal else [note] for note in notes]
+    if most_lines is not None and sum(map(len, blocks)) > most_lines:
+        kept: list[list[str]] = []
+        for lines in blocks:
+            if sum(map(len, kept)) + len(lines) < most_lines:
+                kept.append(lines)
+        count = len(blocks) - len(kept)
+        blocks = [*kept, [f"{count} more note{'s' if count > 1 else ''}: notes=all"]]
+    if blocks:
+        console.print()
+    for lines in blocks:
+        for line in lines:
+            console.print(line, style="dim", soft_wrap=True)
+
+
+def print_prose(console: Console, text: str, style: str = "") -> None:
+    """Print a text in which no command stands, on a terminal broken between words."""
+    for line in wrapped(text, console.width) if console.is_terminal else [text]:
+        console.print(line, style=style)
+
+
+def wrapped(note: str, width: int) -> list[str]:
+    """Break a note between words; the lines begin as the note does."""
+    indent = " " * (len(note) - len(note.lstrip()) + 2)
+    return textwrap.wrap(note, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def _print_cells(console: Console, table: TextTable) -> None:
+    """Print each row as a paragraph: its name, then each other cell with the name of its column."""
+    console.print(table.title)
+    for row in table.rows:
+        first, *cells = zip(table.columns, row, strict=True)
+        pieces = [
+            f"{first[0]}: {first[1]}" if first[0] else first[1],
+            *(f"{name}: {cell}" for name, cell in cells if cell),
+        ]
+        lines = [""]
+        for piece in pieces:
+            joined = f"{lines[-1]}{GAP}{piece}" if lines[-1] else piece
+            if len(joined) <= console.width:
+                lines[-1] = joined
+            else:
+                lines += [piece] if not lines[-1] else [f"{INDENT}{piece}"]
+        for line in filter(None, lines):
+            for part in wrapped(line, console.width) if console.width > LEAST_WIDTH else [line]:
+                console.print(part)
+        console.print()
+
+
+def _measured(console: Console, table: Table) -> Measurement:
+    """Measure the widths of a table in characters: the least, where texts are broken between words, and the whole."""
+    return Measurement.get(console, console.options.update(width=ANY_WIDTH), table)
 
 
 def fitted(table: TextTable, console: Console) -> tuple[Table, list[str]]:
@@ -35,17 +106,15 @@ def fitted(table: TextTable, console: Console) -> tuple[Table, list[str]]:
     this is enough, the table is returned whole.
     """
     whole = table.to_rich()
-    if not table.rows or measured(console, whole).maximum <= console.width:
+    if not table.rows or _measured(console, whole).maximum <= console.width:
         return whole, []
-    for left_out, tight, folded in _choices(table):
+    for left_out, folded in _choices(table):
         shown = table.without(left_out).to_rich(folded=folded)
-        if tight:
-            shown.box, shown.show_edge, shown.pad_edge, shown.collapse_padding = box.SIMPLE_HEAD, False, False, True
         for column in shown.columns:
             texts = "\n".join(map(str, column.cells))
-            pieces = texts.splitlines() if column.justify == "right" else texts.split()  # lines, or words of prose
+            pieces = texts.splitlines() if column.justify == "right" else WORDS.findall(texts)
             column.width = max(map(len, [*pieces, *str(column.header).split()]))
-        spare = console.width - measured(console, shown).minimum
+        spare = console.width - _measured(console, shown).minimum
         if spare >= 0:
             _widen(shown.columns, spare)
             return shown, left_out
@@ -66,12 +135,12 @@ def _widen(columns: Sequence[Column], spare: int) -> None:
             columns[place].width = (columns[place].width or 0) + 1
 
 
-def _choices(table: TextTable) -> Iterator[tuple[list[str], bool, bool]]:
-    """Yield what may be done to a table, the least first: names of columns left out, tight columns, folded cells."""
-    yield [], False, False
+def _choices(table: TextTable) -> Iterator[tuple[list[str], bool]]:
+    """Yield what may be done to a table, the least first: names of columns left out, and whether cells are folded."""
     left_out = table.empty_columns()
+    yield [], False
     for name in (None, *table.optional):
         if name and name not in left_out:
             left_out = [*left_out, name]
-        for tight, folded in ((False, False), (True, False), (True, True)):
-            yield left_out, tight, folded
+        yield left_out, False
+        yield left_out, True

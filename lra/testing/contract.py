@@ -66,29 +66,33 @@ def promises(subject: Subject, twin: Callable[..., Tensor] | None = None) -> lis
     promised = [
         promise(
             keeps_shape,
-            "shape and dtype are kept, and all is finite, also for a row that is all padding",
+            "shape and dtype kept, all finite, also in all-padding rows",
             dtype=(torch.float32, torch.float64),
             length=LENGTHS,
             training=(False, True),
             form=FORMS,
         ),
-        promise(hides_padding, "the content of a padded position never reaches a real token", length=LENGTHS[1:]),
-        promise(batch_mates_do_not_matter, "batch-mates do not matter, unless batch_wide says so", form=FORMS),
+        promise(hides_padding, "padding never reaches a real token", length=LENGTHS[1:]),
+        promise(
+            batch_mates_do_not_matter,
+            "independent of the other examples of the batch, or batch_wide",
+            form=FORMS,
+        ),
         promise(
             packed_equals_padded,
-            "packed tokens give what padded ones give, gradients too",
+            "packed and padded form agree, gradients too",
             length=LENGTHS,
             masked=(True, False),
         ),
-        promise(has_true_gradients, "gradients are those of small differences", length=LENGTHS[1:4]),
-        promise(repeats, "evaluation repeats itself, and instances share nothing"),
-        promise(state_travels, "all that evaluation needs is in state_dict"),
+        promise(has_true_gradients, "gradients match finite differences (gradcheck)", length=LENGTHS[1:4]),
+        promise(repeats, "deterministic in evaluation, no state shared between instances"),
+        promise(state_travels, "state_dict holds everything that evaluation needs"),
     ]
     if subject.under_autocast:
-        promised.append(promise(computes_in_bfloat16, "trainer.precision=bf16-mixed gives nearly the same"))
+        promised.append(promise(computes_in_bfloat16, "trainer.precision=bf16-mixed is close to float32"))
     if twin is not None:
         equals = partial(equals_twin, twin=twin)
-        text = "outputs and gradients are those of the slow twin"
+        text = "outputs and gradients equal the reference implementation's"
         promised.append(promise(equals, text, name="equals_twin", length=LENGTHS, masked=(True, False)))
     return promised
 
@@ -135,7 +139,7 @@ def hides_padding(subject: Subject, *, length: int) -> None:
     others = [torch.where(real, x, 100 * torch.randn_like(x)).detach() for x in tensors]
     out = _finite(subject.mix(instance, "padded", tensors, valid_BL), valid_BL)
     changed = (out * real - subject.mix(instance, "padded", others, valid_BL) * real).abs().max().item()
-    _require(changed == 0, f"other content of padding changes a real token's output by {changed:.2g}")
+    _require(changed == 0, f"another content of the padding changes a real token's output by {changed:.2g}")
     for gradient in torch.autograd.grad((out * real).sum(), tensors, allow_unused=True):
         leaked = gradient is not None and bool((gradient * ~real)[valid_BL.any(1)].any())
         _require(not leaked, "a real token's output has a gradient at padding")
@@ -145,7 +149,9 @@ def batch_mates_do_not_matter(subject: Subject, *, form: str) -> None:
     """Check that a sequence has the same output alone as in a batch, unless the subject is `batch_wide`."""
     if not subject.instance(LENGTHS[-1]).batch_wide:
         change = batch_mates_change(subject, form=form)
-        _require(change == 0, f"alone, a sequence's output is another one, by {change:.2g}; is it batch_wide?")
+        _require(
+            change == 0, f"a sequence's output alone differs from that in a batch by {change:.2g}; is it batch_wide?"
+        )
 
 
 def batch_mates_change(subject: Subject, *, form: str) -> float:
@@ -178,7 +184,7 @@ def repeats(subject: Subject) -> None:
         torch.nn.init.ones_(parameter)
     subject.mix(second, "padded", [2 * tensors[0], *tensors[1:]], valid_BL)
     again = subject.mix(first, "padded", tensors, valid_BL)
-    _require(again.equal(before), "a second pass of evaluation gives something else")
+    _require(again.equal(before), "a second evaluation pass gives another output")
     shared = {id(p) for p in first.parameters()} & {id(p) for p in second.parameters()}
     _require(not shared, "two instances share parameters")
 
@@ -189,7 +195,7 @@ def state_travels(subject: Subject) -> None:
     second.load_state_dict(first.state_dict())
     tensors, valid_BL = subject.inputs(17)
     outs = [_finite(subject.mix_padded(instance, tensors, valid_BL), valid_BL) for instance in (first, second)]
-    _require(outs[0].equal(outs[1]), "after load_state_dict another instance gives something else")
+    _require(outs[0].equal(outs[1]), "after load_state_dict another instance gives another output")
 
 
 def has_true_gradients(subject: Subject, *, length: int) -> None:
@@ -202,7 +208,7 @@ def has_true_gradients(subject: Subject, *, length: int) -> None:
 
     shifted = (*tensors, *subject.parameters(instance).values())
     same = gradcheck(real_output, shifted, fast_mode=True, check_undefined_grad=False, raise_exception=False)
-    _require(same, "a gradient is not that of small differences")
+    _require(same, "a gradient does not match finite differences")
 
 
 def computes_in_bfloat16(subject: Subject) -> None:

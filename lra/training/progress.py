@@ -12,6 +12,10 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from lra.base.durations import as_duration
 from lra.training.telemetry import Telemetry
 
+LEAST_BAR, MOST_BAR = 10, 20  # widths of the bar, in characters
+ELAPSED = 10  # characters of the time since the start
+LEFT_OUT_FIRST = ("speed", "accuracy", "loss", "dev", "left")  # of the note, on a narrow terminal
+
 
 class RunProgress(Callback):
     """Shows loss, accuracy, speed and the time left, which includes dev passes.
@@ -37,7 +41,7 @@ class RunProgress(Callback):
         if self.console.is_terminal:
             self._bar = Progress(
                 TextColumn("{task.description}"),
-                BarColumn(bar_width=20),
+                BarColumn(bar_width=self._bar_width),
                 TextColumn("{task.completed:.0f}/{task.total:.0f}"),
                 TextColumn("{task.fields[note]}"),
                 TimeElapsedColumn(),
@@ -52,23 +56,41 @@ class RunProgress(Callback):
             return
         step = trainer.global_step
         if self._bar is not None and self._train is not None:
-            self._bar.update(self._train, completed=step, note=self._note(step))
+            self._bar.update(self._train, completed=step, note=self._note(step, self._note_width))
         elif self.telemetry.latest and (
             time.monotonic() - self._last_line >= self.line_seconds or step == trainer.max_steps
         ):
             self._last_line = time.monotonic()
             self.console.print(f"step {step}/{self.steps}  {self._note(step)}", highlight=False)
 
-    def _note(self, step: int) -> str:
+    @property
+    def _bar_width(self) -> int:
+        return max(LEAST_BAR, min(MOST_BAR, self.console.width // 6))
+
+    @property
+    def _note_width(self) -> int:
+        """Characters that the other columns of the bar leave on a line."""
+        return self.console.width - len(f"train  {self.steps}/{self.steps}  ") - self._bar_width - ELAPSED
+
+    def _note(self, step: int, width: int | None = None) -> str:
+        """Word the state of the run, the most important numbers that `width` characters have room for."""
         latest = self.telemetry.latest
         if not latest:
             return "…"
         left = (time.monotonic() - self._begun) / max(step - self._first_step, 1) * (self.steps - step)
-        dev = "" if self._dev_accuracy is None else f"  dev {self._dev_accuracy:.1%}"
-        return (
-            f"loss {latest['train/loss']:.3f}  accuracy {latest['train/accuracy']:.1%}{dev}"
-            f"  {latest['steps_per_second']:.2f} steps/s  {as_duration(left)} left"
-        )
+        parts = {
+            "loss": f"loss {latest['train/loss']:.3f}",
+            "accuracy": f"accuracy {latest['train/accuracy']:.1%}",
+            "dev": "" if self._dev_accuracy is None else f"dev {self._dev_accuracy:.1%}",
+            "speed": f"{latest['steps_per_second']:.2f} steps/s",
+            "left": f"{as_duration(left)} left",
+        }
+        for name in ("", *LEFT_OUT_FIRST):
+            parts.pop(name, None)
+            note = "  ".join(filter(None, parts.values()))
+            if width is None or len(note) <= width:
+                break
+        return note
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Show a bar for the dev pass below the bar of the run."""

@@ -1,4 +1,4 @@
-"""lra bench: measure where the time of a training step goes, or what attentions alone cost.
+"""lra bench: time a training step and its parts, or attentions alone.
 
 lra bench step task=listops attention=nystrom
 lra bench step task=image attention=full steps=5
@@ -24,7 +24,7 @@ lra bench attention attention=nystrom attention.num_landmarks=32,64 n=1024,4096
 lra bench attention mixer=s4d,gated backward=false threads=1
 lra bench attention format=markdown out=bench.md   the layout of the paper's Table 1
 lra bench attention show=runs/published/bench_attention.json n=2048   a record, without measuring
-lra bench attention against=pypi n=1024,4096       beside other packages; needs: pip install -e '.[peers]'
+lra bench attention against=pypi n=1024,4096       compared with other packages; needs: pip install -e '.[peers]'
 
 The word `attention` asks for each method alone: attentions without projections, mixers with theirs. At each length
 all methods take turns, so that other load slows all of them. Exact attention is always among them, with both kernels:
@@ -35,8 +35,8 @@ Peak memory is what a call allocates beyond inputs and parameters, outputs and g
 allocator, on a CPU by the profiler's list of allocations. What does not fit into memory, or would take longer than
 cell_seconds=60, is a cell that says so. The record and a figure go to runs/bench; Ctrl-C keeps the lengths that are
 finished, and the same command goes on from there. against=pypi first compares the outputs where both compute the same.
-Settings: n, batch, heads, head_dim, backward, dtype, device=cuda, threads, packed, repeats, cell_seconds, show, force,
-format (terminal, markdown, csv), out; attention=, mixer=, their knobs and protocol= as for lra train.
+Options: n, batch, heads, head_dim, backward, dtype, device=cuda, threads, packed, repeats, cell_seconds, show, force,
+format (terminal, markdown, csv), out; attention=, mixer=, their options and protocol= as for lra train.
 """
 
 from __future__ import annotations

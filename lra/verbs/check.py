@@ -1,13 +1,13 @@
 """lra check: test the contract of an attention or a mixer, such as one of your own.
 
-  lra check attention=nystrom                      what it promises, and whether that holds
+  lra check attention=nystrom                      PASS or FAIL for each contract check
   lra check attention=nystrom protocol=clean       with the other protocol's switches
-  lra check attention=full attention.kernel=math   with another knob
+  lra check attention=full attention.kernel=math   with another option
 
-Tested are padding, masks with holes, rows that are all padding, batch-mates (no example may change another's output),
-gradients, packed tokens, bfloat16, and lengths of 1 to 250. twin=DOTTED.NAME names a slow reference function of your
-own: outputs and gradients are then compared with those of this function. It gets the inputs, the mask, and every knob,
-parameter and buffer by name. In pytest, `lra.testing` gives the same tests.
+The checks cover padding, masks with holes, rows that are all padding, independence of the other examples of the batch,
+gradients, packed tokens, bfloat16, and lengths of 1 to 250. twin=DOTTED.NAME names a reference implementation of your
+own, a slow function: outputs and gradients are then compared with those of this function. It gets the inputs, the
+mask, and every option, parameter and buffer by name. In pytest, `lra.testing` gives the same tests.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ if TYPE_CHECKING:
 
 
 def run(cfg: DictConfig) -> None:
-    """Test every promise and print one line for each.
+    """Make every contract check and print one line for each.
 
     Raises:
-        UserError: when a promise is broken.
+        UserError: when a check fails.
     """
     from rich.text import Text
 
     from lra import build
     from lra.settings.config import method_name, mixer_settings, mixes_by_attention
     from lra.terminal.console import make_console
+    from lra.terminal.fit_table import wrapped
     from lra.testing.contract import BrokenPromiseError, promises
     from lra.testing.subjects import AttentionSubject, MixerSubject
 
@@ -41,14 +42,26 @@ def run(cfg: DictConfig) -> None:
         raise UserError(
             f"{method_name(cfg)} is no {kind.base.__name__}; see CONTRIBUTING.md, or docs/your_attention.md"
         )
-    console, broken = make_console(), 0
-    for promise in promises(subject, build.build_twin(cfg.twin) if cfg.twin else None):
+    console, failed = make_console(), 0
+    checks = promises(subject, build.build_twin(cfg.twin) if cfg.twin else None)
+    for promise in checks:
         try:
             promise.check()
         except BrokenPromiseError as error:
-            broken += 1
-            console.print(Text.assemble(("broken", "red"), f"  {promise}: {error}"))
+            failed += 1
+            word, style, text = "FAIL", "red", f"{promise}: {error}"
         else:
-            console.print(Text.assemble(("kept  ", "green"), f"  {promise} (cases: {len(promise.cases)})"))
-    if broken:
-        raise UserError(f"{method_name(cfg)} under protocol={cfg.protocol.name} breaks {broken} of its promises")
+            word, style, text = (
+                "PASS",
+                "green",
+                f"{promise} ({len(promise.cases)} case{'s' * (len(promise.cases) > 1)})",
+            )
+        line = f"{word}  {text}"
+        shown = Text("\n".join(wrapped(line, console.width) if console.is_terminal else [line]))
+        shown.stylize(style, 0, len(word))
+        console.print(shown)
+    subject_named = f"{method_name(cfg)} under protocol={cfg.protocol.name}"
+    if failed:
+        line = f"{failed} of {len(checks)} contract checks failed: {subject_named}"
+        raise UserError(line, kind="contract", key=method_name(cfg), value=failed)
+    console.print(f"{len(checks)} of {len(checks)} contract checks passed: {subject_named}")

@@ -1,19 +1,20 @@
-"""lra compare: attentions side by side on a task, paired by seed, with intervals and a picture.
+"""lra compare: compare attentions on a task, paired by seed, with confidence intervals and figures.
 
-  lra compare run task=listops attention=full,nystrom,linformer     trains what is missing, then shows
-  lra compare run attention=nystrom attention.pinv=iterative,exact  variants of one
-  lra compare run attention=nystrom mixer=s4d,gated                 other mixers beside an attention
+  lra compare run task=listops attention=full,nystrom,linformer     trains the missing runs, then shows
+  lra compare run attention=nystrom attention.pinv=iterative,exact  variants of one attention
+  lra compare run attention=nystrom mixer=s4d,gated                 an attention and other mixers
   lra compare run attention=all size=tiny                           every attention and every mixer; also task=all
   lra compare plan task=text attention=full,nystrom seed=range(5)   hours and memory that the runs would need
   lra compare show task=listops run_group=table                     from the records of `lra table`
+  lra compare show notes=all                                        with every note; else at most 8 lines
   lra compare show format=csv out=compare.csv
 
 The first attention is the baseline. Every other one is shown with its difference from the baseline and two 95 %
 intervals: over seeds (paired t test, from three seeds on) and over test examples (bootstrap). The verdict is
-"significant" or "n.s." by the interval over seeds; with fewer than three, "on the test set". Where some seeds converged
-and others did not, the seeds stand in place of the interval. Two figures go into the run group's folder: accuracy
-against time with the Pareto front, and the dev accuracy of every seed against the step. Notes say which of the runs
-that were asked for are not finished, and at which step each seed converged.
+"significant" or "n.s." (not significant) by the t test; with fewer than three seeds, by the bootstrap: "on the test
+set". Where only some seeds converged, the table shows the seeds and no interval. Two figures go into the run group's
+folder: accuracy against time with the Pareto front, and the dev accuracy of every seed against the step. Notes name
+the runs that are not finished, and the convergence step of each seed.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def show(campaign: Campaign, console: Console) -> None:
         drawings: dict[str, Draw] = {"compare": partial(plot_pareto, compared, title=title, majority_rate=rate)}
         if curves:
             drawings["curves"] = partial(plot_curves, curves, title=title, majority_rate=rate)
-        return table.with_notes(*plateau_notes(records)), drawings
+        return table.with_details(*plateau_notes(records)), drawings
 
     write_tasks(campaign, console, "compare", make)
 

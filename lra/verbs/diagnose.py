@@ -1,16 +1,19 @@
 """lra diagnose: how far a model's attention is from exact softmax attention, and whether that matters to the model.
 
-  lra diagnose run=runs/default/listops/nystrom/…/seed0
-  lra diagnose run=runs/default/listops/nystrom/…/seed0 examples=200 to=diagnosis
+  lra diagnose run=a1b9200f                                  the run whose settings have this hash (lra show runs)
+  lra diagnose run=a1b9200f seed=0                           where several seeds have these settings
+  lra diagnose run=a1b9200f seed=0 examples=200 to=diagnosis
+  lra diagnose run=a1b9200f seed=0 logger=wandb
   lra diagnose task=listops attention=nystrom size=tiny      a fresh model, without accuracies
-  lra diagnose run=runs/default/listops/nystrom/…/seed0 logger=wandb
 
-It computes on the CPU in float32, with trainer.threads=N threads; check=true compares the data with its hashes first.
+run= is a hash (or its first digits), GROUP/HASH, or a run's folder. For each layer and head, on sequences of the dev
+split, it measures: errors of the attention matrix and of its output, also against the number of landmarks; ranks; the
+condition number and the pseudo-inverse of Nyström's landmark kernel; heat maps. Then it replaces the attention of the
+trained model by exact attention, by Nyström attention with other numbers of landmarks, and by no attention, and
+measures the dev accuracy of each, without training.
 
-For each layer and head, on sequences of the dev split: errors of the attention matrix and of its output, against the
-number of landmarks too; ranks; the condition and the pseudo-inverse of Nyström's landmark kernel; heat maps. Then the
-dev accuracy with exact attention, with other numbers of landmarks and without attention in place of the model's own,
-without training. Writes diagnosis.html and diagnosis.json to the run's folder. docs/diagnosis.md explains the numbers.
+Writes diagnosis.html and diagnosis.json to the run's folder; docs/diagnosis.md explains the numbers. It computes on
+the CPU in float32, with trainer.threads=N threads. check=true compares the data with its hashes first.
 """
 
 from __future__ import annotations
@@ -40,10 +43,11 @@ def run(cfg: DictConfig) -> None:
     from lra.runs.files import DIAGNOSIS, DIAGNOSIS_PAGE
     from lra.settings.config import logs_to_wandb, store_dir
     from lra.terminal.console import make_console, size_text
-    from lra.terminal.fit_table import print_text_table
+    from lra.terminal.fit_table import print_prose, print_text_table
     from lra.training.machine import Machine, prepare_machine
 
-    check_words(HydraConfig.get().overrides.task, beside_a_run=cfg.run is not None)
+    words = HydraConfig.get().overrides.task
+    check_words(words, beside_a_run=cfg.run is not None)
     if cfg.examples < 1:
         raise UserError(f"examples={cfg.examples}, but accuracies need some; type for example examples=1000")
     _check_to(cfg.to)
@@ -51,7 +55,7 @@ def run(cfg: DictConfig) -> None:
     machine = Machine(accelerator="cpu", devices=1, precision="32-true", accumulate_grad_batches=1, threads=threads)
     prepare_machine(machine)
     console = make_console()
-    subject = diagnosed_model(cfg, console)
+    subject = diagnosed_model(cfg, console, seed=cfg.seed if any(word.startswith("seed=") for word in words) else None)
     if cfg.check:
         verify_store(store_dir(subject.cfg))
     folder = _writable(subject.folder if cfg.to is None else Path(cfg.to).expanduser())
@@ -61,10 +65,9 @@ def run(cfg: DictConfig) -> None:
     tables = [heads_table(diagnosis), *([swaps_table(diagnosis)] if diagnosis["swaps"] else [])]
     for table in tables:
         print_text_table(console, table)
-        for note in table.notes:
-            console.print(note, style="dim")
+        console.print()
     for line in answer(diagnosis):
-        console.print(line)
+        print_prose(console, line)
     for path in (page, folder / DIAGNOSIS):
         console.print(f"{visible(str(path))}  {size_text(path.stat().st_size)}")
     if logs_to_wandb(cfg):

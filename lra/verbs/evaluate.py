@@ -1,25 +1,34 @@
-"""lra evaluate: test a run's best checkpoint again, in this process and on one device.
+"""lra evaluate: re-evaluate the saved checkpoint of a run on the test split, in this process and on one device.
 
-  lra evaluate run=runs/default/listops/nystrom/paper-full-5000steps-1a2b3c4d/seed0
-  lra evaluate run=runs/default/listops/nystrom/…/seed0 predictions=3    shows test examples with their predictions too
+  lra evaluate run=a1b9200f                          the run whose settings have this hash; lra show runs lists them
+  lra evaluate run=a1b9200f seed=0                   where several seeds have these settings
+  lra evaluate run=runs/default/listops/nystrom/paper-full-5000steps-a1b9200f/seed0    its folder
+  lra evaluate run=a1b9200f seed=0 predictions=3     also shows test examples with their predictions
 
-Prints the accuracy, and whether it equals the recorded accuracy. The record is not changed.
+Four digits of the hash are enough where no other run has them; GROUP/HASH names a run of one run group. The checkpoint
+is the best one by dev accuracy. The command prints the test accuracy, and whether it equals the recorded one. The
+record is not changed.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from omegaconf import DictConfig
     from torch import Tensor
 
 
 def run(cfg: DictConfig) -> None:
-    """Test the run whose folder is `cfg.run`."""
+    """Test the run that `cfg.run` and `cfg.seed` name."""
+    from pathlib import Path
+
     from omegaconf import OmegaConf
 
+    from lra.base.text import visible
+    from lra.runs.find_run import find_run
     from lra.runs.record import read_record
     from lra.settings.stored_config import read_trained_config
     from lra.terminal.console import make_console
@@ -28,11 +37,12 @@ def run(cfg: DictConfig) -> None:
 
     console = make_console()
     if OmegaConf.select(cfg, "run") is None:
-        raise UserError("no run is named; type for example: lra evaluate run=runs/default/listops/nystrom/…/seed0")
-    folder = Path(cfg.run).expanduser()
+        raise UserError("run= is missing; type for example: lra evaluate run=a1b9200f seed=0; lra show runs lists them")
+    folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=OmegaConf.select(cfg, "seed"))
     trained = read_trained_config(folder, cfg.paths)
+    console.print(visible(str(folder)), style="dim")
     if trained.trainer.devices > 1:
-        console.print(f"trained on {trained.trainer.devices} devices, tested here on one: the batches are the same")
+        console.print(f"trained on {trained.trainer.devices} devices, tested here on one device, with the same batches")
         trained.trainer.devices = 1
     if trained.trainer.get("data_on_device"):
         trained.trainer.data_on_device = False  # for one pass it need not be copied; the batches are the same
@@ -46,7 +56,9 @@ def run(cfg: DictConfig) -> None:
     elif record["outcome"]["test_accuracy"] == accuracy:
         console.print("the same as recorded, to the last digit")
     else:
-        raise UserError(f"the record says {record['outcome']['test_accuracy']:.4%}: other data, machine or code since?")
+        raise UserError(
+            f"the recorded accuracy is {record['outcome']['test_accuracy']:.4%}: other data, machine or code since?"
+        )
 
 
 def _correct(trained: DictConfig, folder: Path) -> Tensor:

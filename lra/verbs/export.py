@@ -1,11 +1,11 @@
 """lra export: write a trained model as files that load without its training: weights, settings, a model card.
 
-  lra export run=runs/default/listops/nystrom/paper-full-5000steps-1a2b3c4d/seed0 to=my-model
-  lra export run=runs/default/listops/nystrom/…/seed0 to=models/listops
+  lra export run=a1b9200f to=my-model                the run whose settings have this hash; lra show runs lists them
+  lra export run=a1b9200f seed=0 to=models/listops   where several seeds have these settings
 
-The folder gets model.safetensors (the weights with the best dev accuracy), config.json and README.md, a model card
-written from the run's record. In Python lra.load_exported("my-model") gives the model; it needs neither Hydra nor
-Lightning.
+run= is a hash (or its first digits), GROUP/HASH, or a run's folder. The new folder gets model.safetensors (the best
+checkpoint by dev accuracy), config.json and README.md, a model card written from the run's record. In Python
+lra.load_exported("my-model") gives the model; it needs neither Hydra nor Lightning.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 
 def run(cfg: DictConfig) -> None:
-    """Export the run whose folder is `cfg.run` to the new folder `cfg.to`."""
+    """Export the run that `cfg.run` and `cfg.seed` name to the new folder `cfg.to`."""
     from omegaconf import OmegaConf
 
     from lra.base.text import visible
     from lra.interop.export import check_target, write_exported
+    from lra.runs.find_run import find_run
     from lra.runs.record import read_record
     from lra.settings.stored_config import read_trained_config
     from lra.terminal.console import make_console, size_text
@@ -31,11 +32,12 @@ def run(cfg: DictConfig) -> None:
     for key in ("run", "to"):
         if OmegaConf.select(cfg, key) is None:
             raise UserError(
-                f"{key}= is missing; type for example: lra export run=runs/default/listops/nystrom/…/seed0 to=my-model",
+                f"{key}= is missing; type for example: lra export run=a1b9200f seed=0 to=my-model",
                 kind="missing_option",
                 key=key,
             )
-    folder, to = Path(cfg.run).expanduser(), Path(cfg.to).expanduser()
+    folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=OmegaConf.select(cfg, "seed"))
+    to = Path(cfg.to).expanduser()
     check_target(to)
     trained = read_trained_config(folder, cfg.paths)
     record = read_record(folder)

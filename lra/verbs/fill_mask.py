@@ -41,13 +41,12 @@ def run(cfg: DictConfig) -> None:
     from pathlib import Path
 
     from omegaconf import OmegaConf
-    from rich.table import Table
-    from rich.text import Text
 
     from lra.base.arguments import check_choice
-    from lra.base.text import visible
     from lra.interop.fill_mask import EXAMPLE, fill_mask
-    from lra.terminal.console import make_console, print_table
+    from lra.results.tables import TextTable
+    from lra.terminal.console import make_console
+    from lra.terminal.fit_table import print_text_table
     from lra.types import UserError
 
     for key, example in (("checkpoint", "model=nystromformer-512"), ("text", EXAMPLE)):
@@ -60,10 +59,6 @@ def run(cfg: DictConfig) -> None:
     if cfg.format == "json":
         print(json.dumps([asdict(filling) for filling in fillings], indent=2))
         return
-    table = Table()
-    for name in ("score", "token", "word", "sentence"):
-        table.add_column(name, justify="right" if name in ("score", "token") else "left")
-    for filling in fillings:
-        words = [Text(visible(text)) for text in (filling.word, filling.sentence)]
-        table.add_row(f"{filling.score:.4f}", str(filling.token), *words)
-    print_table(make_console(), table)
+    columns = ("score", "token", "word", "sentence")
+    rows = [[f"{each.score:.4f}", str(each.token), each.word, each.sentence] for each in fillings]
+    print_text_table(make_console(), TextTable(title="", columns=columns, rows=rows, prose=columns[2:]))

@@ -12,7 +12,7 @@
   lra prepare task=listops force=true             make the store again
   lra prepare -m task=listops size=short,tiny     several stores
 
-  source=auto       look into the folders that lra doctor lists, else generate or download; a stand-in for size=tiny
+  source=auto       from the folders that lra doctor lists, else generated or downloaded; size=tiny: placeholder data
   source=download   text, image            source=generate   listops, pathfinder, pathx
   source=PATH       a published archive, or the folder it was unpacked into
 

@@ -1,7 +1,7 @@
 """lra publish: append records of finished runs to a file of published records, which is kept with the code.
 
   lra publish run_group=table name=paper_table          every finished run of a group
-  lra publish run=runs/default/listops/nystrom/…/seed0 name=listops
+  lra publish run=a1b9200f seed=0 name=listops          one run, by its hash (lra show runs) or its folder
 
 The file is published/NAME.jsonl below the folder of runs ($LRA_RUNS_DIR, or ./runs), or NAME.jsonl in to=FOLDER,
 one record a line. The project's documents quote no other results. A record that the file has already is not appended
@@ -23,16 +23,21 @@ if TYPE_CHECKING:
 
 def run(cfg: DictConfig) -> None:
     """Append the records that the file does not have."""
+    from omegaconf import OmegaConf
+
     from lra.base.file_names import checked_name
     from lra.base.text import visible
     from lra.runs.collect import collect
+    from lra.runs.find_run import find_run
     from lra.runs.published import append_new
     from lra.terminal.console import make_console
 
     if cfg.name is None or (cfg.run is None) == (cfg.run_group is None):
-        raise UserError("say what and where: lra publish run_group=table name=paper_table, or run=FOLDER name=…")
+        raise UserError("say what and where: lra publish run_group=table name=paper_table, or run=a1b9200f name=mine")
     name = checked_name(cfg.name, "name=", example="paper_table")
-    place = Path(cfg.paths.runs) / str(cfg.run_group) if cfg.run is None else Path(cfg.run).expanduser()
+    runs = Path(cfg.paths.runs)
+    seed = OmegaConf.select(cfg, "seed")
+    place = runs / str(cfg.run_group) if cfg.run is None else find_run(str(cfg.run), runs, seed=seed)
     collection = collect(place)
     if not collection.records:
         raise UserError(

@@ -1,21 +1,22 @@
-"""lra show: look at a model, at a task's data, at the protocols, at runs, or at what can be chosen.
+"""lra show: inspect a model, a task's data, the protocols, runs, or what can be chosen.
 
 lra show model task=text attention=nystrom     layer by layer: output shape, parameters
 lra show model attention=full protocol=clean
 lra show model mixer=s4d                       a mixer in place of an attention
-lra show protocol                              each switch and its value in each protocol; other departures
+lra show protocol                              each switch and its value in each protocol; other deviations
 lra show protocol format=markdown              the same, as docs/protocol.md has it
 lra show data task=listops                     examples in readable form; lengths, labels, masked share, memory
 lra show data task=image size=short split=test examples=5
-lra show runs                                  each run: finished with its accuracy, running, begun, or failed and why
+lra show runs                                  each run: its hash, seed, state and accuracy, or why it failed
 lra show runs run_group=table
 lra show runs runs/published/demo.jsonl        the runs in a file of published records
 lra show tasks                                 classes, length, examples, terms, and whether the data is prepared here
-lra show attentions                            each attention and mixer: knobs, cost, source, differences from its paper
+lra show attentions                            attentions and mixers: options, cost, source, differences from the paper
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from lra.types import UserError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 WHAT = ("model", "data", "protocol", "runs", "tasks", "attentions")
+BLOCK = re.compile(r"(.+?\.[0-9]+)\.")  # of a layer in a block, such as `encoder.blocks.0.mixer.out`
 ALLOWED_GROWTH = 1.1  # Long Range Arena asks for at most 10 % more parameters than the Transformer's
 
 
@@ -94,21 +96,23 @@ def run(cfg: DictConfig) -> None:
 
 def show_model(cfg: DictConfig) -> None:
     """Print the model of a task and an attention, layer by layer."""
-    from rich.table import Table
-
     from lra import build
     from lra.model.classifier import count_parameters
+    from lra.results.tables import TextTable
     from lra.settings.config import method_name
-    from lra.terminal.console import make_console, print_table
+    from lra.terminal.console import make_console
+    from lra.terminal.fit_table import print_text_table
 
     console = make_console()
     spec, model = build.build_spec(cfg), build.build_model(cfg)
-    table = Table(title=f"{cfg.task.name} / {method_name(cfg)}, protocol {cfg.protocol.name}; batch of 1")
-    for name in ("layer", "kind", "output", "parameters"):
-        table.add_column(name, justify="right" if name == "parameters" else "left", no_wrap=True)
-    for name, kind, shape, parameters in layers(model, spec.num_sequences, spec.seq_len):
-        table.add_row(name, kind, shape, f"{parameters:,}" if parameters else "")
-    print_table(console, table)
+    table = TextTable(
+        title=f"{cfg.task.name} / {method_name(cfg)}, protocol {cfg.protocol.name}; batch of 1",
+        columns=("layer", "kind", "output", "parameters"),
+        rows=by_block(layers(model, spec.num_sequences, spec.seq_len)),
+        optional=("kind",),
+        prose=("kind", "output"),
+    )
+    print_text_table(console, table)
     parameters, full = count_parameters(model), count_parameters(build.build_model(with_full_attention(cfg)))
     if parameters > ALLOWED_GROWTH * full:
         console.print(
@@ -117,6 +121,20 @@ def show_model(cfg: DictConfig) -> None:
             style="yellow",
         )
     console.print(f"parameters: {parameters}")
+
+
+def by_block(rows: list[tuple[str, str, str, int]]) -> list[list[str]]:
+    """Write the rows of a model's layers, those of a repeated block below a row of the block's name."""
+    written: list[list[str]] = []
+    block = ""
+    for name, kind, shape, parameters in rows:
+        found = BLOCK.match(name)
+        if found and found[1] != block:
+            written.append([found[1], "", "", ""])
+        block = found[1] if found else ""
+        shown = f"├ {name.removeprefix(f'{block}.')}" if block else name
+        written.append([shown, kind, shape, f"{parameters:,}" if parameters else ""])
+    return written
 
 
 def with_full_attention(cfg: DictConfig) -> DictConfig:

@@ -22,8 +22,8 @@ def show_attentions() -> None:
     from lra.terminal.fit_table import print_text_table
 
     rows = [_method_row(group, name, file) for group in METHODS for name, file in choices(group).items()]
-    columns = ("choice", "knobs", "by the protocol", "cost in L", "source")
-    optional = ("source", "by the protocol")
+    columns = ("choice", "options", "set by the protocol", "cost in L", "source")
+    optional = ("source", "set by the protocol")
     table = TextTable(title="Attentions and mixers", columns=columns, rows=rows, optional=optional, prose=columns)
     console = make_console()
     print_text_table(console, table)

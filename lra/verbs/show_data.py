@@ -31,6 +31,7 @@ def show_data(cfg: DictConfig) -> None:
     from lra.data.codec import images
     from lra.settings import config
     from lra.terminal.console import make_console
+    from lra.terminal.fit_table import print_prose
 
     console = make_console()
     ensure_store(cfg, console)
@@ -49,9 +50,10 @@ def show_data(cfg: DictConfig) -> None:
     _print_batch(console, data, cfg.split)
     majority = np.bincount(split.labels).max() / len(split)
     by_token = first_token_rate(data.splits["train"], split)
-    console.print(
+    print_prose(
+        console,
         f"accuracy on {cfg.split} without a model: {majority:.1%} by the most frequent label,"
-        f" {by_token:.1%} by the most frequent label after an example's first token, counted on train"
+        f" {by_token:.1%} by the most frequent label after an example's first token, counted on train",
     )
     first = [split.example(i) for i in range(min(SHEET, len(split)))]
     sheet = images(codec, [stored[0] for stored, _ in first])
@@ -94,15 +96,17 @@ def _print_batch(console: Console, data: StoreData, split: str) -> None:
     """Print the share of masked tokens, and shape and memory of a batch."""
     from lra.data.loader import EvalLoader
     from lra.terminal.console import size_text
+    from lra.terminal.fit_table import print_prose
 
     batch = next(iter(EvalLoader(data.collator(split), batch_size=min(LOOKED_AT, data.num_examples(split)))))
     masked = 0.0 if batch.valid is None else 1 - batch.valid.float().mean().item()
     tensors = [tensor for tensor in batch if tensor is not None]
     example_bytes = sum(tensor.numel() * tensor.element_size() for tensor in tensors) / len(batch.label)
     shape = " × ".join(map(str, (data.batch_size, *batch.tokens.shape[1:])))
-    console.print(
+    print_prose(
+        console,
         f"masked tokens {masked:.1%} of {len(batch.label):,} {split} examples;"
-        f" a batch has {shape} tokens, {size_text(example_bytes * data.batch_size)}"
+        f" a batch has {shape} tokens, {size_text(example_bytes * data.batch_size)}",
     )
 
 

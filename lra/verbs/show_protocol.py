@@ -1,4 +1,4 @@
-"""`lra show protocol`: show the protocols' switches, and the departures from the released code that none changes."""
+"""`lra show protocol`: show the protocols' switches, and the deviations from the released code that none changes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from lra.verbs.deviations_from_released_code import DEPARTURES, Departure
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
-    from rich.table import Table
-
 FORMATS = ("terminal", "markdown")
-KEPT = "Under every protocol: departures from the released code"
+KEPT = "Deviations from the released code under every protocol"
 
 
 def show_protocol(cfg: DictConfig) -> None:
-    """Print every switch with its meaning and its value in each protocol, then the departures that all protocols have.
+    """Print every switch with its meaning and its value in each protocol, then the deviations that all protocols have.
 
     Raises:
         UserError: for an unknown format.
@@ -28,15 +26,17 @@ def show_protocol(cfg: DictConfig) -> None:
     if cfg.format == "markdown":
         print(f"### Switches\n\n{markdown(switches)}\n\n### {KEPT}\n\n{markdown(kept)}")
     elif cfg.format == "terminal":
-        from lra.terminal.console import make_console, print_table
+        from lra.results.tables import TextTable
+        from lra.terminal.console import make_console
+        from lra.terminal.fit_table import print_text_table
 
         console = make_console()
         how = f"protocol.SWITCH=VALUE sets one by itself; this is protocol={cfg.protocol.name}"
-        for title, rows in ((how, switches), (KEPT, kept)):
-            if console.is_terminal:
-                print_table(console, terminal(title, rows))  # as a list, if a word is wider than its column
-            else:
-                console.print(terminal(title, rows))
+        for title, (columns, *rows) in ((how, switches), (KEPT, kept)):
+            print_text_table(
+                console, TextTable(title=title, columns=columns, rows=list(map(list, rows)), prose=columns)
+            )
+            console.print()
     else:
         raise UserError(f"format={cfg.format} is not known here; choose one of {', '.join(FORMATS)}")
 
@@ -60,18 +60,6 @@ def switch_table() -> list[tuple[str, ...]]:
 def switch_comments(text: str) -> dict[str, str]:
     """Read the comment after each `switch: value` in the text of a protocol file."""
     return dict(re.findall(r"^(\w+): [^#\n]+# (.+)$", text, re.MULTILINE))
-
-
-def terminal(title: str, rows: list[tuple[str, ...]]) -> Table:
-    """Build a table for a terminal from a header and rows."""
-    from rich.table import Table
-
-    table = Table(title=title)
-    for name in rows[0]:
-        table.add_column(name)
-    for row in rows[1:]:
-        table.add_row(*row)
-    return table
 
 
 def markdown(rows: list[tuple[str, ...]]) -> str:

@@ -39,27 +39,26 @@ def show_runs(cfg: DictConfig) -> None:
     rows = [
         [
             f"{state.task}/{state.method}",
+            settings_hash,
             str(state.seed),
             state.state,
             age(now - state.touched),
             state.group,
-            *_parts(state.settings),
+            settings,
             str(state.folder.relative_to(runs) if state.folder.is_relative_to(runs) else state.folder),
         ]
         for state in states
+        for settings, _, settings_hash in [state.settings.rpartition("-")]
     ]
     table = TextTable(
         title=f"{len(states)} runs {'in' if place.is_file() else 'below'} {place}",
-        columns=("run", "seed", "state", "age", "group", "settings", "hash", "folder"),
+        columns=("run", "hash", "seed", "state", "age", "group", "settings", "folder"),
         rows=rows,
-        notes=troubles,
+        notes=["a run is named by its hash and seed: lra evaluate run=HASH seed=SEED", *troubles],
         optional=("folder", "settings", "group"),
         prose=("state", "group", "settings", "folder"),
     )
-    console = make_console()
-    print_text_table(console, table)
-    for note in table.notes:
-        console.print(note, style="yellow")
+    print_text_table(make_console(), table)
 
 
 def _place(runs: Path, group: str | None, file: str | None) -> Path:
@@ -86,12 +85,6 @@ def _place(runs: Path, group: str | None, file: str | None) -> Path:
             key=file,
         )
     return path
-
-
-def _parts(settings: str) -> tuple[str, str]:
-    """Split the name of a folder of runs into its words and the hash, which a narrow terminal has room for."""
-    words, _, settings_hash = settings.rpartition("-")
-    return words, settings_hash
 
 
 def _nothing(place: Path, troubles: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""lra sweep landmarks: measure how accuracy, time, memory and error of Nyström attention depend on its landmarks.
+"""lra sweep landmarks: accuracy, time, memory and approximation error of Nyström attention against its landmarks.
 
   lra sweep landmarks                                    16 to 512 landmarks and exact attention, 3 seeds, ListOps
   lra sweep landmarks attention.num_landmarks=32,64,128 task=text,image seed=0,1
@@ -8,7 +8,7 @@
 
 Runs the missing cells, prints a table, and draws a figure into the run group's folder. Two relative errors are measured
 on the trained models with test batches: that of the pseudo-inverse, and that of the approximated attention matrix
-against the exact one. All settings of lra train can be given: protocol=clean attention.pinv=exact.
+against the exact one. All options of lra train can be given: protocol=clean attention.pinv=exact.
 """
 
 from __future__ import annotations

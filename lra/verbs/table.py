@@ -1,18 +1,20 @@
-"""lra table: the paper's table: plan it, run the missing cells, show it beside the published numbers.
+"""lra table: reproduce the paper's table: plan it, run the missing cells, show them with the published numbers.
 
   lra table plan                             75 cells: which are finished; measured s/step, hours, memory of the others
   lra table run                              runs the missing cells; after Ctrl-C or a kill, the same command resumes
-  lra table run task=listops,text seed=0     a part of the table
+  lra table run task=listops,text seed=0     some of its cells
   lra table run attention=all size=short     every attention and every mixer, not the paper's five alone; also task=all
   lra table run workers=2 trainer.threads=1  two cells at a time on this machine
   lra table run workers=8 hydra/launcher=submitit_slurm hydra.launcher.timeout_min=1440
   lra table show                             mean ± SD (seeds), the paper's value, the difference; works any time
+  lra table show notes=all                   with every note; without it at most 8 lines below the table
   lra table show reference=skyformer format=latex out=table.tex
   lra table show run_group=published         from committed records
   lra table run size=tiny recipe.steps=4     a trial of all cells, in minutes
 
   sweep=paper_table    the cells: 5 tasks × 5 attentions × 3 seeds (conf/sweep/paper_table.yaml)
-  reference=paper|xformers|skyformer|google        format=terminal|markdown|csv|latex|wandb
+  reference=paper|xformers|skyformer|google
+  format=terminal|markdown|csv|latex|wandb
 
 Several `lra table run` on one folder of runs, on one machine or many, share the cells. No cell is run twice, and the
 cell of a process that was killed is free again. When a cell fails, its error is noted and the other cells go on; the

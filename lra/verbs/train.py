@@ -5,24 +5,28 @@
   lra train protocol=clean attention.num_landmarks=128
   lra train mixer=s4d                                a state-space layer in place of attention
   lra train -m attention=full,nystrom seed=0,1,2     all six, one after the other
-  lra train size=tiny logger=csv                     a trial of a few seconds
+  lra train size=tiny logger=csv                     a smoke test of a few seconds
   lra train trainer=ddp trainer.devices=2            two processes, each with half of every batch (DDP)
   lra train trainer=gpu compile=reduce-overhead      with CUDA graphs
   lra train trainer=gpu trainer.precision=tf32       or bf16-mixed, 16-mixed; float32 is the default
   lra train experiment=demo                          the README's demo
 
 The result goes to runs/<group>/<task>/<attention>/<settings>/seed<k>/result.json ($LRA_RUNS_DIR for another place).
-Missing data is prepared first. After Ctrl-C or a kill, the same command resumes the run. Then the errors of Nyström's
-attention matrices are added to the result; without them, after a kill for example, the run is finished all the same.
+Missing data is prepared first. After Ctrl-C or a kill, the same command resumes the run; the result is bit-identical
+to that of an uninterrupted run (CPU). Last, the errors of Nyström's attention matrices are added to the result;
+without them, after a kill for example, the run is finished all the same.
 
-  task=listops|text|retrieval|image|pathfinder|pathx    attention=nystrom|full|… (lra show attentions)
-  mixer=s4d|gated           another sequence mixer in place of attention; its settings are mixer.KEY
-  protocol=paper|clean      size=full|short|tiny
-  recipe.steps=N (length of run and schedule)      trainer.max_steps=N (stop early, with no result)
-  logger=wandb|csv          logger.wandb.mode=online               force=true (train a finished run again)
-  check=true                compare the prepared data with its hashes first (only this finds a damaged byte)
+  task=listops|text|retrieval|image|pathfinder|pathx
+  attention=nystrom|full|…       lra show attentions lists them
+  mixer=s4d|gated                another sequence mixer in place of attention; its options are mixer.KEY
+  protocol=paper|clean           size=full|short|tiny
+  recipe.steps=N                 length of the run and its schedule
+  trainer.max_steps=N            stop early, with no result
+  logger=wandb|csv               logger.wandb.mode=online sends to W&B at once
+  force=true                     train a finished run again
+  check=true                     compare the prepared data with its hashes first (only this finds a damaged byte)
   trainer.data_on_device=true    keep the data in the device's memory; the default with trainer=gpu
-  lra train --cfg job       prints every setting
+  lra train --cfg job            prints every option
 """
 
 from __future__ import annotations

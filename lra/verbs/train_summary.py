@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +13,7 @@ from rich.text import Text
 from lra.base.text import visible, visible_lines
 from lra.results.paper import beside, departures, in_short
 from lra.results.reference import PASS_BAND, paper_accuracy
-from lra.results.statistics import errors_above_majority
-from lra.results.tables import TextTable
+from lra.results.tables import TextTable, with_verdict
 from lra.results.titles import method_head
 from lra.runs.files import CURVE, METRICS, RESULT
 from lra.runs.schema import MIXERS, Record
@@ -45,9 +43,11 @@ def print_summary(console: Console, folder: Path, record: Record) -> None:
     table = TextTable(title=title, columns=tuple(cells), rows=[list(cells.values())], optional=("paper", "training"))
     print_text_table(console, table)
     print_curve(console, folder)
-    console.print(visible_lines(verdict(record)))
-    for what, path in (("learning curve", folder / CURVE), ("record", folder / RESULT)):
-        console.print(f"{what:<16}{visible(str(path))}")
+    for line in visible_lines(verdict(record)).splitlines():
+        console.print(with_verdict(Text(line)))
+    again = f"lra evaluate run={record['provenance']['config_hash']} seed={identity['seed']}"
+    for what, text in (("learning curve", folder / CURVE), ("record", folder / RESULT), ("re-evaluate", again)):
+        console.print(f"{what:<16}{visible(str(text))}")
 
 
 def print_curve(console: Console, folder: Path) -> None:
@@ -71,7 +71,7 @@ def verdict(record: Record) -> str:
     lines = [_beside_majority(measured, majority, tested)]
     if record["settings"]["task"].get("dev_split") == "test":
         as_paper = ", as the paper's (protocol.text_dev=held_out: on train)" if identity["task"] == "text" else ""
-        lines.append(f"Its checkpoint was chosen on the test split{as_paper}.")
+        lines.append(f"The checkpoint was selected on the test split{as_paper}.")
     if identity["size"] != "full":
         lines.append(f"This is size={identity['size']}, NOT the benchmark: other data, and {outcome['steps']:,} steps.")
         lines.append(_next(record))
@@ -79,7 +79,7 @@ def verdict(record: Record) -> str:
     task = identity["task"]
     paper, band, apart = paper_accuracy(identity["attention"], task), PASS_BAND.get(task), departures(record)
     if record["provenance"]["data_origin"] == "stand-in":
-        lines.append(f"Its data are an invented stand-in, not those of {task}: this is no result of that task.")
+        lines.append(f"Placeholder data, not those of {task}: no result of that task.")
     elif paper is not None and apart:
         lines.append(f"Not the paper's settings, so not comparable with its accuracy: {in_short(apart, most=10)}.")
     elif paper is not None and band is not None:
@@ -96,11 +96,7 @@ def _beside_majority(accuracy: float, majority: float, examples: int) -> str:
     if not right:
         return f"It is as accurate as {named}."
     points = f"{100 * abs(right) / examples:.{1 if abs(right) / examples >= 0.0005 else 3}f} points"
-    if right < 0:
-        return f"It is {points} below {named}."
-    errors = errors_above_majority(accuracy, majority, examples)
-    told = f", {errors:.1f} standard errors of a test" if math.isfinite(errors) else ""
-    return f"It is {points} above {named}{told}."
+    return f"It is {points} {'below' if right < 0 else 'above'} {named}."
 
 
 def _next(record: Record) -> str:

@@ -1,7 +1,8 @@
-"""lra check: what keeps its promises passes, each broken promise is one line with its case."""
+"""lra check: a line for each contract check, PASS or FAIL, with the case that fails."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -58,10 +59,10 @@ def own(tmp_path, monkeypatch, home):
 
 
 def checked(capsys, *words: str) -> tuple[int, list[str], str]:
-    """Exit code, the lines of broken promises, and of the error."""
+    """Exit code, the lines of failed checks, and of the error."""
     code = main(["check", *words])
     out, err = capsys.readouterr()
-    return code, [line for line in out.splitlines() if line.startswith("broken")], err
+    return code, [line for line in out.splitlines() if line.startswith("FAIL")], err
 
 
 @pytest.mark.slow
@@ -76,13 +77,13 @@ def test_what_is_right_passes_also_beside_its_twin(own, capsys):
     "body, line",
     [
         ("return (v / valid.sum(1)[:, None, None, None]) if valid is not None else v", "is not finite"),
-        ("return q + k.mean(2, keepdim=True)", "other content of padding changes a real token"),
+        ("return q + k.mean(2, keepdim=True)", "content of the padding changes a real token"),
         ("return v.mean((0, 2), keepdim=True).expand_as(v)", "is it batch_wide?"),
-        ("return v + torch.rand(())", "a second pass of evaluation gives something else"),
+        ("return v + torch.rand(())", "a second evaluation pass gives another output"),
         ("return v.float()", "the output is torch.float32, not torch.float64"),
         ("return v[:, :, :16]", "the output has shape"),
         ("return v if q.shape[2] != 17 else v.nothing()", "AttributeError: 'Tensor' object has no attribute 'nothing'"),
-        ("return v * v.detach()", "a gradient is not that of small differences"),
+        ("return v * v.detach()", "a gradient does not match finite differences"),
     ],
 )
 def test_each_broken_promise_of_an_attention_is_one_line(own, capsys, body, line):
@@ -90,7 +91,7 @@ def test_each_broken_promise_of_an_attention_is_one_line(own, capsys, body, line
     code, broken, err = checked(capsys, "attention=own")
     assert code == 2
     assert any(line in text for text in broken), broken
-    assert f"own under protocol=paper breaks {len(broken)} of its promises" in err
+    assert re.search(rf"\b{len(broken)} of [7-9] ", err)
 
 
 NAN = "return (v if valid is None else v / valid.any(1)[:, None, None, None])"
@@ -99,9 +100,10 @@ NAN = "return (v if valid is None else v / valid.any(1)[:, None, None, None])"
 def test_what_is_not_finite_is_said_in_each_line_and_nothing_else_is_blamed(own, capsys):
     """NaN differs from itself: without a word for it, batch-mates, state_dict and repetition would be blamed."""
     own("attention", ATTENTION.format(body=NAN, twin="v"))
-    code, broken, _ = checked(capsys, "attention=own")
+    code, broken, err = checked(capsys, "attention=own")
     assert code == 2
     assert len(broken) == 7
+    assert err.startswith("lra: 7 of 7 ")
     for line in broken:
         assert "the output is not finite for a row that is all padding" in line
         assert "is it batch_wide?" not in line
@@ -113,7 +115,7 @@ def test_a_twin_that_says_otherwise_is_one_line(own, capsys):
     code, broken, _ = checked(capsys, "attention=own", f"twin={name}.twin")
     assert code == 2
     (line,) = broken
-    assert "the slow twin: output differs by" in line
+    assert "reference implementation's: output differs by" in line
     assert "length=1, masked=True" in line
 
 
@@ -122,10 +124,10 @@ def test_a_twin_that_says_otherwise_is_one_line(own, capsys):
     "body, line",
     [
         ("return y.cumsum(1)", None),
-        ("return self.linear(x).cumsum(1)", "other content of padding changes a real token"),
+        ("return self.linear(x).cumsum(1)", "content of the padding changes a real token"),
         ("return y - y.mean(0)", "is it batch_wide?"),
         ("return y / (0 if valid is None else valid.sum(1)[:, None, None])", "is not finite"),
-        ("return y + self.linear.bias.detach()", "a gradient is not that of small differences"),
+        ("return y + self.linear.bias.detach()", "a gradient does not match finite differences"),
         ("return y if y.dtype != torch.bfloat16 else y + 1", "output differs by 1"),
     ],
 )

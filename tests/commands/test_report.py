@@ -161,9 +161,10 @@ def test_the_headline_has_marks_and_no_full_run_on_an_invented_stand_in():
     made = headline(kinds, reference="paper")
     cells = {name: cells[0].accuracy for rows in made.groups.values() for name, cells in rows}
     assert cells == {"nystrom": "37.00 (1)‡", "linformer": "37.00 (1)§"}
-    assert made.notes[-1] == "1 records on stand-in data are left out."
     assert "standard deviation over n seeds" in made.notes[0]
-    assert [note[0] for note in made.notes[2:-1]] == ["‡", "§"]
+    (marks,) = [note for note in made.notes if "‡" in note]
+    assert "§" in marks
+    assert made.notes[-1].startswith("1 records on ")
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node to run the page's script")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 
 import pytest
@@ -14,6 +13,7 @@ from lra.cli import main
 from lra.runs.failure import write_failure
 from lra.runs.run_lock import lease
 from lra.verbs.show_choices import differences
+from tests.conftest import cells_of
 from tests.results.records import make_record
 from tests.test_conf_folders import write
 
@@ -48,12 +48,21 @@ def runs(tmp_path, monkeypatch):
 def test_every_run_has_a_line_with_its_state(runs, capsys):
     text = shown(capsys, "runs")
     assert text.startswith("4 runs below")
-    lines = {re.sub(r"\s+", " ", line.replace("│", " ")).strip() for line in text.splitlines()}
-    named, hashed = "paper-full-20000steps 0123abcd", "paper-full-20000steps-0123abcd"
-    assert f"text/full 1 begun, step 100 of 20,000 2 h mine {named} mine/text/full/{hashed}/seed1" in lines, text
-    assert any(line.startswith("text/full 2 failed at step 0 of 20,000: out of memory now mine") for line in lines)
-    landmarks = [line.split(" finished, 37.00% now table")[0] for line in lines if " finished, " in line]
-    assert sorted(landmarks) == ["listops/nystrom (num_landmarks=16) 0", "listops/nystrom (num_landmarks=64) 0"]
+    rows = [cells_of(line) for line in text.splitlines()]
+    settings, place = "paper-full-20000steps", "mine/text/full/paper-full-20000steps-0123abcd/seed1"
+    assert ["text/full", "0123abcd", "1", "begun, step 100 of 20,000", "2 h", "mine", settings, place] in rows
+    failed = ["text/full", "0123abcd", "2", "failed at step 0 of 20,000: out of memory", "now", "mine"]
+    assert [row[:6] for row in rows if "out of memory" in str(row)] == [failed]
+    landmarks = {row[0]: row[2:6] for row in rows if "finished" in str(row)}
+    finished = ["0", "finished, 37.00%", "now", "table"]
+    assert landmarks == {f"listops/nystrom (num_landmarks={count})": finished for count in (16, 64)}
+
+
+@pytest.mark.parametrize("columns", [30, 60, 80, 120])
+def test_the_hash_and_the_seed_name_a_run_at_every_width(runs, capsys, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert shown(capsys, "runs").count("0123abcd") >= 2
 
 
 def test_a_group_is_chosen_and_a_running_run_is_known_by_its_lock(runs, capsys):
@@ -103,9 +112,9 @@ def test_a_file_of_ones_own_needs_no_description(home, tmp_path, monkeypatch, ca
     monkeypatch.setenv("LRA_CONF_PATH", str(folder))
     monkeypatch.setenv("COLUMNS", "400")
     (line,) = [line for line in shown(capsys, "attentions").splitlines() if "attention=mine " in line]
-    assert [cell.strip() for cell in line.split("│")[2:6]] == ["–"] * 4
-    (line,) = [line for line in shown(capsys, "tasks").splitlines() if " mine " in line]
-    assert [cell.strip() for cell in line.split("│")[2:8]] == [
+    assert cells_of(line)[1:] == ["–"] * 4
+    (line,) = [line for line in shown(capsys, "tasks").splitlines() if line.startswith("mine ")]
+    assert cells_of(line)[1:] == [
         "10",
         "2,048",
         "5 / 2,000 / 2,000",

@@ -34,7 +34,7 @@ def test_published_records_are_listed_as_finished_runs(published, capsys, word):
     text = show(capsys, word.replace("PATH", str(published)))
     assert text.startswith("2 runs ")
     assert text.count("listops/full") == text.count("finished, 25.00%") == 2
-    assert "│ paper-short-5000steps │" in text
+    assert "  paper-short-5000steps  " in text
     assert "it's mine, (2)" in text
     assert "nystrom" not in text
 

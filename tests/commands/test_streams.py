@@ -10,12 +10,13 @@ import sys
 
 import pytest
 from rich.console import Console
-from rich.table import Table
 
 from lra.cli import main
+from lra.results.tables import TextTable
 from lra.terminal import streams
-from lra.terminal.console import make_console, print_table
+from lra.terminal.console import make_console
 from lra.terminal.errors import explain
+from lra.terminal.fit_table import print_text_table
 from lra.training.module import NonFiniteLossError
 from lra.types import UserError
 from tests.conftest import outer_environment
@@ -65,14 +66,15 @@ def test_a_closed_output_is_no_trouble(home):
     assert shell(f"{LRA} show protocol >&-", home.parent).returncode == 0
 
 
-TABLE = Table("attention", "test accuracy", title="listops [/x], protocol paper")
-TABLE.add_row("nystrom[/red]", "37.15 %")
+TABLE = TextTable(
+    title="listops [/x], protocol paper", columns=("attention", "test accuracy"), rows=[["nystrom[/red]", "37.15 %"]]
+)
 
 
 @pytest.mark.parametrize("columns", [8, 20, 40, 80])
 def test_a_narrow_terminal_shows_every_word(columns, capsys):
     console = Console(force_terminal=True, width=columns, soft_wrap=True, markup=False, color_system=None)
-    print_table(console, TABLE)
+    print_text_table(console, TABLE)
     out = capsys.readouterr().out
     for word in ("nystrom[/red]", "37.15 %", "test", "accuracy"):
         assert word in out
@@ -82,7 +84,7 @@ def test_texts_are_no_markup(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "20")
     console = make_console()
     console.print("run [/foo] of [red]x")
-    print_table(console, TABLE)
+    print_text_table(console, TABLE)
     out = capsys.readouterr().out
     assert "run [/foo] of [red]x" in out
     assert "nystrom[/red]" in out

@@ -7,13 +7,14 @@ import re
 import pytest
 
 from lra.cli import main
+from tests.conftest import cells_of
 
 TINY = ["train", "-m", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv", "trainer.threads=1"]
 
 
 def rows(text: str) -> list[list[str]]:
     table = text[text.rindex(" runs, ") :]
-    return [[cell.strip() for cell in line.strip("│").split("│")] for line in table.splitlines() if line[:1] == "│"]
+    return [cells_of(line) for line in table.splitlines() if line.startswith("listops/")]
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ def test_run_trains_what_is_missing_and_shows_the_table(data_dir, tmp_path):
     words = ("table", "run", *GRID, "seed=0", "attention.num_landmarks=8")
     done = lra_here(*words, data=data_dir, runs=tmp_path / "runs")
     assert done.returncode == 0, done.stderr
-    assert re.search(r"│ nystrom +│ +\d+\.\d\d \(1\)‡ │", done.stdout)
+    assert re.search(r"\nnystrom +\d+\.\d\d \(1\)‡ ", done.stdout)
     assert "NOT the benchmark" in done.stdout
     (result,) = (tmp_path / "runs/table").rglob("result.json")
     written = result.stat().st_mtime_ns
@@ -53,7 +53,7 @@ def test_run_notes_what_fails(data_dir, tmp_path):
     assert done.returncode == 2, done.stderr
     assert "1 of 2 cells finished" in done.stdout
     assert "attention.value_skip_taps=34" in done.stdout
-    assert re.search(r"│ nystrom +│ +\d+\.\d\d \(1\)‡ │", done.stdout)
+    assert re.search(r"\nnystrom +\d+\.\d\d \(1\)‡ ", done.stdout)
 
 
 @pytest.mark.slow
@@ -71,7 +71,7 @@ def test_show_reads_published_records_in_every_form(published, capsys, tmp_path)
     assert code == 0
     assert "38.00 ± 1.00 (3)‡" in out
     assert "+0.85 within" in out
-    assert "best on dev" in out
+    assert "best checkpoint by dev accuracy" in out
     for form, said in (("markdown", "38.00 ± 1.00 (3)‡ |"), ("latex", r"\toprule"), ("csv", "nystrom,listops,paper,3")):
         assert said in run(capsys, "show", "run_group=published", f"format={form}")[1]
     code, out, _ = run(capsys, "show", "run_group=published", f"out={tmp_path}/table.tex")
@@ -85,6 +85,21 @@ def test_show_leaves_out_and_names_a_broken_record(published, capsys):
     assert "38.00 ± 1.00 (3)" in out
     assert "left out" in out
     assert "listops.jsonl, line 4" in out
+
+
+def test_notes_are_8_lines_and_all_of_them_where_they_are_asked_for(published, capsys):
+    csv = run(capsys, "show", "run_group=published", "format=csv")[1]
+    with (published / "listops.jsonl").open("a") as file:
+        file.write('{"identity": 1, "schema_version": 1}\n' * 9)
+    short, whole, markdown = (
+        run(capsys, "show", "run_group=published", *words)[1] for words in ([], ["notes=all"], ["format=markdown"])
+    )
+    lines = short.rsplit("\n\n", 1)[1].splitlines()
+    assert len(lines) == 8
+    left_out = int(re.fullmatch(r"(\d+) more notes: notes=all", lines[-1])[1])
+    assert len(whole.rsplit("\n\n", 1)[1].splitlines()) == 7 + left_out
+    assert all(f"line {number}" in text for number in range(4, 13) for text in (whole, markdown))
+    assert run(capsys, "show", "run_group=published", "format=csv", "notes=short")[1] == csv
 
 
 def test_show_is_of_what_was_asked_for(published, capsys):
@@ -111,7 +126,7 @@ def test_two_workers_of_a_hydra_launcher_share_the_cells(launcher, data_dir, tmp
     assert done.returncode == 0, done.stderr
     assert "3 of 3 cells finished" in done.stdout
     assert len(list((tmp_path / "runs/table").rglob("result.json"))) == 3
-    assert re.search(r"nystrom +│ +\d+\.\d\d ± \d+\.\d\d \(3\)‡ │", done.stdout)
+    assert re.search(r"\nnystrom +\d+\.\d\d ± \d+\.\d\d \(3\)‡ ", done.stdout)
 
 
 @pytest.mark.slow

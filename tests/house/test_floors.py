@@ -15,7 +15,6 @@ FLOOR = {
     "lra.types": 0,
     "lra.base": 1,
     "lra.ops": 2,
-    "lra.ops.packed": 3,
     "lra.attention": 4,
     "lra.data": 4,
     "lra.runs": 4,

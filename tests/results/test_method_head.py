@@ -64,4 +64,4 @@ def test_a_column_of_rows_has_a_head_that_is_true_of_all(records, head):
 def test_a_finished_runs_table_too(record, head, tmp_path, capsys):
     print_summary(Console(width=120), tmp_path, validated(record, "here"))
     heads = next(line for line in capsys.readouterr().out.splitlines() if "test accuracy" in line)
-    assert heads.split()[1] == head
+    assert heads.split()[0] == head

@@ -1,0 +1,87 @@
+"""Find the run that a command names: by its folder, or by the hash of its settings and its seed."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from lra.runs.files import hash_and_seed, run_folders
+from lra.types import UserError
+
+HASH = re.compile(r"[0-9a-f]{4,8}")  # a hash, or its first digits
+MOST_LISTED = 8  # runs that an error names
+
+
+def find_run(run: str, runs: Path, *, seed: int | None = None) -> Path:
+    """Find a run's folder.
+
+    Args:
+        run: the folder; or the hash of the run's settings, or at least four of its first digits: `a1b9200f`. In front
+            of it may stand a run group, `table/a1b9200f`, for runs that only the group tells apart.
+        runs: the folder of runs.
+        seed: the seed, where several runs have these settings; None for a folder.
+
+    Returns:
+        The folder, which need not exist if a folder was named.
+
+    Raises:
+        UserError: when no run or several runs have this hash and seed.
+    """
+    folder, (group, slash, digits) = Path(run).expanduser(), run.rpartition("/")
+    place = runs / group
+    is_hash = HASH.fullmatch(digits) and place.is_relative_to(runs) and (place.is_dir() or not group)
+    if folder.is_dir() or (slash and not is_hash):
+        if seed is not None:
+            raise UserError(
+                f"seed={seed} has no effect beside run={run}, which is the folder of one run; leave seed= out",
+                kind="no_effect",
+                key="seed",
+                value=seed,
+            )
+        return folder
+    if not is_hash:
+        line = f"run={run} is no folder, and no hash of a run's settings (4 to 8 digits); lra show runs lists the runs"
+        raise UserError(line, kind="unknown_run", key="run", value=run)
+    known = list(run_folders(place, runs))
+    of_hash = [each for each in known if hash_and_seed(each)[0].startswith(digits)]
+    found = [each for each in of_hash if seed in (None, hash_and_seed(each)[1])]
+    if len(found) == 1:
+        return found[0]
+    typed = dict(zip(known, _as_typed(known, runs), strict=True))
+    if found:
+        right, fault = [typed[each] for each in found], f"is of {len(found)} runs"
+        raise UserError(f"run={run} {fault}; {_one_of(right)}", kind="several_runs", key="run", value=run, right=right)
+    if of_hash:
+        right, fault = [typed[each] for each in of_hash], f"has no seed={seed}"
+        raise UserError(f"run={run} {fault}; {_one_of(right)}", kind="unknown_run", key="seed", value=seed, right=right)
+    if not known:
+        line = f"run={run} is not known: no run is below {place}; type: lra train size=tiny logger=csv"
+        raise UserError(line, kind="unknown_run", key="run", value=run)
+    near = max(known, key=lambda each: _alike(digits, hash_and_seed(each)[0]))
+    line = f"run={run} is the hash of no run below {place}; the nearest is {typed[near]}; lra show runs lists all"
+    raise UserError(line, kind="unknown_run", key="run", value=run, right=[typed[near]])
+
+
+def _alike(digits: str, of_run: str) -> float:
+    return SequenceMatcher(None, digits, of_run[: len(digits)], autojunk=False).ratio()
+
+
+def _as_typed(folders: Sequence[Path], runs: Path) -> list[str]:
+    """What names each run to a command: its hash and seed; with its group, or by its folder, where others have them."""
+    parts = [(str(folder.relative_to(runs).parents[3]), *hash_and_seed(folder)) for folder in folders]
+    short = [f"run={settings} seed={seed}" for _, settings, seed in parts]
+    with_group = [f"run={group}/{settings} seed={seed}" for group, settings, seed in parts]
+    times = Counter([*short, *with_group])
+    return [
+        next((text for text in texts if times[text] == 1), f"run={folder}")
+        for folder, *texts in zip(folders, short, with_group, strict=True)
+    ]
+
+
+def _one_of(right: Sequence[str]) -> str:
+    more = f", or one of {len(right) - MOST_LISTED} more: lra show runs" if len(right) > MOST_LISTED else ""
+    start = "type one of: " if len(right) > 1 else "type: "
+    return f"{start}{', '.join(right[:MOST_LISTED])}{more}"
