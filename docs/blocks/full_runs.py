@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from docs.blocks.markdown import ends, interval, joined, percent, prose, table
 from docs.blocks.published import accuracy, cells, records
@@ -121,27 +121,3 @@ def _by_kind(found: Iterable[Record]) -> dict[tuple[str, str, int, str], list[Re
 
 def _without_brackets(record: Record) -> bool:
     return record["settings"]["protocol"].get("listops_brackets") == "dropped"
-
-
-def single_runs(name: str) -> Callable[[], str]:
-    """A block with each run of a published file."""
-
-    def block() -> str:
-        rows = []
-        for record in records(name):
-            identity, outcome = record["identity"], record["outcome"]
-            rows.append(
-                (
-                    f"`{identity['task']}`",
-                    f"`{identity['attention']}`, `{identity['protocol']}`",
-                    str(outcome["steps"]),
-                    percent(outcome["test_accuracy"], 2),
-                    percent(outcome["majority_rate"], 2),
-                    record["provenance"]["data_origin"],
-                    f"{record['cost']['train_seconds']:.0f} s",
-                )
-            )
-        columns = ("task", "attention, protocol", "steps", "test accuracy", "majority class", "data", "training")
-        return table(columns, rows)
-
-    return block

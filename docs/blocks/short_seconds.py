@@ -35,6 +35,12 @@ def seconds() -> str:
     return f"{made}\n\n{_machines()}\n\n{_lost()}"
 
 
+def largest_difference(task: str) -> float:
+    """By how many points the accuracies of seed 0 differ at most, when it was trained again."""
+    now, before = by_cell("short_table"), by_cell("short_earlier")
+    return max(abs(_apart(record, now[cell])) for cell, record in before.items() if cell[0] == task)
+
+
 def _machines() -> str:
     """The same cells on both machines."""
 

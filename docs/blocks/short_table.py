@@ -31,28 +31,10 @@ def hours() -> str:
     """The hours of the short table."""
     return prose(
         f"The runs took {hours_of('short_table'):.0f} hours of one core in all. Without other work on the"
-        " [faster of two machines](docs/results.md#seconds-of-the-short-table) `lra table plan` estimates"
+        " [faster of two machines](#seconds-of-the-short-table) `lra table plan` estimates"
         f" {plan_hours(None):.1f} hours for them, and {plan_hours(PAPER):.1f} for the paper's five attentions alone"
         " (`runs/published/short_plan.json`)."
     )
-
-
-def verdicts() -> str:
-    """What the short table can tell apart, in short."""
-    found = records("short_table")
-    above, order = above_no_attention(found), agreement_by_task(found, reference="paper")
-    rows = [
-        (
-            task,
-            verdict(spread.p_value),
-            verdict(spread.rank_p_value),
-            f"{len(above[task].above)} of {len(above[task].points)}",
-            f"τ {order[task].tau:+.2f}, {verdict(order[task].p_value, '.2f')}" if task in order else MISSING,
-        )
-        for task, spread in discrimination_by_task(found).items()
-    ]
-    columns = ("task", "one-way ANOVA", "Kruskal–Wallis", f"rows significantly above `{NO_ATTENTION}`")
-    return table((*columns, "order against the paper's"), rows)
 
 
 def differences() -> str:

@@ -1,0 +1,150 @@
+"""Blocks of the first page: what backs each claim, what commands print, where the reproduction stands, the methods."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from docs.blocks.costs import faster_than
+from docs.blocks.markdown import prose, table, table_printed
+from docs.blocks.published import cells, measurements, records
+from docs.blocks.short_seconds import largest_difference
+from lra.cli_support.show_choices import METHODS, choices
+from lra.cli_support.summary import DEV_ACCURACY, print_summary
+from lra.group_files import DESCRIPTION, OF_THE_FILE
+from lra.results.reference import PAPER, TASKS
+from lra.results.schema import Record
+from lra.results.tables import MISSING, number
+from lra.run_files import METRICS
+
+PRINTED_WIDTH = 100
+
+SOURCE = re.compile(r"(?P<authors>.+), (?P<venue>[^,]+ \d{4}), arXiv (?P<paper>\d+\.\d+)")
+JOBS = (
+    "table show run_group=published/listops.jsonl task=listops attention=full",
+    "sweep landmarks show run_group=published/short_landmarks.jsonl size=short task=pathfinder",
+    "compare show run_group=published/short_table.jsonl size=short task=image attention=nystrom,full mixer=s4d",
+)
+
+
+def why() -> str:
+    """What this project does, the record or the test that backs it, and how it is elsewhere."""
+    short = records("short_table")
+    methods = len({record["identity"]["attention"] for record in short})
+    tasks = len({record["identity"]["task"] for record in short})
+    faster, package = faster_than("nystrom", "transformers")
+    rows = [
+        (
+            "**Runs as published**: `protocol=paper` is the code behind the paper's table; each deviation is a switch",
+            "[same parameter counts](tests/model/test_encoder.py), [switches](docs/protocol.md)",
+            f"released configurations [differ from those of the table]({_issue(37)})",
+        ),
+        (
+            "**Resumes exactly**: a killed run ends bit-identical to an uninterrupted one (CPU)",
+            "[killed at many moments](tests/training/test_kills.py)",
+            f"a restored ListOps checkpoint [scores at chance]({_issue(60)})",
+        ),
+        (
+            f"**Seeds and significance tests**: {len(short)} short runs of {methods} methods on {tasks} tasks, 3 seeds",
+            "[results](docs/results.md#the-short-table)",
+            "[one number per cell](https://arxiv.org/abs/2102.03902), no spread",
+        ),
+        (
+            "**Data by one command**, checked against hashes; each result states the origin of its data",
+            "[sources and checks](data_prep/README.md)",
+            f"[dead links]({_issue(52)}), [files that differ from the description]({_issue(63)})",
+        ),
+        (
+            "**Your own attention without a fork**: one Python file, one YAML file, a contract check",
+            "[typed by a test](tests/test_own_package.py)",
+            "[the methods that the code lists](https://github.com/mlpen/Nystromformer/issues/15)",
+        ),
+        (
+            f"**Cost measured**: Nyström attention is {faster} faster than that of {package} (CPU, forward + backward)",
+            "[record](runs/published/bench_peers.json), [table](docs/performance.md#other-packages)",
+            "[unfused softmax on a GTX 1080 Ti](https://arxiv.org/abs/2102.03902)",
+        ),
+    ]
+    return table(("here", "backed by", "elsewhere"), rows)
+
+
+def _issue(number: int) -> str:
+    return f"https://github.com/google-research/long-range-arena/issues/{number}"
+
+
+def _demo_output(record: Record) -> str:
+    """What the demo prints at its end, made from its record; without the places of its files."""
+    console = Console(file=io.StringIO(), width=PRINTED_WIDTH)
+    folder = Path("runs/demo/listops/nystrom") / f"paper-short-300steps-{record['provenance']['config_hash']}" / "seed0"
+    with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
+        folder.mkdir(parents=True)
+        curve = record["outcome"]["dev_curve"]
+        passes = [f"{step},{accuracy}" for step, accuracy in zip(curve["step"], curve["accuracy"], strict=True)]
+        (folder / METRICS).write_text("\n".join([f"step,{DEV_ACCURACY}", *passes, ""]))
+        print_summary(console, folder, record)
+    printed, _, _ = console.file.getvalue().partition("learning curve")
+    return f"```\n{printed.rstrip()}\n```"
+
+
+def first_run() -> str:
+    """What the demo prints, minutes and size of the first run, and how far another machine may differ."""
+    setup = {record["torch"]: record for record in measurements("setup")}
+    (demo,) = records("demo")
+    cpu, cuda = (f"{setup[build]['megabytes'] / 1000:.1f} GB" for build in ("cpu", "cuda"))
+    took = prose(
+        f"From nothing this takes {setup['cpu']['seconds'] / 60:.0f} minutes of set-up, nearly all of it downloads"
+        f" ({cpu}; {cuda} where an NVIDIA GPU is seen), and {demo['cost']['train_seconds'] / 60:.0f} to 2 minutes of"
+        " training on two CPU cores. The same machine, code and number of threads give the same bits. Another machine"
+        f" or version rounds differently: repeated short runs ended at most {largest_difference('listops'):.2f} points"
+        f" apart on ListOps and {largest_difference('pathfinder'):.2f} on Pathfinder, where some seeds converge late."
+    )
+    return f"{_demo_output(demo)}\n\n{took}"
+
+
+def jobs() -> str:
+    """The commands of the three jobs, each with the table that it prints."""
+    return "\n\n".join(f"```\nlra {command}\n```\n\n{table_printed(command)()}" for command in JOBS)
+
+
+def standing() -> str:
+    """The paper's table: ours and the paper's accuracy of each cell."""
+    ours = {task: cells([each for each in records("listops") if each["identity"]["task"] == task]) for task in TASKS}
+    rows = [
+        (f"`{name}`", *(f"{ours[task].get(name, MISSING)} / {number(paper[task])}" for task in TASKS))
+        for name, paper in PAPER.items()
+    ]
+    return table(("attention", *TASKS), rows)
+
+
+def methods() -> str:
+    """Each attention and mixer: its name, its paper, its cost, its options."""
+    of_all = {(group, name): file for group in METHODS for name, file in choices(group).items()}
+    options = {key: ", ".join(f"`{option}`" for option in _options(key[0], file)) for key, file in of_all.items()}
+    owners = {listed: name for (_, name), listed in options.items()}
+    rows = []
+    for (group, name), file in of_all.items():
+        listed = options[group, name] or MISSING
+        own = listed if owners[options[group, name]] == name or listed == MISSING else f"those of `{owners[listed]}`"
+        rows.append((f"`{group}={name}`", file["title"], _paper(file), file["cost"], own))
+    return table(("to type", "method", "paper", "cost in the length L", "options"), rows)
+
+
+def _options(group: str, file: dict[str, Any]) -> list[str]:
+    """The options of a method that no protocol sets."""
+    others = (*OF_THE_FILE, *DESCRIPTION[group], "parameter_groups")
+    return [key for key, value in file.items() if key not in others and "${protocol." not in str(value)]
+
+
+def _paper(file: dict[str, Any]) -> str:
+    """The venue and year of a method's paper, which link to it."""
+    if "source" not in file:
+        return MISSING
+    found = SOURCE.fullmatch(file["source"])
+    assert found is not None, f"{file['name']}: source"
+    return f"[{found['venue']}](https://arxiv.org/abs/{found['paper']})"
