@@ -4,7 +4,7 @@ The source folder is the repository, so that README.md and the pages in docs lin
 code, by the same paths here and on a code host.
 """
 
-from docs.notebook_page import as_markdown
+from docs.notebook import as_markdown
 from lra import __version__
 
 project = "lra"

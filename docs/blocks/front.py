@@ -23,7 +23,7 @@ from lra.results.schema import Record
 from lra.results.tables import MISSING, number
 from lra.run_files import METRICS
 
-PRINTED_WIDTH = 100
+PRINTED_WIDTH = 90  # letters of a code block of the site at 1,400 pixels
 
 SOURCE = re.compile(r"(?P<authors>.+), (?P<venue>[^,]+ \d{4}), arXiv (?P<paper>\d+\.\d+)")
 JOBS = (
