@@ -84,11 +84,11 @@ def crossovers() -> str:
     first, settings = last // 16, record["settings"]
     inputs_and_output = 4 * settings["batch"] * last * settings["heads"] * settings["head_dim"] * 4
     rows: dict[str, list[str]] = {
-        "slower than full fused at the benchmark's lengths": [],
-        "`nystrom` is as fast as full fused from … tokens on": [],
-        "`nystrom` needs less memory from … tokens on": [],
-        f"time of `nystrom` at {last:,} tokens / at {first:,}": [],
-        f"memory of `nystrom` at {last:,} tokens, output and gradients included / its inputs and output": [],
+        "slower than full (fused) at the benchmark's lengths": [],
+        "length from which `nystrom` is faster than full (fused)": [],
+        "length from which `nystrom` needs less memory than full (fused)": [],
+        f"growth of the time of `nystrom` from {first:,} to {last:,} tokens ({last // first}× the length)": [],
+        f"memory of `nystrom` at {last:,} tokens, with output and gradients, over that of its inputs and output": [],
     }
     for name in PASSES:
         slower = slower_at_lra_lengths(record, name)
@@ -99,8 +99,8 @@ def crossovers() -> str:
             "; ".join(f"{method} at {joined(f'{n:,}' for n in at)}" for method, at in slower.items()) or "none",
             str(crossover(record, "nystrom", name) or MISSING),
             f"{min(less):,}" if less else "none",
-            f"{median_of(points[last]) / median_of(points[first]):.0f}",
-            f"{points[last]['peak_bytes'] / inputs_and_output:.2f}",
+            f"{median_of(points[last]) / median_of(points[first]):.0f}×",
+            f"{points[last]['peak_bytes'] / inputs_and_output:.2f}×",
         )
         for row, value in zip(rows.values(), values, strict=True):
             row.append(value)

@@ -41,17 +41,19 @@ def why() -> str:
     faster, package = faster_than("nystrom", "transformers")
     rows = [
         (
-            "**Runs as published**: `protocol=paper` is the code behind the paper's table; each deviation is a switch",
+            "**Runs as published**: `protocol=paper` computes what the code behind the paper's table does; each"
+            " deviation from the paper is a switch",
             "[same parameter counts](tests/model/test_encoder.py), [switches](docs/protocol.md)",
             f"released configurations [differ from those of the table]({_issue(37)})",
         ),
         (
             "**Resumes exactly**: a killed run ends bit-identical to an uninterrupted one (CPU)",
-            "[killed at many moments](tests/training/test_kills.py)",
+            "[a test kills it at many moments](tests/training/test_kills.py)",
             f"a restored ListOps checkpoint [scores at chance]({_issue(60)})",
         ),
         (
-            f"**Seeds and significance tests**: {len(short)} short runs of {methods} methods on {tasks} tasks, 3 seeds",
+            f"**Seeds and significance tests**: {len(short)} short runs, of {methods} methods on {tasks} tasks with 3"
+            " seeds each",
             "[results](docs/results.md#the-short-table)",
             "[one number per cell](https://arxiv.org/abs/2102.03902), no spread",
         ),
@@ -62,7 +64,7 @@ def why() -> str:
         ),
         (
             "**Your own attention without a fork**: one Python file, one YAML file, a contract check",
-            "[typed by a test](tests/test_own_package.py)",
+            "[a test does it](tests/test_own_package.py)",
             "[the methods that the code lists](https://github.com/mlpen/Nystromformer/issues/15)",
         ),
         (
@@ -89,7 +91,8 @@ def _demo_output(record: Record) -> str:
         (folder / METRICS).write_text("\n".join([f"step,{DEV_ACCURACY}", *passes, ""]))
         print_summary(console, folder, record)
     printed, _, _ = console.file.getvalue().partition("learning curve")
-    return f"```\n{printed.rstrip()}\n```"
+    lines = "\n".join(line.rstrip() for line in printed.rstrip().splitlines())
+    return f"```\n{lines}\n```"
 
 
 def first_run() -> str:
@@ -98,11 +101,13 @@ def first_run() -> str:
     (demo,) = records("demo")
     cpu, cuda = (f"{setup[build]['megabytes'] / 1000:.1f} GB" for build in ("cpu", "cuda"))
     took = prose(
-        f"From nothing this takes {setup['cpu']['seconds'] / 60:.0f} minutes of set-up, nearly all of it downloads"
-        f" ({cpu}; {cuda} where an NVIDIA GPU is seen), and {demo['cost']['train_seconds'] / 60:.0f} to 2 minutes of"
-        " training on two CPU cores. The same machine, code and number of threads give the same bits. Another machine"
-        f" or version rounds differently: repeated short runs ended at most {largest_difference('listops'):.2f} points"
-        f" apart on ListOps and {largest_difference('pathfinder'):.2f} on Pathfinder, where some seeds converge late."
+        f"From nothing, set-up takes about {setup['cpu']['seconds'] / 60:.0f} minutes, nearly all of it downloads, and"
+        f" needs {cpu}. The CUDA build of torch, which is installed where an NVIDIA GPU is seen, needs {cuda}. The demo"
+        f" trains for {demo['cost']['train_seconds'] / 60:.0f} to 2 minutes on two CPU cores. The same seed gives"
+        " bit-identical results on the same machine with the same code and number of threads. Other machines and"
+        f" versions round differently: short runs that were repeated ended at most {largest_difference('listops'):.2f}"
+        f" points apart on ListOps, and {largest_difference('pathfinder'):.2f} on Pathfinder, where some seeds converge"
+        " late."
     )
     return f"{_demo_output(demo)}\n\n{took}"
 

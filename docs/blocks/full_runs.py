@@ -24,7 +24,7 @@ def means() -> str:
     majority = ends(100 * record["outcome"]["majority_rate"] for record in records("listops"))
     said = prose(
         f"**Of the {len(pairs)} cells of the paper's table, {len(pairs & there)} have been run at full size so far**,"
-        f" all on ListOps. The majority class has {majority} %."
+        f" all on ListOps. The majority-class baseline is {majority} %."
     )
     columns = ("attention", "test accuracy (%)", "paper", "difference of the mean", "tolerance", "converged")
     rows = [
