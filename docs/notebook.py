@@ -23,11 +23,13 @@ def run(notebook: dict[str, Any], names: dict[str, Any]) -> Iterator[tuple[dict[
         if cell["cell_type"] != "code":
             continue
         tree = ast.parse("".join(cell["source"]))
-        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        last = tree.body[-1]
+        shown = ast.Expression(last.value) if isinstance(last, ast.Expr) else None
+        del tree.body[len(tree.body) - (shown is not None) :]
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile(tree, NOTEBOOK.name, "exec"), names)
-            value = None if last is None else eval(compile(ast.Expression(last.value), NOTEBOOK.name, "eval"), names)
+            value = None if shown is None else eval(compile(shown, NOTEBOOK.name, "eval"), names)
         yield cell, value, printed.getvalue()
 
 

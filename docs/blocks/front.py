@@ -34,63 +34,27 @@ JOBS = (
 
 
 def why() -> str:
-    """What this project does, the record or the test that backs it, and how it is elsewhere."""
+    """Numbers of the claims above it."""
     short = records("short_table")
-    methods = len({record["identity"]["attention"] for record in short})
-    tasks = len({record["identity"]["task"] for record in short})
+    methods, tasks, seeds = (len({each["identity"][key] for each in short}) for key in ("attention", "task", "seed"))
     faster, package = faster_than("nystrom", "transformers")
-    rows = [
-        (
-            "**Runs as published**: `protocol=paper` computes what the code behind the paper's table does; each"
-            " deviation from the paper is a switch",
-            "[same parameter counts](tests/model/test_encoder.py), [switches](docs/protocol.md)",
-            f"released configurations [differ from those of the table]({_issue(37)})",
-        ),
-        (
-            "**Resumes exactly**: a killed run ends bit-identical to an uninterrupted one (CPU)",
-            "[a test kills it at many moments](tests/training/test_kills.py)",
-            f"a restored ListOps checkpoint [scores at chance]({_issue(60)})",
-        ),
-        (
-            f"**Seeds and significance tests**: {len(short)} short runs, of {methods} methods on {tasks} tasks with 3"
-            " seeds each",
-            "[results](docs/results.md#the-short-table)",
-            "[one number per cell](https://arxiv.org/abs/2102.03902), no spread",
-        ),
-        (
-            "**Data by one command**, checked against hashes; each result states the origin of its data",
-            "[sources and checks](data_prep/README.md)",
-            f"[dead links]({_issue(52)}), [files that differ from the description]({_issue(63)})",
-        ),
-        (
-            "**Your own attention without a fork**: one Python file, one YAML file, a contract check",
-            "[a test does it](tests/test_own_package.py)",
-            "[the methods that the code lists](https://github.com/mlpen/Nystromformer/issues/15)",
-        ),
-        (
-            f"**Cost measured**: Nyström attention is {faster} faster than that of {package} (CPU, forward + backward)",
-            "[record](runs/published/bench_peers.json), [table](docs/performance.md#other-packages)",
-            "[unfused softmax on a GTX 1080 Ti](https://arxiv.org/abs/2102.03902)",
-        ),
-    ]
-    return table(("here", "backed by", "elsewhere"), rows)
-
-
-def _issue(number: int) -> str:
-    return f"https://github.com/google-research/long-range-arena/issues/{number}"
+    return prose(
+        f"In numbers: {len(short)} short runs compare {methods} methods on {tasks} tasks with {seeds} seeds each."
+        f" Nyström attention is {faster} faster than that of {package} (CPU, forward and backward)."
+    )
 
 
 def _demo_output(record: Record) -> str:
     """What the demo prints at its end, made from its record; without the places of its files."""
-    console = Console(file=io.StringIO(), width=PRINTED_WIDTH)
+    out = io.StringIO()
     folder = Path("runs/demo/listops/nystrom") / f"paper-short-300steps-{record['provenance']['config_hash']}" / "seed0"
     with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
         folder.mkdir(parents=True)
         curve = record["outcome"]["dev_curve"]
         passes = [f"{step},{accuracy}" for step, accuracy in zip(curve["step"], curve["accuracy"], strict=True)]
         (folder / METRICS).write_text("\n".join([f"step,{DEV_ACCURACY}", *passes, ""]))
-        print_summary(console, folder, record)
-    printed, _, _ = console.file.getvalue().partition("learning curve")
+        print_summary(Console(file=out, width=PRINTED_WIDTH), folder, record)
+    printed, _, _ = out.getvalue().partition("learning curve")
     lines = "\n".join(line.rstrip() for line in printed.rstrip().splitlines())
     return f"```\n{lines}\n```"
 

@@ -6,15 +6,17 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable
 
-from docs.blocks.markdown import ends, interval, joined, percent, prose, table
-from docs.blocks.published import accuracy, cells, records
+from docs.blocks.markdown import ends, interval, joined, percent, prose, table, table_printed
+from docs.blocks.published import accuracy, records
 from lra.results.cells import make_cell
 from lra.results.comparison import SIGNIFICANT, over_seeds, pairs_by_seed
 from lra.results.plateau import convergence_step
-from lra.results.reference import PAPER, PASS_BAND, paper_accuracy
+from lra.results.reference import PAPER, paper_accuracy
 from lra.results.schema import Record
 from lra.results.tables import MISSING, number
 from lra.results.variants import group_by_variant
+
+TABLE = "table show run_group=published/listops.jsonl task=listops"
 
 
 def means() -> str:
@@ -26,19 +28,7 @@ def means() -> str:
         f"**Of the {len(pairs)} cells of the paper's table, {len(pairs & there)} have been run at full size so far**,"
         f" all on ListOps. The majority-class baseline is {majority} %."
     )
-    columns = ("attention", "test accuracy (%)", "paper", "difference of the mean", "tolerance", "converged")
-    rows = [
-        (
-            f"`{name}`",
-            str(cell),
-            number(cell.reference),
-            number(cell.difference, sign=True),
-            f"{cell.verdict or MISSING} ±{PASS_BAND['listops']:g}",
-            f"{cell.converged} of {cell.count}",
-        )
-        for name, cell in cells(records("listops")).items()
-    ]
-    return f"{said}\n\n{table(columns, rows)}"
+    return f"{said}\n\n{table_printed(TABLE)()}"
 
 
 def runs() -> str:
