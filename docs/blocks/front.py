@@ -100,7 +100,7 @@ def methods() -> str:
     for (group, name), file in of_all.items():
         listed = options[group, name] or MISSING
         own = listed if owners[options[group, name]] == name or listed == MISSING else f"those of `{owners[listed]}`"
-        rows.append((f"`{group}={name}`", file["title"], _paper(file), file["cost"], own))
+        rows.append((f"`{group}={name}`", file["display"], _paper(file), file["cost"], own))
     return table(("to type", "method", "paper", "cost in the length L", "options"), rows)
 
 
