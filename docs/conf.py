@@ -4,13 +4,15 @@ The source folder is the repository, so that README.md and the pages in docs lin
 code, by the same paths here and on a code host.
 """
 
+from docs.notebook import as_markdown
 from lra import __version__
 
 project = "lra"
 author = "The lra authors"
 release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+source_suffix = {".md": "markdown", ".ipynb": "markdown"}
 root_doc = "docs/index"
 include_patterns = [
     "README.md",
@@ -19,6 +21,7 @@ include_patterns = [
     "data_prep/README.md",
     "docs/*.md",
     "docs/examples/**/README.md",
+    "docs/examples/*.ipynb",
 ]
 exclude_patterns = [".*", "runs", "build", "dist", "data", "local", "wandb", "docs/_build"]
 
@@ -26,6 +29,8 @@ html_theme = "furo"
 html_title = "lra"
 html_additional_pages = {"index": "to_docs.html"}
 templates_path = ["_templates"]
+html_static_path = ["_static"]
+html_css_files = ["wrap.css"]
 html_copy_source = False
 html_show_copyright = False
 
@@ -37,3 +42,13 @@ autodoc_typehints = "signature"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
+
+
+def setup(app):
+    """Let the notebook be read as the page that it is."""
+    app.connect("source-read", _read_notebook)
+
+
+def _read_notebook(app, name, content):
+    if str(app.env.doc2path(name)).endswith(".ipynb"):
+        content[0] = as_markdown(content[0])

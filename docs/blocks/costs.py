@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from docs.blocks.markdown import ends, joined, percent, table
+from docs.blocks.markdown import joined, percent, table
 from docs.blocks.published import bench
 from lra.bench.record import PASS_TITLES, PASSES, BenchCell, BenchPass
 from lra.bench.summary import (
@@ -29,16 +29,15 @@ PAPERS_TABLE_1 = {  # MB and ms of full and of Nyström attention with 64 landma
     4096: ((2620, 32.9), (229, 5.9)),
     8192: ((10233, 155.4), (450, 12.3)),
 }
-PEERS = (  # ours, the package, and the largest part of its time that was the aim for ours
-    ("nystrom", "nystrom-attention", 1 / 3),
-    ("nystrom", "transformers", 1 / 3),
-    ("linformer", "linformer ", 1),
-    ("performer", "performer-pytorch", 1 / 2),
-    ("performer (protocol=clean)", "performer-pytorch", None),
-    ("local (block_length=128, neighbour_blocks=1)", "local-attention", None),
-    ("reformer", "reformer-pytorch", 1),
+PEERS = (  # ours, and the package
+    ("nystrom", "nystrom-attention"),
+    ("nystrom", "transformers"),
+    ("linformer", "linformer "),
+    ("performer", "performer-pytorch"),
+    ("performer (protocol=clean)", "performer-pytorch"),
+    ("local (block_length=128, neighbour_blocks=1)", "local-attention"),
+    ("reformer", "reformer-pytorch"),
 )
-SHARE_AIM = 0.5
 
 
 def _cells(name: str) -> dict[tuple[str, int], BenchCell]:
@@ -56,7 +55,7 @@ def forward() -> str:
         bytes_of_one, seconds = measured["peak_bytes"] / batch, median_of(measured) / batch
         return f"{significant(bytes_of_one / MEBIBYTE)} / {significant(seconds * 1e3)}"
 
-    def beside(reference: str, length: int) -> str:
+    def speed_up(reference: str, length: int) -> str:
         full, mine = (pass_of(cells[method, length], "forward") for method in (reference, "nystrom"))
         if full is None or mine is None:
             return MISSING
@@ -66,9 +65,16 @@ def forward() -> str:
     for length, ((memory, seconds), (own_memory, own_seconds)) in PAPERS_TABLE_1.items():
         papers = f"{memory / own_memory:.1f}× / {seconds / own_seconds:.1f}×"
         ours = (of_one(method, length) for method in METHODS)
-        rows.append((f"{length:,}", *ours, *(beside(reference, length) for reference in FULL), papers))
-    columns = ("n", *METHODS[:4], "nystrom, 32 landmarks", "nystrom, 64", "beside full math", "beside full fused")
-    return table((*columns, "the paper's, beside full math"), rows)
+        rows.append((f"{length:,}", *ours, *(speed_up(reference, length) for reference in FULL), papers))
+    columns = (
+        "n",
+        *METHODS[:4],
+        "nystrom, 32 landmarks",
+        "nystrom, 64",
+        "speed-up over full (math)",
+        "over full (fused)",
+    )
+    return table((*columns, "the paper's, over full (math)"), rows)
 
 
 def crossovers() -> str:
@@ -78,11 +84,11 @@ def crossovers() -> str:
     first, settings = last // 16, record["settings"]
     inputs_and_output = 4 * settings["batch"] * last * settings["heads"] * settings["head_dim"] * 4
     rows: dict[str, list[str]] = {
-        "slower than full fused at the benchmark's lengths": [],
-        "`nystrom` is as fast as full fused from … tokens on": [],
-        "`nystrom` needs less memory from … tokens on": [],
-        f"time of `nystrom` at {last:,} tokens / at {first:,}": [],
-        f"memory of `nystrom` at {last:,} tokens, output and gradients included / its inputs and output": [],
+        "slower than full (fused) at the benchmark's lengths": [],
+        "length from which `nystrom` is faster than full (fused)": [],
+        "length from which `nystrom` needs less memory than full (fused)": [],
+        f"growth of the time of `nystrom` from {first:,} to {last:,} tokens ({last // first}× the length)": [],
+        f"memory of `nystrom` at {last:,} tokens, with output and gradients, over that of its inputs and output": [],
     }
     for name in PASSES:
         slower = slower_at_lra_lengths(record, name)
@@ -93,8 +99,8 @@ def crossovers() -> str:
             "; ".join(f"{method} at {joined(f'{n:,}' for n in at)}" for method, at in slower.items()) or "none",
             str(crossover(record, "nystrom", name) or MISSING),
             f"{min(less):,}" if less else "none",
-            f"{median_of(points[last]) / median_of(points[first]):.0f}",
-            f"{points[last]['peak_bytes'] / inputs_and_output:.2f}",
+            f"{median_of(points[last]) / median_of(points[first]):.0f}×",
+            f"{points[last]['peak_bytes'] / inputs_and_output:.2f}×",
         )
         for row, value in zip(rows.values(), values, strict=True):
             row.append(value)
@@ -109,28 +115,21 @@ def peers() -> str:
     """How many times as long the same methods take in other packages."""
     cells, parity = _cells("bench_peers"), {each["peer"]: each for each in bench("bench_peers")["parity"]}
     rows = []
-    for ours, package, _ in PEERS:
+    for ours, package in PEERS:
         peer = _peer(package)
         ratios = (f"{_both(cells[peer, n]) / _both(cells[ours, n]):.1f}×" for n in LRA_LENGTHS)
         rows.append(
             (ours, peer, *ratios, f"{parity[peer]['error']:.0e}" if "error" in parity[peer] else "not the same")
         )
-    columns = ("ours", "beside", *(f"{length:,}" for length in LRA_LENGTHS))
+    columns = ("ours", "other package", *(f"{length:,}" for length in LRA_LENGTHS))
     return table((*columns, "error of the output (float64)"), rows)
 
 
-def peer_aims() -> str:
-    """Our time as a part of that of other packages, beside its aim."""
-    cells, rows = _cells("bench_peers"), []
-    for ours, package, aim in PEERS:
-        peer = _peer(package)
-        parts = [_both(cells[ours, n]) / _both(cells[peer, n]) for n in LRA_LENGTHS]
-        needed = MISSING
-        if aim is not None and max(parts) > aim:
-            shares = [cells[ours, n]["both"]["product_seconds"] / (aim * _both(cells[peer, n])) for n in LRA_LENGTHS]
-            needed = f"{ends(shares, '.0%')}".replace("%", " %")
-        rows.append((ours, peer, ends(parts), MISSING if aim is None else f"{aim:.2f}", needed))
-    return table(("ours", "beside", "our time / its time", "aim", "rate of plain products that the aim needs"), rows)
+def faster_than(ours: str, package: str) -> tuple[str, str]:
+    """By how much ours is faster than a package's, at the benchmark's lengths, and the package with its version."""
+    cells, peer = _cells("bench_peers"), _peer(package)
+    ratios = [_both(cells[peer, n]) / _both(cells[ours, n]) for n in LRA_LENGTHS]
+    return f"{min(ratios):.1f}× to {max(ratios):.1f}×", peer
 
 
 def _peer(package: str) -> str:
@@ -152,10 +151,6 @@ def product_shares() -> str:
         of_method = [product_share(each) for each in measured if each is not None]
         if method != MATH and "(" not in method and "+" not in method and len(of_method) == 2 and all(of_method):
             shares[method] = [share for share in of_method if share is not None]
-    rows = [
-        (f"`{method}`", *map(percent, both), "yes" if min(both) >= SHARE_AIM else "no")
-        for method, both in sorted(shares.items(), key=lambda item: -item[1][-1])
-    ]
-    return table(
-        ("tokens of a sequence", *(f"{length:,}" for length in lengths), f"{percent(SHARE_AIM)} reached"), rows
-    )
+    highest_first = sorted(shares.items(), key=lambda item: -item[1][-1])
+    rows = [(f"`{method}`", *map(percent, both)) for method, both in highest_first]
+    return table(("tokens of a sequence", *(f"{length:,}" for length in lengths)), rows)

@@ -7,33 +7,45 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from docs.blocks import costs, data, diagnosis, full_runs, landmarks, short_search, short_seconds, short_table, speed
+from docs.blocks import (
+    costs,
+    data,
+    diagnosis,
+    front,
+    full_runs,
+    landmarks,
+    short_search,
+    short_seconds,
+    short_table,
+    speed,
+)
 from docs.blocks import settings as of_settings
 from docs.blocks.markdown import table_printed
 from docs.blocks.published import PUBLISHED, ROOT
 
 DOCUMENTS = (ROOT / "README.md", ROOT / "data_prep/README.md", *sorted((ROOT / "docs").glob("*.md")))
 BLOCKS: dict[str, Callable[[], str]] = {
+    "why": front.why,
+    "first-run": front.first_run,
+    "jobs": front.jobs,
+    "standing": front.standing,
+    "methods": front.methods,
     "setup": data.setup,
     "full-runs": full_runs.runs,
     "full-means": full_runs.means,
     "full-converged": full_runs.converged_runs,
     "brackets": full_runs.brackets,
-    "demo": full_runs.single_runs("demo"),
-    "shortened": full_runs.single_runs("shortened"),
     "short-hours": short_table.hours,
     "short-table": table_printed(short_table.TABLE),
-    "short-verdicts": short_table.verdicts,
     "short-differences": short_table.differences,
     "short-orders": short_table.orders,
-    "short-compare": short_table.compared,
+    "short-compare": short_table.compared(short_table.COMPARE),
     "short-seconds": short_seconds.seconds,
     "short-search-rates": short_search.rates,
     "short-search-schedules": short_search.schedules,
     "text-longer": short_table.text_longer,
-    "longer-table": short_table.longer,
     "longer-differences": short_table.longer_differences,
-    "longer-pairs": short_table.longer_pairs,
+    "longer-compare": short_table.compared(short_table.LONGER),
     "spread-of-seeds": short_table.spread_of_seeds,
     "landmarks-pathfinder": landmarks.pathfinder,
     "landmarks-listops": landmarks.listops,
@@ -44,7 +56,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "cost": costs.forward,
     "cost-crossovers": costs.crossovers,
     "cost-peers": costs.peers,
-    "cost-peer-aims": costs.peer_aims,
     "cost-product-shares": costs.product_shares,
     "speed": speed.in_short,
     "speed-steps": speed.steps,
@@ -55,7 +66,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "time-series": data.time_series,
     "recipes": of_settings.recipes,
     "protocols": of_settings.protocols,
-    "methods": of_settings.names,
     "attentions": of_settings.described("attention"),
     "mixers": of_settings.described("mixer"),
     "deviations": of_settings.deviations,

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from docs.blocks.markdown import ends, interval, joined, percent, prose, table
-from docs.blocks.published import accuracy, cells, records
+from docs.blocks.markdown import ends, interval, joined, percent, prose, table, table_printed
+from docs.blocks.published import accuracy, records
 from lra.results.cells import make_cell
 from lra.results.comparison import SIGNIFICANT, over_seeds, pairs_by_seed
 from lra.results.convergence import convergence_step
-from lra.results.reference import PAPER, PASS_BAND, paper_accuracy
+from lra.results.reference import PAPER, paper_accuracy
 from lra.results.tables import MISSING, number
 from lra.results.variants import group_by_variant
 from lra.runs.schema import Record
+
+TABLE = "table show run_group=published/listops.jsonl task=listops"
 
 
 def means() -> str:
@@ -24,21 +26,9 @@ def means() -> str:
     majority = ends(100 * record["outcome"]["majority_rate"] for record in records("listops"))
     said = prose(
         f"**Of the {len(pairs)} cells of the paper's table, {len(pairs & there)} have been run at full size so far**,"
-        f" all on ListOps. The majority class has {majority} %."
+        f" all on ListOps. The majority-class baseline is {majority} %."
     )
-    columns = ("attention", "test accuracy (%)", "paper", "difference of the mean", "tolerance", "converged")
-    rows = [
-        (
-            f"`{name}`",
-            str(cell),
-            number(cell.reference),
-            number(cell.difference, sign=True),
-            f"{cell.verdict or MISSING} ±{PASS_BAND['listops']:g}",
-            f"{cell.converged} of {cell.count}",
-        )
-        for name, cell in cells(records("listops")).items()
-    ]
-    return f"{said}\n\n{table(columns, rows)}"
+    return f"{said}\n\n{table_printed(TABLE)()}"
 
 
 def runs() -> str:
@@ -121,27 +111,3 @@ def _by_kind(found: Iterable[Record]) -> dict[tuple[str, str, int, str], list[Re
 
 def _without_brackets(record: Record) -> bool:
     return record["settings"]["protocol"].get("listops_brackets") == "dropped"
-
-
-def single_runs(name: str) -> Callable[[], str]:
-    """A block with each run of a published file."""
-
-    def block() -> str:
-        rows = []
-        for record in records(name):
-            identity, outcome = record["identity"], record["outcome"]
-            rows.append(
-                (
-                    f"`{identity['task']}`",
-                    f"`{identity['attention']}`, `{identity['protocol']}`",
-                    str(outcome["steps"]),
-                    percent(outcome["test_accuracy"], 2),
-                    percent(outcome["majority_rate"], 2),
-                    record["provenance"]["data_origin"],
-                    f"{record['cost']['train_seconds']:.0f} s",
-                )
-            )
-        columns = ("task", "attention, protocol", "steps", "test accuracy", "majority class", "data", "training")
-        return table(columns, rows)
-
-    return block

@@ -61,7 +61,7 @@ def listops() -> str:
     said = prose(
         f"Pairs of the same seed and number of landmarks: without the value skip {sum(step > 0 for step in later)} of"
         f" {len(later)} converge later, by {ends(later, ',.0f')} steps (Wilcoxon {verdict(wilcoxon(later).pvalue)});"
-        f" of their accuracies {verdict(accuracy)}"
+        f" for the difference of their accuracies {verdict(accuracy)}"
     )
     return f"{table_printed(LISTOPS)()}\n\n{table(columns, rows)}\n\n{said}"
 

@@ -60,11 +60,6 @@ def table_of(made: TextTable) -> str:
     return _rows(made.to_markdown())
 
 
-def note_of(made: TextTable, said: str) -> str:
-    """Write those of a table's notes in which something is said."""
-    return "\n\n".join(prose(note) for note in made.notes if said in note)
-
-
 def table_printed(command: str) -> Callable[[], str]:
     """A block with the table that a command prints."""
     return lambda: _rows(printed(command))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from docs.blocks.markdown import prose, table
+from docs.blocks.markdown import table
 from docs.blocks.published import printed
 from lra.results.reference import TASKS
-from lra.results.tables import MISSING
 from lra.settings.config import load_config
-from lra.verbs.show_choices import METHODS, choices, differences
+from lra.verbs.show_choices import choices, differences
 
 
 def recipes() -> str:
@@ -38,21 +37,9 @@ def protocols() -> str:
     return printed("show protocol").strip()
 
 
-def names() -> str:
-    """The names of all attentions and mixers."""
-    listed = {group: ", ".join(f"`{name}`" for name in choices(group)) for group in METHODS}
-    return "\n\n".join(prose(f"`{group}=`: {listed[group]}.") for group in METHODS)
-
-
 def described(group: str) -> Callable[[], str]:
-    """A block with what each attention, or each mixer, is, with its source and cost."""
-
-    def block() -> str:
-        keys = ("about", "source", "cost")
-        rows = [(f"`{name}`", *(file.get(key, MISSING) for key in keys)) for name, file in choices(group).items()]
-        return table((group, "what it is", "source", "cost in L"), rows)
-
-    return block
+    """A block with what each attention, or each mixer, is."""
+    return lambda: table((group, "what it is"), [(f"`{name}`", file["about"]) for name, file in choices(group).items()])
 
 
 def deviations() -> str:

@@ -2,57 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from docs.blocks.markdown import joined, note_of, prose, table, table_of, table_printed, verdict
+from docs.blocks.markdown import joined, prose, table, table_printed, verdict
 from docs.blocks.published import accuracy, cells, printed, records
-from docs.blocks.short_plan import plan_hours
 from lra.results.above_no_attention import NO_ATTENTION, above_no_attention
-from lra.results.comparison import comparison_table, contenders
 from lra.results.rank_agreement import agreement_by_task
 from lra.results.reference import PAPER
 from lra.results.separation_of_methods import discrimination_by_task
 from lra.results.statistics import binomial_error
-from lra.results.tables import MISSING, TextTable, number
+from lra.results.tables import MISSING, number
 from lra.runs.schema import Record
 
 TABLE = "table show run_group=published/short_table.jsonl size=short"
-LONGER = "table show run_group=published/short_longer.jsonl size=short task=pathfinder"
+LONGER = (
+    "compare show task=pathfinder run_group=published/short_longer.jsonl size=short"
+    " attention=linformer,full,nystrom,performer,reformer,none"
+)
 COMPARE = "compare show task=listops run_group=published/short_table.jsonl size=short"
 SAID_OF_MANY = "differences over seeds"
 
 
-def hours_of(name: str) -> float:
-    """Training time of all published records of a file, in hours."""
-    return sum(record["cost"]["train_seconds"] for record in records(name)) / 3600
-
-
 def hours() -> str:
     """The hours of the short table."""
-    return prose(
-        f"The runs took {hours_of('short_table'):.0f} hours of one core in all. Without other work on the"
-        " [faster of two machines](docs/results.md#seconds-of-the-short-table) `lra table plan` estimates"
-        f" {plan_hours(None):.1f} hours for them, and {plan_hours(PAPER):.1f} for the paper's five attentions alone"
-        " (`runs/published/short_plan.json`)."
-    )
-
-
-def verdicts() -> str:
-    """What the short table can tell apart, in short."""
-    found = records("short_table")
-    above, order = above_no_attention(found), agreement_by_task(found, reference="paper")
-    rows = [
-        (
-            task,
-            verdict(spread.p_value),
-            verdict(spread.rank_p_value),
-            f"{len(above[task].above)} of {len(above[task].points)}",
-            f"τ {order[task].tau:+.2f}, {verdict(order[task].p_value, '.2f')}" if task in order else MISSING,
-        )
-        for task, spread in discrimination_by_task(found).items()
-    ]
-    columns = ("task", "one-way ANOVA", "Kruskal–Wallis", f"rows significantly above `{NO_ATTENTION}`")
-    return table((*columns, "order against the paper's"), rows)
+    took = sum(record["cost"]["train_seconds"] for record in records("short_table")) / 3600
+    return prose(f"The runs took {took:.0f} hours of one core in all; `lra table plan` estimates yours.")
 
 
 def differences() -> str:
@@ -108,31 +82,14 @@ def _order(found: list[Record], task: str, whose: str) -> tuple[str, str, str]:
     return str(order.attentions), tau.replace("-", "−"), verdict(order.p_value, ".2f")
 
 
-def compared() -> str:
-    """The methods beside Nyström attention on ListOps."""
-    (said,) = (line for line in printed(COMPARE).splitlines() if SAID_OF_MANY in line)
-    return f"{table_printed(COMPARE)()}\n\n{prose(said)}"
+def compared(command: str) -> Callable[[], str]:
+    """A block with methods compared with the first of them, and how many of the differences are significant."""
 
+    def block() -> str:
+        (said,) = (line for line in printed(command).splitlines() if SAID_OF_MANY in line)
+        return f"{table_printed(command)()}\n\n{prose(said)}"
 
-def longer() -> str:
-    """The longer Pathfinder."""
-    count, hours = len(records("short_longer")), hours_of("short_longer")
-    return f"{table_printed(LONGER)()}\n\n{prose(f'{count} runs, {hours:.1f} hours of one core.')}"
-
-
-def longer_pairs() -> str:
-    """The longer Pathfinder's attentions beside the best of them."""
-    found = [record for record in records("short_longer") if record["identity"]["attention"] != NO_ATTENTION]
-    (spread,) = discrimination_by_task(found).values()
-    made = comparison_table(found, contenders(found, spread.best), title="")
-    return f"{table_of(_only(made, 'accuracy (%)', 'Δ over seeds', 'verdict'))}\n\n{note_of(made, SAID_OF_MANY)}"
-
-
-def _only(made: TextTable, *columns: str) -> TextTable:
-    """Those columns of a table, after its first."""
-    places = [0, *map(made.columns.index, columns)]
-    rows = [[row[place] for place in places] for row in made.rows]
-    return TextTable(title="", columns=tuple(made.columns[place] for place in places), rows=rows)
+    return block
 
 
 def text_longer() -> str:

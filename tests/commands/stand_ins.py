@@ -29,6 +29,7 @@ STAND_INS = (
     (r"run=runs/default/listops/nystrom/(…|[\w-]+)/seed0", "run=RUN"),
     (r"run=[0-9a-f]{8}( seed=0)?", "run=RUN"),
     (r"run=DIR", "run=RUN"),
+    (r"attention=(nystrom,)?mine\b", r"attention=\1average"),  # what a reader has written
     (r"^lra evaluate --config-dir FOLDER", "lra evaluate --config-dir FOLDER run=RUN"),
     (r"hparams_search=optuna size=short", "hparams_search=optuna hydra.sweeper.n_trials=2"),
     (r"source=/data/", "source=~/"),  # a folder below the root

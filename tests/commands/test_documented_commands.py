@@ -63,7 +63,7 @@ def scratch(trained, data, tmp_path, monkeypatch):
     (tmp_path / "runs/published").mkdir()
     for place in ("runs/published/demo.jsonl", "results.jsonl"):
         (tmp_path / place).write_text(json.dumps(json.loads((run / "result.json").read_text())) + "\n")
-    as_published = ("short_table.jsonl", "short_longer.jsonl", "short_landmarks.jsonl")
+    as_published = ("listops.jsonl", "short_table.jsonl", "short_longer.jsonl", "short_landmarks.jsonl")
     as_published += ("short_landmarks_listops_600.jsonl", "bench_attention.json")
     for name in as_published:
         shutil.copy(PUBLISHED / name, tmp_path / "runs/published")

@@ -92,7 +92,7 @@ def test_every_attention_and_mixer_has_its_knobs_and_switches(capsys):
     text = shown(capsys, "attentions")
     for name in conf_names("attention"):
         assert f"attention={name} " in text
-    for said in ("mixer=s4d", "num_landmarks=64", "protocol.pinv_start", "O(L log L)", "Vaswani et al. 2017"):
+    for said in ("mixer=s4d", "num_landmarks=64", "protocol.pinv_start", "O(L log L)", "Vaswani et al., NeurIPS 2017"):
         assert said in text
     assert "mixer=attention" not in text
 

@@ -1,45 +1,50 @@
-"""The cells of the notebook run in order, and what they end with is what the run's record says."""
+"""The notebook runs in order, what it ends with is what the run's record says, and it is stored with such outputs."""
 
 from __future__ import annotations
 
-import ast
 import json
-from typing import Any
 
 import matplotlib
 import pytest
 
-from tests.conftest import ROOT
+from docs.notebook import HOME, NOTEBOOK, as_markdown, outputs, run
 
-CELLS = json.loads((ROOT / "docs/examples/notebook.ipynb").read_text())["cells"]
-CODE = {cell["id"]: "".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "code"}
-
-
-def shown(source: str, names: dict[str, Any]) -> Any:
-    """Run a cell, and return the value of its last line, which a notebook would show."""
-    tree = ast.parse(source)
-    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, "notebook.ipynb", "exec"), names)
-    return None if last is None else eval(compile(ast.Expression(last.value), "notebook.ipynb", "eval"), names)
+STORED = json.loads(NOTEBOOK.read_text())
+CODE = [cell for cell in STORED["cells"] if cell["cell_type"] == "code"]
 
 
 @pytest.mark.slow
-def test_the_cells_run_in_order(home, capsys):
+def test_the_cells_run_in_order(home):
     matplotlib.use("agg")
-    names: dict[str, Any] = {}
-    values = {cell: shown(source, names) for cell, source in CODE.items()}
+    names: dict[str, object] = {}
+    made = {cell["id"]: (value, printed) for cell, value, printed in run(STORED, names)}
+    values = {cell: value for cell, (value, _) in made.items()}
     (record,) = [json.loads(path.read_text()) for path in home.rglob("result.json")]
-    printed = capsys.readouterr().out
     assert values["compose"].name == "nystrom"
     assert values["model"] == (8, 10)
-    assert f"{record['cost']['parameters']:,} parameters" in printed
+    assert f"{record['cost']['parameters']:,} parameters" in made["model"][1]
     assert names["trainer"].global_step == 20
     assert 0 < values["train"] < 1
     assert values["run"] == (record["outcome"]["test_accuracy"], record["outcome"]["majority_rate"])
-    assert values["records"]["outcome.test_accuracy"].tolist() == [record["outcome"]["test_accuracy"]]
+    assert values["records"].loc["outcome.test_accuracy"].tolist() == [record["outcome"]["test_accuracy"]]
     assert len(names["axes"].lines) == 2
+    for count, cell in enumerate(CODE, 1):
+        fresh = [output["output_type"] for output in outputs(count, *made[cell["id"]])]
+        assert fresh == [output["output_type"] for output in cell["outputs"]], f"{cell['id']}: type make notebook"
+    assert made["model"][1] == "".join(CODE[2]["outputs"][0]["text"])
 
 
-def test_the_notebook_holds_no_outputs():
-    assert all(cell.get("outputs", []) == [] for cell in CELLS)
-    assert list(CODE) == ["compose", "data", "model", "train", "run", "records", "plot"]
+def test_the_notebook_is_stored_with_its_outputs():
+    assert [cell["id"] for cell in CODE] == ["compose", "data", "model", "train", "run", "records", "plot"]
+    assert [cell["execution_count"] for cell in CODE] == list(range(1, len(CODE) + 1))
+    assert all(cell["outputs"] for cell in CODE)
+    assert HOME in NOTEBOOK.read_text()
+    assert "image/png" in CODE[-1]["outputs"][0]["data"]
+
+
+def test_its_page_shows_code_outputs_and_the_picture():
+    page = as_markdown(NOTEBOOK.read_text())
+    assert page.startswith("# lra in a notebook")
+    assert page.count("```python\n") == len(CODE)
+    assert "```text\ntorch.Size" in page
+    assert page.count("](data:image/png;base64,") == 1

@@ -23,9 +23,9 @@ def test_ci_builds_it_and_a_warning_is_an_error():
     assert build.split()[-1] in [step.get("with", {}).get("path") for step in steps]
 
 
-def test_the_index_has_every_page_in_its_table_and_in_its_menu():
-    table, menu = INDEX.split("```{toctree}")
-    assert set(re.findall(r"\]\((\w+\.md)\)", table)) == PAGES
+def test_the_index_has_every_page_in_its_tables_and_in_its_menus():
+    tables, menu = INDEX.split("```{toctree}", 1)
+    assert set(re.findall(r"\]\((\w+\.md)\)", tables)) == PAGES
     assert {f"{name}.md" for name in re.findall(r"^(\w+)$", menu, re.MULTILINE)} == PAGES
 
 
@@ -52,3 +52,11 @@ def test_the_two_commands_at_the_top_are_targets_of_the_makefile():
     makefile = (ROOT / "Makefile").read_text()
     for target in targets:
         assert re.search(rf"^{target}: setup", makefile, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_no_remark_in_a_code_block_is_cut_on_a_laptop(name):
+    """At 1,400 pixels a line of code has room for 90 letters."""
+    blocks = re.findall(r"^ *```\w*\n(.*?)^ *```", (ROOT / name).read_text(), re.DOTALL | re.MULTILINE)
+    remarks = [line for block in blocks for line in block.splitlines() if re.search(r"\s# ", line)]
+    assert [line for line in remarks if len(line) > 90] == []

@@ -30,7 +30,7 @@ def test_the_commit_of_a_record_is_in_the_history(path):
 
 def test_that_a_full_runs_commit_is_lost_is_said():
     lost = {cell for cell, record in by_cell("listops").items() if record["provenance"]["git_commit"] in LOST}
-    text = " ".join((ROOT / "README.md").read_text().split())
+    text = " ".join((ROOT / "docs/results.md").read_text().split())
     assert lost == {("listops", "full", 0)}
     assert "that of full attention's seed 0 is not in the history" in text
 

@@ -22,11 +22,11 @@ def typed_names(code: ast.AST) -> set[str]:
     return {name for name in NAMES if name in in_paths or (name in texts and "." in name)}
 
 
-def test_the_names_are_those_of_the_readme():
+def test_the_names_are_those_of_the_documents():
     assert {"result.json", "metrics.csv", "config.yaml", "curve.png", "best.ckpt", "last.ckpt"} <= NAMES
-    readme = (ROOT / "README.md").read_text()
+    commands = (ROOT / "docs/commands.md").read_text()
     assert all(
-        f"`{name}`" in readme for name in NAMES - {"data.json", "code.json", "wandb_id", "failed.json"} - OF_DIAGNOSE
+        f"`{name}`" in commands for name in NAMES - {"data.json", "code.json", "wandb_id", "failed.json"} - OF_DIAGNOSE
     )
     page = (ROOT / "docs/diagnosis.md").read_text()
     assert all(f"`{name}`" in page for name in OF_DIAGNOSE)
