@@ -14,11 +14,11 @@ OF_THE_FILE = (
     "_target_",
     "_partial_",
 )  # recorded, but no arguments of the class
-OF_A_METHOD = ("about", "source", "cost", "differs")
+OF_A_METHOD = ("display", "cite", "about", "source", "cost", "differs")
 DESCRIPTION: Mapping[str, tuple[str, ...]] = {  # for readers: in no composed configuration, no hash and no record
     "attention": OF_A_METHOD,
     "mixer": OF_A_METHOD,
-    "task": ("about", "terms"),
+    "task": ("display", "about", "terms"),
 }
 
 

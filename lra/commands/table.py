@@ -43,5 +43,5 @@ def show(campaign: Campaign, console: Console) -> None:
     from lra.cli_support.output import write_out
     from lra.results.accuracy_table import accuracy_table
 
-    table = accuracy_table(campaign.records(), reference=campaign.settings.reference)
+    table = accuracy_table(campaign.records(), reference=campaign.settings.reference, asked=campaign.tasks())
     write_out(campaign, console, "table", table.with_notes(*campaign.troubles), [])

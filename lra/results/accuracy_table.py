@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from lra.results.above_no_attention import TESTS, above_no_attention
 from lra.results.agreement import agreement_by_task
-from lra.results.cells import Row, TableCell, cell_note, make_rows
+from lra.results.cells import Row, TableCell, best_places, cell_note, make_rows
 from lra.results.discrimination import discrimination_by_task
 from lra.results.origins import marked, origin_notes, without_stand_ins
 from lra.results.paper import in_short
@@ -18,7 +20,7 @@ from lra.results.titles import holding, method_head
 MOST_REASONS = 3  # number of departures that a note lists; format=csv has all of them
 
 
-def accuracy_table(records: list[Record], *, reference: str) -> TextTable:
+def accuracy_table(records: list[Record], *, reference: str, asked: Iterable[str] = TASKS) -> TextTable:
     """Build the table: a row for each variant, a column for each task.
 
     Below a variant's accuracies stand the published values and the differences. Runs of size=full on stand-in data
@@ -27,25 +29,32 @@ def accuracy_table(records: list[Record], *, reference: str) -> TextTable:
     Args:
         records: of any tasks.
         reference: source of the published values, one of `REFERENCES`.
+        asked: tasks that have a column also if no record is of them. The average is that of the benchmark's five.
     """
     shown = without_stand_ins(records)
-    tasks = in_order([*TASKS, *(record["identity"]["task"] for record in shown)])
+    tasks = in_order([*asked, *(record["identity"]["task"] for record in shown)])
     rows = make_rows(shown, reference=reference, tasks=tasks)
     head = method_head(shown)
     lines: list[list[str]] = []
+    firsts = []
     for row in rows:
+        firsts.append(len(lines))
         lines += _lines(row, tasks, reference)
-    return TextTable(
+    middles = {task: [cell and cell.middle for cell in (row.cells[task] for row in rows)] for task in tasks}
+    columns = middles | {"average": [row.average for row in rows]}
+    table = TextTable(
         title=", ".join(filter(None, ["Test accuracy (%)", holding(shown)])),
         columns=(head, *tasks, "average", "parameters", "hours"),
         rows=lines,
         optional=("hours", "parameters", "average", *tasks[:2:-1]),  # three tasks always stay
         notes=_notes(shown, rows, reference, left_out=len(records) - len(shown)),
-        legend=_legend(rows),
+        legend=_caption(shown, rows, reference),
+        best=frozenset((firsts[place], name) for name, values in columns.items() for place in best_places(values)),
         numbers=[
             {head: row.name, **_numbers(task, cell, reference)} for row in rows for task, cell in row.cells.items()
         ],
     )
+    return table if set(TASKS) <= set(tasks) else table.without(["average"])
 
 
 def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
@@ -88,6 +97,15 @@ def _difference(cell: TableCell | None) -> str:
 
 def _legend(rows: list[Row]) -> str:
     return cell_note(cell for row in rows for cell in row.cells.values())
+
+
+def _caption(records: list[Record], rows: list[Row], reference: str) -> str:
+    """Word what a reader of the table alone needs: the numbers, the marks, and whose the published values are."""
+    marks = " ".join(origin_notes(records, left_out=0)).removesuffix(".")
+    published = any(cell is not None and cell.reference is not None for row in rows for cell in row.cells.values())
+    judged = ", within or outside the tolerance around it" if reference == "paper" else ""
+    source = f"{reference}: {SOURCES[reference]}; difference: ours minus theirs, in points{judged}" if published else ""
+    return ". ".join(filter(None, [_legend(rows), source, marks]))
 
 
 def _tested(records: list[Record]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lra.results.paper import beside, departures
@@ -120,6 +120,13 @@ def cell_note(cells: Iterable[TableCell | None]) -> str:
     if any(cell is not None and cell.of_two_kinds for cell in cells):
         note += "; m [low, high] (n): median and range, where some seeds converged and others did not"
     return note
+
+
+def best_places(values: Sequence[float | None]) -> list[int]:
+    """The places of the highest of some percentages as tables show them, several if they are equal; none of one."""
+    shown = [None if value is None else round(value, 2) for value in values]
+    known = [value for value in shown if value is not None]
+    return [place for place, value in enumerate(shown) if len(known) > 1 and value == max(known)]
 
 
 def make_rows(records: list[Record], *, reference: str, tasks: tuple[str, ...] = TASKS) -> list[Row]:

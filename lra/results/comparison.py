@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lra.results.cells import TableCell, cell_note, make_cell
+from lra.results.cells import TableCell, best_places, cell_note, make_cell
 from lra.results.correctness import unpack_correct
 from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES, convergence_rule
 from lra.results.schema import Record
@@ -23,6 +23,7 @@ from lra.results.titles import method_head
 from lra.results.variants import group_by_variant
 
 SIGNIFICANT = {True: "significant", False: "n.s."}
+DIFFERENCE = "Δ: difference from the first row in points, with its 95 % interval"
 HALF_WIDTH_95 = 1.96  # half the width of a 95 % interval, in standard errors
 
 
@@ -165,9 +166,16 @@ def comparison_table(records: list[Record], compared: list[Contender], *, title:
         "parameters", "s/step", "MiB",
     )  # fmt: skip
     optional = ("parameters", "MiB", "converged", "s/step", "Δ over examples")
-    notes, legend = _notes(compared, records), cell_note(contender.cell for contender in compared)
     return TextTable(
-        title=title, columns=columns, rows=rows, notes=notes, legend=legend, optional=optional, numbers=numbers
+        title=title,
+        columns=columns,
+        rows=rows,
+        notes=_notes(compared, records),
+        legend=f"{cell_note(contender.cell for contender in compared)}. {DIFFERENCE}: Student's paired t over seeds,"
+        " bootstrap over test examples. Verdict: by that t test, two-sided, α = 5 %",
+        best=frozenset((place, columns[1]) for place in best_places([each.cell.middle for each in compared])),
+        optional=optional,
+        numbers=numbers,
     )
 
 
@@ -188,8 +196,7 @@ def _notes(compared: list[Contender], records: list[Record]) -> list[str]:
         return ["No record yet: lra compare run makes them."]
     task = records[0]["identity"]["task"]
     return [
-        f"{cell_note(contender.cell for contender in compared)}. Δ: difference from the first row in points, with its"
-        " 95 % interval, over the seeds that both have:",
+        f"{cell_note(contender.cell for contender in compared)}. {DIFFERENCE}, over the seeds that both have:",
         f"  seeds: Student's paired t, from {LEAST_SEEDS_FOR_T} seeds on. It assumes that the differences are draws of"
         " one normal distribution."
         + (" Where some seeds converged and others did not they are not: seeds are shown." if _mixed(compared) else ""),

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 from tabulate import tabulate
 
+from lra.results.display_names import TASK, bibliography, display_name, named
 from lra.results.text import for_csv, for_latex, for_markdown, visible
 
 MISSING = "–"
@@ -34,6 +35,7 @@ class TextTable:
         optional: columns that a narrow terminal may leave out, the least important first.
         prose: columns whose texts may be broken between words, as those of the first column may.
         legend: what the numbers in the cells are; the notes say it too, but LaTeX has it in the caption.
+        best: the cells with the best value of their columns, as (number of the row, name of the column).
         numbers: the content as plain numbers for CSV, one flat dictionary per cell; if empty, CSV has the rows.
     """
 
@@ -44,6 +46,7 @@ class TextTable:
     optional: tuple[str, ...] = ()
     prose: tuple[str, ...] = ()
     legend: str = ""
+    best: frozenset[tuple[int, str]] = frozenset()
     numbers: list[dict[str, object]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -137,25 +140,41 @@ class TextTable:
         return "\n\n".join([f"**{for_markdown(self.title)}**", body, *map(for_markdown, self.notes)]) + "\n"
 
     def to_latex(self) -> str:
-        """Convert to a LaTeX table with caption and label, which needs booktabs; the notes are comments."""
+        """Convert to a LaTeX table with caption and label, which needs booktabs, without columns that have no value.
+
+        Methods and tasks have their display names, methods their citations; the best values are bold. The notes and the
+        BibTeX entries of the citations are comments.
+        """
+        shown = self.without_empty_columns()
         label = re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
-        lines = [" & ".join(map(for_latex, row)) + r" \\" for row in (list(self.columns), *self.rows)]
+        keys = {named(row[0]).key for row in shown.rows} - {""}
+        title, *heads = (display_name(text, of=TASK) for text in (self.title, *shown.columns))
+        caption = ". ".join(filter(None, [title, self.legend, "Bold: best of a column." if self.best else ""]))
+        lines = [
+            [_latex_name(row[0])]
+            + [
+                rf"\textbf{{{for_latex(cell)}}}" if (number, name) in self.best else for_latex(cell)
+                for name, cell in zip(shown.columns[1:], row[1:], strict=True)
+            ]
+            for number, row in enumerate(shown.rows)
+        ]
         return "\n".join(
             [
                 *(f"% {note}" for note in self.notes),
+                *(f"% {line}" for entry in bibliography(keys) for line in entry.splitlines()),
                 r"% in the preamble: \usepackage{booktabs}",
-                r"\begin{table}",
-                r"\centering",
-                rf"\caption{{{for_latex('. '.join(filter(None, [self.title, self.legend])))}}}",
+                r"\begin{table*}",
+                r"\centering\footnotesize\setlength{\tabcolsep}{4pt}",
+                rf"\caption{{{for_latex(caption)}}}",
                 rf"\label{{tab:{label}}}",
-                rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}",
+                rf"\begin{{tabular}}{{l{'r' * (len(shown.columns) - 1)}}}",
                 r"\toprule",
-                lines[0],
+                " & ".join(map(for_latex, heads)) + r" \\",
                 r"\midrule",
-                *lines[1:],
+                *(" & ".join(line) + r" \\" for line in lines),
                 r"\bottomrule",
                 r"\end{tabular}",
-                r"\end{table}",
+                r"\end{table*}",
                 "",
             ]
         )
@@ -179,6 +198,12 @@ class TextTable:
 
 def _visible(value: object) -> object:
     return visible(value) if isinstance(value, str) else value
+
+
+def _latex_name(name: str) -> str:
+    display, key, rest = named(name)
+    cited, space = rf"~\cite{{{key}}}" if key else "", " " if rest.startswith(" ") else ""
+    return f"{for_latex(display)}{cited}{space}{for_latex(rest.lstrip())}" if display else for_latex(name)
 
 
 def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
