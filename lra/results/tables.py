@@ -140,7 +140,7 @@ class TextTable:
         return "\n\n".join([f"**{for_markdown(self.title)}**", body, *map(for_markdown, self.notes)]) + "\n"
 
     def to_latex(self) -> str:
-        """Convert to a LaTeX table with caption and label, which needs booktabs, without columns that have no value.
+        """Convert to a LaTeX table with caption and label, which needs booktabs and graphicx, without columns that have no value.
 
         Methods and tasks have their display names, methods their citations; the best values are bold. The notes and the
         BibTeX entries of the citations are comments.
@@ -162,18 +162,19 @@ class TextTable:
             [
                 *(f"% {note}" for note in self.notes),
                 *(f"% {line}" for entry in bibliography(keys) for line in entry.splitlines()),
-                r"% in the preamble: \usepackage{booktabs}",
+                r"% in the preamble: \usepackage{booktabs,graphicx}",
                 r"\begin{table*}",
                 r"\centering\footnotesize\setlength{\tabcolsep}{4pt}",
                 rf"\caption{{{for_latex(caption)}}}",
                 rf"\label{{tab:{label}}}",
+                r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%",  # a table that is too wide shrinks
                 rf"\begin{{tabular}}{{l{'r' * (len(shown.columns) - 1)}}}",
                 r"\toprule",
                 " & ".join(map(for_latex, heads)) + r" \\",
                 r"\midrule",
                 *(" & ".join(line) + r" \\" for line in lines),
                 r"\bottomrule",
-                r"\end{tabular}",
+                r"\end{tabular}}",
                 r"\end{table*}",
                 "",
             ]

@@ -18,7 +18,7 @@ from lra.results.tables import TextTable
 from tests.results.records import make_record
 from tests.results.test_escaping import HOSTILE
 
-PAGE = "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n%s\nTable~\\ref{tab:x}\n\\end{document}\n"
+PAGE = "\\documentclass{article}\n\\usepackage{booktabs,graphicx}\n\\begin{document}\n%s\nTable~\\ref{tab:x}\n\\end{document}\n"
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def tables():
 
 def test_it_has_booktabs_a_caption_and_a_label(tables):
     lines = tables[0].to_latex().splitlines()
-    for command in (r"\begin{table*}", r"\toprule", r"\midrule", r"\bottomrule", r"\end{tabular}", r"\end{table*}"):
+    for command in (r"\begin{table*}", r"\toprule", r"\midrule", r"\bottomrule", r"\end{tabular}}", r"\end{table*}"):
         assert lines.count(command) == 1
     (caption,) = (line for line in lines if line.startswith(r"\caption"))
     for explained in (r"$\pm$ s (n): mean and standard deviation", r"$\ddagger$ data", "Xiong et al.", "Bold: best"):
