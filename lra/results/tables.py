@@ -140,10 +140,10 @@ class TextTable:
         return "\n\n".join([f"**{for_markdown(self.title)}**", body, *map(for_markdown, self.notes)]) + "\n"
 
     def to_latex(self) -> str:
-        """Convert to a LaTeX table with caption and label, which needs booktabs and graphicx, without columns that have no value.
+        """Convert to a LaTeX table with caption and label, without columns that have no value.
 
-        Methods and tasks have their display names, methods their citations; the best values are bold. The notes and the
-        BibTeX entries of the citations are comments.
+        Methods and tasks have their display names, methods their citations; the best values are bold. Notes and BibTeX
+        entries of the citations are comments. It needs booktabs, and graphicx to shrink a table that is too wide.
         """
         shown = self.without_empty_columns()
         label = re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
