@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 
 from lra.diagnosis.schema import Diagnosis
 from lra.diagnosis.words import swap_of
-from lra.results.page import INK
-from lra.results.plots import legend_beside, majority_line, ticks_that_fit
+from lra.results.plots import QUIET, legend_beside, majority_line, ticks_that_fit
 
 LOOKS: dict[str, dict[str, Any]] = {
     "segment_means": {"color": "tab:blue", "marker": "o", "label": "Nyström, segment means"},
@@ -24,7 +23,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "kmeans": {"color": "tab:red", "marker": "D", "label": "Nyström, k-means"},
     "classical": {"color": "tab:purple", "ls": "--", "marker": "v", "label": "classical, C W⁺ R"},
     "cur": {"color": "tab:brown", "ls": "--", "marker": "x", "label": "CUR, C (C⁺ S R⁺) R"},
-    "best": {"color": INK, "ls": ":", "label": "best of rank m"},
+    "best": {"color": QUIET, "ls": ":", "label": "best of rank m"},
 }
 SHOWN_ERRORS = (1e-3, 10.0)  # ends of the axes of errors
 LAYER_COLOURS = ("tab:blue", "tab:orange", "tab:green", "tab:red", "tab:purple", "tab:brown")
@@ -57,7 +56,7 @@ def plot_errors(diagnosis: Diagnosis, path: Path, *, key: ErrorKey) -> Path:
                 if points:
                     axis.plot(*zip(*points, strict=True), ms=4, lw=1.2, **LOOKS[curve["method"]])
             if key == "matrix_error":
-                axis.axhline(head["uniform_error"], color=INK, lw=1, label="equal weights")
+                axis.axhline(head["uniform_error"], color=QUIET, lw=1, label="equal weights")
             if diagnosis["subject"]["is_nystrom"]:
                 own = diagnosis["subject"]["num_landmarks"], head[key]
                 axis.plot(*own, "*", ms=11, color="tab:pink", label="the model's own")
@@ -106,7 +105,7 @@ def plot_swaps(diagnosis: Diagnosis, path: Path) -> Path:
         for swap in diagnosis["swaps"]
         if swap["name"] == "nystrom"
     ]
-    lines = {"trained": ("tab:pink", "as trained"), "exact": ("tab:green", "exact attention"), "none": (INK, "none")}
+    lines = {"trained": ("tab:pink", "as trained"), "exact": ("tab:green", "exact attention"), "none": (QUIET, "none")}
     if subject["is_nystrom"]:
         own = swap_of(diagnosis, "trained")
         points.append((subject["num_landmarks"], 100 * own["accuracy"], 100 * own["error"]))

@@ -57,19 +57,23 @@ def accuracy_table(records: list[Record], *, reference: str, asked: Iterable[str
     return table if set(TASKS) <= set(tasks) else table.without(["average"])
 
 
+def size_and_hours(row: Row) -> list[str]:
+    """Write the number of parameters of a row's models, and the hours of training of all its tasks together."""
+    known = [cell for cell in row.cells.values() if cell is not None]
+    sizes = sorted({f"{cell.parameters / 1e6:.2f}" for cell in known}, key=float)
+    hours = sum(cell.hours for cell in known)
+    return [f"{'–'.join(dict.fromkeys((sizes[0], sizes[-1])))} M", number(hours, 2 if hours < 10 else 0)]
+
+
 def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
     cells = [row.cells[task] for task in tasks]
     known = [cell for cell in cells if cell is not None]
-    sizes = sorted(cell.parameters / 1e6 for cell in known)
-    spread = f"{sizes[0]:.2f}" + (f"–{sizes[-1]:.2f}" if f"{sizes[-1]:.2f}" != f"{sizes[0]:.2f}" else "")
-    hours = sum(cell.hours for cell in known)
     lines = [
         [
             row.name,
             *(MISSING if cell is None else marked(cell) for cell in cells),
             number(row.average),
-            f"{spread} M",
-            number(hours, 2 if hours < 10 else 0),
+            *size_and_hours(row),
         ]
     ]
     if any(cell.reference is not None for cell in known):
