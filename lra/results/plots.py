@@ -26,7 +26,7 @@ from lra.results.text import for_figure, visible
 COLUMN = 3.4  # width of a paper's column, in inches
 LETTERS_OF_COLUMN = 74  # of 6 points
 FORMATS = (".png", ".pdf", ".svg")
-INK, QUIET, GREY = "#1f2328", "#59636e", "#6a7178"  # text; lines of axes; what is not highlighted
+INK, QUIET, GREY = "#1f2328", "#59636e", "#646b72"  # text; lines of axes; what is not highlighted
 OF_PAPER = {  # readable as text on white, and told apart by colour-blind readers
     "nystrom": "#c23b00", "full": INK, "linformer": "#0072b2", "performer": "#007a63", "reformer": "#9a3f86",
 }  # fmt: skip
@@ -116,8 +116,8 @@ def svg_of(figure: Figure) -> str:
     """Write a figure as SVG, with the texts of `hover` as titles and no other ids of groups."""
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None})
-    titled = re.sub(rf'<g id="{HOVER}([^"]*)">', r"<g><title>\1</title>", text.getvalue())
-    return re.sub(r'<g id="[^"]*"', "<g", titled)
+    titled = re.sub(rf"""<g id=(["']){HOVER}(.*?)\1>""", r"<g><title>\2</title>", text.getvalue())
+    return re.sub(r"""<g id=(["']).*?\1""", "<g", titled)
 
 
 def save_figure(figure: Figure, path: Path) -> Path:

@@ -18,7 +18,8 @@ from lra.results.tables import TextTable
 from tests.results.records import make_record
 from tests.results.test_escaping import HOSTILE
 
-PAGE = "\\documentclass{article}\n\\usepackage{booktabs,graphicx}\n\\begin{document}\n%s\nTable~\\ref{tab:x}\n\\end{document}\n"
+HEAD = "\\documentclass{article}\n\\usepackage{booktabs,graphicx}\n"
+PAGE = HEAD + "\\begin{document}\n%s\nTable~\\ref{tab:x}\n\\end{document}\n"
 
 
 @pytest.fixture(scope="module")
