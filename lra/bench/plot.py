@@ -48,7 +48,12 @@ def plot_bench(record: BenchRecord, path: Path) -> Path:
     ends: dict[plt.Axes, list[Label]] = {axis: [] for axis in axes[:, 0]}
     for name, colour in colours.items():
         grey = colour == GREY
-        look = {"ls": LINES.get(name, "-"), "color": colour, "lw": 0.6 if grey else 1.3, "zorder": 2 if grey else 3}
+        look = {
+            "ls": LINES.get(name, "-." if " (" in name else "-"),
+            "color": colour,
+            "lw": 0.6 if grey else 1.3,
+            "zorder": 2 if grey else 3,
+        }
         for axis, which in zip(axes[:, 0], (*passes, passes[-1]), strict=True):
             points = points_of(record, name, which)
             if axis is memory:

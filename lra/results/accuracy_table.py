@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from lra.results.above_no_attention import TESTS, above_no_attention
 from lra.results.agreement import agreement_by_task
-from lra.results.cells import Row, TableCell, best_places, cell_note, make_rows
+from lra.results.cells import Row, TableCell, best_places, cell_note, make_rows, middles
 from lra.results.discrimination import discrimination_by_task
 from lra.results.origins import marked, origin_notes, without_stand_ins
 from lra.results.paper import in_short
@@ -40,8 +40,8 @@ def accuracy_table(records: list[Record], *, reference: str, asked: Iterable[str
     for row in rows:
         firsts.append(len(lines))
         lines += _lines(row, tasks, reference)
-    middles = {task: [cell and cell.middle for cell in (row.cells[task] for row in rows)] for task in tasks}
-    columns = middles | {"average": [row.average for row in rows]}
+    by_task = {task: middles(rows, task) for task in tasks}
+    columns = by_task | {"average": [row.average for row in rows]}
     table = TextTable(
         title=", ".join(filter(None, ["Test accuracy (%)", holding(shown)])),
         columns=(head, *tasks, "average", "parameters", "hours"),

@@ -122,6 +122,11 @@ def cell_note(cells: Iterable[TableCell | None]) -> str:
     return note
 
 
+def middles(rows: Iterable[Row], task: str) -> list[float | None]:
+    """The numbers that stand for the seeds of each row on a task; None for a cell that is missing."""
+    return [None if cell is None else cell.middle for cell in (row.cells[task] for row in rows)]
+
+
 def best_places(values: Sequence[float | None]) -> list[int]:
     """The places of the highest of some percentages as tables show them, several if they are equal; none of one."""
     shown = [None if value is None else round(value, 2) for value in values]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import matplotlib
@@ -56,25 +56,17 @@ def label_points(axis: Axes, labels: Sequence[Label], *, lines: Iterable[Bbox] =
     for place, label in enumerate(labels):
         others = near[:place] + near[place + 1 : len(labels)]
         text = _annotation(axis, label)
-        size, (x, y) = text.get_window_extent(), at[label]
-        best: tuple[float, float, float, Bbox] | None = None
-        for distance in DISTANCES:
-            for number in range(ANGLES):
-                angle = 2 * math.pi * number / ANGLES
-                dx, dy = distance * scale * math.cos(angle), distance * scale * math.sin(angle)
-                left = x + dx - size.width * (1 - math.cos(angle)) / 2
-                low = y + dy - size.height * (1 - math.sin(angle)) / 2
-                box = Bbox.from_bounds(left, low, size.width, size.height)
-                if not _contains(inside, box) or any(map(box.overlaps, taken)):
-                    continue
-                cost = distance + ON_LINE * sum(map(box.overlaps, [*thin, *others])) - 2 * math.cos(angle)
-                if best is None or cost < best[0]:
-                    best = (cost, distance, angle, box)
-        if best is None:
+        x, y = at[label]
+        free = [
+            (distance + ON_LINE * sum(map(box.overlaps, [*thin, *others])) - aside, distance, box)
+            for distance, aside, box in _around(x, y, text.get_window_extent(), scale)
+            if _contains(inside, box) and not any(map(box.overlaps, taken))
+        ]
+        if not free:
             text.remove()
             unplaced.append(label.text)
             continue
-        _, distance, _, box = best
+        _, distance, box = min(free, key=lambda place: place[0])
         text.set_position(((box.x0 - x) / scale, (box.y0 - y) / scale))
         if distance >= LINE_FROM:
             end = min(max(x, box.x0), box.x1), min(max(y, box.y0), box.y1)
@@ -82,6 +74,17 @@ def label_points(axis: Axes, labels: Sequence[Label], *, lines: Iterable[Bbox] =
             axis.plot(*places.T, color=label.colour, lw=0.4, alpha=0.7, zorder=1.5, scalex=False, scaley=False)
         taken.append(box)
     return unplaced
+
+
+def _around(x: float, y: float, size: Bbox, scale: float) -> Iterator[tuple[int, float, Bbox]]:
+    """Yield places for a name around a point: the distance, how far to the right of it, and the box, in pixels."""
+    for distance in DISTANCES:
+        for number in range(ANGLES):
+            angle = 2 * math.pi * number / ANGLES
+            right, up = math.cos(angle), math.sin(angle)
+            left = x + distance * scale * right - size.width * (1 - right) / 2
+            low = y + distance * scale * up - size.height * (1 - up) / 2
+            yield distance, 2 * right, Bbox.from_bounds(left, low, size.width, size.height)
 
 
 def _annotation(axis: Axes, label: Label) -> Annotation:
@@ -94,7 +97,7 @@ def _annotation(axis: Axes, label: Label) -> Annotation:
 
 
 def _contains(outer: Bbox, inner: Bbox) -> bool:
-    return outer.x0 <= inner.x0 and inner.x1 <= outer.x1 and outer.y0 <= inner.y0 and inner.y1 <= outer.y1
+    return bool(outer.x0 <= inner.x0 and inner.x1 <= outer.x1 and outer.y0 <= inner.y0 and inner.y1 <= outer.y1)
 
 
 def label_ends(figure: Figure, ends: Mapping[Axes, Sequence[Label]]) -> None:
@@ -128,7 +131,7 @@ def label_ends(figure: Figure, ends: Mapping[Axes, Sequence[Label]]) -> None:
         for place, middle in zip(order, middles, strict=True):
             label, text, (x, y) = labels[place], texts[axis][place], at[place]
             right = inside.x1 + TO_NAME * scale
-            text.set_va("center")
+            text.set(va="center")
             text.set_position(((right - x) / scale, (middle - y) / scale))
             corners = [
                 (x + 2 * scale, y),

@@ -26,6 +26,7 @@ from lra.results.plots import GREY, INK, OF_PAPER, PALETTE, QUIET
 from lra.results.tables import TextTable
 from lra.results.text import visible_lines
 
+REM_FOR_AN_INCH = 9.4  # letters of 7 points are as large as the text of the page
 FIGURE_COLOURS = dict(  # colours of figures on a light page, and what they are on a dark one
     zip(
         dict.fromkeys((INK, QUIET, GREY, *PALETTE, *OF_PAPER.values())),
@@ -147,4 +148,9 @@ def svg(draw: Callable[[Path], Path]) -> str:
     with TemporaryDirectory() as folder, matplotlib.rc_context(settings):
         text = draw(Path(folder) / "figure.svg").read_text("utf-8")
     known = re.compile("|".join(FIGURE_COLOURS))
-    return known.sub(lambda colour: f"var(--c{colour.group()[1:]})", text[text.index("<svg") :])
+    coloured = known.sub(lambda colour: f"var(--c{colour.group()[1:]})", text[text.index("<svg") :])
+    return re.sub(r'width="([\d.]+)pt" height="[\d.]+pt"', _page_width, coloured, count=1)
+
+
+def _page_width(found: re.Match[str]) -> str:
+    return f'width="{float(found[1]) / 72 * REM_FOR_AN_INCH:.1f}rem"'

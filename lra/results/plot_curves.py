@@ -17,6 +17,7 @@ from lra.results.plots import (
     PALETTE,
     for_a_column,
     hover,
+    legend_below,
     majority_line,
     save_figure,
     short_name,
@@ -52,7 +53,6 @@ def plot_curves(curves: Mapping[str, Mapping[int, DevCurve]], path: Path, *, tit
     )
     colours = dict(zip(sorted({seed for seeds in curves.values() for seed in seeds}), PALETTE, strict=False))
     single = len({seed for seeds in curves.values() for seed in seeds}) <= MOST_SEEDS
-    names = {}
     for axis, (name, seeds) in zip(axes.flat, curves.items(), strict=False):
         for seed, curve in sorted(seeds.items()) if single else ():
             heights = [100 * accuracy for accuracy in curve["accuracy"]]
@@ -64,7 +64,6 @@ def plot_curves(curves: Mapping[str, Mapping[int, DevCurve]], path: Path, *, tit
             axis.plot(steps, heights, color=PALETTE[0], alpha=0.5, lw=0.5, label=f"{len(seeds)} seeds")
         majority_line(axis, majority_rate, of=OF_TEST)
         axis.set_title(short_name(name), fontsize=7 if len(curves) == 1 else 6, pad=2)
-        names |= {label: line for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
     for axis in axes.flat[len(curves) :]:
         axis.set_visible(False)
     for column in axes.T:
@@ -74,7 +73,6 @@ def plot_curves(curves: Mapping[str, Mapping[int, DevCurve]], path: Path, *, tit
     axes[0, 0].xaxis.set_major_locator(plt.MaxNLocator(3 if columns > 1 else 6))
     figure.supylabel("dev accuracy (%)")
     write_title(figure, title)
-    seeds_first = sorted(names, key=lambda label: (not label.startswith("seed"), natural(label)))
-    lines = [names[label] for label in seeds_first]
-    figure.legend(lines, seeds_first, loc="outside lower center", ncols=3, frameon=False, handlelength=1.2)
+    drawn = axes.flat[: len(curves)]
+    legend_below(figure, drawn, columns=3, order=lambda label: (not label.startswith("seed"), natural(label)))
     return save_figure(figure, path)

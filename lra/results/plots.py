@@ -6,7 +6,7 @@ import io
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ OF_PAPER = {  # readable as text on white, and told apart by colour-blind reader
     "nystrom": "#c23b00", "full": INK, "linformer": "#0072b2", "performer": "#007a63", "reformer": "#9a3f86",
 }  # fmt: skip
 PALETTE = ("#0072b2", "#c23b00", "#007a63", "#9a3f86", "#7a5c00", INK)
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "font.size": 7, "axes.titlesize": 7, "axes.labelsize": 7.5, "figure.titlesize": 7, "figure.labelsize": 7.5,
     "xtick.labelsize": 7, "ytick.labelsize": 7, "legend.fontsize": 7, "lines.linewidth": 1.1, "lines.markersize": 3.5,
     "axes.linewidth": 0.6, "axes.spines.top": False, "axes.spines.right": False, "axes.labelpad": 2,
@@ -54,22 +54,14 @@ OF_TEST = " of the test split"
 MOST_TICKS = 9  # numbers below an axis of four inches
 
 
-def legend_name(name: str) -> str:
-    """Break a long name into lines, so that a legend stays narrow."""
-    lines = textwrap.wrap(visible(name), LEGEND_LETTERS, subsequent_indent="  ", break_on_hyphens=False)
-    return "\n".join(map(for_figure, lines))
-
-
-def legend_beside(figure: Figure, axis: Axes, more: Sequence[Artist] = ()) -> None:
-    """Put the legend of an axis to the right of all, where it covers nothing; a long one makes the figure higher.
-
-    Args:
-        figure, axis: the figure, and its axis whose lines the legend names.
-        more: other lines to name, by their labels.
-    """
-    legend = figure.legend(handles=[*axis.get_legend_handles_labels()[0], *more], loc="outside right upper", fontsize=8)
-    inches = legend.get_window_extent().height / figure.dpi
-    figure.set_figheight(max(figure.get_figheight(), inches + 0.3))
+def legend_below(
+    figure: Figure, axes: Iterable[Axes], *, columns: int, order: Callable[[str], Any] | None = None
+) -> None:
+    """Put one legend of some axes below all, where it covers nothing: each name once, in the order of a sort key."""
+    named = {label: line for axis in axes for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    labels = list(named) if order is None else sorted(named, key=order)
+    lines = [named[label] for label in labels]
+    figure.legend(lines, labels, loc="outside lower center", ncols=columns, frameon=False, handlelength=1.4)
 
 
 def colours_of(names: Sequence[str]) -> dict[str, str]:
@@ -202,10 +194,7 @@ def learning_curve(
         accuracy.axhline(paper_accuracy, ls="--", color="tab:green", label=f"paper, full run {paper_accuracy:.2f}")
     for axis in (loss, accuracy):
         axis.grid(alpha=0.3)
-    named = {
-        label: line for axis in (loss, accuracy) for line, label in zip(*axis.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(named.values(), named, loc="outside lower center", ncols=len(named), fontsize=8)
+    legend_below(figure, (loss, accuracy), columns=4)
     for place, (metric, (label, scale)) in enumerate(OF_THE_MACHINE.items()):
         axis = figure.add_subplot(grid[1, 2 * place : 2 * place + 2])
         points = [(row["step"], row[metric] / scale) for row in curves if metric in row]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lra.results.accuracy_table import accuracy_table, size_and_hours
-from lra.results.cells import Row, TableCell, best_places, make_rows
+from lra.results.cells import Row, TableCell, best_places, make_rows, middles
 from lra.results.kinds import Kind
 from lra.results.origins import marked, without_stand_ins
 from lra.results.reference import in_order
@@ -87,7 +87,7 @@ def _cost(row: Row) -> list[SummaryCell]:
 def _cells(
     kind: Kind, rows: list[Row], tasks: tuple[str, ...], reference: str, links: Mapping[Place, str]
 ) -> list[list[SummaryCell]]:
-    best = {task: best_places([cell and cell.middle for cell in (row.cells[task] for row in rows)]) for task in tasks}
+    best = {task: best_places(middles(rows, task)) for task in tasks}
     return [
         [
             _cell(row.cells[task], reference, is_best=place in best[task], link=links.get((kind, row.name, task), ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import combinations, pairwise, product
 from xml.etree import ElementTree
 
@@ -14,11 +15,11 @@ from matplotlib.text import Text
 from lra.results.comparison import contenders
 from lra.results.display_names import display_name
 from lra.results.landmarks import landmark_points
-from lra.results.page import write_page
+from lra.results.page import svg, write_page
 from lra.results.plot_comparison import plot_pareto
 from lra.results.plot_curves import plot_curves
 from lra.results.plot_landmarks import plot_landmarks
-from lra.results.plots import COLUMN, GREY, OF_PAPER, PALETTE, QUIET, colours_of, hover, learning_curve, svg_of
+from lra.results.plots import COLUMN, GREY, INK, OF_PAPER, PALETTE, QUIET, colours_of, hover, learning_curve, svg_of
 from tests.results.records import make_record, with_setting
 
 NAMES = ("nystrom (num_landmarks=64, recipe.optimizer.lr=0.0003)", "full", "linformer", "performer", "reformer")
@@ -188,6 +189,13 @@ def test_an_svg_shows_values_under_the_pointer(tmp_path):
     titles = [node.text for node in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}title")]
     assert len(titles) == 5
     assert titles[0].startswith("full: 36.10 ± 0.10 (3) %, 0.300 s/step, 1,024 MiB")
+
+
+def test_a_pages_figure_has_the_colours_of_the_page_and_fits_it():
+    text = svg(partial(plot_pareto, compared(3), title="listops", majority_rate=0.17))
+    assert not re.search("|".join((INK, *PALETTE)), text)
+    assert f"var(--c{OF_PAPER['linformer'][1:]})" in text
+    assert re.match(r'<svg [^>]*width="32\.0rem"', text)
 
 
 def test_a_name_is_text_in_an_svg_whatever_it_holds(tmp_path):
