@@ -12,8 +12,8 @@ The first attention is the baseline. Every other one is shown with its differenc
 intervals: over seeds (paired t test, from three seeds on) and over test examples (bootstrap). The verdict is
 "significant" or "n.s." by the interval over seeds; with fewer than three, "on the test set". Where some seeds converged
 and others did not, the seeds stand in place of the interval. Two figures go into the run group's folder, each as PNG,
-PDF and SVG: accuracy against time with the Pareto front, and the dev accuracy of every seed against the step. Notes say which of the runs
-that were asked for are not finished, and at which step each seed converged.
+PDF and SVG: accuracy against time with the Pareto front, and the dev accuracy of every seed against the step. Notes say
+which of the runs that were asked for are not finished, and at which step each seed converged.
 """
 
 from __future__ import annotations
