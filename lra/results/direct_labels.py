@@ -72,7 +72,7 @@ def label_points(axis: Axes, labels: Sequence[Label], *, lines: Iterable[Bbox] =
             end = min(max(x, box.x0), box.x1), min(max(y, box.y0), box.y1)
             places = axis.transData.inverted().transform([(x, y), end])
             axis.plot(*places.T, color=label.colour, lw=0.4, alpha=0.7, zorder=1.5, scalex=False, scaley=False)
-        taken.append(box)
+        taken.append(box.padded(4 * scale, 0))
     return unplaced
 
 

@@ -70,7 +70,7 @@ def plot_pareto(compared: list[Contender], path: Path, *, title: str, majority_r
         0.995, 100 * majority_rate, f"majority class {100 * majority_rate:.1f}", color=QUIET, ha="right", va="bottom",
         transform=axis.get_yaxis_transform(),
     )  # fmt: skip
-    marks = "large dot: mean over seeds (median where some did not converge); small dots: seeds"
+    marks = "large dot: mean over seeds (median if some did not converge); small: seeds"
     write_title(figure, title, marks)
     highlighted_first = sorted(labels, key=lambda label: (label.colour == GREY, label.colour != INK))
     unplaced = label_points(axis, highlighted_first, lines=lines)

@@ -90,12 +90,12 @@ def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate
     _set_axes(axes, counts)
     text = f"majority class {100 * majority_rate:.1f}"
     labels.append(Label(max(counts, default=1), 100 * majority_rate, text, QUIET))
-    marks = "Lines: medians over seeds; dots: seeds; bars: standard deviation over seeds."
+    marks = "Lines: medians of the seeds (errors: means, bars SD); dots: seeds."
     signs = {False: "crosses", True: "a dotted line of exact attention"}
     failed_as = " or ".join(signs[kind] for kind in sorted(failed_kinds))
     crosses = f"A seed that did not converge: {failed_as}." if failed_as else ""
-    errors = "Relative error: solid ‖Ŝ − S‖ / ‖S‖ of the attention matrix, dotted ‖AZA − A‖ / ‖A‖ of the inverse."
-    above = [title, f"{marks} {crosses}", errors]
+    errors = "Relative error: ‖Ŝ − S‖ / ‖S‖ of attention, dotted ‖AZA − A‖ / ‖A‖."
+    above = [title, marks, crosses, errors]
     write_title(figure, *above)
     lines.append(Bbox([[0.001, 100 * majority_rate], [1e9, 100 * majority_rate]]))
     unplaced = label_points(axes["accuracy"], labels, lines=lines)

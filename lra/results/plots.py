@@ -42,6 +42,7 @@ STYLE: Any = {
     "pdf.fonttype": 42, "svg.hashsalt": "lra", "savefig.dpi": 200,
 }  # fmt: skip
 for_a_column = matplotlib.rc_context(STYLE)  # decorates a function that draws
+OWNERS = re.compile(r"[\w.]+\.(?=\w+=)")  # in front of the last part of a key
 HOVER = "hover:"  # begins the id of what has a text for a pointer
 LEGEND_LETTERS = 32  # width of a name in a legend
 STYLES: dict[str, dict[str, Any]] = {"train": {"alpha": 0.5, "color": "tab:gray"}, "dev": {"marker": "o", "ms": 3}}
@@ -78,13 +79,15 @@ def colours_of(names: Sequence[str]) -> dict[str, str]:
     return {name: fixed.get(name) or next(free) for name in names}
 
 
-def short_name(name: str) -> str:
-    """Write a row's name for a label in a figure: the display name, below it what sets the row apart."""
-    display, bracket, settings = display_name(name).partition(" (")
-    lines = (
-        [*textwrap.wrap(visible(settings.removesuffix(")")), LEGEND_LETTERS, break_on_hyphens=False)] if bracket else []
-    )
-    return "\n".join(map(for_figure, [visible(display), *lines]))
+def short_name(name: str, *, letters: int = LEGEND_LETTERS) -> str:
+    """Write a row's name for a label in a figure: the display name, below it what sets the row apart.
+
+    Settings are named by the last part of their keys, as `lr=0.001`; lines have so many letters.
+    """
+    display, _, settings = display_name(name).partition(" (")
+    last_parts = OWNERS.sub("", settings.removesuffix(")"))
+    lines = [part for text in (display, last_parts) for part in textwrap.wrap(visible(text), letters)]
+    return "\n".join(map(for_figure, lines))
 
 
 def write_title(figure: Figure, *lines: str) -> None:

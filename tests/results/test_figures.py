@@ -19,7 +19,19 @@ from lra.results.page import svg, write_page
 from lra.results.plot_comparison import plot_pareto
 from lra.results.plot_curves import plot_curves
 from lra.results.plot_landmarks import plot_landmarks
-from lra.results.plots import COLUMN, GREY, INK, OF_PAPER, PALETTE, QUIET, colours_of, hover, learning_curve, svg_of
+from lra.results.plots import (
+    COLUMN,
+    GREY,
+    INK,
+    OF_PAPER,
+    PALETTE,
+    QUIET,
+    colours_of,
+    hover,
+    learning_curve,
+    short_name,
+    svg_of,
+)
 from tests.results.records import make_record, with_setting
 
 NAMES = ("nystrom (num_landmarks=64, recipe.optimizer.lr=0.0003)", "full", "linformer", "performer", "reformer")
@@ -142,6 +154,13 @@ def test_a_few_rows_all_differ_in_colour_and_of_many_the_papers_five_do():
     assert few["full"] == OF_PAPER["full"]
     many = colours_of([*OF_PAPER, "bigbird", "mine"])
     assert many == OF_PAPER | {"bigbird": GREY, "mine": GREY}
+
+
+def test_a_label_has_the_display_name_and_the_last_parts_of_keys():
+    assert (
+        short_name("nystrom (num_landmarks=8, recipe.optimizer.lr=1e-05)") == "Nyströmformer\nnum_landmarks=8, lr=1e-05"
+    )
+    assert short_name("mine") == "mine"
 
 
 def relative_luminance(colour: str) -> float:
