@@ -64,9 +64,8 @@ def plot_curves(curves: Mapping[str, Mapping[int, DevCurve]], path: Path, *, tit
             heights = [100 * accuracy for curve in seeds.values() for accuracy in (*curve["accuracy"], math.nan)]
             axis.plot(steps, heights, color=PALETTE[0], alpha=0.5, lw=0.5, label=f"{len(seeds)} seeds")
         majority_line(axis, majority_rate, of=OF_TEST)
-        axis.set_title(
-            short_name(name, letters=LETTERS if columns > 1 else 60), fontsize=7 if len(curves) == 1 else 6, pad=2
-        )
+        shown = short_name(name, letters=LETTERS if columns > 1 else 3 * LETTERS)
+        axis.set_title(shown, fontsize=6 if columns > 1 else 7, pad=2)
     for axis in axes.flat[len(curves) :]:
         axis.set_visible(False)
     for column in axes.T:

@@ -122,6 +122,14 @@ def test_a_number_of_the_summary_leads_to_its_runs(page):
     assert [first for *_, first in runs if first] == list(links), "an id is on the first of a cell's runs"
 
 
+def test_a_record_of_another_seed_has_what_differs_from_the_first(page):
+    first, second, *_ = re.findall(r'<pre id="run-\d+">(.*?)</pre>', page, re.DOTALL)
+    assert "identity.seed: 0\n" in first
+    assert "settings.attention: " in first
+    assert second.startswith("As that of seed 0, but for:\nidentity.seed: 1\noutcome.test_accuracy: 0.365")
+    assert "settings" not in second
+
+
 def test_a_note_is_on_the_page_once():
     tables = [TextTable(title=name, columns=("a",), rows=[], notes=["of both", f"of {name}"]) for name in ("x", "y")]
     sections = [Section(name="s", parts=[Part(tables=[table]) for table in tables])]
