@@ -18,7 +18,7 @@ OF_A_METHOD = ("display", "cite", "about", "source", "cost", "differs")
 DESCRIPTION: Mapping[str, tuple[str, ...]] = {  # for readers: in no composed configuration, no hash and no record
     "attention": OF_A_METHOD,
     "mixer": OF_A_METHOD,
-    "task": ("about", "terms"),
+    "task": ("display", "about", "terms"),
 }
 
 

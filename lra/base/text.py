@@ -8,6 +8,7 @@ Terminals get `rich.text.Text`, which has no markup; the HTML template escapes b
 from __future__ import annotations
 
 import re
+import unicodedata
 
 FORMULA = re.compile(r"\s*[=+\-@]")  # text that a spreadsheet takes for a formula
 MARKUP = re.compile(r"[\\`*|~$]|\](?=[(\[:])|(?<!\w)_|_(?!\w)")  # markup of GitHub's Markdown, such as links
@@ -17,7 +18,8 @@ LATEX = {
     **{sign: f"{{{sign}}}" for sign in "[]*-'"},  # so that they cannot belong to a command or a ligature
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "`": r"\textasciigrave{}"},
     **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''"},
-    **{"±": r"$\pm$", "−": "$-$", "–": "--", "·": r"$\cdot$", "×": r"$\times$", "Δ": r"$\Delta$", "‖": r"$\|$"},
+    **{"±": r"$\pm$", "−": "$-$", "–": "--", "·": r"$\cdot$", "×": r"$\times$", "‖": r"$\|$"},
+    **{"Δ": r"$\Delta$", "α": r"$\alpha$"},
     **{"†": r"$\dagger$", "‡": r"$\ddagger$", "§": r"\S{}", "…": r"\dots{}", "’": "'"},
 }
 
@@ -41,12 +43,17 @@ def for_markdown(text: str) -> str:
 
 
 def for_latex(text: str) -> str:
-    """Escape text for LaTeX; a letter outside ASCII that not every LaTeX knows is written as its number, as U+4E2D."""
+    """Escape text for LaTeX, whose files are UTF-8; a letter that not every LaTeX knows is its number, as U+4E2D."""
     plain = visible(text)
     start = r"\quad " if plain.startswith(" ") else ""  # LaTeX drops spaces
     return start + "".join(
-        LATEX.get(sign) or (sign if sign.isascii() else f"U+{ord(sign):04X}") for sign in plain.strip()
+        LATEX.get(sign) or (sign if _every_latex_knows(sign) else f"U+{ord(sign):04X}") for sign in plain.strip()
     )
+
+
+def _every_latex_knows(sign: str) -> bool:
+    """Tell whether a sign is ASCII, or such a letter with an accent that Latin-1 has, as ö."""
+    return sign.isascii() or (sign < "Ā" and unicodedata.normalize("NFD", sign)[0].isascii())
 
 
 def for_csv(value: object) -> object:

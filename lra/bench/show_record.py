@@ -37,7 +37,8 @@ def show_bench(record: BenchRecord, path: Path, cfg: DictConfig, console: Consol
         console.print(f"written: {visible(str(cfg.out))}")
     console.print(f"record   {visible(str(path))}")
     if cfg.show is None:
-        console.print(f"figure   {visible(str(plot_bench(asked, path.with_suffix('.png'))))}")
+        figure = plot_bench(asked, path.with_suffix(".png"))
+        console.print(f"figure   {visible(str(figure))} (.pdf and .svg beside it)")
 
 
 def _tables(record: BenchRecord) -> list[TextTable]:

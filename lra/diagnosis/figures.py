@@ -1,4 +1,4 @@
-"""Draw the figures of a diagnosis into SVG files."""
+"""Draw the figures of a diagnosis."""
 
 from __future__ import annotations
 
@@ -10,28 +10,35 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from lra.diagnosis.schema import Diagnosis
 from lra.diagnosis.sentences import swap_of
-from lra.results.page import INK
-from lra.results.plots import legend_beside, majority_line, ticks_that_fit
+from lra.results.plots import (
+    COLUMN,
+    PALETTE,
+    QUIET,
+    for_a_column,
+    legend_below,
+    majority_line,
+    save_figure,
+    ticks_that_fit,
+)
 
 LOOKS: dict[str, dict[str, Any]] = {
-    "segment_means": {"color": "tab:blue", "marker": "o", "label": "Nyström, segment means"},
-    "strided": {"color": "tab:orange", "marker": "s", "label": "Nyström, strided tokens"},
-    "random": {"color": "tab:green", "marker": "^", "label": "Nyström, random tokens"},
-    "kmeans": {"color": "tab:red", "marker": "D", "label": "Nyström, k-means"},
-    "classical": {"color": "tab:purple", "ls": "--", "marker": "v", "label": "classical, C W⁺ R"},
-    "cur": {"color": "tab:brown", "ls": "--", "marker": "x", "label": "CUR, C (C⁺ S R⁺) R"},
-    "best": {"color": INK, "ls": ":", "label": "best of rank m"},
+    "segment_means": {"color": PALETTE[0], "marker": "o", "label": "Nyström, segment means"},
+    "strided": {"color": PALETTE[1], "marker": "s", "label": "Nyström, strided tokens"},
+    "random": {"color": PALETTE[2], "marker": "^", "label": "Nyström, random tokens"},
+    "kmeans": {"color": PALETTE[3], "marker": "D", "label": "Nyström, k-means"},
+    "classical": {"color": PALETTE[4], "ls": "--", "marker": "v", "label": "classical, C W⁺ R"},
+    "cur": {"color": PALETTE[5], "ls": "--", "marker": "x", "label": "CUR, C (C⁺ S R⁺) R"},
+    "best": {"color": QUIET, "ls": ":", "label": "best of rank m"},
 }
 SHOWN_ERRORS = (1e-3, 10.0)  # ends of the axes of errors
-LAYER_COLOURS = ("tab:blue", "tab:orange", "tab:green", "tab:red", "tab:purple", "tab:brown")
 HEAD_LINES = ("-", "--", ":", "-.")
 ErrorKey = Literal["matrix_error", "output_error"]
 
 
+@for_a_column
 def plot_errors(diagnosis: Diagnosis, path: Path, *, key: ErrorKey) -> Path:
     """Draw an error of each head against the number of landmarks; zeros, of exact matrices, are not shown."""
     layers = diagnosis["layers"]
@@ -39,7 +46,7 @@ def plot_errors(diagnosis: Diagnosis, path: Path, *, key: ErrorKey) -> Path:
     figure, axes = plt.subplots(
         rows,
         columns,
-        figsize=(2.9 * columns + 2.6, 2.5 * rows + 0.6),
+        figsize=(COLUMN * max(columns, 2) / 2, 1.4 * rows + 1.1),
         layout="constrained",
         sharex=True,
         sharey=True,
@@ -55,14 +62,13 @@ def plot_errors(diagnosis: Diagnosis, path: Path, *, key: ErrorKey) -> Path:
                     if error > 0
                 ]
                 if points:
-                    axis.plot(*zip(*points, strict=True), ms=4, lw=1.2, **LOOKS[curve["method"]])
+                    axis.plot(*zip(*points, strict=True), ms=2.5, lw=0.9, **LOOKS[curve["method"]])
             if key == "matrix_error":
-                axis.axhline(head["uniform_error"], color=INK, lw=1, label="equal weights")
+                axis.axhline(head["uniform_error"], color=QUIET, lw=1, label="equal weights")
             if diagnosis["subject"]["is_nystrom"]:
                 own = diagnosis["subject"]["num_landmarks"], head[key]
-                axis.plot(*own, "*", ms=11, color="tab:pink", label="the model's own")
-            axis.set_title(f"layer {number + 1}, head {place + 1}", fontsize=9)
-            axis.grid(alpha=0.3)
+                axis.plot(*own, "*", ms=7, color=PALETTE[1], label="the model's own")
+            axis.set_title(f"layer {number + 1}, head {place + 1}")
     counts = layers[0][0]["curves"][0]["num_landmarks"]
     axes[0, 0].set_xscale("log", base=2)
     axes[0, 0].set_yscale("log")
@@ -70,19 +76,21 @@ def plot_errors(diagnosis: Diagnosis, path: Path, *, key: ErrorKey) -> Path:
     axes[0, 0].set_xticks(ticks_that_fit(counts))
     axes[0, 0].xaxis.set_major_formatter("{x:.0f}")
     axes[0, 0].set_xticks([], minor=True)
-    figure.supxlabel("landmarks m", fontsize=10)
-    figure.supylabel({"matrix_error": "‖Ŝ − S‖ / ‖S‖", "output_error": "‖(Ŝ − S) V‖ / ‖S V‖"}[key], fontsize=10)
-    legend_beside(figure, axes[0, 0])
-    return _saved(figure, path)
+    for axis in axes[-1]:
+        axis.set_xlabel("landmarks m")
+    figure.supylabel({"matrix_error": "‖Ŝ − S‖ / ‖S‖", "output_error": "‖(Ŝ − S) V‖ / ‖S V‖"}[key])
+    legend_below(figure, [axes[0, 0]], columns=2)
+    return save_figure(figure, path)
 
 
+@for_a_column
 def plot_convergence(diagnosis: Diagnosis, path: Path) -> Path:
     """Draw residual and distance of the iterative pseudo-inverse of each head after each step."""
-    figure, axes = plt.subplots(1, 2, figsize=(9.4, 3.4), layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(COLUMN, 2.2), layout="constrained")
     for number, heads in enumerate(diagnosis["layers"]):
         for place, head in enumerate(heads):
             look: dict[str, Any] = {
-                "color": LAYER_COLOURS[number % len(LAYER_COLOURS)],
+                "color": PALETTE[number % len(PALETTE)],
                 "ls": HEAD_LINES[place % len(HEAD_LINES)],
             }
             for axis, key in zip(axes, ("residual", "distance"), strict=True):
@@ -92,37 +100,39 @@ def plot_convergence(diagnosis: Diagnosis, path: Path) -> Path:
         axis.set_yscale("log")
         axis.set_xlabel("steps")
         axis.set_ylabel(name)
-        axis.grid(alpha=0.3)
-    legend_beside(figure, axes[0])
-    return _saved(figure, path)
+    legend_below(figure, [axes[0]], columns=2)
+    return save_figure(figure, path)
 
 
+@for_a_column
 def plot_swaps(diagnosis: Diagnosis, path: Path) -> Path:
     """Draw the accuracy with other numbers of landmarks, beside the model as trained, exact and no attention."""
-    figure, axis = plt.subplots(figsize=(8, 3.8), layout="constrained")
+    figure, axis = plt.subplots(figsize=(COLUMN, 2.4), layout="constrained")
     subject = diagnosis["subject"]
     points = [
         (swap["num_landmarks"] or 0, 100 * swap["accuracy"], 100 * swap["error"])
         for swap in diagnosis["swaps"]
         if swap["name"] == "nystrom"
     ]
-    lines = {"trained": ("tab:pink", "as trained"), "exact": ("tab:green", "exact attention"), "none": (INK, "none")}
+    lines = {"trained": (PALETTE[1], "as trained"), "exact": (PALETTE[2], "exact attention"), "none": (QUIET, "none")}
     if subject["is_nystrom"]:
         own = swap_of(diagnosis, "trained")
         points.append((subject["num_landmarks"], 100 * own["accuracy"], 100 * own["error"]))
-        axis.plot(*points[-1][:2], "*", ms=13, color="tab:pink", zorder=3)
+        axis.plot(*points[-1][:2], "*", ms=8, color=PALETTE[1], zorder=3)
     for name, (colour, label) in lines.items():
         swap = swap_of(diagnosis, name)
         middle, spread = 100 * swap["accuracy"], 100 * swap["error"]
-        axis.axhline(middle, color=colour, lw=1.2, label=f"{label} {middle:.1f}")
+        axis.axhline(middle, color=colour, label=f"{label} {middle:.1f}")
         axis.axhspan(middle - spread, middle + spread, color=colour, alpha=0.12, lw=0)
     counts, heights, spreads = zip(*sorted(points), strict=True)
-    axis.errorbar(counts, heights, yerr=spreads, marker="o", capsize=3, color="tab:blue", label="Nyström")
+    axis.errorbar(
+        counts, heights, yerr=spreads, marker="o", capsize=1.5, elinewidth=0.7, color=PALETTE[0], label="Nyström"
+    )
     majority_line(axis, subject["majority_rate"])
     _landmark_axis(axis, list(counts))
     axis.set_ylabel("dev accuracy (%)")
-    legend_beside(figure, axis)
-    return _saved(figure, path)
+    legend_below(figure, [axis], columns=2)
+    return save_figure(figure, path)
 
 
 def _landmark_axis(axis: Axes, counts: list[int]) -> None:
@@ -131,11 +141,3 @@ def _landmark_axis(axis: Axes, counts: list[int]) -> None:
     axis.set_xticks([], minor=True)
     axis.xaxis.set_major_formatter("{x:.0f}")
     axis.set_xlabel("landmarks, in place of the model's own attention")
-    axis.grid(alpha=0.3)
-
-
-def _saved(figure: Figure, path: Path) -> Path:
-    """Write the figure without the date, so that the same numbers give the same file."""
-    figure.savefig(path, metadata={"Date": None})
-    plt.close(figure)
-    return path

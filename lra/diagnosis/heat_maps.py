@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from lra.diagnosis.measure import MatrixPair
-from lra.results.page import INK
+from lra.results.plots import QUIET
 
 MOST_HEADS = 8  # heads that are shown: the model's first ones
 BRIGHTEST = 0.995  # quantile of the exact weights that has the end of the colour scale
@@ -47,4 +47,4 @@ def _image(axis: Axes, matrix: Tensor, title: str, look: dict[str, Any]) -> None
     axis.tick_params(labelsize=7)
     bar = axis.figure.colorbar(image, ax=axis, shrink=0.85, pad=0.02)
     bar.ax.tick_params(labelsize=7)
-    bar.outline.set_edgecolor(INK)
+    bar.outline.set_edgecolor(QUIET)

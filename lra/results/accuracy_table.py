@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from lra.results.above_no_attention import TESTS, above_no_attention
-from lra.results.cells import Row, TableCell, cell_note, make_rows
+from lra.results.cells import Row, TableCell, best_places, cell_note, make_rows, middles
 from lra.results.data_origin_marks import marked, origin_notes, without_stand_ins
 from lra.results.paper import in_short
 from lra.results.provenance import precisions, unrecorded_notes
@@ -11,7 +13,7 @@ from lra.results.rank_agreement import agreement_by_task
 from lra.results.reference import PASS_BAND, SOURCES, TASKS, convergence_rule, in_order
 from lra.results.separation_of_methods import discrimination_by_task
 from lra.results.statistics import LEAST_SEEDS_FOR_T
-from lra.results.tables import MISSING, TextTable, best_rows, number
+from lra.results.tables import MISSING, TextTable, number
 from lra.results.titles import holding, method_head
 from lra.runs.schema import Record
 
@@ -19,7 +21,7 @@ MOST_REASONS = 3  # number of deviations that a note lists; format=csv has all o
 MOST_CELLS = 3  # number of cells that the first note on seeds that did not converge lists
 
 
-def accuracy_table(records: list[Record], *, reference: str) -> TextTable:
+def accuracy_table(records: list[Record], *, reference: str, asked: Iterable[str] = TASKS) -> TextTable:
     """Build the table: a row for each variant, a column for each task.
 
     Below a variant's accuracies stand the published values and the differences. Runs of size=full on stand-in data
@@ -28,9 +30,10 @@ def accuracy_table(records: list[Record], *, reference: str) -> TextTable:
     Args:
         records: of any tasks.
         reference: source of the published values, one of `REFERENCES`.
+        asked: tasks that have a column also if no record is of them. The average is that of the benchmark's five.
     """
     shown = without_stand_ins(records)
-    tasks = in_order([*TASKS, *(record["identity"]["task"] for record in shown)])
+    tasks = in_order([*asked, *(record["identity"]["task"] for record in shown)])
     rows = make_rows(shown, reference=reference, tasks=tasks)
     head = method_head(shown)
     lines: list[list[str]] = []
@@ -38,39 +41,41 @@ def accuracy_table(records: list[Record], *, reference: str) -> TextTable:
     for row in rows:
         places.append(len(lines))
         lines += _lines(row, tasks, reference)
-    middles: dict[str, list[float | None]] = {
-        task: [None if cell is None else cell.middle for cell in (row.cells[task] for row in rows)] for task in tasks
-    }
-    middles["average"] = [row.average for row in rows]
+    columns = {task: middles(rows, task) for task in tasks} | {"average": [row.average for row in rows]}
     details = _details(shown, rows, reference)
-    return TextTable(
+    table = TextTable(
         title=", ".join(filter(None, ["Test accuracy (%)", holding(shown)])),
         columns=(head, *tasks, "average", "parameters", "hours"),
         rows=lines,
         optional=("hours", "parameters", "average", *tasks[:2:-1]),  # three tasks always stay
         notes=[*_notes(shown, rows, reference, left_out=len(records) - len(shown)), *details],
         details=len(details),
-        best=frozenset((places[row], name) for name, values in middles.items() for row in best_rows(values)),
-        legend=_legend(rows),
+        best=frozenset((places[place], name) for name, values in columns.items() for place in best_places(values)),
+        legend=_caption(shown, rows, reference),
         numbers=[
             {head: row.name, **_numbers(task, cell, reference)} for row in rows for task, cell in row.cells.items()
         ],
     )
+    return table if set(TASKS) <= set(tasks) else table.without(["average"])
+
+
+def size_and_hours(row: Row) -> list[str]:
+    """Write the number of parameters of a row's models, and the hours of training of all its tasks together."""
+    known = [cell for cell in row.cells.values() if cell is not None]
+    sizes = sorted({f"{cell.parameters / 1e6:.2f}" for cell in known}, key=float)
+    hours = sum(cell.hours for cell in known)
+    return [f"{'–'.join(dict.fromkeys((sizes[0], sizes[-1])))} M", number(hours, 2 if hours < 10 else 0)]
 
 
 def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
     cells = [row.cells[task] for task in tasks]
     known = [cell for cell in cells if cell is not None]
-    sizes = sorted(cell.parameters / 1e6 for cell in known)
-    spread = f"{sizes[0]:.2f}" + (f"–{sizes[-1]:.2f}" if f"{sizes[-1]:.2f}" != f"{sizes[0]:.2f}" else "")
-    hours = sum(cell.hours for cell in known)
     lines = [
         [
             row.name,
             *(MISSING if cell is None else marked(cell) for cell in cells),
             number(row.average),
-            f"{spread} M",
-            number(hours, 2 if hours < 10 else 0),
+            *size_and_hours(row),
         ]
     ]
     if any(cell.reference is not None for cell in known):
@@ -98,6 +103,15 @@ def _difference(cell: TableCell | None) -> str:
 
 def _legend(rows: list[Row]) -> str:
     return cell_note(cell for row in rows for cell in row.cells.values())
+
+
+def _caption(records: list[Record], rows: list[Row], reference: str) -> str:
+    """Word what a reader of the table alone needs: the numbers, the marks, and whose the published values are."""
+    marks = " ".join(origin_notes(records, left_out=0)).removesuffix(".")
+    published = any(cell is not None and cell.reference is not None for row in rows for cell in row.cells.values())
+    judged = ", within or outside the tolerance around it" if reference == "paper" else ""
+    source = f"{reference}: {SOURCES[reference]}; difference: ours minus theirs, in points{judged}" if published else ""
+    return ". ".join(filter(None, [_legend(rows), source, marks]))
 
 
 def _tested(records: list[Record]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lra.results.paper import beside, departures
@@ -120,6 +120,18 @@ def cell_note(cells: Iterable[TableCell | None]) -> str:
     if any(cell is not None and cell.of_two_kinds for cell in cells):
         note += "; m [low, high] (n): median and range, where only some seeds converged"
     return note
+
+
+def middles(rows: Iterable[Row], task: str) -> list[float | None]:
+    """The numbers that stand for the seeds of each row on a task; None for a cell that is missing."""
+    return [None if cell is None else cell.middle for cell in (row.cells[task] for row in rows)]
+
+
+def best_places(values: Sequence[float | None], *, digits: int = 2) -> list[int]:
+    """The places of the highest value as tables show it, several if they are equal; none of one value alone."""
+    shown = [None if value is None else round(value, digits) for value in values]
+    known = [value for value in shown if value is not None]
+    return [place for place, value in enumerate(shown) if len(known) > 1 and value == max(known)]
 
 
 def make_rows(records: list[Record], *, reference: str, tasks: tuple[str, ...] = TASKS) -> list[Row]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,9 +22,18 @@ from markupsafe import Markup
 
 from lra.base.files import replace_text
 from lra.base.text import visible_lines
+from lra.results.display_names import TASK, display_name
+from lra.results.plots import GREY, INK, OF_PAPER, PALETTE, QUIET
 from lra.results.tables import TextTable
 
-INK = "#808890"  # colour of text and lines in figures, readable on a light and on a dark page
+REM_FOR_AN_INCH = 9.4  # letters of 7 points are as large as the text of the page
+FIGURE_COLOURS = dict(  # colours of figures on a light page, and what they are on a dark one
+    zip(
+        dict.fromkeys((INK, QUIET, GREY, *PALETTE, *OF_PAPER.values())),
+        ("#e6edf3", "#9198a1", "#a0a7af", "#6cb6ff", "#ff9466", "#4cc9a6", "#e79ad0", "#d4b13f"),
+        strict=True,
+    )
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +71,21 @@ class Section:
         return re.sub(r"\W+", "-", self.name.lower()).strip("-")
 
 
+def notes_once(sections: list[Section]) -> tuple[list[Section], list[str]]:
+    """Take notes that several tables share out of them: return the sections without these, and the notes."""
+    tables = [table for section in sections for part in section.parts for table in part.tables]
+    counts = Counter(note for table in tables for note in table.notes)
+
+    def alone(table: TextTable) -> TextTable:
+        return replace(table, notes=[note for note in table.notes if counts[note] == 1])
+
+    rest = [
+        replace(section, parts=[replace(part, tables=list(map(alone, part.tables))) for part in section.parts])
+        for section in sections
+    ]
+    return rest, [note for note, count in counts.items() if count > 1]
+
+
 def write_page(
     path: Path,
     *,
@@ -87,12 +112,15 @@ def write_page(
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, finalize=_printable
     )
-    environment.filters["breakable"] = breakable
+    environment.filters |= {
+        "breakable": breakable, "display": display_name, "display_task": partial(display_name, of=TASK)
+    }  # fmt: skip
     text = environment.get_template(template).render(
         title=title,
         subtitle=subtitle,
         sections=sections,
         troubles=troubles,
+        figure_colours=FIGURE_COLOURS,
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         **more,
@@ -114,16 +142,15 @@ def breakable(name: str) -> Markup:
 
 
 def svg(draw: Callable[[Path], Path]) -> str:
-    """Draw a figure with `draw`, and return it as SVG text with colours for a light and a dark page."""
-    with TemporaryDirectory() as folder, _page_colours():
-        text = draw(Path(folder) / "figure.svg").read_text()
-    return text[text.index("<svg") :]
-
-
-@contextmanager
-def _page_colours() -> Iterator[None]:
-    inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color", "grid.color")
+    """Draw a figure with `draw`, and return it as SVG text whose colours follow the page's, light or dark."""
     clear = ("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.facecolor")
-    settings: Any = {name: INK for name in inked} | {name: "none" for name in clear}
-    with matplotlib.rc_context({**settings, "svg.hashsalt": "lra", "legend.edgecolor": INK}):
-        yield
+    settings: Any = dict.fromkeys(clear, "none") | {"svg.fonttype": "none", "svg.hashsalt": "lra"}
+    with TemporaryDirectory() as folder, matplotlib.rc_context(settings):
+        text = draw(Path(folder) / "figure.svg").read_text("utf-8")
+    known = re.compile("|".join(FIGURE_COLOURS))
+    coloured = known.sub(lambda colour: f"var(--c{colour.group()[1:]})", text[text.index("<svg") :])
+    return re.sub(r'width="([\d.]+)pt" height="[\d.]+pt"', _page_width, coloured, count=1)
+
+
+def _page_width(found: re.Match[str]) -> str:
+    return f'width="{float(found[1]) / 72 * REM_FOR_AN_INCH:.1f}rem"'

@@ -8,51 +8,72 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.transforms import Bbox
 
-from lra.base.text import for_figure
 from lra.results.comparison import Contender
+from lra.results.direct_labels import Label, label_points
 from lra.results.pareto import pareto_front
-from lra.results.plots import legend_beside, legend_name, majority_line, round_ticks
-from lra.results.variants import natural
+from lra.results.plots import (
+    COLUMN,
+    GREY,
+    INK,
+    QUIET,
+    colours_of,
+    for_a_column,
+    hover,
+    majority_line,
+    round_ticks,
+    save_figure,
+    short_name,
+    write_title,
+)  # fmt: skip
 
-SHAPES = "osDv^P*X<"  # nine, beside ten colours: ninety variants look different
+HEIGHT = 2.9  # inches
 
 
+@for_a_column
 def plot_pareto(compared: list[Contender], path: Path, *, title: str, majority_rate: float) -> Path:
-    """Draw accuracy against seconds per step into a PNG or SVG; small dots on a line are the seeds of a mean,
-    or of a median where some seeds converged and others did not.
+    """Draw accuracy against seconds per step into a file; a large dot is the mean over seeds, or the median where some
+    converged and others did not, and small dots on a line are the seeds.
 
-    The area of a large dot is proportional to peak memory. A black edge marks those of the Pareto front.
+    Each dot has its name beside it. Names for which there is no room are counted below the title.
     """
-    figure, axis = plt.subplots(figsize=(8.5, 4.5), layout="constrained")
-    most = max(contender.cell.peak_memory_bytes for contender in compared)
-    ranks = {name: rank for rank, name in enumerate(sorted((one.name for one in compared), key=natural))}
+    figure, axis = plt.subplots(figsize=(COLUMN, HEIGHT), layout="constrained")
+    colours = colours_of([contender.name for contender in compared])
+    labels, lines = [], []
     for contender in compared:
-        rank = ranks[contender.name]  # so the colours are those of the learning curves
-        cell, shape, colour = contender.cell, SHAPES[rank % len(SHAPES)], f"C{rank % 10}"
-        seconds, area = 1 / cell.steps_per_second, 300 * cell.peak_memory_bytes / most
-        axis.scatter(seconds, cell.middle, s=area, marker=shape, color=colour, alpha=0.5)
-        axis.plot(seconds, cell.middle, ls="", marker=shape, ms=6, color=colour, label=legend_name(contender.name))
+        cell, colour = contender.cell, colours[contender.name]
+        seconds, order = 1 / cell.steps_per_second, 2.5 if colour == GREY else 3
+        (dot,) = axis.plot(seconds, cell.middle, ls="", marker="o", ms=4.5, color=colour, zorder=order)
+        memory = f"{cell.peak_memory_bytes / 2**20:,.0f} MiB"
+        hover(dot, f"{contender.name}: {cell} %, {seconds:.3f} s/step, {memory}, {contender.verdict}")
+        labels.append(Label(seconds, cell.middle, short_name(contender.name), colour))
         if cell.count > 1:
-            axis.plot([seconds] * cell.count, sorted(cell.accuracies), color=colour, lw=1, marker=".", ms=5, alpha=0.8)
+            heights = sorted(cell.accuracies)
+            axis.plot([seconds] * cell.count, heights, color=colour, lw=0.6, marker=".", ms=2.5, alpha=0.6)
+            lines.append(Bbox([[seconds, heights[0]], [seconds, heights[-1]]]))
     front = pareto_front(compared)
-    if len(front) > 1:
-        places = [(1 / contender.cell.steps_per_second, contender.cell.middle) for contender in front]
-        edge = {"ls": "", "marker": "o", "ms": 12, "mfc": "none", "mec": plt.rcParams["text.color"], "zorder": 3}
-        label = "Pareto front: each is significantly more\naccurate than the faster ones (paired t)"
-        axis.plot(*zip(*places, strict=True), **edge, label=label)
     majority_line(axis, majority_rate)
     axis.set_xscale("log")
-    axis.margins(0.15)
+    axis.margins(0.16, 0.12)
+    if len(front) > 1:
+        places = [(1 / contender.cell.steps_per_second, contender.cell.middle) for contender in front]
+        axis.plot(*zip(*places, strict=True), ls="--", lw=0.8, color=QUIET, zorder=1)
+        (x, y), (other_x, other_y) = places[-2:]
+        labels.append(Label((x * other_x) ** 0.5, (y + other_y) / 2, "Pareto front\n(significant)", QUIET))
     axis.set_xticks(round_ticks(*axis.get_xlim()))
     axis.set_xticks([], minor=True)
     axis.xaxis.set_major_formatter("{x:g}")
     axis.set_xlabel("seconds per training step")
     axis.set_ylabel("test accuracy (%)")
-    marks = "mean over seeds (median where some did not converge)\nsmall dots: the seeds; area: peak memory"
-    axis.set_title(f"{for_figure(title)}\n{marks}", fontsize=9)
-    axis.grid(alpha=0.3)
-    legend_beside(figure, axis)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
-    return path
+    axis.text(
+        0.995, 100 * majority_rate, f"majority class {100 * majority_rate:.1f}", color=QUIET, ha="right", va="bottom",
+        transform=axis.get_yaxis_transform(),
+    )  # fmt: skip
+    marks = "large dot: mean over seeds (median if some did not converge); small: seeds"
+    write_title(figure, title, marks)
+    highlighted_first = sorted(labels, key=lambda label: (label.colour == GREY, label.colour != INK))
+    unplaced = label_points(axis, highlighted_first, lines=lines)
+    if unplaced:
+        write_title(figure, title, marks, f"{len(unplaced)} dots have no room for a name")
+    return save_figure(figure, path)

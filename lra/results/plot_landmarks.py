@@ -3,107 +3,152 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import statistics
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
+from matplotlib.transforms import Bbox
 
-from lra.base.text import for_figure
-from lra.results.landmarks import Point
-from lra.results.plots import legend_in_place, legend_name, majority_line, round_ticks, ticks_that_fit
+from lra.results.direct_labels import Label, label_points
+from lra.results.landmarks import Point, point_name
+from lra.results.plots import (
+    COLUMN,
+    QUIET,
+    colours_of,
+    for_a_column,
+    hover,
+    majority_line,
+    round_ticks,
+    save_figure,
+    short_name,
+    ticks_that_fit,
+    write_title,
+)
 
 Value = tuple[float, float | None] | None
 DID_NOT_CONVERGE = 1.08  # height of such a seed, as a multiple of the latest convergence step
+HEIGHT = 4.6  # inches
 
 
+@for_a_column
 def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate: float) -> Path:
-    """Draw accuracy, convergence, time, memory and errors into a PNG or SVG; the legend has a place of its own.
+    """Draw accuracy, convergence, time, memory and errors into a file, with names beside the lines of accuracy.
 
-    Small dots, or thin lines for exact attention, are single seeds. A bar is the standard deviation over seeds. A cross
-    is a seed that did not converge, and so is a dotted thin line.
+    That line is the median over seeds, so that one seed of three that did not converge does not move it; dots are the
+    seeds. Exact attention, which has no landmarks, is a horizontal line. Bars of the errors are standard deviations
+    over seeds. A cross is a seed that did not converge.
     """
-    figure, axes = plt.subplots(2, 3, figsize=(13, 7), layout="constrained", sharex=True)
-    (accuracy, convergence, unused), (seconds, memory, errors) = axes
-    latest = max((step or 0 for point in points for step in point.convergence_steps.values()), default=0)
-    for number, name in enumerate(dict.fromkeys(point.variant for point in points)):
-        color = f"C{number % 10}"
-        mine = [point for point in points if point.variant == name]
-        label = legend_name(name.replace("full", "exact attention", 1))
-        _draw(accuracy, [(point, (point.cell.middle, None)) for point in mine], color, label=label)
-        _draw(seconds, [(point, (1 / point.cell.steps_per_second, None)) for point in mine], color)
-        _draw(memory, [(point, (point.cell.peak_memory_bytes / 2**20, None)) for point in mine], color)
-        _draw(errors, [(point, point.attention_error) for point in mine], color)
-        _draw(errors, [(point, point.pinv_residual) for point in mine], color, ls=":", marker="s")
-        for point in mine:
-            _draw_seeds(accuracy, point, point.cell.accuracies if point.cell.count > 1 else (), color)
-            steps = list(point.convergence_steps.values())
-            _draw_seeds(convergence, point, [step for step in steps if step is not None], color)
-            failed = [DID_NOT_CONVERGE * latest for step in steps if step is None]
-            _draw_seeds(convergence, point, failed, color, marker="x")
-    majority_line(accuracy, majority_rate)
-    marks = {
-        "a seed": Line2D([], [], marker=".", ls=""),
-        "a seed that did not converge": Line2D([], [], marker="x", ls=""),
-        "attention  ‖Ŝ − S‖ / ‖S‖": Line2D([], [], marker="o"),
-        "inverse  ‖AZA − A‖ / ‖A‖": Line2D([], [], marker="s", ls=":"),
+    figure, axes = plt.subplot_mosaic(
+        [["accuracy", "accuracy"], ["convergence", "seconds"], ["memory", "errors"]],
+        figsize=(COLUMN, HEIGHT),
+        layout="constrained",
+        sharex=True,
+        height_ratios=(1.3, 1, 1),
+    )
+    values: dict[str, Callable[[Point], Value]] = {
+        "accuracy": lambda point: (statistics.median(point.cell.accuracies), None),
+        "seconds": lambda point: (1 / point.cell.steps_per_second, None),
+        "memory": lambda point: (point.cell.peak_memory_bytes / 2**20, None),
+        "errors": lambda point: point.attention_error,
     }
-    for label, line in marks.items():
-        line.set(color="tab:gray", label=label)
-    unused.remove()
-    accuracy.set_ylabel("test accuracy (%)")
-    convergence.set_ylabel("convergence step")
-    convergence.set_ylim(bottom=0)
-    seconds.set_ylabel("seconds per training step")
-    seconds.set_yscale("log")
-    seconds.set_yticks(round_ticks(*seconds.get_ylim()))
-    seconds.set_yticks([], minor=True)
-    seconds.yaxis.set_major_formatter("{x:g}")
-    memory.set_ylabel("peak memory (MiB)")
-    errors.set_ylabel("relative error")
-    counts = [point.num_landmarks for point in points if point.num_landmarks]
-    for axis in (accuracy, convergence, seconds, memory, errors):
+    latest = max((step or 0 for point in points for step in point.convergence_steps.values()), default=0)
+    labels, lines, failed_kinds, counts = (
+        [],
+        [],
+        set(),
+        [point.num_landmarks for point in points if point.num_landmarks],
+    )
+    colours = colours_of(list(dict.fromkeys(point.variant for point in points)))
+    for name, colour in colours.items():
+        of_name = [point for point in points if point.variant == name]
+        for key, value in values.items():
+            _draw(axes[key], [(point, value(point)) for point in of_name], colour)
+        _draw(axes["errors"], [(point, point.pinv_residual) for point in of_name], colour, ls=":")
+        for point in of_name:
+            _draw_seeds(axes["accuracy"], point, point.cell.accuracies if point.cell.count > 1 else (), colour)
+            steps = list(point.convergence_steps.values())
+            _draw_seeds(axes["convergence"], point, [step for step in steps if step is not None], colour)
+            failed = [DID_NOT_CONVERGE * latest for step in steps if step is None]
+            _draw_seeds(axes["convergence"], point, failed, colour, marker="x")
+            failed_kinds |= {point.num_landmarks is None} if failed else set()
+        heights = [(point.num_landmarks, statistics.median(point.cell.accuracies)) for point in of_name]
+        lines += [Bbox([[0.001, height], [1e9, height]]) for count, height in heights if count is None]
+        exact = [height for point in of_name if point.num_landmarks is None for height in point.cell.accuracies]
+        lines += [Bbox([[0.001, height], [1e9, height]]) for height in exact]
+        lines += [Bbox([[x or 0.001, y], [to or 1e9, height]]) for (x, y), (to, height) in pairwise(heights)]
+        place = of_name[len(of_name) // 2]
+        at = place.num_landmarks or (math.sqrt(min(counts) * max(counts)) if counts else 1)
+        shown = short_name(name.replace("full", "exact attention", 1) if place.num_landmarks is None else name)
+        labels.append(Label(at, statistics.median(place.cell.accuracies), shown, colour))
+    majority_line(axes["accuracy"], majority_rate)
+    _set_axes(axes, counts)
+    text = f"majority class {100 * majority_rate:.1f}"
+    labels.append(Label(max(counts, default=1), 100 * majority_rate, text, QUIET))
+    marks = "Lines: medians of the seeds (errors: means, bars SD); dots: seeds."
+    signs = {False: "crosses", True: "a dotted line of exact attention"}
+    failed_as = " or ".join(signs[kind] for kind in sorted(failed_kinds))
+    crosses = f"A seed that did not converge: {failed_as}." if failed_as else ""
+    errors = "Relative error: ‖Ŝ − S‖ / ‖S‖ of attention, dotted ‖AZA − A‖ / ‖A‖."
+    above = [title, marks, crosses, errors]
+    write_title(figure, *above)
+    lines.append(Bbox([[0.001, 100 * majority_rate], [1e9, 100 * majority_rate]]))
+    unplaced = label_points(axes["accuracy"], labels, lines=lines)
+    if unplaced:
+        write_title(figure, *above, f"{len(unplaced)} lines have no room for a name.")
+    return save_figure(figure, path)
+
+
+def _set_axes(axes: dict[str, Axes], counts: list[int]) -> None:
+    heads = {"accuracy": "test accuracy (%)", "convergence": "convergence step", "seconds": "seconds per step",
+             "memory": "peak memory (MiB)", "errors": "relative error"}  # fmt: skip
+    for key, axis in axes.items():
+        axis.set_ylabel(heads[key])
         axis.set_xscale("log", base=2)
         axis.set_xticks(ticks_that_fit(counts))
         axis.set_xticks([], minor=True)
         axis.xaxis.set_major_formatter("{x:.0f}")
-        axis.grid(alpha=0.3)
-        axis.set_xlabel("landmarks")
-    spread = "mean over seeds, or median where some did not converge; bar: standard deviation over seeds"
-    figure.suptitle(f"{for_figure(title)}\n{spread}", fontsize=9)
-    legend_in_place(figure, accuracy, list(marks.values()), (0.69, 0.93), 0.42)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
-    return path
+        if key in ("memory", "errors"):
+            axis.set_xlabel("landmarks")
+    axes["accuracy"].xaxis.set_tick_params(labelbottom=True)
+    axes["accuracy"].margins(y=0.15)
+    axes["convergence"].set_ylim(bottom=0)
+    axes["seconds"].set_yscale("log")
+    axes["seconds"].set_yticks(round_ticks(*axes["seconds"].get_ylim()))
+    axes["seconds"].set_yticks([], minor=True)
+    axes["seconds"].yaxis.set_major_formatter("{x:g}")
 
 
-def _draw(
-    axis: Axes, values: list[tuple[Point, Value]], color: str, *, label: str = "", marker: str = "o", ls: str = "-"
-) -> None:
+def _draw(axis: Axes, values: list[tuple[Point, Value]], colour: str, *, ls: str = "-") -> None:
     """Draw one variant's curve with bars of its spread; exact attention, without landmarks, is a horizontal line."""
     swept = []
     for point, value in values:
         if value is not None and point.num_landmarks is None:
-            axis.axhline(value[0], ls="--", color=color, label=label)
+            axis.axhline(value[0], ls="--", color=colour)
         elif value is not None and point.num_landmarks:
             swept.append((point.num_landmarks, *value))
-    if swept:
-        counts, means, spreads = zip(*swept, strict=True)
-        bars = [math.nan if std is None else std for std in spreads]  # one seed has no spread: it gets no bar
-        some = any(std is not None for std in spreads)
-        look: dict[str, Any] = {"marker": marker, "ms": 4, "capsize": 3, "ls": ls, "color": color, "label": label}
-        axis.errorbar(counts, means, yerr=bars if some else None, **look)
+    if not swept:
+        return
+    counts, means, spreads = zip(*swept, strict=True)
+    bars = [math.nan if std is None else std for std in spreads]  # one seed has no spread: it gets no bar
+    some = any(std is not None for std in spreads)
+    axis.errorbar(counts, means, yerr=bars if some else None, color=colour, ls=ls, capsize=1.5, elinewidth=0.7)
+    for (point, value), count, mean in zip(values, counts, means, strict=False):
+        (dot,) = axis.plot(count, mean, marker="o", color=colour, ls="")
+        assert value is not None
+        spread = "" if value[1] is None else f" ± {value[1]:.3g}"
+        hover(dot, f"{point_name(point)} landmarks: {mean:.4g}{spread}; accuracy {point.cell} %")
 
 
-def _draw_seeds(axis: Axes, point: Point, heights: Sequence[float], color: str, marker: str = ".") -> None:
+def _draw_seeds(axis: Axes, point: Point, heights: Sequence[float], colour: str, marker: str = ".") -> None:
     """Draw one value for each seed: a mark at the point's landmarks, or a thin line for exact attention."""
     for height in heights:
         if point.num_landmarks is None:
-            axis.axhline(height, lw=0.6, ls=":" if marker == "x" else "-", alpha=0.6, color=color)
+            axis.axhline(height, lw=0.5, ls=":" if marker == "x" else "-", alpha=0.6, color=colour)
         elif point.num_landmarks:
-            axis.plot(point.num_landmarks, height, ls="", marker=marker, ms=6, alpha=0.6, color=color)
+            axis.plot(point.num_landmarks, height, ls="", marker=marker, ms=3, alpha=0.6, color=colour)

@@ -1,18 +1,29 @@
-// Sorts the table of runs by the column whose head is pressed; pressed again, the other way round.
-const table = document.querySelector("#runs-table");
-const heads = [...table.tHead.rows[0].cells].slice(0, -1);
-heads.forEach((head, column) => {
-  const button = document.createElement("button");
-  button.append(...head.childNodes);
-  head.append(button);
-  button.addEventListener("click", () => {
-    const down = head.getAttribute("aria-sort") === "ascending";
-    heads.forEach((other) => other.removeAttribute("aria-sort"));
-    head.setAttribute("aria-sort", down ? "descending" : "ascending");
-    const text = (row) => row.cells[column].textContent;
-    const rows = [...table.tBodies[0].rows];
-    const compare = (a, b) => (isNaN(a - b) ? a.localeCompare(b, "en", { numeric: true }) : a - b);
-    rows.sort((a, b) => compare(text(a), text(b)) * (down ? -1 : 1));
-    table.tBodies[0].append(...rows);
+// Sorts a table by the column whose head is pressed; pressed again, the other way round. Groups of rows stay together.
+const compare = (a, b) => (isNaN(parseFloat(a) - parseFloat(b)) || parseFloat(a) === parseFloat(b) ? a.localeCompare(b, "en", { numeric: true }) : parseFloat(a) - parseFloat(b));
+const text = (row, column) => row.cells[column].textContent.replace("−", "-").replace(/(\d),(?=\d{3})/g, "$1");
+for (const table of document.querySelectorAll("table.sortable")) {
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, column) => {
+    const button = document.createElement("button");
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const down = head.getAttribute("aria-sort") === "ascending";
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      for (const body of table.tBodies) {
+        const rows = [...body.rows].filter((row) => !row.classList.contains("group"));
+        rows.sort((a, b) => compare(text(a, column), text(b, column)) * (down ? -1 : 1));
+        body.append(...rows);
+      }
+    });
   });
-});
+}
+// Marks the runs of the cell that the address names.
+const mark = () => {
+  for (const row of document.querySelectorAll("tr[data-cell]")) {
+    row.classList.toggle("chosen", row.dataset.cell === location.hash.slice(1));
+  }
+};
+window.addEventListener("hashchange", mark);
+mark();

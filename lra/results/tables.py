@@ -15,6 +15,7 @@ from rich.text import Text
 from tabulate import tabulate
 
 from lra.base.text import for_csv, for_latex, for_markdown, visible
+from lra.results.display_names import TASK, bibliography, display_name, named
 
 MISSING = "–"
 EMPTY = ("", MISSING)
@@ -37,8 +38,8 @@ class TextTable:
         details: how many of the last notes are details.
         optional: columns that a narrow terminal may leave out, the least important first.
         prose: columns whose texts may be broken between words, as those of the first column may.
-        best: places of the best values, as row number and name of the column; they are bold.
         legend: what the numbers in the cells are; the notes say it too, but LaTeX has it in the caption.
+        best: the cells with the best value of their columns, as (number of the row, name of the column).
         numbers: the content as plain numbers for CSV, one flat dictionary per cell; if empty, CSV has the rows.
     """
 
@@ -49,8 +50,8 @@ class TextTable:
     details: int = 0
     optional: tuple[str, ...] = ()
     prose: tuple[str, ...] = ()
-    best: frozenset[tuple[int, str]] = frozenset()
     legend: str = ""
+    best: frozenset[tuple[int, str]] = frozenset()
     numbers: list[dict[str, object]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -170,25 +171,42 @@ class TextTable:
         return "\n\n".join([f"**{for_markdown(self.title)}**", body, *map(for_markdown, self.notes)]) + "\n"
 
     def to_latex(self) -> str:
-        """Convert to a LaTeX table with caption and label, which needs booktabs; the notes are comments."""
+        """Convert to a LaTeX table with caption and label, without columns that have no value.
+
+        Methods and tasks have their display names, methods their citations; the best values are bold. Notes and BibTeX
+        entries of the citations are comments. It needs booktabs, and graphicx to shrink a table that is too wide.
+        """
+        shown = self.without_empty_columns()
         label = re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
-        lines = [" & ".join(map(for_latex, row)) + r" \\" for row in (list(self.columns), *self.rows)]
+        keys = {named(row[0]).key for row in shown.rows} - {""}
+        title, *heads = (display_name(text, of=TASK) for text in (self.title, *shown.columns))
+        caption = ". ".join(filter(None, [title, self.legend, "Bold: best of a column." if self.best else ""]))
+        lines = [
+            [_latex_name(row[0])]
+            + [
+                rf"\textbf{{{for_latex(cell)}}}" if (number, name) in self.best else for_latex(cell)
+                for name, cell in zip(shown.columns[1:], row[1:], strict=True)
+            ]
+            for number, row in enumerate(shown.rows)
+        ]
         return "\n".join(
             [
                 *(f"% {note}" for note in self.notes),
-                r"% in the preamble: \usepackage{booktabs}",
-                r"\begin{table}",
-                r"\centering",
-                rf"\caption{{{for_latex('. '.join(filter(None, [self.title, self.legend])))}}}",
+                *(f"% {line}" for entry in bibliography(keys) for line in entry.splitlines()),
+                r"% in the preamble: \usepackage{booktabs,graphicx}",
+                r"\begin{table*}",
+                r"\centering\footnotesize\setlength{\tabcolsep}{4pt}",
+                rf"\caption{{{for_latex(caption)}}}",
                 rf"\label{{tab:{label}}}",
-                rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}",
+                r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%",  # a table that is too wide shrinks
+                rf"\begin{{tabular}}{{l{'r' * (len(shown.columns) - 1)}}}",
                 r"\toprule",
-                lines[0],
+                " & ".join(map(for_latex, heads)) + r" \\",
                 r"\midrule",
-                *lines[1:],
+                *(" & ".join(line) + r" \\" for line in lines),
                 r"\bottomrule",
-                r"\end{tabular}",
-                r"\end{table}",
+                r"\end{tabular}}",
+                r"\end{table*}",
                 "",
             ]
         )
@@ -227,13 +245,10 @@ def with_verdict(text: Text) -> Text:
     return text
 
 
-def best_rows(values: Sequence[float | None], *, lowest: bool = False) -> list[int]:
-    """The places of the best value, several if they are equal; none with fewer than two values."""
-    known = [value for value in values if value is not None]
-    if len(known) < 2:
-        return []
-    best = min(known) if lowest else max(known)
-    return [place for place, value in enumerate(values) if value == best]
+def _latex_name(name: str) -> str:
+    display, key, rest = named(name)
+    cited, space = rf"~\cite{{{key}}}" if key else "", " " if rest.startswith(" ") else ""
+    return f"{for_latex(display)}{cited}{space}{for_latex(rest.lstrip())}" if display else for_latex(name)
 
 
 def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:

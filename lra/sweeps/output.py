@@ -109,7 +109,7 @@ def write_out(
         replace_text(out_path(out), above, shared=True)
         console.print(f"written: {visible(str(out))}")
     for figure in figures:
-        console.print(f"figure   {visible(str(figure))}")
+        console.print(f"figure   {visible(str(figure))} (.pdf and .svg beside it)")
     return above
 
 

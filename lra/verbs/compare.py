@@ -13,8 +13,8 @@ The first attention is the baseline. Every other one is shown with its differenc
 intervals: over seeds (paired t test, from three seeds on) and over test examples (bootstrap). The verdict is
 "significant" or "n.s." (not significant) by the t test; with fewer than three seeds, by the bootstrap: "on the test
 set". Where only some seeds converged, the table shows the seeds and no interval. Two figures go into the run group's
-folder: accuracy against time with the Pareto front, and the dev accuracy of every seed against the step. Notes name
-the runs that are not finished, and the convergence step of each seed.
+folder, each as PNG, PDF and SVG: accuracy against time with the Pareto front, and the dev accuracy of every seed
+against the step. Notes name the runs that are not finished, and the convergence step of each seed.
 """
 
 from __future__ import annotations

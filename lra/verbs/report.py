@@ -4,9 +4,10 @@
   lra report run_group=landmarks out=landmarks.html
   lra report run_group=published samples=0
 
-It begins with one table of all accuracies. Then come tables and figures of each protocol, size and task, a table of
-all runs that can be sorted, with links to the pages of lra diagnose, each run's settings and provenance, and examples
-of each task. The file needs no network and has a light and a dark style, also for phones.
+It begins with one table of all accuracies, whose numbers lead to their runs. Then come tables and figures of each
+protocol, size and task, a table of all runs, with links to the pages of lra diagnose, each run's settings and
+provenance, and examples of each task. Each table can be sorted by each column. The file needs no network
+and has a light and a dark style, also for phones.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def run(cfg: DictConfig) -> None:
     from lra.base.text import visible
     from lra.results.reference import REFERENCES
     from lra.results.report import write_report
-    from lra.results.report_summary_table import headline
+    from lra.results.report_summary_table import summary_table
     from lra.results.runs_table import run_lines
     from lra.results.task_protocol_size import by_kind
     from lra.runs.collect import collect, finished_at
@@ -61,13 +62,14 @@ def run(cfg: DictConfig) -> None:
         )
     newest, kinds = max(map(finished_at, collection.records)), by_kind(collection.records)
     path = group_file(group, "report.html") if cfg.out is None else out_path(cfg.out)
+    runs, cells = run_lines(kinds, _diagnoses(collection, path.parent))
     write_report(
         path,
         title=f"Long Range Arena: {cfg.run_group}",
         subtitle=f"{len(collection.records)} runs, the last of {newest[:10]}; made from their records alone.",
-        headline=headline(kinds, reference=cfg.reference),
-        sections=[_section(kind, records, cfg.reference) for kind, records in kinds.items()],
-        runs=run_lines(kinds, _diagnoses(collection, path.parent)),
+        summary=summary_table(kinds, reference=cfg.reference, links=cells),
+        sections=[section for kind, records in kinds.items() if (section := _section(kind, records)).parts],
+        runs=runs,
         samples=_samples(cfg, collection.records) if cfg.samples else [],
         troubles=collection.troubles,
     )
@@ -92,16 +94,14 @@ def _groups(runs: Path) -> str:
     return ", ".join(name for name in names if not name.startswith(".")) or "none"
 
 
-def _section(kind: Kind, records: list[Record], reference: str) -> Section:
-    """Make the section of a protocol and size: its table, then a part for each task that has more to show."""
-    from lra.results.accuracy_table import accuracy_table
-    from lra.results.page import Part, Section
+def _section(kind: Kind, records: list[Record]) -> Section:
+    """Make the section of a protocol and size: a part for each task that has more to show than the summary."""
+    from lra.results.page import Section
     from lra.results.reference import in_order
 
     tasks = in_order(record["identity"]["task"] for record in records)
     parts = [_part(task, [record for record in records if record["identity"]["task"] == task]) for task in tasks]
-    whole = Part(tables=[accuracy_table(records, reference=reference).without_empty_columns()])
-    return Section(name=str(kind), parts=[whole, *(part for part in parts if not part.is_empty)])
+    return Section(name=str(kind), parts=[part for part in parts if not part.is_empty])
 
 
 def _part(task: str, records: list[Record]) -> Part:

@@ -6,9 +6,9 @@
   lra sweep landmarks show format=csv out=landmarks.csv  from the runs that are finished
   lra sweep landmarks size=short                         minutes a cell; not the benchmark
 
-Runs the missing cells, prints a table, and draws a figure into the run group's folder. Two relative errors are measured
-on the trained models with test batches: that of the pseudo-inverse, and that of the approximated attention matrix
-against the exact one. All options of lra train can be given: protocol=clean attention.pinv=exact.
+Runs the missing cells, prints a table, and draws a figure (PNG, PDF, SVG) into the run group's folder. Two relative
+errors are measured on the trained models with test batches: that of the pseudo-inverse, and that of the approximated
+attention matrix against the exact one. All options of lra train can be given: protocol=clean attention.pinv=exact.
 """
 
 from __future__ import annotations

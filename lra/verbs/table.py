@@ -45,5 +45,5 @@ def show(campaign: Campaign, console: Console) -> None:
     from lra.results.accuracy_table import accuracy_table
     from lra.sweeps.output import write_out
 
-    table = accuracy_table(campaign.records(), reference=campaign.settings.reference)
+    table = accuracy_table(campaign.records(), reference=campaign.settings.reference, asked=campaign.tasks())
     write_out(campaign, console, "table", table.with_notes(*campaign.troubles), [])

@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,8 +16,9 @@ import pytest
 
 import lra.results
 from lra.data.manifest import read_manifest
-from lra.results.page import write_page
-from lra.results.report_summary_table import headline
+from lra.results.page import Part, Section, notes_once, write_page
+from lra.results.report_summary_table import summary_table
+from lra.results.tables import TextTable
 from lra.results.task_protocol_size import by_kind
 from lra.verbs.report import _part
 from tests.conftest import lra_here
@@ -74,7 +76,7 @@ def test_it_holds_tables_figures_runs_samples_and_troubles(page):
     for said in ("36.50 ± 0.50 (3)‡", "Side by side", "significant", "NOT the benchmark", "broken/result.json"):
         assert said in page
     assert page.count("<svg") == 2, "a comparison, and the learning curves"
-    assert page.count("<details>") == 8
+    assert page.count('<details class="record">') == 8
     assert "config_hash" in page
     assert "test_correct" not in page
     assert "<h3>listops</h3>" in page
@@ -99,14 +101,41 @@ def test_it_needs_nothing_from_outside_and_runs_nothing_but_the_sorting(page):
 
 
 def test_it_begins_with_one_table_of_all_kinds_the_benchmark_first(page):
-    (table,) = re.findall(r'<table id="headline">(.*?)</table>', page, re.DOTALL)
+    (table,) = re.findall(r'<table id="summary" class="sortable">(.*?)</table>', page, re.DOTALL)
     assert page.index(table) < page.index("<h2")
-    assert re.findall(r'class="group"><th colspan="2"><span>([^<]*)', table) == [
+    assert re.findall(r'class="group"><th colspan="4"><span>([^<]*)', table) == [
         "Protocol paper",
         "Protocol paper, size tiny: NOT the benchmark",
     ]
-    assert re.search(r'36.50 ± 0.50 \(3\)‡<small>paper 37.10, −0.60 <span class="within">within</span>', table)
-    assert "<th>text</th>" not in page, "a task without a record has no column"
+    assert re.search(r'36.50 ± 0.50 \(3\)‡</a><small>paper 37.10, −0.60 <span class="within">within</span>', table)
+    assert re.findall("<th>([^<]*)</th>", table) == ["method", "ListOps", "parameters", "hours"], "tasks with a record"
+    assert "<td>Softmax attention <i>full</i></td>" in table
+    assert re.findall(r'class="best"><a[^>]*>([^<]*)', table) == ["38.00 ± 0.50 (3)‡"]
+
+
+def test_a_number_of_the_summary_leads_to_its_runs(page):
+    (table,) = re.findall(r'<table id="summary".*?</table>', page, re.DOTALL)
+    links = dict(re.findall(r'<a href="#(cell-\d+)">([^<]*)', table))
+    assert list(links.values()) == ["36.50 ± 0.50 (3)‡", "38.00 ± 0.50 (3)‡", "37.00 ± 0.00 (2)‡"]
+    runs = re.findall(r'<tr data-cell="(.*?)"( id="(.*?)")?>', page)
+    assert list(Counter(cell for cell, *_ in runs).items()) == list(zip(links, (3, 3, 2), strict=True))
+    assert [first for *_, first in runs if first] == list(links), "an id is on the first of a cell's runs"
+
+
+def test_a_record_of_another_seed_has_what_differs_from_the_first(page):
+    first, second, *_ = re.findall(r'<pre id="run-\d+">(.*?)</pre>', page, re.DOTALL)
+    assert "identity.seed: 0\n" in first
+    assert "settings.attention: " in first
+    assert second.startswith("As that of seed 0, but for:\nidentity.seed: 1\noutcome.test_accuracy: 0.365")
+    assert "settings" not in second
+
+
+def test_a_note_is_on_the_page_once():
+    tables = [TextTable(title=name, columns=("a",), rows=[], notes=["of both", f"of {name}"]) for name in ("x", "y")]
+    sections = [Section(name="s", parts=[Part(tables=[table]) for table in tables])]
+    (rest,), shared = notes_once(sections)
+    assert shared == ["of both"]
+    assert [table.notes for part in rest.parts for table in part.tables] == [["of x"], ["of y"]]
 
 
 def test_a_name_breaks_between_words_and_stays_text():
@@ -118,15 +147,13 @@ def test_a_name_breaks_between_words_and_stays_text():
 def test_sections_are_in_the_order_of_sizes_and_none_is_empty(page):
     heads = re.findall(r"<h([23])[^>]*>([^<]*)", page)
     names = [name for level, name in heads if level == "2"]
-    assert names == ["Protocol paper", "Protocol paper, size tiny: NOT the benchmark", "Runs", "Samples"]
-    assert page.count("<h3>listops</h3>") == 2, (
-        "of the benchmark and of the samples: the tiny runs have no more to show"
-    )
+    assert names == ["Protocol paper", "Runs", "Samples"], "the tiny runs have no more to show than the summary"
+    assert page.count("<h3>listops</h3>") == 2, "of the benchmark and of the samples"
 
 
 def test_each_run_is_a_line_with_a_link_to_its_record(page):
-    (table,) = re.findall(r'<table id="runs-table">(.*?)</table>', page, re.DOTALL)
-    assert len(re.findall("<tr>", table)) == 1 + 8
+    (table,) = re.findall(r'<table id="runs-table" class="sortable">(.*?)</table>', page, re.DOTALL)
+    assert len(re.findall("<tr", table)) == 1 + 8
     assert "<td>full</td><td>paper</td><td>full</td><td>0</td><td>36.00</td><td>36.00</td><td>0.50</td>" in table
     for link in re.findall(r'href="#(run-\d+)"', table):
         assert f'<pre id="{link}">' in page
@@ -155,16 +182,15 @@ def test_that_no_record_is_valid_is_said_with_the_reason(home, refused):
     assert str(error).count("x.jsonl") == 2, "what holds none, and the file that is broken"
 
 
-def test_the_headline_has_marks_and_no_full_run_on_an_invented_stand_in():
+def test_the_summary_has_marks_and_no_full_run_on_an_invented_stand_in():
     invented = make_record(attention="full", origin="stand-in")
     kinds = by_kind([invented, make_record(), make_record(attention="linformer", size="short", origin="stand-in")])
-    made = headline(kinds, reference="paper")
-    cells = {name: cells[0].accuracy for rows in made.groups.values() for name, cells in rows}
+    made = summary_table(kinds, reference="paper")
+    cells = {name: cells[0].text for rows in made.groups.values() for name, cells in rows}
     assert cells == {"nystrom": "37.00 (1)‡", "linformer": "37.00 (1)§"}
-    assert "standard deviation over n seeds" in made.notes[0]
-    (marks,) = [note for note in made.notes if "‡" in note]
-    assert "§" in marks
-    assert made.notes[-1].startswith("1 records on ")
+    text = "\n".join(made.notes)
+    for said in ("1 records on stand-in data are left out.", "standard deviation over n seeds", "‡ data", "§ an"):
+        assert text.count(said) == 1
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node to run the page's script")

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from itertools import combinations, pairwise, product
+from xml.etree import ElementTree
 
+import matplotlib.pyplot as plt
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from lra.results.comparison import contenders
+from lra.results.display_names import display_name
 from lra.results.landmarks import landmark_points
+from lra.results.page import svg, write_page
 from lra.results.plot_comparison import plot_pareto
 from lra.results.plot_curves import plot_curves
 from lra.results.plot_landmarks import plot_landmarks
-from lra.results.plots import learning_curve
+from lra.results.plots import (
+    COLUMN,
+    GREY,
+    INK,
+    OF_PAPER,
+    PALETTE,
+    QUIET,
+    colours_of,
+    hover,
+    learning_curve,
+    short_name,
+    svg_of,
+)
 from tests.results.records import make_record, with_setting
 
 NAMES = ("nystrom (num_landmarks=64, recipe.optimizer.lr=0.0003)", "full", "linformer", "performer", "reformer")
@@ -72,7 +90,7 @@ def assert_no_legend_covers_an_axis(figure: Figure) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_legends_cover_no_axis_and_nothing_warns_however_many_rows(tmp_path, drawn):
+def test_nothing_overlaps_or_warns_however_many_rows(tmp_path, drawn):
     rates = [
         with_setting(make_record(num_landmarks=8 + place % 3), "recipe.optimizer.lr", place) for place in range(1, 31)
     ]
@@ -80,10 +98,16 @@ def test_legends_cover_no_axis_and_nothing_warns_however_many_rows(tmp_path, dra
     plot_pareto(contenders(rates), tmp_path / "b.svg", title="listops", majority_rate=0.17)
     row = {"step": 1, "train/loss": 1.0, "train/accuracy": 0.2, "dev/loss": 1.0, "dev/accuracy": 0.2}
     learning_curve([row], tmp_path / "c.png", title="listops", majority_rate=0.17, paper_accuracy=37.15)
-    for figure in drawn:
-        assert_no_legend_covers_an_axis(figure)
     for figure in drawn[:2]:
         assert_readable(figure)
+        assert not figure.legends
+        assert not any(axis.get_legend() for axis in figure.axes)
+    assert_no_legend_covers_an_axis(drawn[2])
+
+
+def named_in(figure: Figure) -> list[str]:
+    """The names beside points and lines, without what follows in a second line."""
+    return [text.get_text().split("\n")[0] for axis in figure.axes for text in axis.texts]
 
 
 def compared(seeds: int, gap: float = 0.0, *, slowest: float = 2.0):
@@ -106,18 +130,101 @@ def test_every_variant_has_a_panel_and_every_seed_a_colour(tmp_path, drawn):
         for axis in drawn[-1].axes
     }
     assert {name: set(seeds) for name, seeds in panels.items()} == {
-        name: {f"seed {seed}" for seed in seeds} for name, seeds in curves.items()
+        display_name(name): {f"seed {seed}" for seed in seeds} for name, seeds in curves.items()
     }
-    assert panels["nystrom"] == panels["full"] | panels["none"]
-    assert len(set(panels["nystrom"].values())) == 3
+    assert panels["Nyströmformer"] == panels["Softmax attention"] | panels["No mixing"]
+    assert len(set(panels["Nyströmformer"].values())) == 3
     assert_readable(drawn[-1])
 
 
-def test_as_many_variants_as_attentions_look_different(tmp_path, drawn):
-    variants = contenders([make_record(num_landmarks=count) for count in range(1, 26)])
-    plot_pareto(variants, tmp_path / "a.svg", title="listops", majority_rate=0.17)
-    dots = [line for line in drawn[0].axes[0].lines if "landmarks" in str(line.get_label())]
-    assert len({(dot.get_color(), dot.get_marker()) for dot in dots}) == len(variants) == 25
+def test_each_dot_has_its_name_beside_it_or_is_counted(tmp_path, drawn):
+    plot_pareto(compared(1, 0.02), tmp_path / "a.svg", title="listops", majority_rate=0.17)
+    methods = {"Softmax attention", "Linformer", "Nyströmformer", "Performer", "Reformer"}
+    assert methods <= set(named_in(drawn[-1]))
+    assert "no room" not in drawn[-1].get_suptitle()
+    crowd = contenders([make_record(num_landmarks=count) for count in range(1, 26)])  # all at the same place
+    plot_pareto(crowd, tmp_path / "b.svg", title="listops", majority_rate=0.17)
+    (left_out,) = re.findall(r"(\d+) dots have no room", drawn[-1].get_suptitle())
+    assert named_in(drawn[-1]).count("Nyströmformer") + int(left_out) == len(crowd) == 25
+
+
+def test_a_few_rows_all_differ_in_colour_and_of_many_the_papers_five_do():
+    few = colours_of(["nystrom (num_landmarks=32)", "nystrom (num_landmarks=64)", "full", "mine"])
+    assert len(set(few.values())) == 4
+    assert few["full"] == OF_PAPER["full"]
+    many = colours_of([*OF_PAPER, "bigbird", "mine"])
+    assert many == OF_PAPER | {"bigbird": GREY, "mine": GREY}
+
+
+def test_a_label_has_the_display_name_and_the_last_parts_of_keys():
+    assert (
+        short_name("nystrom (num_landmarks=8, recipe.optimizer.lr=1e-05)") == "Nyströmformer\nnum_landmarks=8, lr=1e-05"
+    )
+    assert short_name("mine") == "mine"
+
+
+def relative_luminance(colour: str) -> float:
+    channels = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in channels)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted(map(relative_luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_every_colour_of_text_has_a_contrast_of_4_5_in_both_themes(tmp_path):
+    page = write_page(tmp_path / "page.html", title="T", subtitle="s", sections=[], troubles=[]).read_text()
+    themes = {name: pair for name, *pair in re.findall(r"--([\w]+): light-dark\((#\w{6}), (#\w{6})\)", page)}
+    grounds = [themes.pop(name) for name in ("ground", "soft", "chosen")]
+    del themes["line"]  # no text
+    assert {"ink", "quiet", "good", "bad", "link", "warning"} < themes.keys()
+    assert {f"c{colour[1:]}" for colour in (*PALETTE, *OF_PAPER.values(), GREY, QUIET)} < themes.keys()
+    low = {
+        (name, theme, ground[theme]): round(contrast(pair[theme], ground[theme]), 2)
+        for name, pair in themes.items()
+        for ground in grounds
+        for theme in (0, 1)
+        if contrast(pair[theme], ground[theme]) < 4.5
+    }
+    assert not low
+    assert page.count("light-dark(") == len(themes) + len(grounds) + 1, "a colour outside the list is not tested"
+    assert contrast("#ffffff", "#000000") == pytest.approx(21)
+
+
+def test_a_png_has_a_pdf_and_an_svg_beside_it_of_a_columns_width(tmp_path, drawn):
+    for number in range(2):
+        plot_pareto(compared(3, 0.05), tmp_path / f"{number}.png", title="listops", majority_rate=0.17)
+    assert {path.name for path in tmp_path.glob("0.*")} == {"0.pdf", "0.png", "0.svg"}
+    for end in ("pdf", "png", "svg"):
+        assert (tmp_path / f"0.{end}").read_bytes() == (tmp_path / f"1.{end}").read_bytes(), "the same numbers"
+    assert drawn[-1].get_figwidth() == COLUMN == 3.4
+    assert {text.get_fontsize() for text in texts(drawn[-1])} <= {6, 7, 7.5}
+
+
+def test_an_svg_shows_values_under_the_pointer(tmp_path):
+    path = plot_pareto(compared(3), tmp_path / "a.svg", title="listops", majority_rate=0.17)
+    titles = [node.text for node in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}title")]
+    assert len(titles) == 5
+    assert titles[0].startswith("full: 36.10 ± 0.10 (3) %, 0.300 s/step, 1,024 MiB")
+
+
+def test_a_pages_figure_has_the_colours_of_the_page_and_fits_it():
+    text = svg(partial(plot_pareto, compared(3), title="listops", majority_rate=0.17))
+    assert not re.search("|".join((INK, *PALETTE)), text)
+    assert f"var(--c{OF_PAPER['linformer'][1:]})" in text
+    assert re.match(r'<svg [^>]*width="32\.0rem"', text)
+
+
+def test_a_name_is_text_in_an_svg_whatever_it_holds(tmp_path):
+    figure = plt.figure()
+    (line,) = figure.add_subplot().plot([1, 2])
+    hover(line, '<script>"&]]>\n')
+    text = svg_of(figure)
+    plt.close(figure)
+    titles = [node.text for node in ElementTree.fromstring(text.encode()).iter("{http://www.w3.org/2000/svg}title")]
+    assert titles == ['<script>"&]]>\\n']
 
 
 @pytest.mark.parametrize("slowest", [1.02, 2.0, 40.0])
@@ -194,10 +301,10 @@ def test_exact_attention_has_its_seeds_and_each_of_its_variants_a_colour(tmp_pat
     points = landmark_points([make_record(num_landmarks=16), *records])
     plot_landmarks(points, tmp_path / "a.svg", title="listops", majority_rate=0.17)
     axis = drawn[-1].axes[0]
-    exact = [line for line in axis.lines if "exact" in str(line.get_label())]
+    exact = [line for line in axis.lines if line.get_ls() == "--"]
     assert len({line.get_color() for line in exact}) == len(exact) == 2
     (two,) = (line for line in exact if line.get_ydata()[0] == pytest.approx(35))
-    thin = [line for line in axis.lines if line.get_color() == two.get_color() and line is not two]
+    thin = [line for line in axis.lines if line.get_color() == two.get_color() and line.get_lw() == 0.5]
     assert [line.get_ydata()[0] for line in thin] == pytest.approx([30, 40])
 
 

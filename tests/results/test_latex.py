@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 
 import pytest
 
+from lra.base.group_files import read_choice
+from lra.base.paths import conf_names
 from lra.results.accuracy_table import accuracy_table
+from lra.results.cells import best_places
 from lra.results.comparison import comparison_table, contenders
+from lra.results.display_names import BIBLIOGRAPHY, METHOD, TASK, bibliography
 from lra.results.tables import TextTable
 from tests.results.records import make_record
 from tests.results.test_escaping import HOSTILE
 
-PAGE = "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n%s\nTable~\\ref{tab:x}\n\\end{document}\n"
+HEAD = "\\documentclass{article}\n\\usepackage{booktabs,graphicx}\n"
+PAGE = HEAD + "\\begin{document}\n%s\nTable~\\ref{tab:x}\n\\end{document}\n"
 
 
 @pytest.fixture(scope="module")
@@ -29,20 +35,57 @@ def tables():
 
 def test_it_has_booktabs_a_caption_and_a_label(tables):
     lines = tables[0].to_latex().splitlines()
-    for command in (r"\begin{table}", r"\toprule", r"\midrule", r"\bottomrule", r"\end{tabular}", r"\end{table}"):
+    for command in (r"\begin{table*}", r"\toprule", r"\midrule", r"\bottomrule", r"\end{tabular}}", r"\end{table*}"):
         assert lines.count(command) == 1
-    legend = r"m $\pm$ s (n): mean and standard deviation over n seeds"
-    assert rf"\caption{{Test accuracy (\%), protocol paper, 5,000 steps. {legend}}}" in lines
+    (caption,) = (line for line in lines if line.startswith(r"\caption"))
+    for explained in (r"$\pm$ s (n): mean and standard deviation", r"$\ddagger$ data", "Xiong et al.", "Bold: best"):
+        assert explained in caption
     assert r"\label{tab:test-accuracy-protocol-paper-5-000-steps}" in lines
-    assert r"nystrom & 37.00 $\pm$ 0.00 (2)$\ddagger$ & -- &" in tables[0].to_latex()
     assert r"\quad difference & $-$0.15 within &" in tables[0].to_latex()
+
+
+def test_methods_and_tasks_have_display_names_and_citations_with_their_entries(tables):
+    text = tables[0].to_latex()
+    assert r"Nyströmformer~\cite{xiong2021nystromformer} & \textbf{37.00 $\pm$ 0.00 (2)$\ddagger$} &" in text
+    assert "attention & ListOps & parameters & hours" in text, "tasks without a value have no column"
+    assert re.findall(r"(?m)^% @\w+{(.*),", text) == ["xiong2021nystromformer", "vaswani2017attention"]
+    assert r"\caption{ListOps, 5,000 steps." in tables[1].to_latex()
+    variant = TextTable(title="x", columns=("method", "a"), rows=[["nystrom (num_landmarks=32)", "1"], ["mine", "2"]])
+    assert r"Nyströmformer~\cite{xiong2021nystromformer} (num\_landmarks=32) & 1 \\" in variant.to_latex()
+    assert "mine & 2" in variant.to_latex()
+
+
+def test_every_method_and_task_has_a_display_name_and_every_key_one_entry():
+    files = {(group, name): read_choice(group, name) for group in (*METHOD, *TASK) for name in conf_names(group)}
+    del files["mixer", "attention"]
+    names = [file["display"] for file in files.values()]
+    assert len(set(names)) == len(names)
+    keys = {file["cite"] for file in files.values() if "cite" in file}
+    entries = re.findall(r"(?m)^@\w+{(.*),$", BIBLIOGRAPHY.read_text("utf-8"))
+    assert sorted(keys) == sorted(entries)
+    assert len(bibliography(keys)) == len(entries)
+    assert all(
+        re.search(r"arxiv", file.get("source", ""), re.IGNORECASE) is None or "cite" in file for file in files.values()
+    )
+
+
+def test_the_best_of_a_column_as_shown_is_bold_and_one_alone_is_not():
+    assert best_places([37.004, None, 36.0, 37.001]) == [0, 3]
+    assert best_places([37.0, None]) == []
+
+
+def test_a_table_has_the_tasks_asked_for_and_an_average_of_all_five_alone():
+    made = accuracy_table([make_record(), make_record(attention="full")], reference="paper", asked=("listops", "text"))
+    assert made.columns == ("attention", "listops", "text", "parameters", "hours")
+    assert made.best == {(0, "listops"), (3, "listops")}
 
 
 def test_every_row_has_every_column(tables):
     for table in tables:
         rows = [line for line in table.to_latex().splitlines() if line.endswith(r" \\")]
         assert len(rows) == 1 + len(table.rows)
-        assert {row.replace(r"\&", "").count("&") for row in rows} == {len(table.columns) - 1}
+        columns = table.without_empty_columns().columns
+        assert {row.replace(r"\&", "").count("&") for row in rows} == {len(columns) - 1}
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex")

@@ -1,0 +1,53 @@
+"""The names of methods and tasks in figures and papers, and the keys by which papers cite them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from lra.base.group_files import read_choice
+from lra.base.paths import conf_names
+
+BIBLIOGRAPHY = Path(__file__).with_name("references.bib")
+FIRST_WORD = re.compile(r"[\w.-]*")
+CITATION_KEY = re.compile(r"[\w:.-]+", re.ASCII)
+METHOD = ("attention", "mixer")
+TASK = ("task",)
+
+
+class Named(NamedTuple):
+    """A text that begins with the name of a method or a task: the display name, the citation key, what follows."""
+
+    display: str
+    key: str
+    rest: str
+
+
+def named(text: str, *, of: tuple[str, ...] = METHOD) -> Named:
+    """Read the name at the beginning of a text in the file of the attention, mixer or task that has it.
+
+    A name without a file stays as it is; the key is empty where the file has none.
+
+    Args:
+        text: such as a row's name, `nystrom (num_landmarks=32)`.
+        of: the config groups that the name may be of, `METHOD` or `TASK`.
+    """
+    found = FIRST_WORD.match(text)
+    assert found is not None
+    name = found.group()
+    file = next((read_choice(group, name) for group in of if name in conf_names(group)), {})
+    key = str(file.get("cite", ""))
+    return Named(str(file.get("display", name)), key if CITATION_KEY.fullmatch(key) else "", text.removeprefix(name))
+
+
+def display_name(text: str, *, of: tuple[str, ...] = METHOD) -> str:
+    """Replace the name at the beginning of a text by its display name."""
+    found = named(text, of=of)
+    return found.display + found.rest
+
+
+def bibliography(keys: set[str]) -> list[str]:
+    """Return the BibTeX entries of some keys; a key of a user's own file has none here."""
+    entries = BIBLIOGRAPHY.read_text("utf-8").strip().split("\n\n")
+    return [entry for entry in entries if entry.partition("{")[2].partition(",")[0] in keys]
