@@ -74,7 +74,7 @@ def test_compose_is_what_lra_train_would_use(run_folder):
         (("seed=0,1",), "several_values", "seed"),
         (("--cfg", "job"), "unknown_option", "--cfg"),
         ((["task=listops"],), "unknown_option", "['task=listops']"),
-        (("mixer=s4d", "attention.num_landmarks=32"), "no_effect", "attention.num_landmarks=32"),
+        (("mixer=s4d", "attention.num_landmarks=32"), "no_effect", "attention.num_landmarks"),
         (("attention.num_landmarks=0",), "wrong_value", "attention.num_landmarks"),
         (("task=pathx", "size=short"), None, None),
     ],

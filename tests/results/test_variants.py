@@ -11,8 +11,8 @@ from lra.results.landmarks import landmark_points, point_name
 from lra.results.variants import group_by_variant
 from lra.runs.flatten_settings import flat
 from lra.runs.reading import validated
+from lra.runs.schema import ALWAYS_RECORDED
 from lra.settings import config
-from lra.settings.user_additions import ALWAYS_RECORDED
 from tests.results.records import from_version_1, make_record, with_setting
 
 BASE = [make_record(seed=seed) for seed in range(3)]
