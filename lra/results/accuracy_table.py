@@ -18,7 +18,6 @@ from lra.results.titles import holding, method_head
 from lra.runs.schema import Record
 
 MOST_REASONS = 3  # number of deviations that a note lists; format=csv has all of them
-MOST_CELLS = 3  # number of cells that the first note on seeds that did not converge lists
 
 
 def accuracy_table(records: list[Record], *, reference: str, asked: Iterable[str] = TASKS) -> TextTable:
@@ -135,7 +134,7 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
             else " Its settings differ from those of these runs, so its values are shown for information only."
         )
         notes.append(f"{reference}: {SOURCES[reference]}.{judged}")
-    return [*notes, *origins, *_deviations(rows), *_not_converged(records, rows)]
+    return [*notes, *origins, *_deviations(rows), *_not_converged(rows)]
 
 
 def _details(records: list[Record], rows: list[Row], reference: str) -> list[str]:
@@ -157,22 +156,18 @@ def _details(records: list[Record], rows: list[Row], reference: str) -> list[str
         *unrecorded_notes(records),
     ]
     cells = _cells_not_converged(rows)
-    if len(cells) > MOST_CELLS:
-        details.append(f"Seeds that did not converge: {'; '.join(cells)}.")
+    if cells:
+        details.append(f"Seeds that did not converge: {'; '.join(cells)}. Converged: {convergence_rule(tasks)}.")
     if {record["identity"]["size"] for record in records} != {"full"}:
         details += _discrimination(records) + _above_none(records) + _agreement(records, reference)
     return details
 
 
-def _not_converged(records: list[Record], rows: list[Row]) -> list[str]:
-    """Word a note on how many seeds did not converge; no note if all did."""
-    cells = _cells_not_converged(rows)
-    if not cells:
-        return []
-    count = sum(cell.count - cell.converged for row in rows for cell in row.cells.values() if cell is not None)
-    named = f": {'; '.join(cells)}" if len(cells) <= MOST_CELLS else ""
-    rule = convergence_rule(in_order(record["identity"]["task"] for record in records))
-    return [f"{count} of {len(records)} runs did not converge{named}. Converged: {rule}."]
+def _not_converged(rows: list[Row]) -> list[str]:
+    """Word a note on how many runs did not converge; no note if all did."""
+    known = [cell for row in rows for cell in row.cells.values() if cell is not None]
+    count = sum(cell.count - cell.converged for cell in known)
+    return [f"{count} of {sum(cell.count for cell in known)} runs did not converge."] if count else []
 
 
 def _cells_not_converged(rows: list[Row]) -> list[str]:

@@ -85,7 +85,7 @@ def test_the_terminal_says_the_answer(diagnosed):
     folder, out = diagnosed
     assert "each head against exact attention" in out
     assert "exact attention" in out
-    assert "dev examples goes from" in out
+    assert "on 20 dev examples" in out
     assert f"{folder}/diagnosis.html" in out
     assert len(out.splitlines()) < 60
 
