@@ -35,7 +35,12 @@ __all__ = [
     "run_dir",
 ]
 _HOMES = {"build_datamodule": "build", "build_mixers": "build", "build_model": "build", "build_module": "build"}
-_HOMES |= {"run_dir": "settings.config", "SequenceEncoder": "model", "UserError": "types", "load_exported": "interop.exported"}
+_HOMES |= {
+    "run_dir": "settings.config",
+    "SequenceEncoder": "model",
+    "UserError": "types",
+    "load_exported": "interop.exported",
+}
 
 
 def __getattr__(name: str) -> Any:
