@@ -34,12 +34,12 @@ __all__ = [
     "records",
     "run_dir",
 ]
-_HOMES = {"build_datamodule": "build", "build_mixers": "build", "build_model": "build", "build_module": "build"}
-_HOMES |= {
-    "run_dir": "settings.config",
+_HOMES = {
+    **dict.fromkeys(("build_datamodule", "build_mixers", "build_model", "build_module"), "build"),
     "SequenceEncoder": "model",
     "UserError": "types",
     "load_exported": "interop.exported",
+    "run_dir": "settings.config",
 }
 
 
