@@ -1,0 +1,252 @@
+"""An attempt to train a run: its lock, the parts of its batch, training and test, its record."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytorch_lightning as pl
+from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
+from rich.text import Text
+
+from lra import build
+from lra.base.files import replace_text
+from lra.base.masking import without_credentials
+from lra.build import trainer as build_trainer
+from lra.build.store import ensure_store
+from lra.data.datamodule import StoreDataModule
+from lra.data.store import verify_store
+from lra.model.classifier import count_parameters
+from lra.runs.files import BEST, CONFIG, LAST, METRICS
+from lra.runs.keep_replaced_run import set_aside
+from lra.runs.run_lock import lease
+from lra.runs.schema import Record
+from lra.settings import config
+from lra.settings.config import AUTO, batch_parts
+from lra.training import run as training
+from lra.training.checkpoints import saved_step, says_what_is_saved
+from lra.training.compiled import GRAPH_MODES
+from lra.training.curve_logger import CurveLogger
+from lra.training.curves import read_curves
+from lra.training.loggers import finish_wandb
+from lra.training.machine import Machine, quiet_lightning
+from lra.training.memory import is_out_of_memory, next_parts, parts_that_fit, release_memory
+from lra.training.module import ClassifierModule
+from lra.training.ranks import leave, rank
+from lra.training.resume import saved_parts, saved_passes
+from lra.training.wandb_results import log_numbers, log_result
+from lra.types import UserError
+from lra.verbs.train_summary import print_summary
+from lra.verbs.write_predictions import print_predictions
+from lra.verbs.write_record import add_approximation, check_same_data, note_commit, write_result
+
+SETTING = "trainer.accumulate_grad_batches"
+
+
+class TooLargeError(Exception):
+    """Raised when a batch does not fit into memory; the run can begin again with `parts` parts."""
+
+    def __init__(self, parts: int):
+        super().__init__(parts)
+        self.parts = parts
+
+
+def train_run(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
+    """Train, test and record a run, under its lock; with the batch in more parts where it does not fit into memory.
+
+    Args:
+        cfg: the run's configuration.
+        folder: the run's folder.
+        console: where to print.
+        replaced: the record that `force=true` replaces; None if the run has none.
+
+    Raises:
+        RunLockedError: when another process is at work on the run.
+        UserError: when the configuration, the data or the memory does not suffice.
+        NonFiniteLossError: when the loss is not finite.
+    """
+    quiet_lightning()
+    build_trainer.build_machine(cfg)
+    build.check_classes(cfg)
+    ensure_store(cfg, console)
+    first = rank(cfg.trainer.devices) == 0
+    with lease(folder) if first else nullcontext(), says_what_is_saved(folder, cfg.recipe.steps):
+        if first and cfg.check:
+            verify_store(config.store_dir(cfg))
+        parts = _first_parts(cfg, folder) if replaced is None else config.batch_parts(cfg)
+        record, fits = None, False
+        while not fits:
+            try:
+                record, fits = _attempt(cfg, folder, console, parts, replaced=replaced), True
+            except TooLargeError as error:
+                parts = error.parts
+            if not fits:
+                replaced = None  # its folder is renamed by now
+                release_memory()
+                console.print(
+                    f"out of memory: begun again with {parts} parts of {cfg.recipe.batch_size // parts} examples;"
+                    f" a step still has {cfg.recipe.batch_size}"
+                )
+    if record is not None:
+        print_summary(console, folder, record)
+        print_predictions(console, cfg, folder, cfg.predictions)
+
+
+def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, replaced: Record | None) -> Record | None:
+    """Train with the batch in `parts` parts; raise `TooLargeError` if it does not fit and more parts may be tried."""
+    split = cfg.copy()
+    split.trainer.accumulate_grad_batches = parts
+    pl.seed_everything(cfg.seed, workers=True, verbose=False)
+    datamodule = build.build_datamodule(split)
+    module = build.build_module(split)
+    if rank(cfg.trainer.devices) == 0:
+        set_aside(folder, replaced)
+        replace_text(folder / CONFIG, without_credentials(OmegaConf.to_yaml(split, resolve=True)))
+        check_same_data(folder, datamodule.data_sha256)
+        note_commit(folder)
+    parameters = count_parameters(module.model)
+    console.print(
+        Text.assemble(
+            (f"{cfg.task.name}/{config.method_name(cfg)}", "bold"),
+            f"  protocol {cfg.protocol.name}  seed {cfg.seed}"
+            f"  {parameters:,} parameters  {cfg.recipe.steps:,} steps of {cfg.recipe.batch_size}"
+            f"  on {cfg.trainer.accelerator}\n{folder}",
+        )
+    )
+    return _fit_and_test(cfg, folder, console, module, datamodule, build_trainer.build_machine(split), parameters)
+
+
+def _fit_and_test(
+    cfg: DictConfig,
+    folder: Path,
+    console: Console,
+    module: ClassifierModule,
+    datamodule: StoreDataModule,
+    machine: Machine,
+    parameters: int,
+) -> Record | None:
+    arguments = build_trainer.build_trainer_arguments(cfg)
+    behind = saved_step(folder / LAST)
+    if behind:
+        console.print(f"Going on from step {behind:,}.")
+    failed, record = False, None
+    first = rank(cfg.trainer.devices) == 0
+    curves = folder / METRICS
+    loggers = build_trainer.build_loggers(cfg, folder, _curve_logger(folder, behind, console)) if first else []
+    try:
+        complete = training.fit(
+            module,
+            datamodule,
+            folder=folder,
+            machine=machine,
+            steps=cfg.recipe.steps,
+            eval_every=cfg.recipe.eval_every,
+            max_steps=cfg.trainer.max_steps,
+            log_every_steps=cfg.callbacks.log_every_steps,
+            checkpoint_every_seconds=cfg.callbacks.checkpoint_every_seconds,
+            loggers=loggers,
+            console=console,
+            profiler=cfg.debug.profiler,
+            callbacks=build_trainer.build_callbacks(cfg),
+            trainer_arguments=arguments,
+        )
+        if not complete:
+            leave()
+            console.print(
+                f"Stopped at step {saved_step(folder / LAST):,} of {cfg.recipe.steps:,}, as {_limit(cfg)} says;"
+                " no result is written. The same command without it goes on."
+            )
+            return None
+        metrics = training.test(
+            module,
+            datamodule,
+            checkpoint=folder / BEST,
+            machine=machine,
+            loggers=loggers,
+            trainer_arguments=arguments,
+        )
+        leave()
+        if not first:
+            return None
+        outcome = training.finish(folder, metrics, module, machine)  # reads the peak memory, before what may need more
+        record = write_result(cfg, folder, outcome, datamodule, parameters, read_curves(curves))
+        log_result(loggers, record, folder)
+        # What follows may be killed: the run is finished, and its result is where it belongs.
+        record = add_approximation(record, folder, module.model, datamodule.test_dataloader, machine.device, console)
+        log_numbers(loggers, record)
+        return record
+    except BaseException as error:
+        failed = record is None
+        if record is not None or not isinstance(error, RuntimeError | MemoryError) or not is_out_of_memory(error):
+            raise
+        # Out of memory is handled below: here `error` still holds the tensors of the failed step in memory.
+    finally:
+        finish_wandb(loggers, failed=failed)
+    more = _more_parts(cfg, folder, module, machine.accumulate_grad_batches)
+    if more is not None:
+        raise TooLargeError(more)
+    release_memory()
+    module.to(machine.device)  # Lightning moves it to the CPU after an error
+    raise UserError(_what_fits(cfg, module, machine.accumulate_grad_batches))
+
+
+def _curve_logger(folder: Path, behind: int, console: Console) -> CurveLogger:
+    """Go on with the curves; put back and name the dev passes that their file has lost since the checkpoint."""
+    passes = saved_passes(folder) or {"step": [], "accuracy": []}
+    by_step = dict(zip(passes["step"], passes["accuracy"], strict=True))
+    logger = CurveLogger(folder / METRICS, resume_step=behind, passes=by_step)
+    if logger.put_back:
+        console.print(
+            f"{folder / METRICS} had lost the dev passes at step {', '.join(f'{step:,}' for step in logger.put_back)};"
+            f" {LAST} has their accuracies, which are put back. What else was lost there is missing in the curves."
+        )
+    return logger
+
+
+def _limit(cfg: DictConfig) -> str:
+    """Name the setting that stopped the training."""
+    return "trainer.max_steps" if cfg.trainer.max_steps is not None else "trainer.max_time"
+
+
+def _what_fits(cfg: DictConfig, module: ClassifierModule, parts: int) -> str:
+    """Word the error of a run that does not fit into memory, with the number of examples that do fit."""
+    batch = cfg.recipe.batch_size // cfg.trainer.devices  # of one process
+    line = f"out of memory with {batch // parts} examples at a time; the last checkpoint is kept"
+    fits = parts_that_fit(module, build.build_spec(cfg), batch_size=batch, parts=parts)
+    if fits is None:
+        return f"{line}. Not even one example fits: choose another attention=, or a smaller size="
+    line, proposed = f"{line}. {batch // fits} fit (tried)", f"trainer.accumulate_grad_batches={fits}"
+    if cfg.get("compile") in GRAPH_MODES:
+        line, proposed = f"{line}, but CUDA graphs (compile={cfg.compile}) take no parts", f"{proposed} compile=true"
+    return f"{line}: {proposed}, a run of its own"
+
+
+def _first_parts(cfg: DictConfig, folder: Path) -> int:
+    """Return the number of parts that a run begins or goes on with: that of its checkpoint, if it has one.
+
+    Raises:
+        UserError: when another number is typed than that of the checkpoint, whose position counts parts.
+    """
+
+    saved, typed = saved_parts(folder), batch_parts(cfg)
+    if saved is None or saved == typed:
+        return typed
+    if cfg.trainer.accumulate_grad_batches != AUTO:
+        raise UserError(
+            f"{SETTING}={typed}, but the run was begun with its batch in {saved} parts; to go on type {SETTING}={AUTO},"
+            f" to begin again move {folder} away"
+        )
+    return saved
+
+
+def _more_parts(cfg: DictConfig, folder: Path, module: ClassifierModule, parts: int) -> int | None:
+    """Return the next number of parts to try when `parts` did not fit; None if that would be another run.
+
+    That is so if the number was typed, if a checkpoint has been written, and for what `is_same_in_parts` says.
+    """
+
+    if cfg.trainer.accumulate_grad_batches != AUTO or saved_step(folder / LAST):
+        return None
+    more = next_parts(cfg.recipe.batch_size, parts)
+    return more if more is not None and build_trainer.is_same_in_parts(cfg, module.model, more) else None
