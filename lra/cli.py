@@ -103,7 +103,7 @@ def _command(words: list[str]) -> int:
 
 def _objects(verb: str) -> Sequence[str]:
     """The words that may follow a verb before its settings, such as `plan` after `table`."""
-    from lra.sweeps.campaign import ACTIONS
+    from lra.sweeps.run_set import ACTIONS
 
     own = {"sweep": ("landmarks",), "table": ACTIONS, "compare": ACTIONS}
     return own[verb] if verb in own else getattr(_module(verb), "WHAT", ()) if verb in VERBS else ()

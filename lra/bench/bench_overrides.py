@@ -100,7 +100,7 @@ def methods_to_measure(words: Sequence[str], *, packed: bool, peers: Sequence[Pe
     _, *typed = check_overrides("train", ["sweep=compare", *spell_out_all("compare", chosen), *protocol], sweep=True)
     by_attention = any(word.startswith(("attention=", "attention.")) for word in typed)
     kernels = [_exact(kernel, protocol) for kernel in ("fused", "math")]
-    cells: list[tuple[str, Cell]] = [(f"full {kernel}", Cell(words=words)) for kernel, words in kernels]
+    cells: list[tuple[str, Cell]] = [(f"full {kernel}", Cell(overrides=words)) for kernel, words in kernels]
     known = [mixer_settings(cell.cfg) for _, cell in cells]
     for cell in make_cells("compare", ["seed=0", *([] if by_attention else ["attention=full"]), *typed]):
         settings = mixer_settings(cell.cfg)
@@ -108,10 +108,10 @@ def methods_to_measure(words: Sequence[str], *, packed: bool, peers: Sequence[Pe
         if {**settings, "attention_dropout": 0.0} not in known and settings not in known:
             known.append(settings)
             cells.append((_name(cell), cell))
-    for cell in (Cell(words=words) for words in further):
+    for cell in (Cell(overrides=words) for words in further):
         if mixer_settings(cell.cfg) not in known:
             known.append(mixer_settings(cell.cfg))
-            knobs = [_knob(word) for word in cell.words[1:] if word not in protocol]
+            knobs = [_knob(word) for word in cell.overrides[1:] if word not in protocol]
             cells.append((f"{method_name(cell.cfg)} ({', '.join(knobs)})", cell))
     methods = [_method(name, cell.cfg, packed=packed) for name, cell in cells]
     return sorted(methods, key=lambda method: method.kind)  # attentions first
@@ -126,7 +126,7 @@ def _knob(word: str) -> str:
 
 
 def _name(cell: Cell) -> str:
-    return f"{method_name(cell.cfg)}{cell.apart}"
+    return f"{method_name(cell.cfg)}{cell.varied_settings}"
 
 
 def _method(name: str, cfg: DictConfig, *, packed: bool) -> BenchMethod:

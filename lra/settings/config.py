@@ -71,12 +71,12 @@ def load_config(name: str, overrides: Sequence[str] = (), *, with_hydra: bool = 
     Only the overrides that choose files need Hydra to compose; the values are then set in a copy, as Hydra sets them.
     So one command composes once for the check of its words, for its own settings and for its cells.
     """
-    words = OverridesParser.create().parse_overrides(list(overrides))
+    parsed = OverridesParser.create().parse_overrides(list(overrides))
     if not with_hydra:
-        words = [word for word in words if word.is_sweep_override() or not word.is_hydra_override()]
+        parsed = [word for word in parsed if word.is_sweep_override() or not word.is_hydra_override()]
     groups, files = conf_groups(), users_conf_files()
-    values = [word for word in words if not _needs_composing(word, groups)]
-    cfg = _compose(name, _in_one_order(word for word in words if word not in values), with_hydra, files)
+    values = [word for word in parsed if not _needs_composing(word, groups)]
+    cfg = _compose(name, _in_one_order(word for word in parsed if word not in values), with_hydra, files)
     cfg = cfg.copy()
     ConfigLoaderImpl._apply_overrides_to_config(values, cfg)
     if with_hydra:
@@ -100,9 +100,9 @@ def _needs_composing(word: Override, groups: Collection[str]) -> bool:
     )
 
 
-def _in_one_order(words: Iterable[Override]) -> tuple[str, ...]:
+def _in_one_order(parsed: Iterable[Override]) -> tuple[str, ...]:
     """Sort the choices of groups by key, so that the same choices are composed once; additions keep their order."""
-    ordered = sorted(words, key=lambda word: word.key_or_group if word.type is OverrideType.CHANGE else "~")
+    ordered = sorted(parsed, key=lambda word: word.key_or_group if word.type is OverrideType.CHANGE else "~")
     return tuple(str(word.input_line) for word in ordered)
 
 

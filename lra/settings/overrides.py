@@ -26,27 +26,27 @@ REMOVABLE = (*PARAMETER_GROUPS, "recipe.optimizer.", "recipe.schedule.")  # argu
 CHECKED_LATER = (*PARAMETER_GROUPS, *(f"{group}." for group in (*ENTRIES, "trainer")))  # by `check_additions`
 
 
-def check_overrides(verb: str, words: list[str], *, sweep: bool, classes: bool = True) -> list[str]:
+def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bool = True) -> list[str]:
     """Refuse unknown groups, choices and keys, and values of the wrong type, before anything runs.
 
     Args:
         verb: the verb, which names the configuration.
-        words: the overrides, as typed.
+        overrides: as typed.
         sweep: whether a setting may have several values (the user typed -m).
         classes: whether to look into the signatures of classes, which are imported for that; else an option of a class
             is checked by the type of its default.
 
     Returns:
-        The words. A number for a text setting, as in run_group=2024, is put in quotes.
+        The overrides. A number for a text setting, as in run_group=2024, is put in quotes.
 
     Raises:
         UserError: for the first wrong word, with the most similar correct one.
     """
-    for word in words:
+    for word in overrides:
         if not word.startswith(("-", "~")) and "=" not in word:
             line = f"{word!r} is no setting; settings are key=value, as in: lra {verb} task=listops"
             raise UserError(line, kind="unknown_option", key=word)
-    parsed = [_parse(word) for word in words if not word.startswith("-")]
+    parsed = [_parse(word) for word in overrides if not word.startswith("-")]
     several = next((override.input_line for override in parsed if override.is_sweep_override()), None)
     if several and not sweep:
         key, right = str(several).partition("=")[0], f"lra {verb} -m {several}"
@@ -70,7 +70,7 @@ def check_overrides(verb: str, words: list[str], *, sweep: bool, classes: bool =
     for override in settings:
         _check_size(known[0], override)
         _check_name(known[0], override)
-    checked = [word for word in words if word.startswith("-")]
+    checked = [word for word in overrides if word.startswith("-")]
     for override in parsed:
         checked.append(_checked(known, override, classes=classes) if override in settings else str(override.input_line))
     return checked
@@ -183,7 +183,7 @@ def _check_name(defaults: DictConfig, override: Override) -> None:
             )
 
 
-def check_mixer(words: list[str]) -> None:
+def check_mixer(overrides: list[str]) -> None:
     """Refuse `attention` options beside a mixer that is not self-attention, and the other way round: without effect.
 
     Verbs over many runs do not call this: they may compare an attention with another mixer.
@@ -191,7 +191,7 @@ def check_mixer(words: list[str]) -> None:
     Raises:
         UserError: when both are typed.
     """
-    parsed = [_parse(word) for word in words if "=" in word and not word.startswith("-")]
+    parsed = [_parse(word) for word in overrides if "=" in word and not word.startswith("-")]
     mixers = [str(value) for override in parsed if override.key_or_group == "mixer" for value in _values(override)]
     silent = {"mixer": ATTENTION in mixers, ATTENTION: bool({*mixers} - {ATTENTION})}
     for override in parsed:
@@ -218,9 +218,9 @@ def _parse(word: str) -> Override:
         ) from error
 
 
-def _defaults(verb: str, words: tuple[str, ...]) -> DictConfig:
+def _defaults(verb: str, overrides: tuple[str, ...]) -> DictConfig:
     """Compose the default settings for the chosen config groups."""
-    return load_config(verb, words)
+    return load_config(verb, overrides)
 
 
 def _is_optional(verb: str, group: str) -> bool:

@@ -71,7 +71,7 @@ def measure(cell: Cell) -> Estimate:
     Raises:
         UserError: when the child fails, with its error line, or takes too long.
     """
-    command = python_module("lra.sweeps.estimate_child", *cell.words)
+    command = python_module("lra.sweeps.estimate_child", *cell.overrides)
     with Child(command, echo=False, keep_output=True, patience_seconds=0) as child:
         code = child.wait(CHILD_SECONDS)
         if code is None:

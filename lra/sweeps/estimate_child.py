@@ -12,16 +12,16 @@ from dataclasses import asdict
 from pathlib import Path
 
 
-def main(words: list[str]) -> int:
-    """Measure the cell that `words` configure, and return the exit code."""
+def main(overrides: list[str]) -> int:
+    """Measure the cell that `overrides` configure, and return the exit code."""
     from lra.settings import config
     from lra.sweeps.estimate import measure_here
     from lra.sweeps.side_by_side import BESIDE, step_beside_others
     from lra.terminal.errors import explain
 
-    beside = [word.removeprefix(BESIDE) for word in words if word.startswith(BESIDE)]
+    beside = [word.removeprefix(BESIDE) for word in overrides if word.startswith(BESIDE)]
     try:
-        cfg = config.load_config("train", [word for word in words if not word.startswith(BESIDE)])
+        cfg = config.load_config("train", [word for word in overrides if not word.startswith(BESIDE)])
         if beside:
             print(json.dumps(step_beside_others(cfg, Path(beside[0]))))
         else:

@@ -29,16 +29,16 @@ class Cell:
     """One run of a sweep.
 
     Attributes:
-        words: overrides for `lra train`.
+        overrides: overrides for `lra train`.
     """
 
-    words: tuple[str, ...]
+    overrides: tuple[str, ...]
 
     @cached_property
     def cfg(self) -> DictConfig:
         """The cell's configuration, composed when it is first needed, and once for all seeds."""
-        seeds = [word for word in self.words if word.startswith("seed=")]
-        cfg = config.load_config("train", [word for word in self.words if word not in seeds])
+        seeds = [word for word in self.overrides if word.startswith("seed=")]
+        cfg = config.load_config("train", [word for word in self.overrides if word not in seeds])
         for word in seeds:
             cfg.seed = OmegaConf.from_dotlist([word]).seed
         return cfg
@@ -54,7 +54,7 @@ class Cell:
         The configuration is composed only if no override names it, because composing is slow.
         """
         keys = METHOD if key == "attention" else (key,)
-        said = [word.split("=", 1)[1] for word in self.words if word.split("=")[0].split(".name")[0] in keys]
+        said = [word.split("=", 1)[1] for word in self.overrides if word.split("=")[0].split(".name")[0] in keys]
         # `attention=all` gives cells with `mixer=attention` beside the attention's name.
         said = [word for word in said if word != config.ATTENTION] or said
         plain = len(said) == 1 and (said[0].isidentifier() or said[0].isdigit())
@@ -67,12 +67,12 @@ class Cell:
     @property
     def name(self) -> str:
         """Short name for messages, such as `listops/nystrom seed 0`."""
-        return f"{self.cfg.task.name}/{config.method_name(self.cfg)} seed {self.cfg.seed}{self.apart}"
+        return f"{self.cfg.task.name}/{config.method_name(self.cfg)} seed {self.cfg.seed}{self.varied_settings}"
 
     @property
-    def apart(self) -> str:
+    def varied_settings(self) -> str:
         """The knobs that the sweep varies, such as ` num_landmarks=16`."""
-        varied = [word for word in self.words if word.startswith(("attention.", "mixer."))]
+        varied = [word for word in self.overrides if word.startswith(("attention.", "mixer."))]
         return "".join(f" {word.split('.', 1)[1]}" for word in varied)
 
     @property
@@ -83,7 +83,7 @@ class Cell:
     def typed_as(self, record: Record) -> bool:
         """Whether a record's settings have the values that the overrides give them; others are not compared."""
         missing = object()
-        for word in self.words:
+        for word in self.overrides:
             key, _, text = word.partition("=")
             recorded: Any = record["settings"]
             for part in key.split("."):
@@ -105,7 +105,7 @@ class Cell:
             return False
 
 
-def make_cells(sweep: str, words: Sequence[str]) -> list[Cell]:
+def make_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:
     """Build the cells of `conf/sweep/SWEEP.yaml`; the user's overrides replace the file's values.
 
     An override with several values multiplies the cells, as in `lra train -m`; one with a single value holds for every
@@ -114,38 +114,38 @@ def make_cells(sweep: str, words: Sequence[str]) -> list[Cell]:
 
     Args:
         sweep: name of the file.
-        words: the user's overrides.
+        overrides: the user's overrides.
     """
     params = config.sweep_params(sweep)
     fixed = [f"sweep={sweep}", "hydra.mode=RUN"]
-    for override in OverridesParser.create().parse_overrides(list(words)):
+    for override in OverridesParser.create().parse_overrides(list(overrides)):
         if override.is_sweep_override() or override.key_or_group in (*params, "mixer"):
             key, values = str(override.input_line).split("=", 1)  # the key with its `+`
             params[key] = values
         else:
             fixed.append(str(override.input_line))
-    if "mixer" in params and any(word.startswith(("attention=", "attention.")) for word in words):
+    if "mixer" in params and any(word.startswith(("attention=", "attention.")) for word in overrides):
         params["mixer"] = f"{config.ATTENTION},{params['mixer']}"
-    axes = [_words_of(key, values) for key, values in params.items()]
+    axes = [_overrides_of(key, values) for key, values in params.items()]
     cells: dict[tuple[str, ...], None] = {}
     for chosen in itertools.product(*axes):
         groups_first = sorted(chosen, key=lambda word: "." in word.split("=")[0])
         cells[tuple(_counting([*fixed, *groups_first]))] = None
-    return [Cell(words=words) for words in cells]
+    return [Cell(overrides=overrides) for overrides in cells]
 
 
-def spell_out_all(sweep: str, words: Sequence[str]) -> list[str]:
+def spell_out_all(sweep: str, overrides: Sequence[str]) -> list[str]:
     """Replace `task=all`, `attention=all` and `mixer=all` by all names: first those of the sweep's file, in its order.
 
     `attention=all` is every attention and, unless mixers are typed too, every other mixer.
 
     Args:
         sweep: name of the file.
-        words: the user's overrides.
+        overrides: the user's overrides.
     """
-    asked = [group for group in ("task", config.ATTENTION, "mixer") if f"{group}={ALL}" in words]
-    others = [word for word in words if word not in {f"{group}={ALL}" for group in asked}]
-    if config.ATTENTION in asked and not any(word.startswith("mixer=") for word in words):
+    asked = [group for group in ("task", config.ATTENTION, "mixer") if f"{group}={ALL}" in overrides]
+    others = [word for word in overrides if word not in {f"{group}={ALL}" for group in asked}]
+    if config.ATTENTION in asked and not any(word.startswith("mixer=") for word in overrides):
         asked.append("mixer")
     return [*others, *(f"{group}={','.join(_all_names(sweep, group))}" for group in asked)]
 
@@ -156,15 +156,15 @@ def _all_names(sweep: str, group: str) -> list[str]:
     return [name for name in dict.fromkeys([*first, *conf_names(group)]) if name and name != config.ATTENTION]
 
 
-def _counting(words: list[str]) -> list[str]:
+def _counting(overrides: list[str]) -> list[str]:
     """Drop overrides without effect: `mixer.` ones of self-attention, `attention` ones of any other mixer.
 
     Otherwise a mixer would be run once for each attention.
     """
-    mixer = next((word.split("=")[1] for word in words if word.startswith("mixer=")), config.ATTENTION)
+    mixer = next((word.split("=")[1] for word in overrides if word.startswith("mixer=")), config.ATTENTION)
     if mixer == config.ATTENTION:
-        return [word for word in words if not word.startswith("mixer.")]
-    return [word for word in words if not word.startswith(config.ATTENTION)]
+        return [word for word in overrides if not word.startswith("mixer.")]
+    return [word for word in overrides if not word.startswith(config.ATTENTION)]
 
 
 def sweep_names() -> list[str]:
@@ -172,7 +172,7 @@ def sweep_names() -> list[str]:
     return conf_names("sweep")
 
 
-def _words_of(key: str, values: str) -> list[str]:
+def _overrides_of(key: str, values: str) -> list[str]:
     """Split several values into overrides: `seed` and `0,1` into `seed=0` and `seed=1`."""
     override: Override = OverridesParser.create().parse_override(f"{key}={values}")
     choices = list(override.sweep_string_iterator()) if override.is_sweep_override() else [values]

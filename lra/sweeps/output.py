@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from lra.results.tables import TextTable
     from lra.runs.schema import Record
-    from lra.sweeps.campaign import Campaign
+    from lra.sweeps.run_set import RunSet
 
     Draw = Callable[[Path], Path]
     Make = Callable[[list[Record], str], tuple[TextTable, dict[str, Draw]]]
 
 
-def write_tasks(campaign: Campaign, console: Console, kind: str, make: Make) -> None:
+def write_tasks(run_set: RunSet, console: Console, kind: str, make: Make) -> None:
     """Show a table and its figures for every task; in W&B the table is named `KIND-TASK`.
 
     `make` gets a task's records and a title. It returns the table, and for each figure its name and a function that
@@ -33,52 +33,52 @@ def write_tasks(campaign: Campaign, console: Console, kind: str, make: Make) -> 
     from lra.results.provenance import provenance_notes
     from lra.results.titles import title_of
 
-    records, written = campaign.records(), ""
-    by_task = {task: [record for record in records if record["identity"]["task"] == task] for task in campaign.tasks()}
+    records, written = run_set.records(), ""
+    by_task = {task: [record for record in records if record["identity"]["task"] == task] for task in run_set.tasks()}
     made = {task: make(mine, title_of(task, mine)) for task, mine in by_task.items()}
-    if format_of(campaign) == "csv":  # one table, with one header
+    if format_of(run_set) == "csv":  # one table, with one header
         (first, _), *_ = made.values()
         whole = replace(first, numbers=[cell for table, _ in made.values() for cell in table.numbers])
-        write_out(campaign, console, kind, whole, [])
+        write_out(run_set, console, kind, whole, [])
         return
     for place, (task, (table, drawings)) in enumerate(made.items()):
-        if place and format_of(campaign) == "terminal":
+        if place and format_of(run_set) == "terminal":
             console.print()
-        figures, undrawn = _draw(campaign, task, drawings)
-        notes = (*campaign.unfinished(task, by_task[task]), *provenance_notes(by_task[task]))
-        table = table.with_notes(*notes, *campaign.troubles, *undrawn)
-        written = write_out(campaign, console, f"{kind}-{task}", table, figures, above=written)
+        figures, undrawn = _draw(run_set, task, drawings)
+        notes = (*run_set.unfinished(task, by_task[task]), *provenance_notes(by_task[task]))
+        table = table.with_notes(*notes, *run_set.troubles, *undrawn)
+        written = write_out(run_set, console, f"{kind}-{task}", table, figures, above=written)
 
 
-def _draw(campaign: Campaign, task: str, drawings: dict[str, Draw]) -> tuple[list[Path], list[str]]:
+def _draw(run_set: RunSet, task: str, drawings: dict[str, Draw]) -> tuple[list[Path], list[str]]:
     """Draw the figures; return their files, and a note for each whose folder cannot be written."""
     figures: list[Path] = []
     notes = []
     for name, draw in drawings.items():
         try:
-            figures += campaign.figure(f"{name}-{task}", draw)
+            figures += run_set.figure(f"{name}-{task}", draw)
         except OSError as error:
             if error.errno not in NOT_WRITABLE:
                 raise
-            notes.append(f"no figure {name}-{task}: {campaign.group} cannot be written")
+            notes.append(f"no figure {name}-{task}: {run_set.group} cannot be written")
     return figures, notes
 
 
-def format_of(campaign: Campaign) -> str:
+def format_of(run_set: RunSet) -> str:
     """Return the format of `format=`, or, if only a file is named, that of the file's ending."""
-    form, out = campaign.settings.format, campaign.settings.out
+    form, out = run_set.options.format, run_set.options.out
     if out is not None and form == "terminal":
         return {".csv": "csv", ".tex": "latex"}.get(Path(out).suffix, "markdown")
     return str(form)
 
 
 def write_out(
-    campaign: Campaign, console: Console, name: str, table: TextTable, figures: list[Path], *, above: str = ""
+    run_set: RunSet, console: Console, name: str, table: TextTable, figures: list[Path], *, above: str = ""
 ) -> str:
     """Write a table and its notes in the format of `format=`, to the terminal or to the file `out=`; list the figures.
 
     Args:
-        campaign: the campaign, which has `format` and `out`.
+        run_set: the runs, with the options `format` and `out`.
         console: for tables on a terminal and for messages.
         name: the table's name in W&B, such as `compare-listops`.
         table: the table with its notes.
@@ -93,15 +93,15 @@ def write_out(
     from lra.terminal.fit_table import print_text_table
     from lra.terminal.out_file import out_path
 
-    form, out = format_of(campaign), campaign.settings.out
+    form, out = format_of(run_set), run_set.options.out
     if form == "csv":  # which has no notes
-        for trouble in campaign.troubles:
+        for trouble in run_set.troubles:
             print(trouble, file=sys.stderr)
     if form == "wandb":
-        _log(campaign, console, name, table, figures)
+        _log(run_set, console, name, table, figures)
         return ""
     if form == "terminal":
-        print_text_table(console, table, most_lines=None if campaign.settings.notes == "all" else MOST_NOTE_LINES)
+        print_text_table(console, table, most_lines=None if run_set.options.notes == "all" else MOST_NOTE_LINES)
     elif out is None:
         print(table.to_text(form), end="")
     else:
@@ -113,7 +113,7 @@ def write_out(
     return above
 
 
-def _log(campaign: Campaign, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
+def _log(run_set: RunSet, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
     """Log the table and the figures to W&B, in a W&B run of their own in the run group."""
     from lra.build.trainer import wandb_settings
     from lra.runs.files import group_file
@@ -121,18 +121,18 @@ def _log(campaign: Campaign, console: Console, name: str, table: TextTable, figu
     from lra.training.loggers import finish_wandb, start_wandb
     from lra.training.wandb_results import log_table
 
-    cfg = campaign.cells[0].cfg
+    cfg = run_set.cells[0].cfg
     if not config.logs_to_wandb(cfg):
         raise UserError("format=wandb needs a W&B run; leave logger=csv out, or type logger.wandb.mode=offline")
-    folder = group_file(campaign.group, "tables") / name
+    folder = group_file(run_set.group, "tables") / name
     folder.mkdir(parents=True, exist_ok=True)
     logger = start_wandb(
         folder,
         **wandb_settings(
             cfg,
             name=name,
-            job_type=campaign.verb,
-            tags=[campaign.verb, cfg.protocol.name, cfg.size.name],
+            job_type=run_set.verb,
+            tags=[run_set.verb, cfg.protocol.name, cfg.size.name],
             config={"title": table.title, "notes": table.notes},
         ),
     )

@@ -15,14 +15,14 @@ from lra.types import UserError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lra.sweeps.campaign import Campaign
     from lra.sweeps.estimate import Estimate
     from lra.sweeps.grid import Cell
+    from lra.sweeps.run_set import RunSet
 
 CACHE = "plan.json"  # in the run group's folder; keeps estimates, because measuring them takes minutes
 
 
-def print_plan(console: Console, campaign: Campaign) -> None:
+def print_plan(console: Console, run_set: RunSet) -> None:
     """Print a line for each kind of cell as soon as it is measured, then the sum.
 
     Cells of one kind differ by the seed alone. A line has the finished seeds, and time and memory of the missing ones.
@@ -33,10 +33,10 @@ def print_plan(console: Console, campaign: Campaign) -> None:
     from lra.sweeps.plan_workers import Measured, proposal
 
     kinds: dict[Path, list[Cell]] = defaultdict(list)
-    for cell in campaign.cells:
+    for cell in run_set.cells:
         kinds[cell.folder.parent].append(cell)
     width = max(len(_name(cells)) for cells in kinds.values())
-    console.print(f"{len(campaign.cells)} cells in {campaign.group}")
+    console.print(f"{len(run_set.cells)} cells in {run_set.group}")
     head = _line(width, "cell", "seeds", "done", "s/step", "memory", "hours left")
     console.print(head, style="bold")
     console.print("─" * len(head))
@@ -51,7 +51,7 @@ def print_plan(console: Console, campaign: Campaign) -> None:
         for cells in kinds.values():
             bar.update(task, description=_name(cells))
             missing = [cell for cell in cells if not cell.finished]
-            hours, estimate = _print_kind(console, width, cells, missing, campaign.group / CACHE)
+            hours, estimate = _print_kind(console, width, cells, missing, run_set.group / CACHE)
             if estimate is not None and hours is not None:
                 measured.append(Measured(hours, estimate.peak_memory_bytes, missing[0]))
             missing_cells += len(missing)
@@ -60,11 +60,11 @@ def print_plan(console: Console, campaign: Campaign) -> None:
             bar.advance(task)
     but = f" ({unknown} that could not be measured are not counted)" if unknown else ""
     console.print(
-        f"{missing_cells} cells to run, {hours_left:,.1f} hours on {device_name(campaign.cells[0].cfg)} one after the"
-        f" other{but}, dev passes and tests counted in; preparing data is not.\nRun them: {campaign.run_command()}",
+        f"{missing_cells} cells to run, {hours_left:,.1f} hours on {device_name(run_set.cells[0].cfg)} one after the"
+        f" other{but}, dev passes and tests counted in; preparing data is not.\nRun them: {run_set.run_command()}",
     )
     if missing_cells > 1 and measured:
-        console.print(proposal(campaign, measured))
+        console.print(proposal(run_set, measured))
 
 
 def _print_kind(
@@ -109,7 +109,7 @@ def _print_kind(
 
 
 def _name(cells: list[Cell]) -> str:
-    return f"{cells[0].cfg.task.name}/{cells[0].choice('attention')}{cells[0].apart}"
+    return f"{cells[0].cfg.task.name}/{cells[0].choice('attention')}{cells[0].varied_settings}"
 
 
 def _line(width: int, name: str, *columns: str) -> str:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from lra.types import UserError
 
 if TYPE_CHECKING:
-    from lra.sweeps.campaign import Campaign
     from lra.sweeps.grid import Cell
+    from lra.sweeps.run_set import RunSet
 
 NUMBERS_TRIED = (1, 2, 4, 8)
 SHARED_MEMORY = 0.9  # of the memory that the cells may take together
@@ -30,26 +30,26 @@ def that_fit(peak_bytes: float, memory_bytes: float, *, on_gpu: bool) -> int:
     return max(1, int(SHARED_MEMORY * memory_bytes / (peak_bytes + (CONTEXT_BYTES if on_gpu else 0))))
 
 
-def proposal(campaign: Campaign, kinds: Sequence[Measured]) -> str:
+def proposal(run_set: RunSet, kinds: Sequence[Measured]) -> str:
     """Word how many cells to run at a time.
 
     On a GPU the throughput of several processes is measured with the cell that has the most hours left. On a CPU it is
     measured if `workers=` is typed; otherwise its cores are named, because one process may use all of them.
 
     Args:
-        campaign: the campaign.
+        run_set: the runs.
         kinds: what is known of the missing cells, at least one.
     """
     cell, peak_bytes = max(kinds, key=lambda kind: kind.hours).cell, max(kind.peak_bytes for kind in kinds)
     on_gpu, cores = cell.cfg.trainer.accelerator == "gpu", os.cpu_count() or 1
     fit = that_fit(peak_bytes, _memory_bytes(on_gpu=on_gpu), on_gpu=on_gpu)
-    if not on_gpu and campaign.settings.workers == 1:
+    if not on_gpu and run_set.options.workers == 1:
         most = min(fit, cores)
         if most == 1:
             return "No more than one at a time: there is one core, or memory for one."
-        run = campaign.run_command(f"workers={most}", "trainer.threads=1")
+        run = run_set.run_command(f"workers={most}", "trainer.threads=1")
         return f"{most} at a time, one on each core: {run}"
-    most = min(fit, max(NUMBERS_TRIED) if on_gpu else campaign.settings.workers)
+    most = min(fit, max(NUMBERS_TRIED) if on_gpu else run_set.options.workers)
     numbers = sorted({number for number in NUMBERS_TRIED if number < most} | {1, most})
     try:
         rates = _rates(cell, numbers)
@@ -60,7 +60,7 @@ def proposal(campaign: Campaign, kinds: Sequence[Measured]) -> str:
     said = ", ".join(f"{number}: {rates[number]:.1f}" for number in numbers)
     return (
         f"{fit} fit into memory. Steps per second of so many {_name(cell)} at a time, {said};"
-        f" {rates[best] / rates[1]:.2f} times one alone: {campaign.run_command(f'workers={best}', *threads)}"
+        f" {rates[best] / rates[1]:.2f} times one alone: {run_set.run_command(f'workers={best}', *threads)}"
     )
 
 
@@ -71,7 +71,7 @@ def _name(cell: Cell) -> str:
 def _rates(cell: Cell, numbers: Sequence[int]) -> dict[int, float]:
     from lra.sweeps import side_by_side
 
-    return {number: side_by_side.steps_per_second(cell.words, number) for number in numbers}
+    return {number: side_by_side.steps_per_second(cell.overrides, number) for number in numbers}
 
 
 def _memory_bytes(*, on_gpu: bool) -> int:

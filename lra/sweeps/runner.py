@@ -136,7 +136,7 @@ def _take(cell: Cell, console: Console, before: dict[Path, Failure | None]) -> i
 
 def _train(cell: Cell) -> tuple[int, str]:
     """Run one cell in a child process; return its exit code and, if that is not 0, its error line."""
-    with Child([*TRAIN, *cell.words]) as child:
+    with Child([*TRAIN, *cell.overrides]) as child:
         code = child.wait()
         assert code is not None  # `wait` without a time limit returns when the child has ended
         return code, child.error()

@@ -24,21 +24,21 @@ READY_POLL_SECONDS = 0.02
 STEPS_AHEAD = 8  # steps that Python may be ahead of a GPU
 
 
-def steps_per_second(words: Sequence[str], processes: int) -> float:
+def steps_per_second(overrides: Sequence[str], processes: int) -> float:
     """Train a cell in some processes at the same time, and sum their steps per second.
 
     Args:
-        words: overrides for `lra train`, of the cell.
+        overrides: overrides for `lra train`, of the cell.
         processes: their number; on a CPU they share its cores evenly.
 
     Raises:
         UserError: when one fails, with its error line, or does not get ready in time.
     """
-    if "trainer=gpu" not in words:
-        words = [*words, f"trainer.threads={max(1, (os.cpu_count() or 1) // processes)}"]
+    if "trainer=gpu" not in overrides:
+        overrides = [*overrides, f"trainer.threads={max(1, (os.cpu_count() or 1) // processes)}"]
     with tempfile.TemporaryDirectory() as name:
         folder, children = Path(name), list[Child]()
-        command = python_module("lra.sweeps.estimate_child", f"{BESIDE}{folder}", *words)
+        command = python_module("lra.sweeps.estimate_child", f"{BESIDE}{folder}", *overrides)
         try:
             for _ in range(processes):
                 children.append(Child(command, echo=False, keep_output=True, patience_seconds=0))

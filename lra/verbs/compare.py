@@ -28,19 +28,18 @@ if TYPE_CHECKING:
 
     from lra.results.tables import TextTable
     from lra.runs.schema import Record
-    from lra.sweeps.campaign import Campaign
     from lra.sweeps.output import Draw
+    from lra.sweeps.run_set import RunSet
 
 
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""
-    from lra.sweeps.campaign import Campaign
-    from lra.sweeps.plan_run_show import act
+    from lra.sweeps.run_set import plan_run_or_show, read_run_set
 
-    act(Campaign("compare", words), show)
+    plan_run_or_show(read_run_set("compare", words), show)
 
 
-def show(campaign: Campaign, console: Console) -> None:
+def show(run_set: RunSet, console: Console) -> None:
     """Print a table and draw two pictures for every task: accuracy against time, and the dev curves of all seeds."""
     from lra.results.comparison import comparison_table, contenders
     from lra.results.convergence import dev_curves, plateau_notes
@@ -49,7 +48,7 @@ def show(campaign: Campaign, console: Console) -> None:
     from lra.sweeps.output import write_tasks
 
     def make(records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
-        compared = contenders(records, _baseline(campaign, records), methods=campaign.typed_methods())
+        compared = contenders(records, _baseline(run_set, records), methods=run_set.typed_methods())
         table = comparison_table(records, compared, title=title)
         if not compared:
             return table, {}
@@ -59,17 +58,17 @@ def show(campaign: Campaign, console: Console) -> None:
             drawings["curves"] = partial(plot_curves, curves, title=title, majority_rate=rate)
         return table.with_details(*plateau_notes(records)), drawings
 
-    write_tasks(campaign, console, "compare", make)
+    write_tasks(run_set, console, "compare", make)
 
 
-def _baseline(campaign: Campaign, records: list[Record]) -> str | None:
+def _baseline(run_set: RunSet, records: list[Record]) -> str | None:
     """Name the row that is the baseline: of the first cell that has records; None when no cell has any."""
     from lra.results.baseline import baseline_row
     from lra.results.variants import group_by_variant
     from lra.settings import config
 
     groups = group_by_variant(records)
-    for cell in campaign.cells if groups else ():
+    for cell in run_set.cells if groups else ():
         options = config.mixer_settings(cell.cfg)
         rows = {name: members for name, members in groups.items() if _has_options(options, members[0])}
         if rows:

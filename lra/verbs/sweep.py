@@ -22,16 +22,15 @@ if TYPE_CHECKING:
 
     from lra.results.tables import TextTable
     from lra.runs.schema import Record
-    from lra.sweeps.campaign import Campaign
     from lra.sweeps.output import Draw
+    from lra.sweeps.run_set import RunSet
 
 EXACT = "landmarks_exact"  # the sweep over exact attention, which the figure shows as a line
 
 
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""
-    from lra.sweeps.campaign import Campaign
-    from lra.sweeps.plan_run_show import act
+    from lra.sweeps.run_set import plan_run_or_show, read_run_set
     from lra.types import UserError
 
     if not words or words[0] != "landmarks":
@@ -42,10 +41,10 @@ def main(words: Sequence[str]) -> None:
         raise UserError(
             f"{mixer} has no landmarks; leave it out, or vary its own settings: lra train -m mixer=s4d seed=0,1"
         )
-    act(Campaign("sweep", words[1:], beside=EXACT), show)
+    plan_run_or_show(read_run_set("sweep", words[1:], second_sweep=EXACT), show)
 
 
-def show(campaign: Campaign, console: Console) -> None:
+def show(run_set: RunSet, console: Console) -> None:
     """Print a table and draw a figure for every task."""
     from lra.results.landmarks import landmark_points, landmark_table
     from lra.results.plot_landmarks import plot_landmarks
@@ -59,4 +58,4 @@ def show(campaign: Campaign, console: Console) -> None:
         rate = records[0]["outcome"]["majority_rate"]
         return table, {"landmarks": partial(plot_landmarks, points, title=title, majority_rate=rate)}
 
-    write_tasks(campaign, console, "landmarks", make)
+    write_tasks(run_set, console, "landmarks", make)

@@ -29,21 +29,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lra.sweeps.campaign import Campaign
+    from lra.sweeps.run_set import RunSet
 
 
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""
-    from lra.sweeps.campaign import Campaign
-    from lra.sweeps.plan_run_show import act
+    from lra.sweeps.run_set import plan_run_or_show, read_run_set
 
-    act(Campaign("table", words), show)
+    plan_run_or_show(read_run_set("table", words), show)
 
 
-def show(campaign: Campaign, console: Console) -> None:
+def show(run_set: RunSet, console: Console) -> None:
     """Print the table of the group's records."""
     from lra.results.accuracy_table import accuracy_table
     from lra.sweeps.output import write_out
 
-    table = accuracy_table(campaign.records(), reference=campaign.settings.reference, asked=campaign.tasks())
-    write_out(campaign, console, "table", table.with_notes(*campaign.troubles), [])
+    table = accuracy_table(run_set.records(), reference=run_set.options.reference, asked=run_set.tasks())
+    write_out(run_set, console, "table", table.with_notes(*run_set.troubles), [])

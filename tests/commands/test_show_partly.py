@@ -12,7 +12,7 @@ from lra.base.files import NOT_WRITABLE
 from lra.cli import main
 from lra.results.accuracy_table import accuracy_table
 from lra.results.reference import TASKS
-from lra.sweeps import campaign
+from lra.sweeps import run_set
 from tests.results.records import make_record
 
 
@@ -102,7 +102,7 @@ def test_a_table_is_shown_where_its_figure_cannot_be_written(home, capsys, monke
         raise OSError(error, "no", "figure.png")
 
     lay(home, "compare", [make_record("listops", name, seed=0) for name in ("full", "nystrom")])
-    monkeypatch.setattr(campaign.Campaign, "figure", refuses)
+    monkeypatch.setattr(run_set.RunSet, "figure", refuses)
     out = show(capsys, "compare", "show").out
     assert "nystrom" in out
     assert f"no figure compare-listops: {home}/compare cannot be written" in " ".join(out.split())

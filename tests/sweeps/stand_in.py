@@ -42,8 +42,8 @@ class NamedCell(Cell):
 
     @property
     def folder(self):
-        return Path(self.words[0])
+        return Path(self.overrides[0])
 
 
 def make_cells(place, names, seconds="0"):
-    return [NamedCell(words=(str(place / name), seconds)) for name in names]
+    return [NamedCell(overrides=(str(place / name), seconds)) for name in names]

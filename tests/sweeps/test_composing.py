@@ -39,7 +39,7 @@ def test_the_names_of_cells_are_known_from_their_words(composed):
     ],
 )
 def test_where_words_are_not_plain_the_configuration_says_what_was_chosen(words, key, name):
-    cell = Cell(words=words)
+    cell = Cell(overrides=words)
     assert cell.choice(key) == name == str(cell.cfg.seed if key == "seed" else cell.cfg[key].name)
 
 

@@ -50,8 +50,8 @@ def test_a_knob_multiplies_too():
 @pytest.mark.parametrize("sweep", sweep_names())
 def test_a_cells_words_give_its_configuration(sweep):
     cell = make_cells(sweep, ["size=tiny"])[-1]
-    assert run_dir(load_config("train", cell.words)) == cell.folder
-    assert load_config("train", cell.words, with_hydra=True).hydra.mode.name == "RUN"
+    assert run_dir(load_config("train", cell.overrides)) == cell.folder
+    assert load_config("train", cell.overrides, with_hydra=True).hydra.mode.name == "RUN"
 
 
 @pytest.mark.parametrize("sweep", sweep_names())

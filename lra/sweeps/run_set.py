@@ -1,0 +1,289 @@
+"""A set of runs: one call of `lra table`, `lra sweep` or `lra compare`, with its cells and their records."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lra.base.arguments import check_choice
+from lra.types import UserError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+    from rich.console import Console
+
+    from lra.runs.schema import Record
+    from lra.sweeps.grid import Cell
+    from lra.sweeps.runner import SweepState
+
+ACTIONS = ("plan", "run", "show")
+ONE_FOR_A_TABLE = ("run_group", "protocol", "size")
+FORMATS = ("terminal", "markdown", "csv", "latex", "wandb")
+
+
+class RunSet:
+    """The runs of one call of `lra table`, `lra sweep` or `lra compare`; `read_run_set` makes it from what was typed.
+
+    Args:
+        verb: `table`, `sweep` or `compare`.
+        typed: what was typed after the verb, but for the action.
+        options: the verb's own options, as in `conf/VERB.yaml`.
+        launcher: overrides of the Hydra launcher.
+        sweeps: the overrides of every run, by the name of the sweep that brings the others.
+
+    Attributes:
+        cells: one for each run.
+        troubles: what `records` has left out, in a line each.
+    """
+
+    def __init__(
+        self, verb: str, typed: list[str], options: DictConfig, launcher: list[str], sweeps: dict[str, list[str]]
+    ):
+        from lra.sweeps.grid import make_cells
+
+        self.verb, self.options, self.launcher, self.sweeps = verb, options, launcher, sweeps
+        self._typed, self._overrides = typed, sweeps[options.sweep]
+        self.troubles: list[str] = []
+        self.cells: list[Cell] = [cell for sweep, overrides in sweeps.items() for cell in make_cells(sweep, overrides)]
+
+    @property
+    def group(self) -> Path:
+        """The cells' run group: a folder of runs, or a file of published records."""
+        cfg = self.cells[0].cfg
+        return Path(cfg.paths.runs) / str(cfg.run_group)
+
+    @property
+    def _command(self) -> str:
+        return "lra sweep landmarks" if self.verb == "sweep" else f"lra {self.verb}"
+
+    def run_command(self, *others: str) -> str:
+        """Word the command that runs these runs: with the overrides that were typed, and others in their place."""
+        replaced = {word.split("=")[0] for word in others}
+        kept = [word for word in self._typed if word.split("=")[0] not in replaced]
+        return shlex.join([*self._command.split(), "run", *kept, *others])
+
+    def figure(self, name: str, draw: Callable[[Path], Path]) -> list[Path]:
+        """Draw a figure beside the records when the table goes to a terminal or W&B; other formats have no figures."""
+        from lra.runs.files import group_file
+
+        if self.options.format not in ("terminal", "wandb"):
+            return []
+        return [draw(group_file(self.group, f"{name}.png"))]
+
+    def run(self, console: Console) -> SweepState:
+        """Run the missing cells, in `workers=` processes or with a Hydra launcher if the user typed one."""
+        from lra.base.signals import Stopped
+        from lra.sweeps.runner import run_missing, sweep_state
+        from lra.sweeps.workers import start_workers
+
+        try:
+            if self.options.workers == 1 and not self.launcher:
+                run_missing(self.cells, console)
+            else:
+                for sweep, overrides in self.sweeps.items():
+                    start_workers(sweep, overrides, self.options.workers, self.launcher, console)
+        except Stopped as stopped:
+            done = f"{sweep_state(self.cells).finished} of {len(self.cells)} cells are finished"
+            stopped.kept = f"{done}. The same command goes on from there."
+            raise
+        return sweep_state(self.cells)
+
+    def records(self) -> list[Record]:
+        """Read the run group's valid records of this protocol and size.
+
+        `task=`, `seed=`, `attention=`, `mixer=` and `model=` select among them where they are typed. `troubles` gets a
+        line for each record that is broken, and for what else is left out.
+        """
+        from lra.runs.collect import collect
+
+        collection = collect(self.group)
+        self.troubles = [*collection.troubles, *self._left_out(collection.records)]
+        return [record for record in collection.records if self._asked_for(record)]
+
+    def _left_out(self, records: list[Record]) -> list[str]:
+        """Word a note for each other size and protocol in the group, and for each other task if none was typed.
+
+        The accuracy table shows all tasks. A size without a file, which was removed or is of a package that is not
+        here, cannot be typed: the report has its records.
+        """
+        from lra.base.paths import conf_names
+        from lra.base.text import visible
+
+        every_task = self.verb == "table" or any(word.startswith("task=") for word in self._typed)
+        tasks, sizes, kinds = self.tasks(), conf_names("size"), Counter[tuple[str, str]]()
+        group = f"run_group={self.cells[0].cfg.run_group}"
+        show, report = f"{self._command} show {group}", f"lra report {group}"
+        for record in records:
+            identity = record["identity"]
+            if not self._is_shown(record):
+                kind = f"size={identity['size']} protocol={identity['protocol']}"
+                kinds[kind, f"{show} {kind}" if identity["size"] in sizes else report] += 1
+            elif not every_task and identity["task"] not in tasks:
+                kind = f"task={identity['task']}"
+                kinds[kind, f"{show} {kind}"] += 1
+        return [visible(f"left out: {count} of {kind}: {hint}") for (kind, hint), count in sorted(kinds.items())]
+
+    def _is_shown(self, record: Record) -> bool:
+        """Tell whether a record has the size and the protocol of these runs."""
+        identity = record["identity"]
+        return (identity["size"], identity["protocol"]) == self._size_and_protocol
+
+    @cached_property
+    def _size_and_protocol(self) -> tuple[str, str]:
+        cfg = self.cells[0].cfg
+        return cfg.size.name, cfg.protocol.name
+
+    @cached_property
+    def _choices(self) -> dict[str, set[str]]:
+        """The tasks, methods and seeds that were typed."""
+        from lra.sweeps.grid import METHOD
+
+        keys = {word.split("=")[0] for word in self._overrides}
+        typed = {"attention" if key in METHOD else key for key in keys} & {"task", "attention", "seed"}
+        return {key: {cell.choice(key) for cell in self.cells} for key in typed}
+
+    def _asked_for(self, record: Record) -> bool:
+        if not self._is_shown(record):
+            return False
+        said: dict[str, object] = {**record["identity"]}
+        return all(str(said[key]) in chosen for key, chosen in self._choices.items())
+
+    def typed_methods(self) -> list[str]:
+        """The attentions, mixers and models of the cells in the order typed; none where no word names one."""
+        from lra.sweeps.grid import METHOD
+
+        typed = any(word.split("=")[0] in METHOD for word in self._overrides)
+        return list(dict.fromkeys(cell.choice("attention") for cell in self.cells)) if typed else []
+
+    def unfinished(self, task: str, records: list[Record]) -> list[str]:
+        """Word a note on the cells of a task without a record among `records`; no note if each has one."""
+        from lra.base.text import visible
+
+        made: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
+        for record in records:
+            identity = record["identity"]
+            made[identity["task"], identity["attention"], str(identity["seed"])].append(record)
+        cells = [cell for cell in self.cells if cell.choice("task") == task]
+        missing: dict[str, list[str]] = {f"{cell.choice('attention')}{cell.varied_settings}": [] for cell in cells}
+        for cell in cells:
+            if not any(cell.typed_as(record) for record in made[cell.identity]):
+                missing[f"{cell.choice('attention')}{cell.varied_settings}"].append(cell.choice("seed"))
+        lacking = [
+            f"{name} seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}" for name, seeds in missing.items() if seeds
+        ]
+        finished = len(cells) - sum(map(len, missing.values()))
+        done = f"{finished} of {len(cells)} runs finished; not finished: {'; '.join(lacking)}."
+        return [visible(done)] if lacking else []
+
+    def tasks(self) -> list[str]:
+        """The tasks of the cells, each once, in the order of the cells."""
+        return list(dict.fromkeys(cell.choice("task") for cell in self.cells))
+
+
+def read_run_set(verb: str, words: Sequence[str], *, second_sweep: str | None = None) -> RunSet:
+    """Read what was typed after `lra table`, `lra sweep` or `lra compare`, and check it.
+
+    Args:
+        verb: `table`, `sweep` or `compare`; `conf/VERB.yaml` has the verb's own options.
+        words: what was typed: an action or none, then options of the verb, of the Hydra launcher, and overrides of
+            every run.
+        second_sweep: a sweep whose cells are added. It gets the same overrides, except those of `attention`.
+
+    Raises:
+        UserError: for a wrong action, option or value.
+    """
+    from lra.settings.check import check_config
+    from lra.settings.config import load_config
+    from lra.settings.overrides import check_overrides
+    from lra.sweeps.grid import spell_out_all, sweep_names
+
+    flag = next((word for word in words if word.startswith("-")), None)
+    if flag:
+        raise UserError(f"{flag} is not needed: several values multiply by themselves, as in seed=0,1,2")
+    has_action = bool(words) and "=" not in words[0]
+    typed = list(words[has_action:])
+    launcher = [word for word in typed if word.lstrip("+").startswith(("hydra/", "hydra."))]
+    sweep = [word.removeprefix("sweep=") for word in typed if word.startswith("sweep=")]  # also a config group
+    known = set(load_config(verb)) - {"sweep"}
+    own = [word for word in typed if word.split("=")[0] in known]
+    others = [word for word in typed if word not in (*own, *launcher) and not word.startswith("sweep=")]
+    options = load_config(
+        verb, check_overrides(verb, [*(f"what={word}" for word in words[:has_action]), *own], sweep=False)
+    )
+    if sweep:
+        options.sweep = sweep[-1]
+    check_choice("sweep", options.sweep, sweep_names())
+    overrides = [f"sweep={options.sweep}", *spell_out_all(options.sweep, others)]
+    _, *overrides = check_overrides("train", overrides, sweep=True, classes=options.what != "show")
+    _check_options(verb, options)
+    _check_one_table(verb, overrides)
+    sweeps = {options.sweep: overrides}
+    if second_sweep is not None:
+        sweeps[second_sweep] = [word for word in overrides if not word.startswith("attention")]
+    run_set = RunSet(verb, typed, options, launcher, sweeps)
+    for cell in run_set.cells[:1] if options.what == "show" else run_set.cells:  # `show` runs no cell
+        check_config(cell.cfg, "train", classes=options.what == "run")
+    return run_set
+
+
+def _check_options(verb: str, options: DictConfig) -> None:
+    from lra.results.reference import REFERENCES
+    from lra.settings.check import check_stored
+    from lra.terminal.out_file import check_out
+
+    if options.what not in ACTIONS:
+        raise UserError(f"{options.what!r} is no action; type: lra {verb} {'|'.join(ACTIONS)}")
+    check_stored(options, classes=False)
+    check_choice("format", options.format, FORMATS)
+    check_out(options.out, "table.md")
+    if options.format == "wandb" and options.out is not None:
+        raise UserError(
+            "format=wandb writes a W&B run and no file; leave out= or format=wandb out", kind="no_effect", key="out"
+        )
+    check_choice("reference", options.get("reference", "paper"), REFERENCES)
+
+
+def _check_one_table(verb: str, overrides: Sequence[str]) -> None:
+    """Refuse overrides of the runs that are of one run, or that one table cannot show."""
+    if any(word.replace(" ", "").lower() == "force=true" for word in overrides):
+        raise UserError(
+            f"force=true is of one run: lra {verb} never trains a finished one again; type lra train … force=true,"
+            " or another run_group="
+        )
+    for word in overrides:
+        key, _, values = word.partition("=")
+        if key in ONE_FOR_A_TABLE and "," in values:
+            first = f"{key}={values.split(',')[0]}"
+            raise UserError(f"{word} names several, but a table has one; type a command for each: {first}")
+
+
+def plan_run_or_show(run_set: RunSet, show: Callable[[RunSet, Console], None]) -> None:
+    """Do the action that the user typed: `plan`, `run` (which also shows the result) or `show`.
+
+    Raises:
+        UserError: after all other cells have run, when some cells have failed.
+    """
+    from rich.text import Text
+
+    from lra.terminal.console import make_console
+
+    console = make_console()
+    if run_set.options.what == "plan":
+        from lra.sweeps.plan import print_plan
+
+        print_plan(console, run_set)
+        return
+    if run_set.options.what == "show":
+        show(run_set, console)
+        return
+    state = run_set.run(console)
+    console.print(f"\n{state.finished} of {len(run_set.cells)} cells finished")
+    for folder, error in state.failed.items():
+        console.print(Text.assemble(("failed", "red"), f"  {error}\n        {folder}"))
+    show(run_set, console)
+    if state.failed:
+        raise UserError(f"{len(state.failed)} cells failed; the same command tries them again")
