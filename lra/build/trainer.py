@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 
 from lra.runs.files import METRICS
 from lra.settings.config import batch_parts, identity, logs_to_wandb, method_name, plain
-from lra.settings.user_additions import targets_of, trainer_arguments
+from lra.settings.added_keys import targets_of, trainer_arguments
 from lra.types import UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used

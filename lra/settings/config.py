@@ -25,7 +25,7 @@ from lra.runs.files import run_folder
 from lra.runs.flatten_settings import hash_of
 from lra.runs.reading import NAMED
 from lra.runs.schema import ALWAYS_RECORDED, own_model
-from lra.settings.user_additions import added_settings, targets_of
+from lra.settings.added_keys import added_settings, targets_of
 
 # Config groups that can change a number of the result. All others (folders, loggers), and the seed, are not hashed.
 SETTINGS = ("task", "protocol", "model", "recipe", "size")  # `settings` adds the attention, or the mixer

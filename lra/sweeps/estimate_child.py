@@ -16,7 +16,7 @@ def main(overrides: list[str]) -> int:
     """Measure the cell that `overrides` configure, and return the exit code."""
     from lra.settings import config
     from lra.sweeps.estimate import measure_here
-    from lra.sweeps.side_by_side import BESIDE, step_beside_others
+    from lra.sweeps.processes_at_once import BESIDE, step_beside_others
     from lra.terminal.errors import explain
 
     beside = [word.removeprefix(BESIDE) for word in overrides if word.startswith(BESIDE)]

@@ -24,6 +24,34 @@ if TYPE_CHECKING:
     Make = Callable[[list[Record], str], tuple[TextTable, dict[str, Draw]]]
 
 
+def plan_run_or_show(run_set: RunSet, show: Callable[[RunSet, Console], None]) -> None:
+    """Do the action that the user typed: `plan`, `run` (which also shows the result) or `show`.
+
+    Raises:
+        UserError: after all other cells have run, when some cells have failed.
+    """
+    from rich.text import Text
+
+    from lra.terminal.console import make_console
+
+    console = make_console()
+    if run_set.options.what == "plan":
+        from lra.sweeps.plan import print_plan
+
+        print_plan(console, run_set)
+        return
+    if run_set.options.what == "show":
+        show(run_set, console)
+        return
+    state = run_set.run(console)
+    console.print(f"\n{state.finished} of {len(run_set.cells)} cells finished")
+    for folder, error in state.failed.items():
+        console.print(Text.assemble(("failed", "red"), f"  {error}\n        {folder}"))
+    show(run_set, console)
+    if state.failed:
+        raise UserError(f"{len(state.failed)} cells failed; the same command tries them again")
+
+
 def write_tasks(run_set: RunSet, console: Console, kind: str, make: Make) -> None:
     """Show a table and its figures for every task; in W&B the table is named `KIND-TASK`.
 

@@ -30,7 +30,7 @@ def print_plan(console: Console, run_set: RunSet) -> None:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from lra.build.trainer import device_name
-    from lra.sweeps.plan_workers import Measured, proposal
+    from lra.sweeps.processes_at_once import Measured, proposal
 
     kinds: dict[Path, list[Cell]] = defaultdict(list)
     for cell in run_set.cells:

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""
-    from lra.sweeps.run_set import plan_run_or_show, read_run_set
+    from lra.sweeps.output import plan_run_or_show
+    from lra.sweeps.run_set import read_run_set
 
     plan_run_or_show(read_run_set("compare", words), show)
 

@@ -33,7 +33,7 @@ def run(cfg: DictConfig) -> None:
     from lra.settings.stored_config import read_trained_config
     from lra.terminal.console import make_console
     from lra.types import UserError
-    from lra.verbs.write_predictions import print_predictions
+    from lra.verbs.train_summary import print_predictions
 
     console = make_console()
     if OmegaConf.select(cfg, "run") is None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lra.results.run_states import RunState, finished, method_names, sorted_states
+from lra.runs.collect import PUBLISHED, collect, finished_at
+from lra.runs.schema import Record
 from lra.types import UserError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
+
 
 UNITS = ((86_400, "d"), (3600, "h"), (60, "min"))
 
@@ -26,7 +31,6 @@ def show_runs(cfg: DictConfig) -> None:
     from lra.results.tables import TextTable
     from lra.terminal.console import make_console
     from lra.terminal.fit_table import print_text_table
-    from lra.verbs.published_states import published_states
 
     runs = Path(cfg.paths.runs)
     place = _place(runs, cfg.run_group, cfg.file)
@@ -98,3 +102,34 @@ def _nothing(place: Path, troubles: list[str]) -> str:
 def age(seconds: float) -> str:
     """Word the time since something, in its largest unit, such as `3 h`."""
     return next((f"{seconds / unit:.0f} {name}" for unit, name in UNITS if seconds >= unit), "now")
+
+
+def published_states(place: Path) -> tuple[list[RunState], list[str]]:
+    """Read the records in a file, or in the files below a folder.
+
+    Returns:
+        The runs, and a line for each record that is left out because it is broken or older than another of its run.
+    """
+    states: list[RunState] = []
+    troubles: list[str] = []
+    for file in sorted(place.rglob(f"*{PUBLISHED}")) if place.is_dir() else [place]:
+        collection = collect(file)
+        names = method_names(collection.records)
+        states += [_state(record, names[id(record)], file) for record in collection.records]
+        troubles += collection.troubles
+    return sorted_states(states), troubles
+
+
+def _state(record: Record, method: str, source: Path) -> RunState:
+    identity = record["identity"]
+    steps, config_hash = record["outcome"]["steps"], record["provenance"]["config_hash"]
+    return RunState(
+        folder=source,
+        group=source.stem,
+        task=identity["task"],
+        method=method,
+        settings=f"{identity['protocol']}-{identity['size']}-{steps}steps-{config_hash}",
+        seed=identity["seed"],
+        state=finished(record),
+        touched=datetime.fromisoformat(finished_at(record)).timestamp(),
+    )

@@ -30,7 +30,8 @@ EXACT = "landmarks_exact"  # the sweep over exact attention, which the figure sh
 
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""
-    from lra.sweeps.run_set import plan_run_or_show, read_run_set
+    from lra.sweeps.output import plan_run_or_show
+    from lra.sweeps.run_set import read_run_set
     from lra.types import UserError
 
     if not words or words[0] != "landmarks":

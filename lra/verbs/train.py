@@ -58,8 +58,7 @@ def run(cfg: DictConfig) -> float | None:
     from lra.training.ranks import is_launched, rank
     from lra.types import UserError
     from lra.verbs.train_on_devices import train_together
-    from lra.verbs.train_summary import print_summary
-    from lra.verbs.write_predictions import print_predictions
+    from lra.verbs.train_summary import print_predictions, print_summary
 
     console = make_console()
     launched, first = is_launched(cfg.trainer.devices), rank(cfg.trainer.devices) == 0

@@ -37,8 +37,7 @@ from lra.training.ranks import leave, rank
 from lra.training.resume import saved_parts, saved_passes
 from lra.training.wandb_results import log_numbers, log_result
 from lra.types import UserError
-from lra.verbs.train_summary import print_summary
-from lra.verbs.write_predictions import print_predictions
+from lra.verbs.train_summary import print_predictions, print_summary
 from lra.verbs.write_record import add_approximation, check_same_data, note_commit, write_result
 
 SETTING = "trainer.accumulate_grad_batches"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lra.cli import main
-from lra.sweeps import estimate, side_by_side
-from lra.sweeps import plan_workers as plan_together
+from lra.sweeps import estimate, processes_at_once
 from lra.types import UserError
 from tests.sweeps.test_estimate import make_estimate
 
@@ -20,7 +19,7 @@ GIB = 2**30
 def machine(home, monkeypatch):
     """Eight cores and 4 GiB; a cell needs 1 GB."""
     monkeypatch.setattr("os.cpu_count", lambda: 8)
-    monkeypatch.setattr(plan_together, "_memory_bytes", lambda *, on_gpu: 4 * GIB)
+    monkeypatch.setattr(processes_at_once, "_memory_bytes", lambda *, on_gpu: 4 * GIB)
     monkeypatch.setattr(estimate, "measure", lambda cell: make_estimate())
 
 
@@ -35,7 +34,7 @@ def test_memory_and_cores_say_how_many(machine, capsys):
 
 def test_a_typed_number_is_measured_beside_one(machine, capsys, monkeypatch):
     rates = {1: 10.0, 2: 18.0, 3: 15.0}
-    monkeypatch.setattr(side_by_side, "steps_per_second", lambda words, number: rates[number])
+    monkeypatch.setattr(processes_at_once, "steps_per_second", lambda words, number: rates[number])
     out = plan(capsys, "workers=3")
     assert "3 fit into memory. Steps per second of so many listops/" in out
     assert f"1: 10.0, 2: 18.0, 3: 15.0; 1.80 times one alone: {RUN} workers=2 trainer.threads=4" in out
@@ -45,7 +44,7 @@ def test_a_measurement_that_fails_is_said_and_the_plan_stands(machine, capsys, m
     def fails(words, number):
         raise UserError("no room")
 
-    monkeypatch.setattr(side_by_side, "steps_per_second", fails)
+    monkeypatch.setattr(processes_at_once, "steps_per_second", fails)
     out = plan(capsys, "workers=2")
     assert "6 cells to run" in out
     assert out.endswith("3 fit into memory; several at a time could not be measured: no room")
@@ -69,12 +68,12 @@ def test_one_cell_left_needs_no_proposal(machine, capsys):
     [(1 * GIB, 80 * GIB, True, 45), (1 * GIB, 10 * GIB, False, 9), (9 * GIB, 8 * GIB, False, 1)],
 )
 def test_processes_that_fit_leave_some_memory_and_have_a_context_each_on_a_gpu(peak, memory, on_gpu, fit):
-    assert plan_together.that_fit(peak, memory, on_gpu=on_gpu) == fit
+    assert processes_at_once.that_fit(peak, memory, on_gpu=on_gpu) == fit
 
 
 @pytest.mark.slow
 def test_two_processes_train_at_the_same_time(home):
     words = ("size=tiny", "model.num_layers=1", "attention=full")
-    assert side_by_side.steps_per_second(words, 2) > 0
+    assert processes_at_once.steps_per_second(words, 2) > 0
     with pytest.raises(UserError, match="nystorm"):
-        side_by_side.steps_per_second(("attention=nystorm",), 1)
+        processes_at_once.steps_per_second(("attention=nystorm",), 1)

@@ -6,9 +6,8 @@ import pytest
 
 from lra.base.paths import conf_dir
 from lra.cli import main
-from lra.verbs.deviations_from_released_code import DEPARTURES
 from lra.verbs.show import layers
-from lra.verbs.show_protocol import switch_table
+from lra.verbs.show_protocol import DEPARTURES, switch_table
 
 
 def test_every_switch_has_a_row_with_what_it_does():
