@@ -117,7 +117,7 @@ def build_model(cfg: DictConfig) -> nn.Module:
         if own_model(cfg.model) is None:
             raise
         raise UserError(
-            f"model._target_={cfg.model._target_} does not take the encoder's settings ({error}); a file of its own,"
+            f"model._target_={cfg.model._target_} does not take the encoder's options ({error}); a file of its own,"
             " conf/model/NAME.yaml, names those that it takes, see docs/your_attention.md"
         ) from error
     return model
@@ -234,7 +234,7 @@ def _arguments_of(key: str, settings: DictConfig) -> Iterator[None]:
         if isinstance(error, UserError):
             raise
         raise UserError(
-            f"{key}._target_={settings._target_} does not take its settings: {error}; ~{key}.KEY takes one away,"
+            f"{key}._target_={settings._target_} does not take its options: {error}; ~{key}.KEY takes one away,"
             f" +{key}.KEY=VALUE adds one"
         ) from error
 

@@ -157,7 +157,7 @@ class SequenceEncoder(nn.Module):
         for name, value in landmarks.items():
             if make_mixers is not None and value != defaults[name]:
                 raise UserError(
-                    f"{name}={value} has no effect beside make_mixers; the mixers have their own settings:"
+                    f"{name}={value} has no effect beside make_mixers; the mixers have their own options:"
                     f' lra.compose("attention.{name}={value}", "protocol=clean")'
                 )
         return cls(

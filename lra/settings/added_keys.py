@@ -105,7 +105,7 @@ def check_additions(settings: Mapping[str, Any]) -> None:
             )
     to_wandb = settings.get("logger", {}).get("wandb")
     if to_wandb is not None and "mode" not in to_wandb:
-        raise UserError("logger.wandb has settings, but no W&B run was chosen; type logger=wandb, or take them away")
+        raise UserError("logger.wandb has options, but no W&B run was chosen; type logger=wandb, or take them away")
     for group, (own, example) in ENTRIES.items():
         entries = settings.get(group, {})
         made = targets_of(entries)
@@ -136,5 +136,5 @@ def trainer_advice(name: str) -> str:
         return f"trainer.{name} has no default; to add it type +trainer.{name}=VALUE"
     near = get_close_matches(name, [*OWN_ARGUMENTS, *known], n=1)
     if near:
-        return f"trainer.{name} is no setting; did you mean {'' if near[0] in OWN_ARGUMENTS else '+'}trainer.{near[0]}?"
-    return f"trainer.{name} is no setting; of Lightning's Trainer there are +trainer.{', '.join(known)}"
+        return f"unknown option trainer.{name}; did you mean {'' if near[0] in OWN_ARGUMENTS else '+'}trainer.{near[0]}?"
+    return f"unknown option trainer.{name}; of Lightning's Trainer there are +trainer.{', '.join(known)}"

@@ -44,7 +44,7 @@ def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bo
     """
     for word in overrides:
         if not word.startswith(("-", "~")) and "=" not in word:
-            line = f"{word!r} is no setting; settings are key=value, as in: lra {verb} task=listops"
+            line = f"{word!r} is no override; overrides are key=value, as in: lra {verb} task=listops"
             raise UserError(line, kind="unknown_option", key=word)
     parsed = [_parse(word) for word in overrides if not word.startswith("-")]
     several = next((override.input_line for override in parsed if override.is_sweep_override()), None)
@@ -136,17 +136,17 @@ def _check_added(override: Override, known: list[DictConfig]) -> None:
             raise unknown_setting(key, known[0])
         if not _is_removable(key, known):
             chosen = f"{key}.{TARGET}=CLASS" if f"{key}.{TARGET}" in keys_of(known[0]) else f"{key}=VALUE"
-            line = f"{word} takes away a setting that every run needs; to change it type {chosen}"
+            line = f"{word} takes away an option that every run needs; to change it type {chosen}"
             raise UserError(line, kind="needed", key=key, right=chosen)
     elif there:
         right = str(word).lstrip("+")
-        line = f"{word} adds a setting that is there already; to change it type {right}"
+        line = f"{word} adds an option that is there already; to change it type {right}"
         raise UserError(line, kind="there_already", key=key, right=right)
     elif not key.startswith(CHECKED_LATER):
         parts = key.split(".")
         groups = [".".join(parts[:count]) for count in range(1, len(parts))]
         if parts[-1] == TARGET or not any(class_of(cfg, group) for cfg in known for group in groups):
-            raise UserError(f"{word} adds a setting that nothing reads; {PRINT}", kind="unknown_option", key=key)
+            raise UserError(f"{word} adds an option that nothing reads; {PRINT}", kind="unknown_option", key=key)
 
 
 def _is_removable(key: str, known: list[DictConfig]) -> bool:

@@ -171,7 +171,7 @@ def _read(path: Path) -> DictConfig:
         said = " ".join(str(error).split())
         raise UserError(f"{path} cannot be read as YAML: {said}; {RETRAIN}") from error
     if not isinstance(cfg, DictConfig):
-        raise UserError(f"{path} holds no settings; {RETRAIN}")
+        raise UserError(f"{path} holds no options; {RETRAIN}")
     return cfg
 
 
@@ -188,7 +188,7 @@ def _check_shape(cfg: DictConfig) -> None:
     """Refuse a configuration that lacks a group of settings which a model and its data are built from."""
     for key in (*NODES, *(["mixer"] if "mixer" in cfg else [])):
         if not isinstance(OmegaConf.select(cfg, key), DictConfig):
-            raise UserError(f"{key} is not a group of settings; {RETRAIN}")
+            raise UserError(f"{key} is not a group of options; {RETRAIN}")
     for key in (f"{group}.name" for group in NAMED if group in cfg):
         name = OmegaConf.select(cfg, key)
         if not isinstance(name, str):

@@ -51,7 +51,7 @@ def check_every_choice(settings: Iterable[Override], choices: Mapping[str, DictC
         if 0 < len(lacking) < len(known):
             has = [f"{choice}, which has {_in_words(_beside(key, known[choice]))}" for choice in lacking]
             raise UserError(
-                f"{typed} is no setting of {'; nor of '.join(has)}: leave {_either(lacking)} or {typed} out",
+                f"{typed} is no option of {'; nor of '.join(has)}: leave {_either(lacking)} or {typed} out",
                 kind="unknown_option",
                 key=key,
             )
@@ -65,12 +65,12 @@ def unknown_setting(key: str, cfg: DictConfig) -> UserError:
     if branch == "trainer":
         line = trainer_advice(name)
     elif near:
-        line = f"{key} is no setting; did you mean {near[0]}?; {PRINT}"
+        line = f"unknown option {key}; did you mean {near[0]}?; {PRINT}"
     elif f"{branch}.name" in keys:
         chosen = f"{branch}={OmegaConf.select(cfg, branch).name}"
-        line = f"{key} is no setting of {chosen}, which has {_in_words(beside)}; {PRINT}"
+        line = f"{key} is no option of {chosen}, which has {_in_words(beside)}; {PRINT}"
     else:
-        line = f"{key} is no setting; {nearest(key, keys)}; {PRINT}"
+        line = f"unknown option {key}; {nearest(key, keys)}; {PRINT}"
     return UserError(line, kind="unknown_option", key=key, right=near[0] if near else None)
 
 
@@ -122,7 +122,7 @@ def refuse_unused(cfg: DictConfig, verb: str) -> None:
         for name in map(str, OmegaConf.select(cfg, group) if group else cfg):
             if name not in names and f"{name}}}" not in OmegaConf.to_yaml(cfg):
                 raise UserError(
-                    f"{prefix}{name}, from a file of your own, is a setting that nothing reads;"
+                    f"{prefix}{name}, from a file of your own, is an option that nothing reads;"
                     f" {nearest(f'{prefix}{name}', [f'{prefix}{other}' for other in names])}; {PRINT}",
                     kind="unknown_option",
                     key=f"{prefix}{name}",

@@ -40,7 +40,7 @@ def main(words: Sequence[str]) -> None:
     mixer = next((word for word in words if word.startswith(("mixer=", "mixer."))), None)
     if mixer:
         raise UserError(
-            f"{mixer} has no landmarks; leave it out, or vary its own settings: lra train -m mixer=s4d seed=0,1"
+            f"{mixer} has no landmarks; leave it out, or vary its own options: lra train -m mixer=s4d seed=0,1"
         )
     plan_run_or_show(read_run_set("sweep", words[1:], second_sweep=EXACT), show)
 
