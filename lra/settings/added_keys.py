@@ -136,5 +136,6 @@ def trainer_advice(name: str) -> str:
         return f"trainer.{name} has no default; to add it type +trainer.{name}=VALUE"
     near = get_close_matches(name, [*OWN_ARGUMENTS, *known], n=1)
     if near:
-        return f"unknown option trainer.{name}; did you mean {'' if near[0] in OWN_ARGUMENTS else '+'}trainer.{near[0]}?"
+        added = "" if near[0] in OWN_ARGUMENTS else "+"
+        return f"unknown option trainer.{name}; did you mean {added}trainer.{near[0]}?"
     return f"unknown option trainer.{name}; of Lightning's Trainer there are +trainer.{', '.join(known)}"

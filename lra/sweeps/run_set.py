@@ -251,8 +251,8 @@ def _check_one_table(verb: str, overrides: Sequence[str]) -> None:
     """Refuse overrides of the runs that are of one run, or that one table cannot show."""
     if any(word.replace(" ", "").lower() == "force=true" for word in overrides):
         raise UserError(
-            f"force=true is of one run: lra {verb} never trains a finished one again; type it with that run's lra train,"
-            " or another run_group="
+            f"force=true is of one run: lra {verb} never trains a finished one again; type it with that run's lra"
+            " train, or another run_group="
         )
     for word in overrides:
         key, _, values = word.partition("=")
