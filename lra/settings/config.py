@@ -179,7 +179,7 @@ def mixes_by_attention(cfg: DictConfig) -> bool:
 
 
 def mixer_group(cfg: DictConfig) -> str:
-    """Name the config group with the mixer's knobs: `attention`, or `mixer`."""
+    """Name the config group with the mixer's options: `attention`, or `mixer`."""
     return ATTENTION if mixes_by_attention(cfg) else "mixer"
 
 
@@ -202,7 +202,7 @@ def logs_to_wandb(cfg: DictConfig) -> bool:
 
 
 def mixer_settings(cfg: DictConfig) -> dict[str, Any]:
-    """Return name and knobs of the attention, or of the mixer in its place; interpolations are resolved."""
+    """Return name and options of the attention, or of the mixer in its place; interpolations are resolved."""
     return plain(cfg[mixer_group(cfg)])
 
 

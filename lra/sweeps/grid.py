@@ -71,7 +71,7 @@ class Cell:
 
     @property
     def varied_settings(self) -> str:
-        """The knobs that the sweep varies, such as ` num_landmarks=16`."""
+        """The options that the sweep varies, such as ` num_landmarks=16`."""
         varied = [word for word in self.overrides if word.startswith(("attention.", "mixer."))]
         return "".join(f" {word.split('.', 1)[1]}" for word in varied)
 

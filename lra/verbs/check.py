@@ -36,8 +36,8 @@ def run(cfg: DictConfig) -> None:
     from lra.testing.subjects import AttentionSubject, MixerSubject
 
     kind = AttentionSubject if mixes_by_attention(cfg) else MixerSubject
-    knobs = {key: value for key, value in mixer_settings(cfg).items() if not key.startswith("_")}
-    subject = kind(build.build_method(cfg), knobs)
+    options = {key: value for key, value in mixer_settings(cfg).items() if not key.startswith("_")}
+    subject = kind(build.build_method(cfg), options)
     if not isinstance(subject.instance(1), kind.base):
         raise UserError(
             f"{method_name(cfg)} is no {kind.base.__name__}; see CONTRIBUTING.md, or docs/your_attention.md"

@@ -16,7 +16,7 @@ METHODS = ("attention", "mixer")
 
 
 def show_attentions() -> None:
-    """Print each attention and mixer: source, cost, knobs, switches of the protocol, differences from its paper."""
+    """Print each attention and mixer: source, cost, options, switches of the protocol, differences from its paper."""
     from lra.results.tables import TextTable
     from lra.terminal.console import make_console
     from lra.terminal.fit_table import print_text_table
@@ -47,10 +47,10 @@ def differences() -> dict[str, str]:
 
 
 def _method_row(group: str, name: str, file: dict[str, Any]) -> list[str]:
-    no_knobs = (*OF_THE_FILE, *DESCRIPTION[group], "parameter_groups")
-    knobs = {key: _as_typed(value) for key, value in file.items() if key not in no_knobs}
-    own = [f"{key}={value}" for key, value in knobs.items() if "${" not in value]
-    switches = [value.removeprefix("${").removesuffix("}") for value in knobs.values() if "${" in value]
+    no_options = (*OF_THE_FILE, *DESCRIPTION[group], "parameter_groups")
+    options = {key: _as_typed(value) for key, value in file.items() if key not in no_options}
+    own = [f"{key}={value}" for key, value in options.items() if "${" not in value]
+    switches = [value.removeprefix("${").removesuffix("}") for value in options.values() if "${" in value]
     said = (file.get(key, MISSING) for key in ("cost", "source"))
     return [f"{group}={name}", "; ".join(own) or MISSING, "; ".join(switches) or MISSING, *map(str, said)]
 
