@@ -15,7 +15,7 @@ from lra.bench.products import Product, ProductRates, count_products
 from lra.bench.record import BenchPass
 from lra.timing.counting import count_work, synchronized_seconds
 from lra.timing.memory import peak_extra_bytes
-from lra.training.allocator import return_freed_memory_beyond
+from lra.training.memory import return_freed_memory_beyond
 
 GROWTH, MARGIN_BYTES = 1.5, 1 << 30  # what the process may hold, as a multiple of a pass's peak, and in addition
 LEAST_SECONDS = 0.01  # of a turn: a shorter call is repeated within it

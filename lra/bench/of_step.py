@@ -28,7 +28,7 @@ def measure_step(cfg: DictConfig, console: Console) -> None:
     from lra.build import trainer as build_trainer
     from lra.settings.config import method_name
     from lra.timing import harness_step as bench
-    from lra.training.precision import with_weights_of
+    from lra.training.machine import with_weights_of
 
     machine = build_trainer.build_machine(cfg)
     datamodule = build.build_datamodule(cfg)
@@ -110,7 +110,7 @@ def print_losses(console: Console, cfg: DictConfig, device: torch.device) -> Non
     from lra import build
     from lra.bench.step_parity import TOLERANCE, draws, losses, relative_difference
     from lra.timing.harness_step import batches_of
-    from lra.training.precision import set_float32, with_weights_of
+    from lra.training.machine import set_float32, with_weights_of
     from lra.types import to_device
 
     cpu, precision = torch.device("cpu"), cfg.trainer.precision

@@ -17,11 +17,10 @@ from torch.nn.functional import cross_entropy
 from lra.data.datamodule import StoreDataModule
 from lra.runs.files import METRICS
 from lra.timing.counting import synchronized_seconds
-from lra.training.curve_logger import CurveLogger
 from lra.training.curves import read_curves
-from lra.training.machine import Machine
+from lra.training.loggers import CurveLogger
+from lra.training.machine import Machine, autocast_of
 from lra.training.module import ClassifierModule
-from lra.training.precision import autocast_of
 from lra.training.run import fit
 from lra.training.trainer import make_trainer
 from lra.types import Batch, to_device

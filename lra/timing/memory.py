@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from lra.training.allocator import return_freed_memory
+from lra.training.memory import return_freed_memory
 
 MEMINFO = Path("/proc/meminfo")  # exists on Linux only
 CGROUP = Path("/sys/fs/cgroup")  # a container's own limit, version 2

@@ -23,10 +23,9 @@ from typing_extensions import TypedDict  # pydantic needs it before Python 3.12
 
 from lra.base.files import sha256
 from lra.runs.files import BEST, LAST
-from lra.training.best import NEXT, Best
-from lra.training.checkpoints import going_on_from, read_checkpoint
+from lra.training.checkpoints import NEXT, Best, going_on_from, read_checkpoint
+from lra.training.memory import peak_memory_bytes, reset_peak_memory
 from lra.training.ranks import gather, place
-from lra.training.telemetry import peak_memory_bytes, reset_peak_memory
 
 
 class RandomStates(TypedDict):

@@ -15,14 +15,13 @@ from pytorch_lightning.loggers.logger import Logger
 from rich.console import Console
 
 from lra.runs.files import LAST
-from lra.training.best import best_so_far
-from lra.training.checkpoints import fitting_weights, going_on_from, read_checkpoint
+from lra.training.checkpoints import best_so_far, fitting_weights, going_on_from, read_checkpoint
 from lra.training.machine import Machine
+from lra.training.memory import peak_memory_bytes
 from lra.training.module import ClassifierModule
-from lra.training.progress import RunProgress
+from lra.training.progress import RunProgress, Telemetry
 from lra.training.ranks import rank
 from lra.training.resume import DevPasses, ResumePoint, dev_passes, reached
-from lra.training.telemetry import Telemetry, peak_memory_bytes
 from lra.training.trainer import make_trainer
 
 RANK_STRIDE = 1_000_003  # distance of the seeds of processes that train together; large, to avoid seeds of other runs

@@ -16,10 +16,9 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lra.base.files import replace_bytes
 from lra.base.signals import check_stopped
-from lra.training.allocator import is_glibc, resident_bytes, return_freed_memory_beyond
 from lra.training.checkpoints import read_checkpoint
-from lra.training.machine import Machine, prepare_machine
-from lra.training.precision import lightnings_name
+from lra.training.machine import Machine, lightnings_name, prepare_machine
+from lra.training.memory import is_glibc, resident_bytes, return_freed_memory_beyond
 from lra.training.ranks import by_srun, come_first
 from lra.types import UserError
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from lra.data.datamodule import StoreDataModule
     from lra.runs.schema import Record
-    from lra.training.curve_logger import CurveLogger
+    from lra.training.loggers import CurveLogger
     from lra.training.machine import Machine
     from lra.training.module import ClassifierModule
 
@@ -219,10 +219,9 @@ def _fit_and_test(
     from lra.training import run as training
     from lra.training.checkpoints import saved_step
     from lra.training.curves import read_curves
-    from lra.training.loggers import finish_wandb
+    from lra.training.loggers import finish_wandb, log_numbers, log_result
     from lra.training.memory import is_out_of_memory, release_memory
     from lra.training.ranks import leave, rank
-    from lra.training.wandb_results import log_numbers, log_result
     from lra.types import UserError
     from lra.verbs.train_parts import TooLargeError, more_parts
     from lra.verbs.write_record import add_approximation, write_result
@@ -294,7 +293,7 @@ def _fit_and_test(
 
 def _curve_logger(folder: Path, behind: int, console: Console) -> CurveLogger:
     """Go on with the curves; put back and name the dev passes that their file has lost since the checkpoint."""
-    from lra.training.curve_logger import CurveLogger
+    from lra.training.loggers import CurveLogger
     from lra.training.resume import saved_passes
 
     passes = saved_passes(folder) or {"step": [], "accuracy": []}

@@ -9,7 +9,7 @@ import pytest
 
 CODE = """
 import resource, sys, torch
-from lra.training.allocator import keep_freed_memory
+from lra.training.memory import keep_freed_memory
 if sys.argv[1] == "keep" and not keep_freed_memory():
     print(0); sys.exit()
 torch.set_num_threads(1)
@@ -36,7 +36,7 @@ def test_large_tensors_cost_no_page_faults_the_second_time():
 
 GROWING = """
 import sys, torch
-from lra.training.allocator import keep_freed_memory, resident_bytes
+from lra.training.memory import keep_freed_memory, resident_bytes
 from lra.training.trainer import FreedMemory
 if not keep_freed_memory():
     print(0, 0); sys.exit()

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lra.cli import main
-from lra.training.best import NEXT, best_so_far
+from lra.training.checkpoints import NEXT, best_so_far
 from tests.conftest import lra_here
 
 # a rate that changes nothing: every dev pass is as good as the first, which is the one that must be tested

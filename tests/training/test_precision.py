@@ -8,8 +8,7 @@ import torch
 from lra import build
 from lra.settings import config
 from lra.timing.harness_step import bare_step
-from lra.training.machine import Machine, prepare_machine
-from lra.training.precision import check_gpu, lightnings_name, with_weights_of
+from lra.training.machine import Machine, check_gpu, lightnings_name, prepare_machine, with_weights_of
 from lra.training.trainer import make_trainer
 from lra.types import Batch, UserError
 
