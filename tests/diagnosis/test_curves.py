@@ -10,10 +10,9 @@ from hydra.utils import instantiate
 
 from lra.attention.nystrom_error import approximation_error
 from lra.diagnosis.curves import APPROXIMATIONS, RULES, landmark_tokens
-from lra.diagnosis.inverse import convergence, landmark_kernels
-from lra.diagnosis.layers import LayerInputs
-from lra.diagnosis.measure import measure_layer
-from lra.diagnosis.variants import Variants
+from lra.diagnosis.matrices import LayerInputs
+from lra.diagnosis.measure import convergence, landmark_kernels, measure_layer
+from lra.diagnosis.swap import Variants
 from tests.attention.test_contract import DIMS, settings
 from tests.diagnosis.models import peaked
 

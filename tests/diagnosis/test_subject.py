@@ -11,9 +11,9 @@ import torch
 from lra.attention.longformer import LongformerAttention
 from lra.diagnosis import measure
 from lra.diagnosis.matrices import attention_matrices, exact_matrices
-from lra.diagnosis.of_a_run import _place_of
+from lra.diagnosis.run_diagnosis import _place_of
 from lra.diagnosis.subject import dev_batches
-from lra.diagnosis.variants import Variants
+from lra.diagnosis.swap import Variants
 from lra.types import Batch
 from tests.diagnosis.models import peaked
 from tests.diagnosis.test_curves import made

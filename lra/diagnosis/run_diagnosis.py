@@ -6,21 +6,26 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lra.diagnosis.schema import Diagnosis
+from lra.diagnosis.sentences import HEAD_COLUMNS, all_heads
 from lra.diagnosis.subject import DiagnosedModel, dev_batches, is_nystrom, make_variants
+from lra.results.tables import TextTable
 from lra.runs.files import DIAGNOSIS_PAGE
 from lra.settings import config
 from lra.terminal.progress_bar import work_progress
 
-if TYPE_CHECKING:  # slow imports, made only where they are used
+if TYPE_CHECKING:
+    import wandb
     from omegaconf import DictConfig
     from rich.console import Console
 
-    from lra.diagnosis.layers import LayerInputs
+    from lra.diagnosis.matrices import LayerInputs
     from lra.diagnosis.measure import MatrixPair
     from lra.diagnosis.schema import Diagnosis, DiagnosisSubject, Head
     from lra.results.tables import TextTable
 
 COUNT_COST, BATCH_COST = 2.0, 0.1  # seconds, roughly: of a number of landmarks in a layer, of a batch
+TABLES = ("heads", "swaps")
 
 
 def diagnosis_of(
@@ -37,12 +42,11 @@ def diagnosis_of(
     Raises:
         UserError: when the model has no attention to compare.
     """
-    from lra.diagnosis.curves import COUNTS
-    from lra.diagnosis.heat_maps import MOST_HEADS
-    from lra.diagnosis.layers import attentions, layer_inputs
+    from lra.diagnosis.figures import MOST_HEADS
+    from lra.diagnosis.matrices import attentions, layer_inputs
     from lra.diagnosis.measure import measure_layer
     from lra.diagnosis.schema import DIAGNOSIS_VERSION, Diagnosis
-    from lra.diagnosis.swap import measure_swaps, substitutes
+    from lra.diagnosis.swap import LANDMARK_COUNTS, measure_swaps, substitutes
 
     cfg, data = subject.cfg, subject.data
     backends = attentions(subject.model, config.method_name(cfg))
@@ -50,7 +54,7 @@ def diagnosis_of(
     (some,) = dev_batches(data, sequences, batch_size=sequences)
     layers = layer_inputs(subject.model, backends, some, sequences)
     batches = dev_batches(data, examples, batch_size=data.batch_size) if subject.is_trained else []
-    of_layers = len(layers) * sum(count <= layers[0].q.shape[2] for count in COUNTS)
+    of_layers = len(layers) * sum(count <= layers[0].q.shape[2] for count in LANDMARK_COUNTS)
     of_swaps = len(batches) * len(substitutes(backends[0], variants))
     with work_progress(console, of_layers * COUNT_COST + of_swaps * BATCH_COST) as advance:
         heads: list[list[Head]] = []
@@ -102,7 +106,6 @@ def log_to_wandb(
 ) -> None:
     """Log a diagnosis as a W&B run of its own: the page, the tables, and the means over heads in the summary."""
     from lra.build.trainer import wandb_settings
-    from lra.diagnosis.to_wandb import log_diagnosis
     from lra.training.loggers import finish_wandb, start_wandb
 
     subject = diagnosis["subject"]
@@ -125,3 +128,24 @@ def log_to_wandb(
         finish_wandb([logger])
     sent = "logged" if cfg.logger.wandb.mode == "online" else f"later: wandb sync {place}/wandb/offline-run-*"
     console.print(f"W&B run {logger.version} ({name}); {sent}")
+
+
+def log_diagnosis(run: wandb.Run, diagnosis: Diagnosis, tables: list[TextTable], page: Path) -> None:
+    """Add the page and the tables to a W&B run, and numbers to its summary: means over heads, and accuracies."""
+    import wandb
+
+    heads = all_heads(diagnosis)
+    numbers = {
+        f"diagnosis/{key}": sum(head[key] for head in heads) / len(heads)  # type: ignore[literal-required]
+        for key in HEAD_COLUMNS
+        if all(head[key] is not None for head in heads)  # type: ignore[literal-required]
+    }
+    for swap in diagnosis["swaps"]:
+        count = swap["num_landmarks"]
+        numbers[f"accuracy/{swap['name']}{'' if count is None else f' {count}'}"] = swap["accuracy"]
+    logged = {
+        f"diagnosis/{name}": wandb.Table(columns=list(table.columns), data=table.rows)
+        for name, table in zip(TABLES, tables, strict=False)
+    }
+    run.log({**logged, "diagnosis/page": wandb.Html(page)})
+    run.summary.update(numbers)
