@@ -49,7 +49,7 @@ def measure_step(cfg: DictConfig, console: Console) -> None:
                 machine,
                 Path(folder),
                 steps=cfg.steps,
-                of=cfg.recipe.steps,
+                run_steps=cfg.recipe.steps,
                 log_every_steps=log_every_steps,
             )
         module = module.to(device)

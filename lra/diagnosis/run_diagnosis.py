@@ -6,23 +6,26 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lra.diagnosis.schema import Diagnosis
+import numpy as np
+from omegaconf import DictConfig
+from rich.console import Console
+
+from lra.build.trainer import wandb_settings
+from lra.diagnosis.figures import MOST_HEADS
+from lra.diagnosis.matrices import LayerInputs, attentions, layer_inputs
+from lra.diagnosis.measure import MatrixPair, measure_layer
+from lra.diagnosis.schema import DIAGNOSIS_VERSION, Diagnosis, DiagnosisSubject, Head
 from lra.diagnosis.sentences import HEAD_COLUMNS, all_heads
 from lra.diagnosis.subject import DiagnosedModel, dev_batches, is_nystrom, make_variants
+from lra.diagnosis.swap import LANDMARK_COUNTS, measure_swaps, substitutes
 from lra.results.tables import TextTable
 from lra.runs.files import DIAGNOSIS_PAGE
 from lra.settings import config
 from lra.terminal.progress_bar import work_progress
+from lra.training.loggers import finish_wandb, start_wandb
 
 if TYPE_CHECKING:
     import wandb
-    from omegaconf import DictConfig
-    from rich.console import Console
-
-    from lra.diagnosis.matrices import LayerInputs
-    from lra.diagnosis.measure import MatrixPair
-    from lra.diagnosis.schema import Diagnosis, DiagnosisSubject, Head
-    from lra.results.tables import TextTable
 
 COUNT_COST, BATCH_COST = 2.0, 0.1  # seconds, roughly: of a number of landmarks in a layer, of a batch
 TABLES = ("heads", "swaps")
@@ -42,12 +45,6 @@ def diagnosis_of(
     Raises:
         UserError: when the model has no attention to compare.
     """
-    from lra.diagnosis.figures import MOST_HEADS
-    from lra.diagnosis.matrices import attentions, layer_inputs
-    from lra.diagnosis.measure import measure_layer
-    from lra.diagnosis.schema import DIAGNOSIS_VERSION, Diagnosis
-    from lra.diagnosis.swap import LANDMARK_COUNTS, measure_swaps, substitutes
-
     cfg, data = subject.cfg, subject.data
     backends = attentions(subject.model, config.method_name(cfg))
     variants, num_landmarks = make_variants(cfg)
@@ -76,8 +73,6 @@ def diagnosis_of(
 
 def _subject(subject: DiagnosedModel, first: LayerInputs, num_landmarks: int, *, examples: int) -> DiagnosisSubject:
     """Name the model, and say on how much it was measured."""
-    import numpy as np
-
     cfg, labels = subject.cfg, subject.data.splits["dev"].labels
     return {
         "run": _place_of(subject.folder, Path(cfg.paths.runs)) if subject.is_trained else None,
@@ -105,9 +100,6 @@ def log_to_wandb(
     cfg: DictConfig, diagnosis: Diagnosis, tables: list[TextTable], folder: Path, console: Console
 ) -> None:
     """Log a diagnosis as a W&B run of its own: the page, the tables, and the means over heads in the summary."""
-    from lra.build.trainer import wandb_settings
-    from lra.training.loggers import finish_wandb, start_wandb
-
     subject = diagnosis["subject"]
     name = f"{subject['task']}/{subject['attention']}/{subject['seed']} diagnosis"
     place = folder / "diagnosis-wandb"  # not the run's own folder, whose W&B run is that of the training

@@ -6,23 +6,22 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
+from torch import nn
 
 from lra import build
+from lra.base.paths import conf_dir
 from lra.build.store import ensure_store
+from lra.data.store_data import StoreData
+from lra.diagnosis.swap import Variants
 from lra.runs.find_run import find_run
 from lra.settings import config
 from lra.settings.stored_config import read_trained_config
-from lra.types import UserError
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-    from rich.console import Console
-    from torch import nn
-
-    from lra.data.store_data import StoreData
-    from lra.diagnosis.swap import Variants
-    from lra.types import Batch
+from lra.types import Batch, UserError
 
 SEED = 0  # of the sample of dev examples
 NYSTROM = "lra.attention.nystrom.NystromAttention"
@@ -61,8 +60,6 @@ def diagnosed_model(cfg: DictConfig, console: Console, *, seed: int | None) -> D
     Raises:
         UserError: when it is not that of a trained run.
     """
-    import torch
-
     if cfg.run is None:
         ensure_store(cfg, console)
         torch.manual_seed(cfg.seed)
@@ -86,11 +83,6 @@ def make_variants(cfg: DictConfig) -> tuple[Variants, int]:
 
     It has the model's own settings if its attention is Nyström's, else the defaults under the model's protocol.
     """
-    from omegaconf import OmegaConf
-
-    from lra.base.paths import conf_dir
-    from lra.diagnosis.swap import Variants
-
     if not is_nystrom(cfg):
         cfg = cfg.copy()
         cfg.attention = OmegaConf.load(conf_dir() / "attention" / "nystrom.yaml")
@@ -109,8 +101,6 @@ def dev_batches(data: StoreData, examples: int, *, batch_size: int) -> list[Batc
 
     The sample is the same in every call, and in the order of the split.
     """
-    import numpy as np
-
     collate = data.collator("dev")
     sample = np.sort(np.random.default_rng(SEED).permutation(len(collate.split))[:examples])
     return [collate(sample[start : start + batch_size]) for start in range(0, len(sample), batch_size)]

@@ -29,7 +29,7 @@ from lra.training.memory import is_out_of_memory
 from lra.types import UserError
 
 OF_MODEL = "model."  # how the names of the model's weights begin in a checkpoint; the others are those of metrics
-NEXT = f"{BEST}.next"
+NEXT_BEST = f"{BEST}.next"
 
 
 def saved_step(path: Path) -> int:
@@ -91,7 +91,7 @@ def _is_ours(checkpoint: object) -> TypeGuard[dict[str, Any]]:
 
 
 @contextmanager
-def going_on_from(path: Path) -> Iterator[None]:
+def resuming_from(path: Path) -> Iterator[None]:
     """Word any error within this context as one of the checkpoint at `path`, from which a run is restored.
 
     What a checkpoint of a training holds is known to Lightning, torch and each callback alone, so they have to try it.
@@ -180,17 +180,17 @@ def best_so_far(folder: Path) -> Best | None:
     """
     if not (folder / LAST).exists():
         return None
-    with going_on_from(folder / LAST):
+    with resuming_from(folder / LAST):
         callbacks = read_checkpoint(folder / LAST)["callbacks"]
         if "best" not in callbacks["ResumePoint"]:
             return _of_lightnings_callback(folder, callbacks)
         if callbacks["ResumePoint"]["best"] is None:
             return None
         best = BEST_PASS.validate_python(callbacks["ResumePoint"]["best"])
-    if _holds(folder / NEXT, best):
+    if _has_hash_of(folder / NEXT_BEST, best):
         with suppress(FileNotFoundError):  # another process of this run has renamed it already
-            os.replace(folder / NEXT, folder / BEST)
-    if not _holds(folder / BEST, best):
+            os.replace(folder / NEXT_BEST, folder / BEST)
+    if not _has_hash_of(folder / BEST, best):
         raise UserError(
             f"{folder / BEST} is missing or not the one of step {best.step}, which was the best on dev; bring that"
             f" file back, or move {folder} away and train again"
@@ -198,7 +198,7 @@ def best_so_far(folder: Path) -> Best | None:
     return best
 
 
-def _holds(path: Path, best: Best) -> bool:
+def _has_hash_of(path: Path, best: Best) -> bool:
     try:
         return sha256(path) == best.sha256
     except FileNotFoundError:

@@ -27,7 +27,7 @@ from lra.base.files import read_file, replace_text
 from lra.base.masking import all_without_credentials
 from lra.runs.files import BEST, CURVE, METRICS, WANDB_ID
 from lra.training.curves import COLUMNS, read_curves
-from lra.training.ranks import come_first
+from lra.training.ranks import set_rank_zero
 from lra.training.wandb_server_and_files import begin_online, points_in_wandb, wait_until_written
 from lra.types import UserError
 
@@ -217,7 +217,7 @@ def start_wandb(
 
     sys.argv = all_without_credentials(sys.argv)  # W&B stores the command line
     wandb.setup(settings=wandb.Settings(silent=True))  # W&B warns of an argument that Lightning passes in vain
-    come_first()  # else Lightning begins no run
+    set_rank_zero()  # else Lightning begins no run
     logger = begin_online(begin, folder, when_unreachable=when_unreachable) if mode == "online" else begin(mode)
     replace_text(folder / WANDB_ID, str(logger.version))
     return logger

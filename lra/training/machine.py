@@ -33,7 +33,7 @@ def set_float32(precision: str) -> None:
     torch.backends.cudnn.allow_tf32 = shorter
 
 
-def lightnings_name(precision: str) -> str:
+def lightning_precision(precision: str) -> str:
     """Return the name that Lightning has for a precision: `tf32` is float32 to it."""
     return "32-true" if precision == TF32 else precision
 
@@ -48,7 +48,7 @@ def with_weights_of(precision: str, module: Weights) -> Weights:
     return module.double() if precision == DOUBLE else module
 
 
-def check_gpu(precision: str) -> None:
+def check_gpu_precision(precision: str) -> None:
     """Refuse a precision that the GPU lacks: torch would compute in another one.
 
     Raises:
@@ -96,7 +96,7 @@ class Machine:
                 raise UserError(
                     "trainer=gpu, but no CUDA device is visible to torch; type trainer=cpu, or see: lra doctor"
                 )
-            check_gpu(self.precision)
+            check_gpu_precision(self.precision)
 
     @property
     def device(self) -> torch.device:

@@ -41,7 +41,7 @@ def rank(devices: int) -> int:
     return _launched_rank(devices) or 0
 
 
-def come_first() -> None:
+def set_rank_zero() -> None:
     """Tell Lightning that this process is the first one: another launcher may have left its RANK behind."""
     from pytorch_lightning.utilities import rank_zero_only  # slow, and `is_launched` is asked at once
 
@@ -98,7 +98,7 @@ def leave() -> None:
         distributed.destroy_process_group()
 
 
-def place() -> int:
+def rank_in_group() -> int:
     """Return the index of this process's object in the result of `gather`."""
     from torch import distributed
 

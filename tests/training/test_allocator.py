@@ -49,7 +49,7 @@ for step in range(12):
         pins.append(torch.empty(10_000).fill_(1.0))  # keeps two holes from becoming one
     del blocks
     if sys.argv[1] == "give":
-        freed.step()
+        freed.on_train_batch_end()
     most = max(most, resident_bytes())
 print(most, freed.times)
 """
