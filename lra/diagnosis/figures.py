@@ -78,12 +78,9 @@ def plot_errors(diagnosis: Diagnosis, path: Path, *, key: ErrorKey) -> Path:
                 axis.plot(*own, "*", ms=7, color=PALETTE[1], label="the model's own")
             axis.set_title(f"layer {number + 1}, head {place + 1}")
     counts = layers[0][0]["curves"][0]["num_landmarks"]
-    axes[0, 0].set_xscale("log", base=2)
+    _landmark_axis(axes[0, 0], counts)
     axes[0, 0].set_yscale("log")
     axes[0, 0].set_ylim(SHOWN_ERRORS)
-    axes[0, 0].set_xticks(ticks_that_fit(counts))
-    axes[0, 0].xaxis.set_major_formatter("{x:.0f}")
-    axes[0, 0].set_xticks([], minor=True)
     for axis in axes[-1]:
         axis.set_xlabel("landmarks m")
     figure.supylabel({"matrix_error": "‖Ŝ − S‖ / ‖S‖", "output_error": "‖(Ŝ − S) V‖ / ‖S V‖"}[key])
@@ -138,6 +135,7 @@ def plot_swaps(diagnosis: Diagnosis, path: Path) -> Path:
     )
     majority_line(axis, subject["majority_rate"])
     _landmark_axis(axis, list(counts))
+    axis.set_xlabel("landmarks, in place of the model's own attention")
     axis.set_ylabel("dev accuracy (%)")
     legend_below(figure, [axis], columns=2)
     return save_figure(figure, path)
@@ -148,7 +146,6 @@ def _landmark_axis(axis: Axes, counts: list[int]) -> None:
     axis.set_xticks(ticks_that_fit(counts))
     axis.set_xticks([], minor=True)
     axis.xaxis.set_major_formatter("{x:.0f}")
-    axis.set_xlabel("landmarks, in place of the model's own attention")
 
 
 matplotlib.use("Agg")

@@ -13,7 +13,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from lra.attention.base import AttentionBackend
 from lra.attention.nystrom import NystromAttention
 from lra.attention.nystrom_inverse import landmark_kernel
 from lra.diagnosis.curves import both_errors, head_curves
@@ -70,11 +69,6 @@ def convergence(a_BHMM: Tensor, *, start: str, rtol: float) -> list[Convergence]
     ]
 
 
-def approximating(backend: AttentionBackend, variants: Variants) -> AttentionBackend:
-    """The part of an attention that approximates softmax attention: Nyström attention without its value skip."""
-    return variants.without_skip(backend) if isinstance(backend, NystromAttention) else backend
-
-
 @torch.inference_mode()
 def measure_layer(
     inputs: LayerInputs, variants: Variants, advance: Callable[[], object], *, kept: int = 0
@@ -91,7 +85,9 @@ def measure_layer(
         What was measured of each head, and the exact and the approximated matrix of the first sequence, `[R, N]` each.
     """
     exact = exact_matrices(inputs)
-    backend = approximating(inputs.backend, variants)
+    backend = inputs.backend
+    if isinstance(backend, NystromAttention):  # the value skip does not approximate softmax attention
+        backend = variants.without_skip(backend)
     own = attention_matrices(backend, inputs, exact)
     check_matrices(own, backend, inputs, exact)
     matrix_SH, output_SH = both_errors(own, exact)

@@ -153,18 +153,12 @@ class CurvesInWandb(WandbLogger):
 def start_wandb(
     folder: Path,
     *,
-    project: str,
-    entity: str | None,
     mode: Literal["offline", "online"],
     when_unreachable: Literal["fail", "offline"],
     init_timeout_seconds: int,
     log_model: bool,
-    name: str,
-    group: str,
-    job_type: str,
-    tags: list[str],
     config: dict[str, object],
-    **others: Any,
+    **arguments: Any,
 ) -> CurvesInWandb:
     """Begin a W&B run that writes below `folder`, or continue it with the W&B id in `folder`.
 
@@ -172,12 +166,12 @@ def start_wandb(
 
     Args:
         folder: the run's folder.
-        project, entity, name, group, job_type, tags, config: arguments of `wandb.init`.
         mode: whether data is sent during the run, or kept for later.
         when_unreachable: with `mode="online"`, whether to fail or to go offline when W&B's server cannot be used.
         init_timeout_seconds: time that the server has to begin the run, above 0.
         log_model: whether the best checkpoint of the run will be logged as an artifact.
-        others: other arguments of `wandb.init`, such as `notes`.
+        config: the configuration that W&B shows; credentials in it are masked.
+        arguments: other arguments of `wandb.init`, such as `project`, `name`, `group`, `tags` and `notes`.
 
     Raises:
         UserError: for an unknown argument or a damaged W&B id, when wandb is not installed,
@@ -188,7 +182,7 @@ def start_wandb(
     import wandb
 
     free = set(signature(wandb.init).parameters) - set(SET_BY_LRA)
-    for key in sorted(others.keys() - free):
+    for key in sorted(arguments.keys() - free):
         why = (
             "set by lra itself"
             if key in SET_BY_LRA
@@ -198,19 +192,13 @@ def start_wandb(
 
     def begin(mode: Literal["offline", "online"]) -> CurvesInWandb:
         logger = CurvesInWandb(
-            name=name,
             save_dir=folder,
-            project=project,
-            entity=entity,
             mode=mode,
             id=wandb_id(folder),
             log_model=log_model,
-            group=group,
-            job_type=job_type,
-            tags=tags,
             config=all_without_credentials(config),
             settings=wandb.Settings(console="off", silent=True, init_timeout=init_timeout_seconds),
-            **others,
+            **arguments,
         )
         assert logger.experiment is not None  # Lightning begins the W&B run when it is asked for
         return logger
