@@ -105,11 +105,11 @@ def methods_to_measure(overrides: Sequence[str], *, packed: bool, peers: Sequenc
     further = [peer.ours for peer in peers if peer.ours]
     if len(protocol) == len(overrides):  # all that there are
         further.append((*OF_TABLE_1, *protocol))
-    for words in further:
-        cfg = load_config("train", words)
+    for method_overrides in further:
+        cfg = load_config("train", method_overrides)
         if mixer_settings(cfg) not in known:
             known.append(mixer_settings(cfg))
-            options = [override.rpartition(".")[2] for override in words[1:] if override not in protocol]
+            options = [override.rpartition(".")[2] for override in method_overrides[1:] if override not in protocol]
             cfgs[f"{method_name(cfg)} ({', '.join(options)})"] = cfg
     methods = [_method(name, cfg, packed=packed) for name, cfg in cfgs.items()]
     return sorted(methods, key=lambda method: method.kind)  # attentions first

@@ -67,4 +67,4 @@ def free_bytes(device: torch.device) -> int:
 
 
 def _fields(path: Path) -> dict[str, str]:
-    return {words[0]: words[1] for words in map(str.split, path.read_text().splitlines()) if len(words) > 1}
+    return {columns[0]: columns[1] for columns in map(str.split, path.read_text().splitlines()) if len(columns) > 1}
