@@ -11,8 +11,7 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from lra.bench.record import BENCH_RECORD, BenchRecord
-from lra.bench.record_file import read_bench
+from lra.bench.record import BenchRecord, read_bench
 from lra.cli import main
 from lra.results.cells import TableCell, make_cell
 from lra.results.variants import group_by_variant
@@ -54,7 +53,7 @@ def measurements(name: str) -> list[dict[str, Any]]:
 
 def bench(name: str) -> BenchRecord:
     """A published record of `lra bench attention`."""
-    return read_bench(PUBLISHED / f"{name}.json", BENCH_RECORD)
+    return read_bench(PUBLISHED / f"{name}.json")
 
 
 def accuracy(record: Record) -> float:

@@ -1,4 +1,4 @@
-"""Read what was typed after `lra bench attention`: its own settings, and the methods to measure."""
+"""The overrides of `lra bench attention`: its own options, and the methods to measure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lra.base.arguments import check_choice
+from lra.settings.check import check_stored
 from lra.settings.config import ATTENTION, load_config, method_name, mixer_settings, mixes_by_attention
+from lra.settings.overrides import check_overrides
+from lra.sweeps.grid import make_cells, spell_out_all
+from lra.terminal.out_file import check_out
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -14,38 +18,38 @@ if TYPE_CHECKING:
 
     from lra.bench.methods import BenchMethod
     from lra.bench.peers import Peer
-    from lra.sweeps.grid import Cell
 
-OWN_CONFIG = "bench_attention"
-OF_METHODS = (ATTENTION, "mixer", "protocol")
+BENCH_CONFIG = "bench_attention"
+METHOD_GROUPS = (ATTENTION, "mixer", "protocol")  # their overrides choose the methods
+READ_BY_SHOW = ("paths", "show", "n", "format", "out")
 MOST_LENGTH = 2**24
 BENCH_FORMATS = ("terminal", "markdown", "csv")
-OF_TABLE_1 = (("attention=nystrom", "attention.num_landmarks=32"),)  # of the paper, beside the default settings
+OF_TABLE_1 = ("attention=nystrom", "attention.num_landmarks=32")  # of the paper, in addition to the default settings
 
 
-def read_words(words: Sequence[str]) -> tuple[DictConfig, list[str]]:
-    """Split the words into the bench's settings and the overrides that choose methods.
+def parse_overrides(overrides: Sequence[str]) -> tuple[DictConfig, list[str]]:
+    """Split the overrides into the bench's options and those that choose methods.
 
     Raises:
-        UserError: for the first wrong word.
+        UserError: for the first wrong override.
     """
-    from lra.settings.check import check_stored
-    from lra.settings.overrides import check_overrides
-    from lra.terminal.out_file import check_out
 
-    strange = next((word for word in words if "=" not in word or word.startswith(("-", "+", "~"))), None)
-    if strange:
-        raise UserError(f"{strange!r} is not key=value, as in: lra bench attention n=512,1024")
-    defaults = load_config(OWN_CONFIG)
-    chosen = [word for word in words if word.split("=")[0].split(".")[0] in OF_METHODS]
-    own = [_as_list(word) for word in words if word not in chosen]
-    unknown = next((word for word in own if word.split("=")[0].split(".")[0] not in defaults), None)
+    def group(override: str) -> str:
+        return override.split("=")[0].split(".")[0]
+
+    malformed = next((each for each in overrides if "=" not in each or each.startswith(("-", "+", "~"))), None)
+    if malformed:
+        raise UserError(f"{malformed!r} is not key=value, as in: lra bench attention n=512,1024")
+    defaults = load_config(BENCH_CONFIG)
+    of_methods = [override for override in overrides if group(override) in METHOD_GROUPS]
+    of_bench = [_as_list(override) for override in overrides if override not in of_methods]
+    unknown = next((override for override in of_bench if group(override) not in defaults), None)
     if unknown:
         raise UserError(
             f"unknown option {unknown}; lra bench attention has {', '.join(map(str, defaults))},"
-            f" {', '.join(OF_METHODS)} and their options; a training step of a task: lra bench step"
+            f" {', '.join(METHOD_GROUPS)} and their options; a training step of a task: lra bench step"
         )
-    cfg = load_config(OWN_CONFIG, check_overrides(OWN_CONFIG, own, sweep=False))
+    cfg = load_config(BENCH_CONFIG, check_overrides(BENCH_CONFIG, of_bench, sweep=False))
     check_stored(cfg, classes=False)
     lengths = list(cfg.n)
     wrong = [length for length in lengths if type(length) is not int or not 1 < length <= MOST_LENGTH]
@@ -57,76 +61,58 @@ def read_words(words: Sequence[str]) -> tuple[DictConfig, list[str]]:
     if str(cfg.packed).lower() == "true" and cfg.device != "cpu":
         raise UserError("packed=true is for device=cpu, as in the encoder; type packed=auto")
     check_out(cfg.out, "bench.md")
-    without_effect = [*chosen, *words_beside(own, "show", ("n", "format", "out"))]
+    without_effect = [*of_methods, *(override for override in of_bench if group(override) not in READ_BY_SHOW)]
     if cfg.show is not None and without_effect:
         raise UserError(
             f"{without_effect[0]} has no effect beside show=; type:"
             " lra bench attention show=runs/published/bench_attention.json n=2048"
         )
-    return cfg, chosen
+    return cfg, of_methods
 
 
-def words_beside(words: Sequence[str], key: str, read: Sequence[str]) -> list[str]:
-    """The words of settings that are neither `key` nor any that is read beside it."""
-    return [word for word in words if word.split("=")[0].split(".")[0] not in ("paths", key, *read)]
-
-
-def _as_list(word: str) -> str:
+def _as_list(override: str) -> str:
     """Read `n=512,1024` as a list."""
-    key, _, value = word.partition("=")
-    return f"n=[{value}]" if key == "n" and not value.startswith("[") else word
+    key, _, value = override.partition("=")
+    return f"n=[{value}]" if key == "n" and not value.startswith("[") else override
 
 
-def methods_to_measure(words: Sequence[str], *, packed: bool, peers: Sequence[Peer] = ()) -> list[BenchMethod]:
+def methods_to_measure(overrides: Sequence[str], *, packed: bool, peers: Sequence[Peer] = ()) -> list[BenchMethod]:
     """Build the methods: exact attention by both kernels, then those that were typed; by default all that there are.
 
     To all of them belongs what the paper's Table 1 has with other settings than the defaults.
 
-    Several values of a knob give several methods, as `attention.num_landmarks=32,64` does. Each of the `peers` brings
-    the method of ours whose outputs equal its own.
+    Several values of an option give several methods, as `attention.num_landmarks=32,64` does. Each of the `peers`
+    brings the method of ours whose outputs equal its own.
 
     Raises:
-        UserError: for the first wrong word.
+        UserError: for the first wrong override.
     """
-    from lra.settings.overrides import check_overrides
-    from lra.sweeps.grid import Cell, make_cells, spell_out_all
-
-    chosen = [word for word in words if not word.startswith("protocol=")]
-    protocol = [word for word in words if word.startswith("protocol=")]
-    further = [peer.ours for peer in peers if peer.ours]
-    if not chosen:
-        chosen = ["attention=all"]
-        further += [(*column, *protocol) for column in OF_TABLE_1]
+    chosen = [override for override in overrides if not override.startswith("protocol=")] or ["attention=all"]
+    protocol = [override for override in overrides if override.startswith("protocol=")]
     _, *typed = check_overrides("train", ["sweep=compare", *spell_out_all("compare", chosen), *protocol], sweep=True)
-    by_attention = any(word.startswith(("attention=", "attention.")) for word in typed)
-    kernels = [_exact(kernel, protocol) for kernel in ("fused", "math")]
-    cells: list[tuple[str, Cell]] = [(f"full {kernel}", Cell(overrides=words)) for kernel, words in kernels]
-    known = [mixer_settings(cell.cfg) for _, cell in cells]
+    by_attention = any(override.startswith(("attention=", "attention.")) for override in typed)
+    cfgs: dict[str, DictConfig] = {}  # by the method's name
+    for kernel in ("fused", "math"):
+        exact = ("attention=full", f"attention.kernel={kernel}", "attention.attention_dropout=0.0")
+        cfgs[f"full {kernel}"] = load_config("train", [*exact, *protocol])
+    known = [mixer_settings(cfg) for cfg in cfgs.values()]
     for cell in make_cells("compare", ["seed=0", *([] if by_attention else ["attention=full"]), *typed]):
         settings = mixer_settings(cell.cfg)
         # without dropout there is no other exact attention, so the two references stand for it
         if {**settings, "attention_dropout": 0.0} not in known and settings not in known:
             known.append(settings)
-            cells.append((_name(cell), cell))
-    for cell in (Cell(overrides=words) for words in further):
-        if mixer_settings(cell.cfg) not in known:
-            known.append(mixer_settings(cell.cfg))
-            knobs = [_knob(word) for word in cell.overrides[1:] if word not in protocol]
-            cells.append((f"{method_name(cell.cfg)} ({', '.join(knobs)})", cell))
-    methods = [_method(name, cell.cfg, packed=packed) for name, cell in cells]
+            cfgs[f"{method_name(cell.cfg)}{cell.varied_settings}"] = cell.cfg
+    further = [peer.ours for peer in peers if peer.ours]
+    if len(protocol) == len(overrides):  # all that there are
+        further.append((*OF_TABLE_1, *protocol))
+    for method_overrides in further:
+        cfg = load_config("train", method_overrides)
+        if mixer_settings(cfg) not in known:
+            known.append(mixer_settings(cfg))
+            options = [override.rpartition(".")[2] for override in method_overrides[1:] if override not in protocol]
+            cfgs[f"{method_name(cfg)} ({', '.join(options)})"] = cfg
+    methods = [_method(name, cfg, packed=packed) for name, cfg in cfgs.items()]
     return sorted(methods, key=lambda method: method.kind)  # attentions first
-
-
-def _exact(kernel: str, protocol: list[str]) -> tuple[str, tuple[str, ...]]:
-    return kernel, ("attention=full", f"attention.kernel={kernel}", "attention.attention_dropout=0.0", *protocol)
-
-
-def _knob(word: str) -> str:
-    return word.rpartition(".")[2]
-
-
-def _name(cell: Cell) -> str:
-    return f"{method_name(cell.cfg)}{cell.varied_settings}"
 
 
 def _method(name: str, cfg: DictConfig, *, packed: bool) -> BenchMethod:

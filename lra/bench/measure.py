@@ -2,43 +2,107 @@
 
 from __future__ import annotations
 
-import dataclasses
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
+from torch import Tensor
 
 from lra.base.signals import check_stopped
-from lra.bench.cell import PassTimer, pass_timers
-from lra.bench.inputs import DTYPES, BenchInputs, BenchShape
-from lra.bench.methods import BenchMethod, UnsuitableShapeError
-from lra.bench.products import ProductRates
-from lra.bench.record import PASS_TITLES, PASSES, BenchCell
-from lra.bench.roofline import MEMORY_SHARE, predict
+from lra.bench.methods import DTYPES, BenchCall, BenchInputs, BenchMethod, BenchShape, UnsuitableShapeError
+from lra.bench.products import Product, ProductRates, count_products
+from lra.bench.record import PASS_TITLES, PASSES, BenchCell, BenchPass
 from lra.bench.summary import pass_of
-from lra.timing.memory import free_bytes
-from lra.training.memory import is_out_of_memory
+from lra.timing.counting import count_work, synchronized_seconds
+from lra.timing.memory import free_bytes, peak_extra_bytes
+from lra.training.memory import is_out_of_memory, return_freed_memory_beyond
 
+GROWTH, MARGIN_BYTES = 1.5, 1 << 30  # what the process may hold, as a multiple of a pass's peak, and in addition
+LEAST_SECONDS = 0.01  # of a turn: a shorter call is repeated within it
+MEMORY_SHARE = 0.45  # of the free memory, what a pass may take by its prediction: the process may hold twice as much
 PROBES = (256, 512)  # lengths that are tried, not timed, when there are none to predict a longer one from
 ALWAYS_TRIED = 1024  # up to this length nothing is predicted
-UNSUPPORTED = (  # words of torch for a dtype that an operator does not take
+UNSUPPORTED = (  # parts of torch's errors for a dtype that an operator does not take
     *("not implemented for", "same dtype", "Unsupported dtype", "expected scalar type", "without overflow"),
     "Expected both inputs to be",
 )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class BenchPlan:
-    """How much is measured.
+class PassTimer:
+    """Measures one pass of a method: its memory and its work when it is made, its time in turns.
 
-    Attributes:
-        backward: whether forward and backward passes are measured beside forward passes.
-        repeats: turns of each cell.
-        cell_seconds: the longest time of a pass's turns; a single call that would take longer is left out.
+    Args:
+        call: the method, ready to be called.
+        gradient: gradient of the output; None: the pass has no backward pass.
+        rates: times plain products, on the same device.
+        repeats: the most turns.
+        budget_seconds: fewer turns are made when so many would take longer than this.
     """
 
-    backward: bool
-    repeats: int
-    cell_seconds: float
+    def __init__(
+        self, call: BenchCall, gradient: Tensor | None, rates: ProductRates, *, repeats: int, budget_seconds: float
+    ):
+        self.call, self.gradient, self.device = call, gradient, rates.device
+        self.peak_bytes = peak_extra_bytes(self._run, self.device)
+        products: Counter[Product] = Counter()
+        counted = call.forward_with_gradients_on if gradient is None else self._run
+        self._make_room()
+        self.flops = count_work(lambda: products.update(count_products(counted))).flops
+        self.product_seconds = rates.seconds(products)
+        self.calls = 1
+        self.first_seconds = self._time()
+        self.calls = max(1, math.ceil(LEAST_SECONDS / self.first_seconds))
+        per_turn = self.calls * self.first_seconds
+        self.turns = min(repeats, max(1, int(budget_seconds / per_turn)))
+        self.seconds: list[float] = []
+
+    def _run(self) -> object:
+        return self.call.run(self.gradient)
+
+    def _make_room(self) -> None:
+        """Return freed memory, in pieces too small to be used again, when the process holds much more than it needs."""
+        if self.device.type == "cpu":
+            return_freed_memory_beyond(self.peak_bytes, growth=GROWTH, margin_bytes=MARGIN_BYTES)
+
+    def _time(self) -> float:
+        self._make_room()
+        began = synchronized_seconds(self.device)
+        for _ in range(self.calls):
+            self._run()
+        return (synchronized_seconds(self.device) - began) / self.calls
+
+    def turn(self) -> None:
+        """Time one more turn, unless all have been made."""
+        if len(self.seconds) < self.turns:
+            self.seconds.append(self._time())
+
+    def result(self) -> BenchPass:
+        """What has been measured; at least one turn has been made."""
+        return {
+            "seconds": list(self.seconds),
+            "peak_bytes": self.peak_bytes,
+            "flops": self.flops,
+            "product_seconds": self.product_seconds,
+        }
+
+
+def predict(points: Sequence[tuple[int, float]], length: int) -> float:
+    """Extend a cost from the last two lengths by a·L + c·L² with a and c of at least 0.
+
+    This is exact for a cost that grows with L or with L², and too high for what grows more slowly than L.
+
+    Args:
+        points: (length, cost) of smaller lengths, in growing order, at least two, none of them twice.
+        length: L of the prediction.
+    """
+    (first, low), (last, high) = points[-2:]
+    rate_first, rate_last = low / first, high / last
+    quadratic = max(0.0, (rate_last - rate_first) / (last - first))
+    linear = rate_last - quadratic * last
+    if linear < 0:
+        linear, quadratic = 0.0, rate_last / last
+    return linear * length + quadratic * length**2
 
 
 class Bench:
@@ -47,17 +111,26 @@ class Bench:
     Args:
         methods: what is measured.
         shape: the shape; its length is not used.
-        plan: how much is measured.
+        backward: whether forward + backward passes are measured too.
+        repeats: turns of each cell.
+        cell_seconds: the longest time of a pass's turns; a single call that would take longer is left out.
         advance: gets method and length after each turn, for a progress bar.
     """
 
     def __init__(
-        self, methods: Sequence[BenchMethod], shape: BenchShape, plan: BenchPlan, advance: Callable[[str, int], object]
+        self,
+        methods: Sequence[BenchMethod],
+        shape: BenchShape,
+        *,
+        backward: bool,
+        repeats: int,
+        cell_seconds: float,
+        advance: Callable[[str, int], object],
     ):
-        self.methods, self.shape, self.plan, self.advance = methods, shape, plan, advance
-        self.device = torch.device(shape.device)
-        self.rates = ProductRates(self.device, DTYPES[shape.dtype])
-        self.passes = PASSES if plan.backward else PASSES[:1]
+        self.methods, self.shape, self.advance = methods, shape, advance
+        self.repeats, self.cell_seconds = repeats, cell_seconds
+        self.rates = ProductRates(torch.device(shape.device), DTYPES[shape.dtype])
+        self.passes = PASSES if backward else PASSES[:1]
         self.needed: dict[tuple[str, str], dict[int, tuple[int, float]]] = {
             (method.name, name): {} for method in methods for name in self.passes
         }
@@ -90,7 +163,7 @@ class Bench:
             if trouble:
                 left_out[method.name] = trouble
         cells: list[BenchCell] = []
-        for _ in range(self.plan.repeats):
+        for _ in range(self.repeats):
             for method in self.methods:
                 for timer in timers.get(method.name, {}).values():
                     check_stopped()
@@ -115,22 +188,20 @@ class Bench:
         self, method: BenchMethod, inputs: BenchInputs, passes: Sequence[str]
     ) -> tuple[dict[str, PassTimer], str | None]:
         """Try these passes once; also return why the method is left out, if it is."""
-        plan = self.plan
+        timers: dict[str, PassTimer] = {}
         try:
-            timers = pass_timers(
-                method,
-                inputs,
-                self.rates,
-                passes=passes,
-                repeats=plan.repeats,
-                budget_seconds=plan.cell_seconds,
-            )
+            call = method.prepare(inputs)
+            for name in passes:
+                gradient = _random_gradient(call, inputs.shape) if name == "both" else None
+                timers[name] = PassTimer(
+                    call, gradient, self.rates, repeats=self.repeats, budget_seconds=self.cell_seconds
+                )
         except UnsuitableShapeError as error:
             return {}, str(error)
         except (RuntimeError, MemoryError) as error:
             if is_out_of_memory(error):
                 return {}, "out of memory"
-            if any(words in str(error) for words in UNSUPPORTED):
+            if any(text in str(error) for text in UNSUPPORTED):
                 return {}, f"no {inputs.shape.dtype}"
             raise
         for name, timer in timers.items():
@@ -159,12 +230,20 @@ class Bench:
         points = sorted((at, *cost) for at, cost in known.items())
         needs = predict([(at, float(peak)) for at, peak, _ in points], length)
         seconds = predict([(at, time) for at, _, time in points], length)
-        free = MEMORY_SHARE * free_bytes(self.device)
+        free = MEMORY_SHARE * free_bytes(self.rates.device)
         if needs > free:
             return f"needs {_gib(needs)}, {_gib(free)} may be taken"
-        if seconds > self.plan.cell_seconds:
-            return f"a call takes about {seconds:,.0f} s, more than cell_seconds={self.plan.cell_seconds:g}"
+        if seconds > self.cell_seconds:
+            return f"a call takes about {seconds:,.0f} s, more than cell_seconds={self.cell_seconds:g}"
         return None
+
+
+def _random_gradient(call: BenchCall, shape: BenchShape) -> Tensor:
+    """Draw a gradient of a call's output."""
+    with torch.no_grad():
+        output_shape = call.forward().shape
+    drawn = torch.randn(output_shape, generator=torch.Generator().manual_seed(1))
+    return drawn.to(device=shape.device, dtype=DTYPES[shape.dtype])
 
 
 def _gib(count: float) -> str:

@@ -1,18 +1,102 @@
-"""What is measured: an attention backend or a mixer, made for one shape and called on shared inputs."""
+"""What is measured: an attention backend or a mixer, made for one shape and called on shared inputs.
+
+Letters: B sequences, L positions, T = B·L tokens, H heads, E dims per head, D = H·E.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from lra.attention.base import AttentionBackend, AttentionDims
-from lra.bench.inputs import DTYPES, BenchInputs, BenchShape
 from lra.model.mixer import MixerDims, SequenceMixer
 from lra.ops.packed.packing import Packing
+
+DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "bfloat16", "float16")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchShape:
+    """Shape, dtype and device of the inputs.
+
+    Attributes:
+        batch: B.
+        heads: H.
+        head_dim: E.
+        length: L.
+        dtype: a name in `DTYPES`.
+        device: `cpu` or `cuda`.
+    """
+
+    batch: int
+    heads: int
+    head_dim: int
+    length: int
+    dtype: str
+    device: str
+
+    @property
+    def width(self) -> int:
+        """D."""
+        return self.heads * self.head_dim
+
+    @property
+    def attention_dims(self) -> AttentionDims:
+        """The dimensions that a backend for this shape is built from."""
+        return AttentionDims(num_heads=self.heads, head_dim=self.head_dim, max_seq_len=self.length)
+
+    def at(self, length: int) -> BenchShape:
+        """Copy the shape with another length."""
+        return replace(self, length=length)
+
+
+class BenchInputs:
+    """Queries, keys and values of one shape, all positions real; their gradients are asked for.
+
+    Args:
+        shape: their shape.
+        seed: of the random numbers, which are N(0, 1).
+    """
+
+    def __init__(self, shape: BenchShape, *, seed: int = 0):
+        generator = torch.Generator().manual_seed(seed)
+        drawn_PTD = torch.randn(3, shape.batch * shape.length, shape.width, generator=generator)
+        self.shape = shape
+        self.planes_PTD = drawn_PTD.to(device=shape.device, dtype=DTYPES[shape.dtype]).requires_grad_()
+
+    @cached_property
+    def x_BLD(self) -> Tensor:
+        """The queries as the input of a mixer."""
+        return self._leaf(self._unpacked()[0])
+
+    @cached_property
+    def joined_BLD(self) -> Tensor:
+        """Queries, keys and values side by side, `[B, L, 3·D]`, as one projection would give them."""
+        return self._leaf(self._unpacked().permute(1, 2, 0, 3).flatten(2).contiguous())
+
+    def by_head(self) -> tuple[Tensor, Tensor, Tensor]:
+        """View queries, keys and values as `[B, H, L, E]`."""
+        split_PBLHE = self._unpacked().unflatten(3, (self.shape.heads, self.shape.head_dim))
+        q_BHLE, k_BHLE, v_BHLE = split_PBLHE.transpose(2, 3).unbind(0)
+        return q_BHLE, k_BHLE, v_BHLE
+
+    def leaves(self) -> list[Tensor]:
+        """Return the tensors of those layouts that have been used, whose gradients can be asked for."""
+        return [self.planes_PTD, *(self.__dict__[name] for name in ("x_BLD", "joined_BLD") if name in self.__dict__)]
+
+    def _unpacked(self) -> Tensor:
+        planes_PBLD: Tensor = self.planes_PTD.unflatten(1, (self.shape.batch, self.shape.length))
+        return planes_PBLD
+
+    @staticmethod
+    def _leaf(x: Tensor) -> Tensor:
+        leaf: Tensor = x.detach().requires_grad_()
+        return leaf
 
 
 class UnsuitableShapeError(Exception):
@@ -62,7 +146,7 @@ class BenchMethod:
     Attributes:
         name: its name in tables; unique among the methods that are measured together.
         kind: `attention`, `mixer` (with its projections inside) or `peer` (of another package).
-        settings: name and knobs, for the record.
+        settings: name and options, for the record.
         prepare: makes the method for the inputs' shape.
     """
 
@@ -72,14 +156,9 @@ class BenchMethod:
     prepare: Callable[[BenchInputs], BenchCall]
 
 
-def built(module: nn.Module, shape: BenchShape) -> nn.Module:
+def on_device(module: nn.Module, shape: BenchShape) -> nn.Module:
     """Move a module to the shape's device and dtype, in evaluation mode: no dropout."""
     return module.to(device=shape.device, dtype=DTYPES[shape.dtype]).eval()
-
-
-def attention_dims(shape: BenchShape) -> AttentionDims:
-    """Make the dimensions that a backend for `shape` is built from."""
-    return AttentionDims(num_heads=shape.heads, head_dim=shape.head_dim, max_seq_len=shape.length)
 
 
 def call_backend(backend: AttentionBackend, inputs: BenchInputs, *, packed: bool) -> BenchCall:
@@ -91,18 +170,13 @@ def call_backend(backend: AttentionBackend, inputs: BenchInputs, *, packed: bool
     return BenchCall(lambda: backend(*inputs.by_head(), None), leaves)
 
 
-def call_mixer(mixer: SequenceMixer, inputs: BenchInputs) -> BenchCall:
-    """Call a mixer on `[B, L, D]`, with its own projections."""
-    return BenchCall(lambda: mixer(inputs.x_BLD, None), [inputs.x_BLD, *mixer.parameters()])
-
-
 def attention_method(
     name: str, settings: dict[str, Any], make: Callable[[AttentionDims], AttentionBackend], *, packed: bool
 ) -> BenchMethod:
     """Make the method of an attention backend."""
 
     def prepare(inputs: BenchInputs) -> BenchCall:
-        backend = built(make(attention_dims(inputs.shape)), inputs.shape)
+        backend = on_device(make(inputs.shape.attention_dims), inputs.shape)
         assert isinstance(backend, AttentionBackend)
         return call_backend(backend, inputs, packed=packed)
 
@@ -110,15 +184,15 @@ def attention_method(
 
 
 def mixer_method(name: str, settings: dict[str, Any], make: Callable[[MixerDims], SequenceMixer]) -> BenchMethod:
-    """Make the method of a mixer."""
+    """Make the method of a mixer on `[B, L, D]`, with its own projections."""
 
     def prepare(inputs: BenchInputs) -> BenchCall:
         shape = inputs.shape
         dims = MixerDims(
             width=shape.width, num_heads=shape.heads, head_dim=shape.head_dim, max_seq_len=shape.length, dropout=0.0
         )
-        mixer = built(make(dims), shape)
+        mixer = on_device(make(dims), shape)
         assert isinstance(mixer, SequenceMixer)
-        return call_mixer(mixer, inputs)
+        return BenchCall(lambda: mixer(inputs.x_BLD, None), [inputs.x_BLD, *mixer.parameters()])
 
     return BenchMethod(name=name, kind="mixer", settings=settings, prepare=prepare)

@@ -15,13 +15,25 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
-from lra.bench.inputs import BenchInputs, BenchShape
-from lra.bench.methods import BenchCall, BenchMethod, UnsuitableShapeError, built
+from lra.attention.base import AttentionBackend
+from lra.bench.methods import (
+    BenchCall,
+    BenchInputs,
+    BenchMethod,
+    BenchShape,
+    UnsuitableShapeError,
+    call_backend,
+    on_device,
+)
+from lra.bench.record import Parity
+from lra.settings.config import load_config
 from lra.types import UserError
 
 LANDMARKS, TAPS, PROJECTIONS, FEATURES, HASHES, CHUNK_LENGTH, WINDOW = 64, 35, 256, 256, 2, 64, 128
+PARITY_LENGTH = 512
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +47,8 @@ class Peer:
         call: computes the output, `[B, L, D]` or `[B, H, L, E]`.
         multiple: number that must divide L.
         ours: overrides that choose the method of ours that computes the same; none if the maths differs.
-        share: gives both the same weights: the peer's module, then ours; None if they have none.
-        apart: how the maths differs.
+        share_weights: gives both the same weights: the peer's module, then ours; None if they have none.
+        difference: how the maths differs.
     """
 
     package: str
@@ -45,8 +57,8 @@ class Peer:
     call: Callable[[Any, BenchInputs], Tensor]
     multiple: int = 1
     ours: tuple[str, ...] = ()
-    share: Callable[[Any, Any], object] | None = None
-    apart: str = ""
+    share_weights: Callable[[Any, Any], object] | None = None
+    difference: str = ""
 
     @property
     def name(self) -> str:
@@ -60,10 +72,10 @@ class Peer:
             UserError: when the package cannot be imported.
         """
         try:
-            made = self.build(importlib.import_module(self.module), shape)
+            attention = self.build(importlib.import_module(self.module), shape)
         except ImportError as error:
             raise UserError(f"{self.package} cannot be imported ({error}); type: pip install -e '.[peers]'") from error
-        return built(made, shape)
+        return on_device(attention, shape)
 
     def method(self) -> BenchMethod:
         """Make the method to measure."""
@@ -71,10 +83,10 @@ class Peer:
         def prepare(inputs: BenchInputs) -> BenchCall:
             if inputs.shape.length % self.multiple:
                 raise UnsuitableShapeError(f"the length must be a multiple of {self.multiple}")
-            made = self.make(inputs.shape)
-            forward = partial(self.call, made, inputs)
+            attention = self.make(inputs.shape)
+            forward = partial(self.call, attention, inputs)
             forward()  # makes the inputs' other layouts, which are leaves too
-            return BenchCall(forward, [*inputs.leaves(), *made.parameters()])
+            return BenchCall(forward, [*inputs.leaves(), *attention.parameters()])
 
         return BenchMethod(name=self.name, kind="peer", settings={"name": self.package}, prepare=prepare)
 
@@ -92,15 +104,15 @@ class _Pick(nn.Module):
 
 
 def _lucidrains_nystrom(module: Any, shape: BenchShape) -> nn.Module:
-    made = module.NystromAttention(
+    attention = module.NystromAttention(
         shape.width,
         dim_head=shape.head_dim,
         heads=shape.heads,
         num_landmarks=LANDMARKS,
         residual_conv_kernel=TAPS,
     )
-    made.to_qkv = made.to_out = nn.Identity()
-    return made  # type: ignore[no-any-return]
+    attention.to_qkv = attention.to_out = nn.Identity()
+    return attention  # type: ignore[no-any-return]
 
 
 def _transformers_nystrom(module: Any, shape: BenchShape) -> nn.Module:
@@ -112,16 +124,16 @@ def _transformers_nystrom(module: Any, shape: BenchShape) -> nn.Module:
         conv_kernel_size=TAPS,
         attention_probs_dropout_prob=0.0,
     )
-    made = module.NystromformerSelfAttention(config)
-    made.query, made.key, made.value = map(_Pick, range(3))
-    return made  # type: ignore[no-any-return]
+    attention = module.NystromformerSelfAttention(config)
+    attention.query, attention.key, attention.value = map(_Pick, range(3))
+    return attention  # type: ignore[no-any-return]
 
 
 def _linformer(module: Any, shape: BenchShape) -> nn.Module:
-    made = module.LinformerSelfAttention(shape.width, shape.length, k=PROJECTIONS, heads=shape.heads)
-    made.to_q, made.to_k, made.to_v = map(_Pick, range(3))
-    made.to_out = nn.Identity()
-    return made  # type: ignore[no-any-return]
+    attention = module.LinformerSelfAttention(shape.width, shape.length, k=PROJECTIONS, heads=shape.heads)
+    attention.to_q, attention.to_k, attention.to_v = map(_Pick, range(3))
+    attention.to_out = nn.Identity()
+    return attention  # type: ignore[no-any-return]
 
 
 def _share_skip(peer: Any, ours: Any) -> None:
@@ -144,49 +156,49 @@ PEERS = (
         package="nystrom-attention",
         module="nystrom_attention",
         build=_lucidrains_nystrom,
-        call=lambda made, inputs: made(inputs.joined_BLD),
+        call=lambda attention, inputs: attention(inputs.joined_BLD),
         multiple=LANDMARKS,  # else it pads in front, and ours at the end
         ours=("attention=nystrom", "protocol=paper"),
-        share=_share_skip,
+        share_weights=_share_skip,
     ),
     Peer(
         package="transformers",
         module="transformers.models.nystromformer.modeling_nystromformer",
         build=_transformers_nystrom,
-        call=lambda made, inputs: made(inputs.joined_BLD)[0],
+        call=lambda attention, inputs: attention(inputs.joined_BLD)[0],
         multiple=LANDMARKS,
         ours=("attention=nystrom", "protocol=paper"),
-        share=_share_skip,
+        share_weights=_share_skip,
     ),
     Peer(
         package="linformer",
         module="linformer.linformer",
         build=_linformer,
-        call=lambda made, inputs: made(inputs.joined_BLD),
+        call=lambda attention, inputs: attention(inputs.joined_BLD),
         ours=("attention=linformer", "protocol=paper"),
-        share=_share_projections,
+        share_weights=_share_projections,
     ),
     Peer(
         package="performer-pytorch",
         module="performer_pytorch",
         build=lambda module, shape: module.FastAttention(shape.head_dim, nb_features=FEATURES),
-        call=lambda made, inputs: made(*inputs.by_head()),
+        call=lambda attention, inputs: attention(*inputs.by_head()),
         ours=("attention=performer", "protocol=clean"),
-        share=lambda peer, ours: peer.projection_matrix.copy_(ours.projection),
+        share_weights=lambda peer, ours: peer.projection_matrix.copy_(ours.projection),
     ),
     Peer(
         package="reformer-pytorch",
         module="reformer_pytorch",
         build=lambda module, shape: module.LSHAttention(bucket_size=CHUNK_LENGTH, n_hashes=HASHES),
-        call=lambda made, inputs: made(*map(_merged, inputs.by_head()[::2]))[0],
+        call=lambda attention, inputs: attention(*map(_merged, inputs.by_head()[::2]))[0],
         multiple=2 * CHUNK_LENGTH,
-        apart="it draws rotations of its own, and scales the product with the normalised keys by 1/√E once more",
+        difference="it draws rotations of its own, and scales the product with the normalised keys by 1/√E once more",
     ),
     Peer(
         package="local-attention",
         module="local_attention",
         build=lambda module, shape: module.LocalAttention(window_size=WINDOW, use_rotary_pos_emb=False),
-        call=lambda made, inputs: made(*inputs.by_head()),
+        call=lambda attention, inputs: attention(*inputs.by_head()),
         multiple=WINDOW,
         ours=("attention=local", f"attention.block_length={WINDOW}", "attention.neighbour_blocks=1"),
     ),
@@ -199,13 +211,43 @@ def check_installed(peers: Sequence[Peer]) -> None:
     Raises:
         UserError: with the packages that are not installed.
     """
-    missing = [peer.package for peer in peers if not _version(peer.package)]
+    missing = []
+    for peer in peers:
+        try:
+            importlib.metadata.version(peer.package)
+        except importlib.metadata.PackageNotFoundError:
+            missing.append(peer.package)
     if missing:
         raise UserError(f"against=pypi needs {', '.join(missing)}; type: pip install -e '.[peers]'")
 
 
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+def parity_of(peer: Peer, shape: BenchShape) -> Parity:
+    """Compute the error of a peer's output against ours with the same weights, in float64 on a CPU.
+
+    Args:
+        peer: the peer.
+        shape: batch, heads and dims per head; length, dtype and device are replaced.
+    """
+    from lra import build
+
+    if not peer.ours:
+        return {"peer": peer.name, "apart": peer.difference}
+    shape = BenchShape(
+        batch=2, heads=shape.heads, head_dim=shape.head_dim, length=PARITY_LENGTH, dtype="float64", device="cpu"
+    )
+    torch.manual_seed(0)
+    inputs, theirs = BenchInputs(shape), peer.make(shape)
+    ours = on_device(build.build_method(load_config("train", peer.ours))(shape.attention_dims), shape)
+    assert isinstance(ours, AttentionBackend)
+    with torch.no_grad():
+        if peer.share_weights is not None:
+            peer.share_weights(theirs, ours)
+        expected = call_backend(ours, inputs, packed=False).forward()
+        actual = peer.call(theirs, inputs)
+    error = (_by_position(actual) - _by_position(expected)).abs().max() / expected.abs().max()
+    return {"peer": peer.name, "ours": " ".join(peer.ours), "error": float(error)}
+
+
+def _by_position(x: Tensor) -> Tensor:
+    """`[B, H, L, E]` as `[B, L, D]`; the latter stays."""
+    return x.transpose(1, 2).flatten(2) if x.ndim == 4 else x

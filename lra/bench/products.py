@@ -21,7 +21,7 @@ Product = tuple[int, int, int, int]  # N products of [I, K] with [K, J]: (N, I, 
 TWO_FACTORS = ("mm", "addmm", "addmm_", "bmm", "baddbmm", "baddbmm_")  # the last two tensors are multiplied
 FUSED_FORWARD = 2  # q kᵀ, then the weights times v
 FUSED_BACKWARD = 5  # q kᵀ again, and the gradients of weights, queries, keys and values
-MOST = (16, 2048, 2048, 2048)  # a larger product is measured on a part of this size
+LARGEST = (16, 2048, 2048, 2048)  # a larger product is measured on a part of this size
 
 
 class ProductCounter(TorchDispatchMode):
@@ -78,7 +78,7 @@ class ProductRates:
 
     def rate(self, shape: Product) -> float:
         """FLOP/s of a product; of a part of it, where it is large."""
-        number, rows, inner, columns = map(min, shape, MOST)
+        number, rows, inner, columns = map(min, shape, LARGEST)
         part = (number, rows, inner, columns)
         if part not in self._flops_per_second:
             left = torch.ones(number, rows, inner, device=self.device, dtype=self.dtype)

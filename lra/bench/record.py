@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection
 from pathlib import Path
@@ -10,13 +11,15 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
-from lra.base.checked_json import Count, Positive
-from lra.bench.record_file import read_bench
+from lra.base.checked_json import Count, Positive, checked, parsed_json
+from lra.base.files import replace_text
 from lra.runs.flatten_settings import hash_of
+from lra.runs.record import read_text
 from lra.runs.schema import CHECKED, Amount, Error, Word
 
 PASSES: tuple[Literal["forward", "both"], ...] = ("forward", "both")
 PASS_TITLES = {"forward": "forward", "both": "forward + backward"}
+MEASURE_AGAIN = "move it away and measure again"
 
 
 @with_config(CHECKED)
@@ -112,7 +115,7 @@ def begin_record(path: Path, settings: BenchSettings, *, again: Collection[int] 
         UserError: when the file is no valid record.
     """
     if os.path.lexists(path):
-        record = read_bench(path, BENCH_RECORD)
+        record = read_bench(path)
         record["cells"] = [cell for cell in record["cells"] if cell["length"] not in again]
         record["whole"] = [length for length in record["whole"] if length not in again]
         return record
@@ -134,3 +137,19 @@ def cells_at(record: BenchRecord, length: int) -> dict[str, BenchCell]:
 def lengths_of(record: BenchRecord) -> list[int]:
     """Return the lengths that have cells, in growing order."""
     return sorted({cell["length"] for cell in record["cells"]})
+
+
+def read_bench(path: Path) -> BenchRecord:
+    """Read and check a record.
+
+    Raises:
+        UserError: when the file is no valid record.
+    """
+    return checked(BENCH_RECORD, parsed_json(read_text(path), path, MEASURE_AGAIN), path, MEASURE_AGAIN)
+
+
+def write_bench(path: Path, record: BenchRecord) -> None:
+    """Check the record and write it atomically."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    whole = checked(BENCH_RECORD, record, path, MEASURE_AGAIN)
+    replace_text(path, json.dumps(whole, indent=1, allow_nan=False) + "\n")

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from lra.bench.record import BenchCell, BenchPass, BenchRecord, cells_at, lengths_of
 
 FUSED, MATH = "full fused", "full math"  # exact attention by its two kernels, always measured beside the others
-REFERENCES_OF_FULL = (FUSED, MATH)
-MOST_SHARE = 1.1  # of the rate of plain products; more is no rate of a method but a disturbed measurement
+MOST_FRACTION = 1.1  # of the rate of plain products; more is no rate of a method but a disturbed measurement
 LRA_LENGTHS = (1024, 2048, 4096)  # Image and Pathfinder, ListOps, Text and Retrieval
 
 
@@ -66,8 +65,8 @@ def crossover(record: BenchRecord, method: str, name: str) -> Crossover | None:
     Between two measured lengths the logarithm of the ratio is interpolated along the logarithm of the length. None if
     the two were measured together at fewer than two lengths.
     """
-    mine, fused = (points_of(record, each, name) for each in (method, FUSED))
-    ratios = [(length, median_of(mine[length]) / median_of(fused[length])) for length in mine if length in fused]
+    points, fused = (points_of(record, each, name) for each in (method, FUSED))
+    ratios = [(length, median_of(points[length]) / median_of(fused[length])) for length in points if length in fused]
     if len(ratios) < 2:
         return None
     first, last = ratios[0][0], ratios[-1][0]
@@ -77,8 +76,8 @@ def crossover(record: BenchRecord, method: str, name: str) -> Crossover | None:
     if slower[-1] == len(ratios) - 1:
         return Crossover(None, first, last)
     (below, high), (above, low) = ratios[slower[-1]], ratios[slower[-1] + 1]
-    share = math.log(high) / (math.log(high) - math.log(low))
-    return Crossover(below * (above / below) ** share, first, last)
+    fraction = math.log(high) / (math.log(high) - math.log(low))
+    return Crossover(below * (above / below) ** fraction, first, last)
 
 
 def time_exponent(record: BenchRecord, method: str, name: str) -> tuple[float, int, int] | None:
@@ -98,7 +97,7 @@ def product_share(measured: BenchPass) -> float | None:
         turns, so other work on the machine at that moment slows them alone.
     """
     share = measured["product_seconds"] / median_of(measured)
-    return share if 0 < share <= MOST_SHARE else None
+    return share if 0 < share <= MOST_FRACTION else None
 
 
 def slower_at_lra_lengths(record: BenchRecord, name: str) -> dict[str, list[int]]:
@@ -108,7 +107,7 @@ def slower_at_lra_lengths(record: BenchRecord, name: str) -> dict[str, list[int]
         cells = cells_at(record, length)
         fused = pass_of(cells.get(FUSED), name)
         for method, cell in cells.items():
-            mine = pass_of(cell, name)
-            if mine and fused and median_of(mine) > median_of(fused):
+            measured = pass_of(cell, name)
+            if measured and fused and median_of(measured) > median_of(fused):
                 slower.setdefault(method, []).append(length)
-    return {method: lengths for method, lengths in slower.items() if method not in REFERENCES_OF_FULL}
+    return {method: lengths for method, lengths in slower.items() if method not in (FUSED, MATH)}

@@ -1,8 +1,13 @@
-"""The tables of a bench for a terminal and for CSV: one for each length, and a summary of the methods."""
+"""The tables of a bench: one for each length and a summary for a terminal; all of it as CSV; the paper's layout.
+
+In that of the Nyströmformer paper's Table 1, a row is a length, and the numbers are of one example.
+"""
 
 from __future__ import annotations
 
-from lra.bench.record import PASS_TITLES, PASSES, BenchCell, BenchPass, BenchRecord, cells_at, lengths_of
+from collections.abc import Callable
+
+from lra.bench.record import PASS_TITLES, PASSES, BenchCell, BenchRecord, cells_at, lengths_of
 from lra.bench.summary import (
     FUSED,
     MATH,
@@ -18,6 +23,7 @@ from lra.bench.summary import (
 from lra.results.tables import MISSING, TextTable, number
 
 MEBIBYTE = 2**20
+NO_ROOM = "left out"
 
 
 def title_of_bench(record: BenchRecord) -> str:
@@ -29,28 +35,31 @@ def title_of_bench(record: BenchRecord) -> str:
     )
 
 
+def bench_tables(record: BenchRecord) -> list[TextTable]:
+    """Build the tables for a terminal."""
+    parity = [parity_table(record)] if record["parity"] else []
+    return [*parity, *(length_table(record, length) for length in lengths_of(record)), summary_table(record)]
+
+
 def ran_passes(record: BenchRecord) -> tuple[str, ...]:
     """Name the passes of the record: `forward`, or also `both`."""
     return PASSES if record["settings"]["backward"] else PASSES[:1]
 
 
-def last_pass(record: BenchRecord) -> str:
-    """Name the pass that a verdict is about: forward + backward, if it was measured."""
-    return ran_passes(record)[-1]
-
-
 def length_table(record: BenchRecord, length: int) -> TextTable:
     """Build the table of one length: time, memory and ratios of each method; the batch's numbers."""
-    cells, passes, last = cells_at(record, length), ran_passes(record), last_pass(record)
+    cells, passes = cells_at(record, length), ran_passes(record)
+    last = passes[-1]  # forward + backward, if it was measured
     columns = ("method", *(f"{PASS_TITLES[name]} ms" for name in passes), "quartiles", "MiB", "/ fused", "/ math")
     rows, numbers = [], []
     for name, cell in cells.items():
+        times, measured = [pass_of(cell, each) for each in passes], pass_of(cell, last)
         rows.append(
             [
                 name,
-                *(_milliseconds(pass_of(cell, each)) for each in passes),
-                _spread(pass_of(cell, last)),
-                _mebibytes(pass_of(cell, last)),
+                *(significant(median_of(each) * 1e3) if each else MISSING for each in times),
+                "–".join(significant(side * 1e3) for side in quartiles(measured)) if measured else MISSING,
+                significant(measured["peak_bytes"] / MEBIBYTE) if measured else MISSING,
                 *(ratio(cell, cells.get(reference), last) for reference in (FUSED, MATH)),
             ]
         )
@@ -67,13 +76,13 @@ def length_table(record: BenchRecord, length: int) -> TextTable:
 
 def ratio(cell: BenchCell | None, reference: BenchCell | None, name: str) -> str:
     """Word how many times as long as the reference a method takes."""
-    mine, other = pass_of(cell, name), pass_of(reference, name)
-    return f"{median_of(mine) / median_of(other):.2f}×" if mine and other else MISSING
+    measured, exact = pass_of(cell, name), pass_of(reference, name)
+    return f"{median_of(measured) / median_of(exact):.2f}×" if measured and exact else MISSING
 
 
 def summary_table(record: BenchRecord) -> TextTable:
     """Build the table of the methods: crossover, exponent, and work at the largest length measured."""
-    last, rows = last_pass(record), []
+    last, rows = ran_passes(record)[-1], []
     for method in record["settings"]["methods"]:
         name = method["name"]
         points = list(points_of(record, name, last).items())
@@ -116,29 +125,17 @@ def notes_of(record: BenchRecord) -> list[str]:
         for method, lengths in slower_at_lra_lengths(record, name).items()
     ]
     form = "packed tokens, as the encoder on a CPU" if settings["packed"] else "the padded form"
-    kinds = {method["kind"] for method in settings["methods"]}
-    inside = ["Mixers contain their projections; attentions are measured without."] if "mixer" in kinds else []
+    has_mixers = any(method["kind"] == "mixer" for method in settings["methods"])
+    projections = ["Mixers contain their projections; attentions are measured without."] if has_mixers else []
     return [
         *verdicts,
         f"Medians of up to {settings['repeats']} turns of the whole batch; no padding, no dropout; attentions on"
         f" {form}. MiB: peak beyond inputs and parameters, outputs and gradients included.",
-        *inside,
+        *projections,
         "crossover: length from which a method stays at least as fast as fused full, interpolated between measured"
         " lengths on logarithmic axes. exponent: of time between the two largest lengths. of GEMM rate: the time"
         " that plain matrix products of the same shapes take, as a share of the method's.",
     ]
-
-
-def _milliseconds(measured: BenchPass | None) -> str:
-    return MISSING if measured is None else significant(median_of(measured) * 1e3)
-
-
-def _spread(measured: BenchPass | None) -> str:
-    return MISSING if measured is None else "–".join(significant(side * 1e3) for side in quartiles(measured))
-
-
-def _mebibytes(measured: BenchPass | None) -> str:
-    return MISSING if measured is None else significant(measured["peak_bytes"] / MEBIBYTE)
 
 
 def significant(value: float) -> str:
@@ -169,3 +166,57 @@ def csv_table(record: BenchRecord) -> TextTable:
     tables = [length_table(record, length) for length in lengths_of(record)]
     numbers = [line for table in tables for line in table.numbers]
     return TextTable(title=title_of_bench(record), columns=("length",), rows=[], numbers=numbers)
+
+
+def bench_markdown(record: BenchRecord) -> str:
+    """Write the tables of each pass, the summary and the reasons why cells were left out as Markdown."""
+    tables = []
+    for name in ran_passes(record):
+        tables += [memory_and_time(record, name), advantage(record, name, MATH), advantage(record, name, FUSED)]
+    return "\n".join(table.to_markdown() for table in (*tables, summary_table(record)))
+
+
+def memory_and_time(record: BenchRecord, name: str) -> TextTable:
+    """Build the table of MiB and milliseconds of one example, as the paper's Table 1."""
+    batch = record["settings"]["batch"]
+
+    def entry(cell: BenchCell | None, _: dict[str, BenchCell]) -> str:
+        measured = pass_of(cell, name)
+        if measured is None:
+            return NO_ROOM if cell and "left_out" in cell else MISSING
+        memory, seconds = measured["peak_bytes"] / MEBIBYTE / batch, median_of(measured) / batch
+        return f"{significant(memory)} / {significant(seconds * 1e3)}"
+
+    title = f"{PASS_TITLES[name]}, MiB / ms per instance; {title_of_bench(record)}"
+    reasons = [
+        f"{cell['method']} at {cell['length']:,}: {cell['left_out']}" for cell in record["cells"] if "left_out" in cell
+    ]
+    return _by_length(record, title, entry, reasons)
+
+
+def advantage(record: BenchRecord, name: str, reference: str) -> TextTable:
+    """Build the table of how many times less memory and time each method takes than exact attention by one kernel."""
+
+    def entry(cell: BenchCell | None, cells: dict[str, BenchCell]) -> str:
+        measured, exact = pass_of(cell, name), pass_of(cells.get(reference), name)
+        if not measured or not exact:
+            return MISSING
+        memory = f"{exact['peak_bytes'] / measured['peak_bytes']:.1f}×" if measured["peak_bytes"] else MISSING
+        return f"{memory} / {median_of(exact) / median_of(measured):.2f}×"
+
+    title = f"{PASS_TITLES[name]}: memory and time of {reference} as a multiple of each method's"
+    return _by_length(record, title, entry, ["Below 1×, a method needs more than exact attention."])
+
+
+def _by_length(
+    record: BenchRecord,
+    title: str,
+    entry: Callable[[BenchCell | None, dict[str, BenchCell]], str],
+    notes: list[str],
+) -> TextTable:
+    names = [method["name"] for method in record["settings"]["methods"]]
+    rows = []
+    for length in lengths_of(record):
+        cells = cells_at(record, length)
+        rows.append([f"{length:,}", *(entry(cells.get(name), cells) for name in names)])
+    return TextTable(title=title, columns=("L", *names), rows=rows, notes=notes)

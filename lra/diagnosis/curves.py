@@ -12,16 +12,14 @@ import torch
 from torch import Tensor
 
 from lra.attention.nystrom_landmarks import Rule
-from lra.diagnosis.layers import LayerInputs
 from lra.diagnosis.low_rank import best_error, classical_nystrom, optimal_cur
-from lra.diagnosis.matrices import ExactMatrix, attention_matrices
+from lra.diagnosis.matrices import ExactMatrix, LayerInputs, attention_matrices
 from lra.diagnosis.schema import Curve
-from lra.diagnosis.variants import Variants
+from lra.diagnosis.swap import LANDMARK_COUNTS, Variants
 from lra.ops.chosen_landmarks import middle_tokens
 from lra.ops.landmarks import valid_segments
 from lra.ops.relative_error import relative_error
 
-COUNTS = (8, 16, 32, 64, 128, 256)
 RULES = get_args(Rule)
 APPROXIMATIONS = (*RULES, "classical", "cur", "best")
 
@@ -31,9 +29,9 @@ Errors = tuple[Tensor, Tensor | None]  # of the matrix and of the output, both `
 def both_errors(approximations: Iterable[Tensor], exact: list[ExactMatrix]) -> tuple[Tensor, Tensor]:
     """Compute the relative Frobenius errors of matrices and of matrices times values, both `[S, H]`."""
     matrix, output = [], []
-    for mine, one in zip(approximations, exact, strict=True):
-        matrix.append(relative_error(mine, one.matrix))
-        output.append(relative_error(mine @ one.values, one.matrix @ one.values))
+    for approximation, of_one in zip(approximations, exact, strict=True):
+        matrix.append(relative_error(approximation, of_one.matrix))
+        output.append(relative_error(approximation @ of_one.values, of_one.matrix @ of_one.values))
     return torch.stack(matrix), torch.stack(output)
 
 
@@ -71,7 +69,7 @@ def head_curves(
         advance: called after each number of landmarks.
     """
     length = inputs.q.shape[2]
-    counts = [count for count in COUNTS if count <= length]
+    counts = [count for count in LANDMARK_COUNTS if count <= length]
     errors: dict[str, list[Errors]] = {method: [] for method in APPROXIMATIONS}
     for count in counts:
         for rule in RULES:

@@ -1,4 +1,7 @@
-"""Draw the figures of a diagnosis."""
+"""Draw the figures of a diagnosis, and attention matrices of one sequence as images.
+
+Letters: R rows, N real tokens.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from torch import Tensor
 
+from lra.diagnosis.measure import MatrixPair
 from lra.diagnosis.schema import Diagnosis
 from lra.diagnosis.sentences import swap_of
 from lra.results.plots import (
@@ -24,6 +27,9 @@ from lra.results.plots import (
     ticks_that_fit,
 )
 
+matplotlib.use("Agg")
+
+
 LOOKS: dict[str, dict[str, Any]] = {
     "segment_means": {"color": PALETTE[0], "marker": "o", "label": "Nyström, segment means"},
     "strided": {"color": PALETTE[1], "marker": "s", "label": "Nyström, strided tokens"},
@@ -36,6 +42,8 @@ LOOKS: dict[str, dict[str, Any]] = {
 SHOWN_ERRORS = (1e-3, 10.0)  # ends of the axes of errors
 HEAD_LINES = ("-", "--", ":", "-.")
 ErrorKey = Literal["matrix_error", "output_error"]
+MOST_HEADS = 8  # heads that are shown: the model's first ones
+BRIGHTEST = 0.995  # quantile of the exact weights that has the end of the colour scale
 
 
 @for_a_column
@@ -70,12 +78,9 @@ def plot_errors(diagnosis: Diagnosis, path: Path, *, key: ErrorKey) -> Path:
                 axis.plot(*own, "*", ms=7, color=PALETTE[1], label="the model's own")
             axis.set_title(f"layer {number + 1}, head {place + 1}")
     counts = layers[0][0]["curves"][0]["num_landmarks"]
-    axes[0, 0].set_xscale("log", base=2)
+    _landmark_axis(axes[0, 0], counts)
     axes[0, 0].set_yscale("log")
     axes[0, 0].set_ylim(SHOWN_ERRORS)
-    axes[0, 0].set_xticks(ticks_that_fit(counts))
-    axes[0, 0].xaxis.set_major_formatter("{x:.0f}")
-    axes[0, 0].set_xticks([], minor=True)
     for axis in axes[-1]:
         axis.set_xlabel("landmarks m")
     figure.supylabel({"matrix_error": "‖Ŝ − S‖ / ‖S‖", "output_error": "‖(Ŝ − S) V‖ / ‖S V‖"}[key])
@@ -130,6 +135,7 @@ def plot_swaps(diagnosis: Diagnosis, path: Path) -> Path:
     )
     majority_line(axis, subject["majority_rate"])
     _landmark_axis(axis, list(counts))
+    axis.set_xlabel("landmarks, in place of the model's own attention")
     axis.set_ylabel("dev accuracy (%)")
     legend_below(figure, [axis], columns=2)
     return save_figure(figure, path)
@@ -140,4 +146,34 @@ def _landmark_axis(axis: Axes, counts: list[int]) -> None:
     axis.set_xticks(ticks_that_fit(counts))
     axis.set_xticks([], minor=True)
     axis.xaxis.set_major_formatter("{x:.0f}")
-    axis.set_xlabel("landmarks, in place of the model's own attention")
+
+
+matplotlib.use("Agg")
+
+
+def plot_heat_maps(pairs: dict[str, MatrixPair], path: Path) -> Path:
+    """Draw a row of three images for each head, by its name; both matrices `[R, N]` have the same colours."""
+    figure, axes = plt.subplots(
+        len(pairs), 3, figsize=(9.4, 3.0 * len(pairs)), layout="constrained", squeeze=False, sharex=True, sharey=True
+    )
+    for row, (name, (exact, approximated)) in zip(axes, pairs.items(), strict=True):
+        most = float(exact.flatten().quantile(BRIGHTEST)) if exact.numel() <= 2**23 else float(exact.max())
+        end = max(float((approximated - exact).abs().max()) / 2, 1e-12)
+        weights: dict[str, Any] = {"cmap": "viridis", "vmin": 0, "vmax": most}
+        _image(row[0], exact, f"{name}: exact", weights)
+        _image(row[1], approximated, "approximated", weights)
+        _image(row[2], approximated - exact, "approximated − exact", {"cmap": "RdBu_r", "vmin": -end, "vmax": end})
+    figure.supxlabel("key", fontsize=10)
+    figure.supylabel("query", fontsize=10)
+    figure.savefig(path, metadata={"Date": None}, dpi=110)
+    plt.close(figure)
+    return path
+
+
+def _image(axis: Axes, matrix: Tensor, title: str, look: dict[str, Any]) -> None:
+    image = axis.imshow(matrix.numpy(), aspect="auto", interpolation="antialiased", **look)
+    axis.set_title(title, fontsize=9)
+    axis.tick_params(labelsize=7)
+    bar = axis.figure.colorbar(image, ax=axis, shrink=0.85, pad=0.02)
+    bar.ax.tick_params(labelsize=7)
+    bar.outline.set_edgecolor(QUIET)

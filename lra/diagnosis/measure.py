@@ -1,33 +1,72 @@
-"""Measure each head of an attention layer against exact softmax attention.
+"""Measure each head of an attention layer against exact softmax attention, and its kernel 2 of Nyström attention.
 
-Letters: S sequences, H heads, R rows, N real tokens, K singular values.
+Of kernel 2: its condition, and how fast its pseudo-inverse is approached.
+
+Letters: B or S sequences, H heads, R rows, N real tokens, K singular values, M landmarks.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from lra.attention.base import AttentionBackend
 from lra.attention.nystrom import NystromAttention
+from lra.attention.nystrom_inverse import landmark_kernel
 from lra.diagnosis.curves import both_errors, head_curves
-from lra.diagnosis.inverse import conditions, convergence, landmark_kernels
-from lra.diagnosis.layers import LayerInputs
-from lra.diagnosis.low_rank import effective_rank, rank_holding
-from lra.diagnosis.matrices import attention_matrices, check_matrices, exact_matrices
-from lra.diagnosis.schema import Head
-from lra.diagnosis.variants import Variants
+from lra.diagnosis.low_rank import condition, effective_rank, rank_holding
+from lra.diagnosis.matrices import LayerInputs, attention_matrices, check_matrices, exact_matrices
+from lra.diagnosis.schema import Convergence, Head
+from lra.diagnosis.swap import Variants
+from lra.ops.pseudo_inverse import exact_pinv, iterative_pinv
 from lra.ops.relative_error import relative_error
 
+INVERSE_STEPS = 16  # iterations that are shown
 SHARE = 0.99  # of the squared norm
 MatrixPair = tuple[Tensor, Tensor]
 
 
-def approximating(backend: AttentionBackend, variants: Variants) -> AttentionBackend:
-    """The part of an attention that approximates softmax attention: Nyström attention without its value skip."""
-    return variants.without_skip(backend) if isinstance(backend, NystromAttention) else backend
+def landmark_kernels(backend: NystromAttention, inputs: LayerInputs) -> tuple[Tensor, Tensor]:
+    """Compute kernel 2 in float64, `[B, H, M, M]`, and which landmarks are in use, `[B, M]`."""
+    q_BHME, k_BHME, used_BM = backend.landmarks_of(inputs.q, inputs.k, inputs.valid)
+    if used_BM is None:
+        used_BM = torch.ones(len(q_BHME), q_BHME.shape[2], dtype=torch.bool)
+    return landmark_kernel(q_BHME.double(), k_BHME.double(), used_BM, used_BM), used_BM
+
+
+def conditions(a_BHMM: Tensor, used_BM: Tensor) -> list[float | None]:
+    """Compute each head's median condition number of the rows and columns in use; None: the kernel is singular."""
+    heads = []
+    for a_BMM in a_BHMM.transpose(0, 1):
+        numbers = torch.tensor(
+            [condition(a[used][:, used]) for a, used in zip(a_BMM, used_BM, strict=True)], dtype=torch.float64
+        )
+        middle = float(numbers.median())
+        heads.append(middle if math.isfinite(middle) else None)
+    return heads
+
+
+def convergence(a_BHMM: Tensor, *, start: str, rtol: float) -> list[Convergence]:
+    """Follow the iterative pseudo-inverse in each head, as means over sequences.
+
+    Args:
+        a_BHMM: kernel 2, in float64.
+        start: how the iteration begins, see `iterative_pinv`.
+        rtol: cut-off of the exact pseudo-inverse that it is compared with, see `exact_pinv`.
+    """
+    exact_BHMM = exact_pinv(a_BHMM, rtol=rtol)
+    steps = list(range(1, INVERSE_STEPS + 1))
+    residuals, distances = [], []
+    for count in steps:
+        z_BHMM = iterative_pinv(a_BHMM, iterations=count, start=start)
+        residuals.append(relative_error(a_BHMM @ z_BHMM @ a_BHMM, a_BHMM).mean(0).tolist())
+        distances.append(relative_error(z_BHMM, exact_BHMM).mean(0).tolist())
+    return [
+        Convergence(steps=steps, residual=[row[head] for row in residuals], distance=[row[head] for row in distances])
+        for head in range(a_BHMM.shape[1])
+    ]
 
 
 @torch.inference_mode()
@@ -46,11 +85,13 @@ def measure_layer(
         What was measured of each head, and the exact and the approximated matrix of the first sequence, `[R, N]` each.
     """
     exact = exact_matrices(inputs)
-    backend = approximating(inputs.backend, variants)
+    backend = inputs.backend
+    if isinstance(backend, NystromAttention):  # the value skip does not approximate softmax attention
+        backend = variants.without_skip(backend)
     own = attention_matrices(backend, inputs, exact)
     check_matrices(own, backend, inputs, exact)
     matrix_SH, output_SH = both_errors(own, exact)
-    spectral_SH = torch.stack([relative_error(mine, one.matrix, 2) for mine, one in zip(own, exact, strict=True)])
+    spectral_SH = torch.stack([relative_error(matrix, one.matrix, 2) for matrix, one in zip(own, exact, strict=True)])
     uniform = (torch.full_like(one.matrix, 1 / len(one.columns)) for one in exact)
     values = [torch.linalg.svdvals(one.matrix) for one in exact]
     nystrom = variants.without_skip(inputs.backend)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from lra.diagnosis.figures import plot_convergence, plot_errors, plot_swaps
-from lra.diagnosis.heat_maps import plot_heat_maps
+from lra.diagnosis.figures import plot_convergence, plot_errors, plot_heat_maps, plot_swaps
 from lra.diagnosis.measure import MatrixPair
 from lra.diagnosis.schema import Diagnosis
 from lra.diagnosis.sentences import answer, heads_table, swaps_table

@@ -58,15 +58,15 @@ def answer(diagnosis: Diagnosis) -> list[str]:
     heads = all_heads(diagnosis)
     errors, uniform = (sum(head[key] for head in heads) / len(heads) for key in ("matrix_error", "uniform_error"))
     name = diagnosis["subject"]["attention"]
-    said = [
+    sentences = [
         f"The attention matrices of {name} differ from the exact ones by {errors:.1%} (relative Frobenius error, mean"
         f" over layers, heads and {diagnosis['subject']['sequences']} sequences). Equal weights for all tokens would"
         f" differ by {uniform:.1%}."
     ]
     if not diagnosis["swaps"]:
-        return [*said, "The model is not trained, so its accuracy is not measured."]
+        return [*sentences, "The model is not trained, so its accuracy is not measured."]
     trained, exact, none = (swap_of(diagnosis, which) for which in ("trained", "exact", "none"))
-    said.append(
+    sentences.append(
         f"Accuracy on {diagnosis['subject']['examples']:,} dev examples: {_percent(trained)} as trained. Replacing the"
         f" attention by exact attention, without training, gives {_percent(exact)} ({_points(exact)}); by no attention"
         f" {_percent(none)} ({_points(none)}; majority-class baseline {diagnosis['subject']['majority_rate']:.1%})."
@@ -76,7 +76,7 @@ def answer(diagnosis: Diagnosis) -> list[str]:
         if is_exact(heads)
         else _verdict(near=errors <= NEAR_ERROR, trained=trained, exact=exact, none=none)
     )
-    return [*said, verdict, *_fewest(diagnosis)]
+    return [*sentences, verdict, *_fewest(diagnosis)]
 
 
 def _verdict(*, near: bool, trained: Swap, exact: Swap, none: Swap) -> str:

@@ -1,28 +1,33 @@
-"""The model that `lra diagnose` is about, a trained run's or a fresh one, with its variants and its dev examples."""
+"""The model that `lra diagnose` is about, a trained run's or a fresh one: its variants, dev examples, overrides."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
+from torch import nn
 
 from lra import build
+from lra.base.paths import conf_dir
 from lra.build.store import ensure_store
+from lra.data.store_data import StoreData
+from lra.diagnosis.swap import Variants
 from lra.runs.find_run import find_run
 from lra.settings import config
 from lra.settings.stored_config import read_trained_config
-
-if TYPE_CHECKING:  # slow imports, made only where they are used
-    from omegaconf import DictConfig
-    from rich.console import Console
-    from torch import nn
-
-    from lra.data.store_data import StoreData
-    from lra.diagnosis.variants import Variants
-    from lra.types import Batch
+from lra.types import Batch, UserError
 
 SEED = 0  # of the sample of dev examples
 NYSTROM = "lra.attention.nystrom.NystromAttention"
+READ_WITH_RUN = ("run", "seed", "to", "examples", "sequences", "logger", "paths", "check")
+READ_OF_TRAINER = ("trainer.threads", "trainer=cpu")
+OF_TRAINING = ("recipe", "compile", "callbacks", "debug", "force", "finished", "predictions")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +60,6 @@ def diagnosed_model(cfg: DictConfig, console: Console, *, seed: int | None) -> D
     Raises:
         UserError: when it is not that of a trained run.
     """
-    import torch
-
     if cfg.run is None:
         ensure_store(cfg, console)
         torch.manual_seed(cfg.seed)
@@ -80,11 +83,6 @@ def make_variants(cfg: DictConfig) -> tuple[Variants, int]:
 
     It has the model's own settings if its attention is Nyström's, else the defaults under the model's protocol.
     """
-    from omegaconf import OmegaConf
-
-    from lra.base.paths import conf_dir
-    from lra.diagnosis.variants import Variants
-
     if not is_nystrom(cfg):
         cfg = cfg.copy()
         cfg.attention = OmegaConf.load(conf_dir() / "attention" / "nystrom.yaml")
@@ -103,8 +101,34 @@ def dev_batches(data: StoreData, examples: int, *, batch_size: int) -> list[Batc
 
     The sample is the same in every call, and in the order of the split.
     """
-    import numpy as np
-
     collate = data.collator("dev")
     sample = np.sort(np.random.default_rng(SEED).permutation(len(collate.split))[:examples])
     return [collate(sample[start : start + batch_size]) for start in range(0, len(sample), batch_size)]
+
+
+def check_effect(overrides: Sequence[str], *, of_a_run: bool) -> None:
+    """Refuse overrides that would have no effect.
+
+    Args:
+        overrides: as typed.
+        of_a_run: whether a run is diagnosed, which has its own model and data; else a fresh model.
+
+    Raises:
+        UserError: for the first such override.
+    """
+    for override in overrides:
+        plain = override.lstrip("+~")
+        key = re.split(r"[.=]", plain)[0]
+        if plain.split("=")[0] in READ_OF_TRAINER or plain in READ_OF_TRAINER:
+            continue
+        if of_a_run and key not in READ_WITH_RUN:
+            why = " beside run=, which has its own model and data; leave one of the two out"
+        elif key == "trainer":
+            why = ": a model is diagnosed on the CPU in float32; leave it out, or type for example trainer.threads=2"
+        elif key == "examples" and not of_a_run:
+            why = " on a fresh model, which has no accuracies; leave it out, or name a trained run: run=a1b9200f"
+        elif key in OF_TRAINING:
+            why = " on a fresh model, which is not trained; leave it out, or name a trained run: run=a1b9200f"
+        else:
+            continue
+        raise UserError(f"{override} has no effect{why}", kind="no_effect", key=plain)

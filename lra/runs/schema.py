@@ -153,7 +153,7 @@ class Cost(TypedDict):
 
 @with_config(CHECKED)
 class Approximation(TypedDict):
-    """How well Nyström layers approximate exact attention, see `lra.training.approximation`."""
+    """How well Nyström layers approximate exact attention, see `lra.training.evaluation`."""
 
     sequences: NotRequired[Positive]
     pinv_residual: Error

@@ -116,9 +116,8 @@ def _measure_in_parts(cfg: DictConfig) -> Estimate:
     from lra.settings import config
     from lra.timing import harness_step as bench
     from lra.timing.counting import synchronized_seconds
-    from lra.training.machine import prepare_machine
-    from lra.training.precision import autocast_of, with_weights_of
-    from lra.training.telemetry import peak_memory_bytes
+    from lra.training.machine import autocast_of, prepare_machine, with_weights_of
+    from lra.training.memory import peak_memory_bytes
 
     machine = build_trainer.build_machine(cfg)
     prepare_machine(machine)

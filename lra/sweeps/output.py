@@ -146,8 +146,7 @@ def _log(run_set: RunSet, console: Console, name: str, table: TextTable, figures
     from lra.build.trainer import wandb_settings
     from lra.runs.files import group_file
     from lra.settings import config
-    from lra.training.loggers import finish_wandb, start_wandb
-    from lra.training.wandb_results import log_table
+    from lra.training.loggers import finish_wandb, log_table, start_wandb
 
     cfg = run_set.cells[0].cfg
     if not config.logs_to_wandb(cfg):

@@ -17,11 +17,10 @@ from torch.nn.functional import cross_entropy
 from lra.data.datamodule import StoreDataModule
 from lra.runs.files import METRICS
 from lra.timing.counting import synchronized_seconds
-from lra.training.curve_logger import CurveLogger
 from lra.training.curves import read_curves
-from lra.training.machine import Machine
+from lra.training.loggers import CurveLogger
+from lra.training.machine import Machine, autocast_of
 from lra.training.module import ClassifierModule
-from lra.training.precision import autocast_of
 from lra.training.run import fit
 from lra.training.trainer import make_trainer
 from lra.types import Batch, to_device
@@ -94,7 +93,7 @@ def harness_steps(
     folder: Path,
     *,
     steps: int,
-    of: int,
+    run_steps: int,
     log_every_steps: int = 1,
 ) -> list[float]:
     """Time steps inside `lra train`, with data loading, logging, progress and checkpoints, without dev passes.
@@ -105,7 +104,7 @@ def harness_steps(
         machine: hardware and precision.
         folder: for the run's files.
         steps: number of steps to time, after a first step that is not counted.
-        of: length of the run, in steps.
+        run_steps: length of the run, in steps.
         log_every_steps: steps between logged points, at which the harness waits for the device.
 
     Returns:
@@ -118,9 +117,9 @@ def harness_steps(
         datamodule,
         folder=folder,
         machine=machine,
-        steps=of,
-        eval_every=of,
-        max_steps=min(steps + 1, of),
+        steps=run_steps,
+        eval_every=run_steps,
+        max_steps=min(steps + 1, run_steps),
         log_every_steps=log_every_steps,
         checkpoint_every_seconds=60,
         loggers=[CurveLogger(curves, resume_step=0)],

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from lra.training.allocator import return_freed_memory
+from lra.training.memory import return_freed_memory
 
 MEMINFO = Path("/proc/meminfo")  # exists on Linux only
 CGROUP = Path("/sys/fs/cgroup")  # a container's own limit, version 2
@@ -67,4 +67,4 @@ def free_bytes(device: torch.device) -> int:
 
 
 def _fields(path: Path) -> dict[str, str]:
-    return {words[0]: words[1] for words in map(str.split, path.read_text().splitlines()) if len(words) > 1}
+    return {columns[0]: columns[1] for columns in map(str.split, path.read_text().splitlines()) if len(columns) > 1}

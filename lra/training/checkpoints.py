@@ -1,25 +1,35 @@
-"""Write checkpoint files atomically; check them for damage when they are read; load tensors and plain values only."""
+"""Read a run's checkpoints: checked for damage, tensors and plain values only; and which one will be tested.
+
+That is the one with the best dev accuracy, and the earliest one of equals. `last.ckpt` holds the step, the accuracy and
+the hash of `best.ckpt`. A new best checkpoint is stored in three steps: its weights are written to a file beside
+`best.ckpt`, `last.ckpt` is replaced, and the file is renamed to `best.ckpt`. If a kill comes between two steps,
+resuming finishes or drops them. No path is stored, so the folder may be moved.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from pickle import UnpicklingError  # what torch raises; nothing here unpickles
 from typing import Any, TypeGuard
 
 import torch
+from pydantic import TypeAdapter
 from torch import Tensor, nn
 
-from lra.base.files import MOVE_AWAY, regular_file
+from lra.base.files import MOVE_AWAY, regular_file, sha256
 from lra.base.signals import Stopped
-from lra.runs.files import LAST, RESULT
+from lra.runs.files import BEST, LAST, RESULT
 from lra.training.memory import is_out_of_memory
 from lra.types import UserError
 
 OF_MODEL = "model."  # how the names of the model's weights begin in a checkpoint; the others are those of metrics
+NEXT_BEST = f"{BEST}.next"
 
 
 def saved_step(path: Path) -> int:
@@ -81,7 +91,7 @@ def _is_ours(checkpoint: object) -> TypeGuard[dict[str, Any]]:
 
 
 @contextmanager
-def going_on_from(path: Path) -> Iterator[None]:
+def resuming_from(path: Path) -> Iterator[None]:
     """Word any error within this context as one of the checkpoint at `path`, from which a run is restored.
 
     What a checkpoint of a training holds is known to Lightning, torch and each callback alone, so they have to try it.
@@ -96,10 +106,10 @@ def going_on_from(path: Path) -> Iterator[None]:
     except (LookupError, TypeError, ValueError, AttributeError, AssertionError, RuntimeError) as error:
         if is_out_of_memory(error):
             raise
-        said = (str(error).splitlines() or [""])[0]
+        first_line = (str(error).splitlines() or [""])[0]
         raise UserError(
-            f"{path} is not what a run goes on from ({type(error).__name__}: {said}); move {path.parent} away and train"
-            " again"
+            f"{path} is not what a run goes on from ({type(error).__name__}: {first_line}); move {path.parent} away and"
+            " train again"
         ) from error
 
 
@@ -142,3 +152,63 @@ def _damage(path: Path) -> str:
     except (zipfile.BadZipFile, NotImplementedError) as error:
         return str(error)
     return f"{damaged} in it is damaged" if damaged else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Best:
+    """The best dev pass of a run so far.
+
+    Attributes:
+        accuracy: dev accuracy, a fraction in [0, 1].
+        step: optimizer steps before the dev pass.
+        sha256: hex digest of the checkpoint file with the weights.
+    """
+
+    accuracy: float
+    step: int
+    sha256: str
+
+
+BEST_PASS = TypeAdapter(Best)
+
+
+def best_so_far(folder: Path) -> Best | None:
+    """Find the best dev pass of the run in `folder`, whose weights are in `best.ckpt`; None before the first pass.
+
+    Raises:
+        UserError: when `best.ckpt` is missing or has another hash, or `last.ckpt` cannot be resumed from.
+    """
+    if not (folder / LAST).exists():
+        return None
+    with resuming_from(folder / LAST):
+        callbacks = read_checkpoint(folder / LAST)["callbacks"]
+        if "best" not in callbacks["ResumePoint"]:
+            return _of_lightnings_callback(folder, callbacks)
+        if callbacks["ResumePoint"]["best"] is None:
+            return None
+        best = BEST_PASS.validate_python(callbacks["ResumePoint"]["best"])
+    if _has_hash_of(folder / NEXT_BEST, best):
+        with suppress(FileNotFoundError):  # another process of this run has renamed it already
+            os.replace(folder / NEXT_BEST, folder / BEST)
+    if not _has_hash_of(folder / BEST, best):
+        raise UserError(
+            f"{folder / BEST} is missing or not the one of step {best.step}, which was the best on dev; bring that"
+            f" file back, or move {folder} away and train again"
+        )
+    return best
+
+
+def _has_hash_of(path: Path, best: Best) -> bool:
+    try:
+        return sha256(path) == best.sha256
+    except FileNotFoundError:
+        return False
+
+
+def _of_lightnings_callback(folder: Path, callbacks: dict[str, Any]) -> Best | None:
+    """Find the best dev pass of a run that an older version trained with Lightning's ModelCheckpoint."""
+    scores = [state["best_model_score"] for key, state in callbacks.items() if key.startswith("ModelCheckpoint")]
+    if not scores or scores[0] is None:
+        return None
+    step = int(read_checkpoint(folder / BEST)["global_step"])
+    return Best(accuracy=float(scores[0]), step=step, sha256=sha256(folder / BEST))

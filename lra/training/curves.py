@@ -1,4 +1,4 @@
-"""Read a run's curves: one CSV file, which `lra.training.curve_logger` writes."""
+"""Read a run's curves: one CSV file, which `lra.training.loggers.CurveLogger` writes."""
 
 from __future__ import annotations
 

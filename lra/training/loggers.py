@@ -1,8 +1,14 @@
-"""Begin and end a W&B run with Lightning's logger, and send it each point of the curves once."""
+"""The loggers of a run: its curves in a file, which stays correct when the run is killed and resumed, and in W&B.
+
+A W&B run is begun and ended with Lightning's logger, and gets each point of the curves once. Besides curves it has the
+run's result and best checkpoint; that of a sweep has tables and figures.
+"""
 
 from __future__ import annotations
 
+import csv
 import importlib.util
+import io
 import re
 import secrets
 import sys
@@ -11,7 +17,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from inspect import signature
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.loggers.logger import Logger
@@ -19,13 +25,78 @@ from pytorch_lightning.utilities import rank_zero_only
 
 from lra.base.files import read_file, replace_text
 from lra.base.masking import all_without_credentials
-from lra.runs.files import METRICS, WANDB_ID
-from lra.training.ranks import come_first
-from lra.training.wandb_history import points_in_wandb, wait_until_written
-from lra.training.wandb_server import begin_online
+from lra.runs.files import BEST, CURVE, METRICS, WANDB_ID
+from lra.training.curves import COLUMNS, read_curves
+from lra.training.ranks import set_rank_zero
+from lra.training.wandb_server_and_files import begin_online, points_in_wandb, wait_until_written
 from lra.types import UserError
 
-OWN = ("dir", "id", "resume", "reinit", "resume_from", "fork_from", "settings")  # what keeps a resumed run one W&B run
+if TYPE_CHECKING:
+    import wandb
+
+SET_BY_LRA = ("dir", "id", "resume", "reinit", "resume_from", "fork_from", "settings")  # they keep a resumed run one
+RECORD_SECTIONS = ("outcome", "cost", "approximation")  # of the record, whose numbers are logged
+
+
+class CurveLogger(Logger):
+    """Appends one row per logged point to `metrics.csv`.
+
+    Lightning's CSVLogger deletes the rows of an earlier process of the same run. This logger keeps them up to the step
+    from which the run resumes, and drops later rows. It also drops the row of a test, because the test is repeated.
+
+    Args:
+        path: the CSV file.
+        resume_step: optimizer steps before the checkpoint that the run resumes from.
+        passes: accuracy of each dev pass before that checkpoint, by its step. If the file has lost some since, they
+            are put back.
+
+    Attributes:
+        put_back: steps of the dev passes that the file had lost.
+
+    Raises:
+        UserError: when the existing file is not a table of curves.
+    """
+
+    def __init__(self, path: Path, *, resume_step: int, passes: Mapping[int, float] | None = None):
+        super().__init__()
+        self.path = path
+        kept = [row for row in read_curves(path) if row["step"] <= resume_step and "test/accuracy" not in row]
+        there = {row["step"] for row in kept if "dev/accuracy" in row}
+        self.put_back = [step for step in passes or {} if step not in there]
+        kept += [{"step": step, "dev/accuracy": (passes or {})[step]} for step in self.put_back]
+        kept.sort(key=lambda row: row["step"])
+        text = io.StringIO()
+        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(kept)
+        replace_text(path, text.getvalue())
+
+    @property
+    def name(self) -> str:
+        """The logger's name for Lightning."""
+        return "curves"
+
+    @property
+    def save_dir(self) -> str:
+        """The run's folder, below which a callback such as ModelCheckpoint writes its files."""
+        return str(self.path.parent)
+
+    @property
+    def version(self) -> str:
+        """Empty: a run has one file, without versions."""
+        return ""
+
+    @rank_zero_only
+    def log_hyperparams(self, *args: object, **kwargs: object) -> None:
+        """Do nothing: the run's folder has the configuration."""
+
+    @rank_zero_only
+    def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
+        """Append the known columns of `metrics`."""
+        row = {key: value for key, value in metrics.items() if key in COLUMNS}
+        if row:
+            with self.path.open("a", newline="") as file:
+                csv.DictWriter(file, COLUMNS, lineterminator="\n").writerow({"step": step, **row})
 
 
 class CurvesInWandb(WandbLogger):
@@ -82,18 +153,12 @@ class CurvesInWandb(WandbLogger):
 def start_wandb(
     folder: Path,
     *,
-    project: str,
-    entity: str | None,
     mode: Literal["offline", "online"],
     when_unreachable: Literal["fail", "offline"],
     init_timeout_seconds: int,
     log_model: bool,
-    name: str,
-    group: str,
-    job_type: str,
-    tags: list[str],
     config: dict[str, object],
-    **others: Any,
+    **arguments: Any,
 ) -> CurvesInWandb:
     """Begin a W&B run that writes below `folder`, or continue it with the W&B id in `folder`.
 
@@ -101,12 +166,12 @@ def start_wandb(
 
     Args:
         folder: the run's folder.
-        project, entity, name, group, job_type, tags, config: arguments of `wandb.init`.
         mode: whether data is sent during the run, or kept for later.
         when_unreachable: with `mode="online"`, whether to fail or to go offline when W&B's server cannot be used.
         init_timeout_seconds: time that the server has to begin the run, above 0.
         log_model: whether the best checkpoint of the run will be logged as an artifact.
-        others: other arguments of `wandb.init`, such as `notes`.
+        config: the configuration that W&B shows; credentials in it are masked.
+        arguments: other arguments of `wandb.init`, such as `project`, `name`, `group`, `tags` and `notes`.
 
     Raises:
         UserError: for an unknown argument or a damaged W&B id, when wandb is not installed,
@@ -116,51 +181,52 @@ def start_wandb(
         raise UserError("wandb is not installed; type logger=csv to do without, or: pip install wandb")
     import wandb
 
-    free = set(signature(wandb.init).parameters) - set(OWN)
-    for key in sorted(others.keys() - free):
-        why = "set by lra itself" if key in OWN else f"no argument of wandb.init; there are {', '.join(sorted(free))}"
+    free = set(signature(wandb.init).parameters) - set(SET_BY_LRA)
+    for key in sorted(arguments.keys() - free):
+        why = (
+            "set by lra itself"
+            if key in SET_BY_LRA
+            else f"no argument of wandb.init; there are {', '.join(sorted(free))}"
+        )
         raise UserError(f"logger.wandb.{key} is {why}; leave it out")
 
     def begin(mode: Literal["offline", "online"]) -> CurvesInWandb:
         logger = CurvesInWandb(
-            name=name,
             save_dir=folder,
-            project=project,
-            entity=entity,
             mode=mode,
             id=wandb_id(folder),
             log_model=log_model,
-            group=group,
-            job_type=job_type,
-            tags=tags,
             config=all_without_credentials(config),
             settings=wandb.Settings(console="off", silent=True, init_timeout=init_timeout_seconds),
-            **others,
+            **arguments,
         )
         assert logger.experiment is not None  # Lightning begins the W&B run when it is asked for
         return logger
 
     sys.argv = all_without_credentials(sys.argv)  # W&B stores the command line
     wandb.setup(settings=wandb.Settings(silent=True))  # W&B warns of an argument that Lightning passes in vain
-    come_first()  # else Lightning begins no run
+    set_rank_zero()  # else Lightning begins no run
     logger = begin_online(begin, folder, when_unreachable=when_unreachable) if mode == "online" else begin(mode)
     replace_text(folder / WANDB_ID, str(logger.version))
     return logger
 
 
+def _of_wandb(loggers: Sequence[Logger]) -> list[CurvesInWandb]:
+    return [logger for logger in loggers if isinstance(logger, CurvesInWandb) and not logger.lost]
+
+
 def finish_wandb(loggers: Sequence[Logger], *, failed: bool = False) -> None:
     """Close the W&B run of `loggers`, so that this process can begin another one; W&B shows whether it has failed."""
-    for logger in loggers:
-        if isinstance(logger, CurvesInWandb) and not logger.lost:
-            file = Path(logger.experiment.settings.sync_file)
-            with logger.unless_lost():
-                logger.experiment.finish(exit_code=int(failed))
-                if not wait_until_written(file):
-                    print(
-                        f"W&B's process has not written the end of {file} yet."
-                        " Resume this run later, or its curves are in W&B twice.",
-                        file=sys.stderr,
-                    )
+    for logger in _of_wandb(loggers):
+        file = Path(logger.experiment.settings.sync_file)
+        with logger.unless_lost():
+            logger.experiment.finish(exit_code=int(failed))
+            if not wait_until_written(file):
+                print(
+                    f"W&B's process has not written the end of {file} yet."
+                    " Resume this run later, or its curves are in W&B twice.",
+                    file=sys.stderr,
+                )
 
 
 def wandb_id(folder: Path) -> str:
@@ -179,3 +245,69 @@ def wandb_id(folder: Path) -> str:
             f"{path} holds {kept[:40]!r}, not a W&B id of eight letters and digits; delete it for a new one"
         )
     return kept
+
+
+def log_result(loggers: Sequence[Logger], record: Mapping[str, Any], folder: Path) -> None:
+    """Add a run's result to its W&B run, if `loggers` has one.
+
+    The result is the record's numbers in the summary, the confusion matrix and the learning curve; with
+    `logger.wandb.log_model=true` also `best.ckpt` as an artifact.
+    """
+    for logger in _of_wandb(loggers):
+        with logger.unless_lost():
+            _log_record(logger.experiment, record, folder / CURVE)
+            if logger.log_model:
+                _log_best(logger.experiment, record, folder / BEST)
+
+
+def log_numbers(loggers: Sequence[Logger], record: Mapping[str, Any]) -> None:
+    """Put the record's numbers into the summary of its W&B run, if `loggers` has one."""
+    for logger in _of_wandb(loggers):
+        with logger.unless_lost():
+            logger.experiment.summary.update(_numbers(record))
+
+
+def _log_record(run: wandb.Run, record: Mapping[str, Any], curve: Path) -> None:
+    import wandb
+
+    counts = record["outcome"]["confusion"]
+    names = [str(label) for label in range(len(counts))]
+    matrix = wandb.Table(
+        columns=["Actual", "Predicted", "nPredictions"],
+        data=[[names[i], names[j], count] for i, row in enumerate(counts) for j, count in enumerate(row)],
+    )
+    fields = {str(name): name for name in matrix.columns}
+    run.log(
+        {
+            "test/confusion": wandb.plot_table("wandb/confusion_matrix/v1", matrix, fields, {"title": "test"}),
+            "learning_curve": wandb.Image(str(curve)),
+        }
+    )
+    run.summary.update(_numbers(record))
+
+
+def _log_best(run: wandb.Run, record: Mapping[str, Any], checkpoint: Path) -> None:
+    """Log the checkpoint under the name that Lightning's logger gives to a run's model."""
+    import wandb
+
+    artifact = wandb.Artifact(f"model-{run.id}", type="model", metadata={**record["identity"], **_numbers(record)})
+    artifact.add_file(str(checkpoint))
+    run.log_artifact(artifact, aliases=["best"])
+
+
+def _numbers(record: Mapping[str, Any]) -> dict[str, int | float | str]:
+    """Collect the record's numbers as `section/name`, without lists."""
+    return {
+        f"{section}/{key}": value
+        for section in RECORD_SECTIONS
+        for key, value in record.get(section, {}).items()
+        if isinstance(value, int | float | str) and key != "test_correct"
+    }
+
+
+def log_table(run: wandb.Run, name: str, columns: tuple[str, ...], rows: list[list[str]], figures: list[Path]) -> None:
+    """Add a table and figures to a W&B run."""
+    import wandb
+
+    table = wandb.Table(columns=list(columns), data=rows)
+    run.log({name: table, **{f"figures/{figure.stem}": wandb.Image(str(figure)) for figure in figures}})

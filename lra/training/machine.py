@@ -1,19 +1,63 @@
-"""The hardware and precision of a run, and how a process is prepared for them."""
+"""The hardware and precision of a run, and how a process is prepared for them.
+
+`tf32` lets a GPU read float32 with 10 bits of 23 after the point, and add in float32. torch does so for convolutions
+unless it is told otherwise, so both products and convolutions are set here.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
 import warnings
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
+from torch import nn
 
-from lra.training.allocator import keep_freed_memory
-from lra.training.precision import check_gpu, set_float32
+from lra.training.memory import keep_freed_memory
 from lra.types import UserError
 
+Weights = TypeVar("Weights", bound=nn.Module)
+TF32, DOUBLE = "tf32", "64-true"
+MIXED = {"bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
+FIRST_WITH_TF32 = (8, 0)  # compute capability of NVIDIA's Ampere generation
 THREADS_PER_CORE = 4  # upper bound; with a million threads, torch crashes
+
+
+def set_float32(precision: str) -> None:
+    """Let this process compute float32 products and convolutions in TF32 for `tf32`, else exactly."""
+    shorter = precision == TF32
+    torch.set_float32_matmul_precision("high" if shorter else "highest")
+    torch.backends.cudnn.allow_tf32 = shorter
+
+
+def lightning_precision(precision: str) -> str:
+    """Return the name that Lightning has for a precision: `tf32` is float32 to it."""
+    return "32-true" if precision == TF32 else precision
+
+
+def autocast_of(precision: str, device: torch.device) -> AbstractContextManager[object]:
+    """Make the context in which a forward pass has a precision of Lightning's Trainer."""
+    return torch.autocast(device.type, dtype=MIXED[precision]) if precision in MIXED else nullcontext()
+
+
+def with_weights_of(precision: str, module: Weights) -> Weights:
+    """Convert the weights to the type that a precision of Lightning's Trainer has: float64 for `64-true`."""
+    return module.double() if precision == DOUBLE else module
+
+
+def check_gpu_precision(precision: str) -> None:
+    """Refuse a precision that the GPU lacks: torch would compute in another one.
+
+    Raises:
+        UserError: for `tf32` on a GPU before Ampere.
+    """
+    if precision == TF32 and torch.cuda.get_device_capability() < FIRST_WITH_TF32:
+        raise UserError(
+            f"trainer.precision=tf32, but {torch.cuda.get_device_name()} has no TF32; type trainer.precision=32-true"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +66,7 @@ class Machine:
 
     Args:
         accelerator, devices, accumulate_grad_batches: Lightning's Trainer arguments of the same names.
-        precision: Lightning's argument of this name, or `tf32`, see `lra.training.precision`.
+        precision: Lightning's argument of this name, or `tf32`, see `set_float32`.
         threads: CPU threads; None: torch's default.
 
     Raises:
@@ -52,7 +96,7 @@ class Machine:
                 raise UserError(
                     "trainer=gpu, but no CUDA device is visible to torch; type trainer=cpu, or see: lra doctor"
                 )
-            check_gpu(self.precision)
+            check_gpu_precision(self.precision)
 
     @property
     def device(self) -> torch.device:

@@ -47,8 +47,8 @@ def group_parameters(
         pattern = groups[empty[0]]["match"]
         raise UserError(f"{empty[0]}.match={pattern} matches none of the model's parameters")
     rest = [{"params": members[None]}] if members[None] else []
-    own = [{**_settings(group), "params": members[name]} for name, group in groups.items()]
-    optimizer = make_optimizer([*rest, *own])
+    grouped = [{**_settings(group), "params": members[name]} for name, group in groups.items()]
+    optimizer = make_optimizer([*rest, *grouped])
     for name, group in groups.items():
         unknown = _settings(group).keys() - optimizer.defaults.keys()
         if unknown:

@@ -1,20 +1,86 @@
-"""Show the progress of a run: as a bar on a terminal, as plain lines in a pipe or a file."""
+"""Collect a run's loss, accuracy, learning rate, speed and memory; show them as a bar, or as lines in a pipe."""
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytorch_lightning as pl
 from pytorch_lightning.callbacks import Callback
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from torch.optim import Optimizer
 
 from lra.base.durations import as_duration
-from lra.training.telemetry import Telemetry
+from lra.training.memory import peak_memory_bytes
+from lra.types import Batch
 
 LEAST_BAR, MOST_BAR = 10, 20  # widths of the bar, in characters
 ELAPSED = 10  # characters of the time since the start
 LEFT_OUT_FIRST = ("speed", "accuracy", "loss", "dev", "left")  # of the note, on a narrow terminal
+
+
+class Telemetry(Callback):
+    """Logs the metrics every `every_steps` optimizer steps; the speed does not include dev passes.
+
+    Attributes:
+        latest: the last logged point, for the progress bar.
+    """
+
+    def __init__(self, *, every_steps: int):
+        self.every_steps = every_steps
+        self.latest: dict[str, float] = {}
+        self._seconds = self._started = 0.0
+        self._steps = self._tokens = 0
+        self._learning_rate = 0.0
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Start the clock."""
+        self._restart()
+
+    def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Stop the clock during a dev pass."""
+        self._seconds += time.monotonic() - self._started
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Start the clock again after a dev pass."""
+        self._started = time.monotonic()
+
+    def on_before_optimizer_step(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: Optimizer
+    ) -> None:
+        """Note the learning rate of this step, before the schedule sets that of the next step."""
+        # OneCycle's linear end is computed with rounding and may come out as -1e-24. That step is taken as it is (no
+        # weight can tell), but a logged rate below 0 would be an error on a logarithmic axis.
+        self._learning_rate = max(0.0, optimizer.param_groups[0]["lr"])
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: Any, outputs: object, batch: Batch, batch_idx: int
+    ) -> None:
+        """Count tokens and steps, and log if it is time."""
+        self._tokens += batch.tokens.numel() * trainer.world_size
+        if trainer.fit_loop._should_accumulate():
+            return
+        self._steps += 1
+        step = trainer.global_step
+        if step % self.every_steps and step != trainer.max_steps:
+            return
+        metrics = pl_module.pop_train_metrics()  # waits for the device, so the clock must be read after it
+        seconds = self._seconds + time.monotonic() - self._started
+        self.latest = {
+            **metrics,
+            "learning_rate": self._learning_rate,
+            "steps_per_second": self._steps / seconds,
+            "tokens_per_second": self._tokens / seconds,
+            "peak_memory_bytes": peak_memory_bytes(pl_module.device),
+        }
+        for logger in trainer.loggers:
+            logger.log_metrics(self.latest, step=step)
+        self._restart()
+
+    def _restart(self) -> None:
+        self._seconds, self._steps, self._tokens = 0.0, 0, 0
+        self._started = time.monotonic()
 
 
 class RunProgress(Callback):

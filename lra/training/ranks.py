@@ -1,10 +1,14 @@
-"""Find the rank of this process among those that train one model together (DDP), and collect their results."""
+"""The processes that train one model together (DDP): start them, find the rank of this one, collect their results."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
+from lra.base.processes import Child, stop, wait_any
+from lra.base.safe_path import python_module
 from lra.types import UserError
 
 if TYPE_CHECKING:  # importing torch is slow, and a finished run, which asks `is_launched`, does not need it
@@ -13,6 +17,8 @@ if TYPE_CHECKING:  # importing torch is slow, and a finished run, which asks `is
 T = TypeVar("T")
 LAUNCHED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # torchrun sets all of them, as we do
 SRUN = ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS")  # srun sets both; a batch script has only the first
+HERE = "127.0.0.1"
+PATIENCE_SECONDS = 3.0  # short: a process in a collective call handles no signal, and a killed run resumes exactly
 
 
 def is_launched(devices: int) -> bool:
@@ -35,7 +41,7 @@ def rank(devices: int) -> int:
     return _launched_rank(devices) or 0
 
 
-def come_first() -> None:
+def set_rank_zero() -> None:
     """Tell Lightning that this process is the first one: another launcher may have left its RANK behind."""
     from pytorch_lightning.utilities import rank_zero_only  # slow, and `is_launched` is asked at once
 
@@ -69,14 +75,14 @@ def _numbers(names: tuple[str, ...]) -> list[int]:
     return [int(text) for text in texts] if all(text.isdecimal() for text in texts) else []
 
 
-def gather(mine: T) -> list[T]:
+def gather(own: T) -> list[T]:
     """Collect one object from every process, in the order of ranks."""
     from torch import distributed
 
     if not distributed.is_initialized():
-        return [mine]
+        return [own]
     gathered: list[T | None] = [None] * distributed.get_world_size()
-    distributed.all_gather_object(gathered, mine)
+    distributed.all_gather_object(gathered, own)
     return gathered  # type: ignore[return-value]  # no element is None any more
 
 
@@ -92,7 +98,7 @@ def leave() -> None:
         distributed.destroy_process_group()
 
 
-def place() -> int:
+def rank_in_group() -> int:
     """Return the index of this process's object in the result of `gather`."""
     from torch import distributed
 
@@ -103,3 +109,43 @@ def interleave(parts: list[list[torch.Tensor]]) -> list[torch.Tensor]:
     """Restore the order of batches when process r of W had the batches r, r + W, r + 2 W …"""
     count = sum(len(part) for part in parts)
     return [parts[number % len(parts)][number // len(parts)] for number in range(count)]
+
+
+def run_together(devices: int, overrides: Sequence[str]) -> tuple[int, str]:
+    """Run `lra train OVERRIDES` in `devices` processes; when one fails, end the others.
+
+    Returns:
+        Exit code and error line of the first process that failed; 0 and an empty text if none did.
+    """
+    from torch.distributed import TCPStore
+
+    store = TCPStore(HERE, 0, is_master=True, wait_for_workers=False, timeout=timedelta(minutes=5))
+    threads = os.environ.get("OMP_NUM_THREADS") or str(max((os.cpu_count() or devices) // devices, 1))
+    env = {
+        "WORLD_SIZE": str(devices),
+        "MASTER_ADDR": HERE,
+        "MASTER_PORT": str(store.port),
+        "TORCHELASTIC_USE_AGENT_STORE": "True",  # the processes use `store` of this process, which has the port
+        "OMP_NUM_THREADS": threads,
+    }
+    running: list[Child] = []
+    try:
+        for number in range(devices):
+            place = {"RANK": str(number), "LOCAL_RANK": str(number)}
+            running.append(
+                Child(
+                    python_module("lra", "train", *overrides),
+                    env={**env, **place},
+                    echo=False,
+                    patience_seconds=PATIENCE_SECONDS,
+                )
+            )
+        left = list(running)
+        while left:
+            child, code = wait_any(left)
+            if code:
+                return code, child.error()
+            left.remove(child)
+    finally:
+        stop(running)
+    return 0, ""

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytorch_lightning as pl
@@ -23,10 +23,9 @@ from typing_extensions import TypedDict  # pydantic needs it before Python 3.12
 
 from lra.base.files import sha256
 from lra.runs.files import BEST, LAST
-from lra.training.best import NEXT, Best
-from lra.training.checkpoints import going_on_from, read_checkpoint
-from lra.training.ranks import gather, place
-from lra.training.telemetry import peak_memory_bytes, reset_peak_memory
+from lra.training.checkpoints import NEXT_BEST, Best, read_checkpoint, resuming_from
+from lra.training.memory import peak_memory_bytes, reset_peak_memory
+from lra.training.ranks import gather, rank_in_group
 
 
 class RandomStates(TypedDict):
@@ -48,6 +47,7 @@ class DevPasses(TypedDict):
 
 
 DEV_PASSES = TypeAdapter(DevPasses)
+T = TypeVar("T")
 
 
 class ResumePoint(Checkpoint):
@@ -100,7 +100,7 @@ class ResumePoint(Checkpoint):
     def on_train_batch_start(self, trainer: pl.Trainer, *_: object) -> None:
         """Restore the random states before the first batch after a resume."""
         if self._random is not None:
-            with going_on_from(self.folder / LAST):
+            with resuming_from(self.folder / LAST):
                 _restore_random_states(self._random, trainer.strategy.root_device)
             self._random = None
 
@@ -130,12 +130,12 @@ class ResumePoint(Checkpoint):
             self.passes["accuracy"].append(accuracy)
         better = self.best is None or accuracy > self.best.accuracy
         if better:
-            _save_weights(trainer, self.folder / NEXT)
-            digest = sha256(self.folder / NEXT)
+            _save_weights(trainer, self.folder / NEXT_BEST)
+            digest = sha256(self.folder / NEXT_BEST)
             self.best = Best(accuracy=accuracy, step=trainer.global_step, sha256=digest)
         self._save(trainer)
         if better and trainer.is_global_zero:
-            os.replace(self.folder / NEXT, self.folder / BEST)
+            os.replace(self.folder / NEXT_BEST, self.folder / BEST)
         if better:
             trainer.strategy.barrier("best")  # else another process could test the old `best.ckpt`
 
@@ -168,7 +168,7 @@ class ResumePoint(Checkpoint):
         self.train_seconds = float(state_dict["train_seconds"])
         self.peak_memory_bytes = int(state_dict.get("peak_memory_bytes", 0))  # older checkpoints do not have it
         self.passes = dev_passes(state_dict)
-        self._random = state_dict["random"][place()]
+        self._random = state_dict["random"][rank_in_group()]
 
 
 def _save_weights(trainer: pl.Trainer, path: Path) -> None:
@@ -177,20 +177,28 @@ def _save_weights(trainer: pl.Trainer, path: Path) -> None:
     Lightning's `save_checkpoint(weights_only=True)` does not ask the callbacks.
     """
     checkpoint = trainer._checkpoint_connector.dump_checkpoint(weights_only=True)
-    own = list(checkpoint)
+    keys = list(checkpoint)
     for callback in trainer.callbacks:  # type: ignore[attr-defined]
         callback.on_save_checkpoint(trainer, trainer.lightning_module, checkpoint)
-    trainer.strategy.save_checkpoint({key: checkpoint[key] for key in own}, path)
+    trainer.strategy.save_checkpoint({key: checkpoint[key] for key in keys}, path)
     trainer.strategy.barrier("weights")
+
+
+def _of_last_checkpoint(folder: Path, read: Callable[[dict[str, Any]], T], default: T) -> T:
+    """Read something of the last checkpoint in `folder`; return the default without one."""
+    if not (folder / LAST).exists():
+        return default
+    with resuming_from(folder / LAST):
+        return read(read_checkpoint(folder / LAST))
 
 
 def reached(folder: Path) -> tuple[int, bool]:
     """Return the step of the last checkpoint in `folder`, 0 without one, and whether a callback ended the run there."""
-    if not (folder / LAST).exists():
-        return 0, False
-    with going_on_from(folder / LAST):
-        last = read_checkpoint(folder / LAST)
+
+    def step_and_end(last: dict[str, Any]) -> tuple[int, bool]:
         return int(last["global_step"]), bool(last["callbacks"]["ResumePoint"].get("ended"))
+
+    return _of_last_checkpoint(folder, step_and_end, (0, False))
 
 
 def dev_passes(state: Mapping[str, Any]) -> DevPasses | None:
@@ -205,19 +213,17 @@ def dev_passes(state: Mapping[str, Any]) -> DevPasses | None:
 
 def saved_passes(folder: Path) -> DevPasses | None:
     """Return the dev passes before the last checkpoint in `folder`; None without one, or if it is of an older run."""
-    if not (folder / LAST).exists():
-        return None
-    with going_on_from(folder / LAST):
-        return dev_passes(read_checkpoint(folder / LAST)["callbacks"]["ResumePoint"])
+    return _of_last_checkpoint(folder, lambda last: dev_passes(last["callbacks"]["ResumePoint"]), None)
 
 
 def saved_parts(folder: Path) -> int | None:
     """Return the number of parts of a batch in the last checkpoint; None without one, or if it is of an older run."""
-    if not (folder / LAST).exists():
-        return None
-    with going_on_from(folder / LAST):
-        parts = read_checkpoint(folder / LAST)["callbacks"]["ResumePoint"].get("batch_parts")
-        return None if parts is None else int(parts)
+
+    def parts(last: dict[str, Any]) -> int | None:
+        count = last["callbacks"]["ResumePoint"].get("batch_parts")
+        return None if count is None else int(count)
+
+    return _of_last_checkpoint(folder, parts, None)
 
 
 def _time_is_up(trainer: pl.Trainer) -> bool:

@@ -15,14 +15,13 @@ from pytorch_lightning.loggers.logger import Logger
 from rich.console import Console
 
 from lra.runs.files import LAST
-from lra.training.best import best_so_far
-from lra.training.checkpoints import fitting_weights, going_on_from, read_checkpoint
+from lra.training.checkpoints import best_so_far, fitting_weights, read_checkpoint, resuming_from
 from lra.training.machine import Machine
+from lra.training.memory import peak_memory_bytes
 from lra.training.module import ClassifierModule
-from lra.training.progress import RunProgress
+from lra.training.progress import RunProgress, Telemetry
 from lra.training.ranks import rank
 from lra.training.resume import DevPasses, ResumePoint, dev_passes, reached
-from lra.training.telemetry import Telemetry, peak_memory_bytes
 from lra.training.trainer import make_trainer
 
 RANK_STRIDE = 1_000_003  # distance of the seeds of processes that train together; large, to avoid seeds of other runs
@@ -106,13 +105,13 @@ def fit(
     stop = steps if max_steps is None else min(steps, max_steps)
     if ended or done >= stop:
         return ended or done >= steps
-    every = min(eval_every, steps)
+    eval_every = min(eval_every, steps)
     telemetry = Telemetry(every_steps=log_every_steps)
     resume = ResumePoint(
         folder,
         best=best,
         every_seconds=checkpoint_every_seconds,
-        eval_every=every,
+        eval_every=eval_every,
         steps=steps,
         batch_parts=machine.accumulate_grad_batches,
     )
@@ -127,7 +126,7 @@ def fit(
         max_steps=stop,
         default_root_dir=folder,
         accumulate_grad_batches=machine.accumulate_grad_batches,
-        val_check_interval=every * machine.accumulate_grad_batches,
+        val_check_interval=eval_every * machine.accumulate_grad_batches,
         logger=loggers,
         profiler=profiler,
         callbacks=[telemetry, RunProgress(telemetry, console=progress, steps=steps), *callbacks, resume],
@@ -148,14 +147,14 @@ def _check_what_is_restored(trainer: pl.Trainer, path: Path) -> None:
     def restore_training_state() -> None:
         restore_training()
         restored = connector._loaded_checkpoint
-        for key, those in (("optimizer_states", trainer.optimizers), ("lr_schedulers", trainer.lr_scheduler_configs)):
-            if restored and len(restored[key]) != len(those):  # Lightning would go on with those that are there
-                raise ValueError(f"it has {len(restored[key])} {key}, not {len(those)}")
+        for key, needed in (("optimizer_states", trainer.optimizers), ("lr_schedulers", trainer.lr_scheduler_configs)):
+            if restored and len(restored[key]) != len(needed):  # Lightning would go on with those that are there
+                raise ValueError(f"it has {len(restored[key])} {key}, not {len(needed)}")
         if restored and restored["global_step"] != trainer.global_step:
             raise ValueError(f"its loops are at step {trainer.global_step}, not {restored['global_step']}")
 
-    connector._restore_modules_and_callbacks = going_on_from(path)(restore_modules)  # type: ignore[method-assign]
-    connector.restore_training_state = going_on_from(path)(restore_training_state)  # type: ignore[method-assign]
+    connector._restore_modules_and_callbacks = resuming_from(path)(restore_modules)  # type: ignore[method-assign]
+    connector.restore_training_state = resuming_from(path)(restore_training_state)  # type: ignore[method-assign]
 
 
 def test(
@@ -183,7 +182,7 @@ def finish(folder: Path, metrics: dict[str, float], module: ClassifierModule, ma
     """Collect a run's outcome from the metrics of its test, from `module` and from its checkpoints."""
     last, best = read_checkpoint(folder / LAST), best_so_far(folder)
     assert best is not None, "a finished run has had a dev pass"
-    with going_on_from(folder / LAST):
+    with resuming_from(folder / LAST):
         state = last["callbacks"]["ResumePoint"]
         passes, train_seconds = dev_passes(state), float(state["train_seconds"])
     return TestedRun(

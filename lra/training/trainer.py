@@ -16,11 +16,10 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lra.base.files import replace_bytes
 from lra.base.signals import check_stopped
-from lra.training.allocator import is_glibc, resident_bytes, return_freed_memory_beyond
 from lra.training.checkpoints import read_checkpoint
-from lra.training.machine import Machine, prepare_machine
-from lra.training.precision import lightnings_name
-from lra.training.ranks import by_srun, come_first
+from lra.training.machine import Machine, lightning_precision, prepare_machine
+from lra.training.memory import is_glibc, resident_bytes, return_freed_memory_beyond
+from lra.training.ranks import by_srun, set_rank_zero
 from lra.types import UserError
 
 
@@ -41,13 +40,13 @@ def make_trainer(
     prepare_machine(machine)
     keeps = machine.accelerator == "cpu" and is_glibc()
     if machine.devices == 1:
-        come_first()
-    own: dict[str, Any] = {
+        set_rank_zero()
+    defaults: dict[str, Any] = {
         "callbacks": [StopsAtSignals(), *callbacks, *([FreedMemory()] if keeps else [])],
         "accelerator": machine.accelerator,
         "devices": machine.devices,
         "strategy": "ddp" if machine.devices > 1 else "auto",
-        "precision": lightnings_name(machine.precision),
+        "precision": lightning_precision(machine.precision),
         "deterministic": False,  # said, because the process may have had a run with it before
         "enable_progress_bar": False,
         "enable_model_summary": False,
@@ -57,9 +56,9 @@ def make_trainer(
         **settings,
     }
     added = {**(arguments or {})}
-    own["plugins"] += added.pop("plugins", [])
+    defaults["plugins"] += added.pop("plugins", [])
     try:
-        trainer = pl.Trainer(**{**own, **added})
+        trainer = pl.Trainer(**{**defaults, **added})
     except (MisconfigurationException, TypeError, ValueError) as error:
         if not arguments:
             raise
@@ -80,16 +79,10 @@ class StopsAtSignals(Callback):
     """Ends a run after a signal whose exception a library has caught."""
 
     def on_train_batch_start(self, *_: object) -> None:
-        """Check before each training batch."""
+        """Check before each batch of any split."""
         check_stopped()
 
-    def on_validation_batch_start(self, *_: object) -> None:
-        """Check before each dev batch."""
-        check_stopped()
-
-    def on_test_batch_start(self, *_: object) -> None:
-        """Check before each test batch."""
-        check_stopped()
+    on_validation_batch_start = on_test_batch_start = on_train_batch_start  # type: ignore[assignment]
 
 
 class FreedMemory(Callback):
@@ -108,25 +101,15 @@ class FreedMemory(Callback):
         self.needed_bytes: int | None = None
         self.times = 0
 
-    def step(self) -> None:
-        """Check the memory after a step; the first step after a return sets what a step needs."""
+    def on_train_batch_end(self, *_: object) -> None:
+        """Check the memory after each batch of any split; the first one after a return sets what a step needs."""
         if self.needed_bytes is None:
             self.needed_bytes = resident_bytes()
         elif return_freed_memory_beyond(self.needed_bytes, growth=self.growth, margin_bytes=self.margin_bytes):
             self.needed_bytes = None
             self.times += 1
 
-    def on_train_batch_end(self, *_: object) -> None:
-        """Check after each training batch."""
-        self.step()
-
-    def on_validation_batch_end(self, *_: object) -> None:
-        """Check after each dev batch."""
-        self.step()
-
-    def on_test_batch_end(self, *_: object) -> None:
-        """Check after each test batch."""
-        self.step()
+    on_validation_batch_end = on_test_batch_end = on_train_batch_end  # type: ignore[assignment]
 
 
 class WholeCheckpointIO(CheckpointIO):

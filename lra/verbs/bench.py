@@ -59,7 +59,7 @@ def composes_itself(words: Sequence[str]) -> bool:
 
 def main(words: Sequence[str]) -> None:
     """Measure attentions and mixers alone."""
-    from lra.bench.of_attentions import bench_attention
+    from lra.bench.attentions import bench_attention
 
     bench_attention(list(words[1:]))
 
@@ -81,7 +81,7 @@ def run(cfg: DictConfig) -> None:
     import pytorch_lightning as pl
     from rich.text import Text
 
-    from lra.bench.of_step import measure_step
+    from lra.bench.step import measure_step
     from lra.build import trainer as build_trainer
     from lra.build.store import ensure_store
     from lra.settings.config import method_name

@@ -34,20 +34,19 @@ def run(cfg: DictConfig) -> None:
 
     from lra.base.text import visible
     from lra.data.store import verify_store
-    from lra.diagnosis.check_overrides import check_words
-    from lra.diagnosis.of_a_run import diagnosis_of, log_to_wandb
     from lra.diagnosis.page import write_diagnosis_page
+    from lra.diagnosis.run_diagnosis import diagnosis_of, log_to_wandb
     from lra.diagnosis.schema import write_diagnosis
     from lra.diagnosis.sentences import answer, heads_table, swaps_table
-    from lra.diagnosis.subject import diagnosed_model
+    from lra.diagnosis.subject import check_effect, diagnosed_model
     from lra.runs.files import DIAGNOSIS, DIAGNOSIS_PAGE
     from lra.settings.config import logs_to_wandb, store_dir
     from lra.terminal.console import make_console, size_text
     from lra.terminal.fit_table import print_prose, print_text_table
     from lra.training.machine import Machine, prepare_machine
 
-    words = HydraConfig.get().overrides.task
-    check_words(words, beside_a_run=cfg.run is not None)
+    overrides = HydraConfig.get().overrides.task
+    check_effect(overrides, of_a_run=cfg.run is not None)
     if cfg.examples < 1:
         raise UserError(f"examples={cfg.examples}, but accuracies need some; type for example examples=1000")
     _check_to(cfg.to)
@@ -55,7 +54,8 @@ def run(cfg: DictConfig) -> None:
     machine = Machine(accelerator="cpu", devices=1, precision="32-true", accumulate_grad_batches=1, threads=threads)
     prepare_machine(machine)
     console = make_console()
-    subject = diagnosed_model(cfg, console, seed=cfg.seed if any(word.startswith("seed=") for word in words) else None)
+    seed = cfg.seed if any(override.startswith("seed=") for override in overrides) else None
+    subject = diagnosed_model(cfg, console, seed=seed)
     if cfg.check:
         verify_store(store_dir(subject.cfg))
     folder = _writable(subject.folder if cfg.to is None else Path(cfg.to).expanduser())

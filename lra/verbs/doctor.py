@@ -113,7 +113,7 @@ def _stores(data: Path) -> list[tuple[bool, str, str]]:
 def _wandb() -> tuple[bool, str, str]:
     mode = os.environ.get("WANDB_MODE", "offline")
     if mode == "online" and importlib.util.find_spec("wandb") is not None:
-        from lra.training.wandb_server import server_trouble
+        from lra.training.wandb_server_and_files import server_trouble
 
         trouble = server_trouble()
         return trouble is None, "W&B", f"online (WANDB_MODE), {trouble or 'and its server answers'}"

@@ -27,15 +27,13 @@ from lra.settings.config import AUTO, batch_parts
 from lra.training import run as training
 from lra.training.checkpoints import saved_step, says_what_is_saved
 from lra.training.compiled import GRAPH_MODES
-from lra.training.curve_logger import CurveLogger
 from lra.training.curves import read_curves
-from lra.training.loggers import finish_wandb
+from lra.training.loggers import CurveLogger, finish_wandb, log_numbers, log_result
 from lra.training.machine import Machine, quiet_lightning
 from lra.training.memory import is_out_of_memory, next_parts, parts_that_fit, release_memory
 from lra.training.module import ClassifierModule
 from lra.training.ranks import leave, rank
 from lra.training.resume import saved_parts, saved_passes
-from lra.training.wandb_results import log_numbers, log_result
 from lra.types import UserError
 from lra.verbs.train_summary import print_predictions, print_summary
 from lra.verbs.write_record import add_approximation, check_same_data, note_commit, write_result

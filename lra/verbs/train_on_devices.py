@@ -34,7 +34,7 @@ def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced:
     from lra.runs.keep_replaced_run import set_aside
     from lra.runs.run_lock import LeasedError, lease
     from lra.training.checkpoints import says_what_is_saved
-    from lra.training.spawn_ranks import run_together
+    from lra.training.ranks import run_together
     from lra.types import BUSY, UserError
 
     build_trainer.build_machine(cfg)  # this and the data module report a mistake once, not once per process

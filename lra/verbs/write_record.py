@@ -26,7 +26,7 @@ from lra.runs.reading import validated
 from lra.runs.record import write_record
 from lra.runs.schema import SCHEMA_VERSION, Record
 from lra.settings import config
-from lra.training import approximation
+from lra.training import evaluation
 from lra.training.memory import is_out_of_memory
 from lra.training.run import TestedRun
 from lra.types import Batch, UserError
@@ -145,7 +145,7 @@ def add_approximation(
     After an error of any kind, print a line and leave the record as it is: the run is finished all the same.
     """
     try:
-        measured = approximation.measure_approximation(model.to(device), open_batches(), device)
+        measured = evaluation.measure_approximation(model.to(device), open_batches(), device)
         return record if measured is None else write_record(folder, {**record, "approximation": measured})
     except Exception as error:
         first_line = next(iter(str(error).splitlines()), "")

@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from lra.attention import nystrom_error
 from lra.attention.nystrom_error import approximation_error
 from lra.build import build_model
-from lra.training.approximation import measure_approximation
+from lra.training.evaluation import measure_approximation
 from lra.types import Batch
 from tests.attention.test_contract import DIMS, HEADS, backend
 from tests.model.test_encoder import cfg_of

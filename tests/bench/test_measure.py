@@ -10,17 +10,15 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 import lra
-from lra.bench import cell, measure
-from lra.bench.inputs import BenchInputs, BenchShape
-from lra.bench.measure import Bench, BenchPlan
-from lra.bench.methods import BenchCall, BenchMethod, UnsuitableShapeError, mixer_method
+from lra.bench import measure
+from lra.bench.measure import Bench, predict
+from lra.bench.methods import BenchCall, BenchInputs, BenchMethod, BenchShape, UnsuitableShapeError, mixer_method
 from lra.bench.products import ProductRates, count_products
-from lra.bench.roofline import predict
 from lra.timing.memory import free_bytes, peak_extra_bytes
 
 CPU = torch.device("cpu")
 SHAPE = BenchShape(batch=2, heads=2, head_dim=4, length=8, dtype="float32", device="cpu")
-PLAN = BenchPlan(backward=True, repeats=2, cell_seconds=60)
+PLAN = {"backward": True, "repeats": 2, "cell_seconds": 60}
 
 
 @pytest.fixture
@@ -31,7 +29,7 @@ def quick(monkeypatch):
         function()
         return 1000
 
-    monkeypatch.setattr(cell, "peak_extra_bytes", bytes_of)
+    monkeypatch.setattr(measure, "peak_extra_bytes", bytes_of)
 
 
 def method(name, forward):
@@ -41,16 +39,16 @@ def method(name, forward):
     return BenchMethod(name=name, kind="attention", settings={"name": name}, prepare=prepare)
 
 
-def bench_of(*methods, plan=PLAN, turns=None):
+def bench_of(*methods, turns=None, **plan):
     turned = [] if turns is None else turns
-    return Bench(methods, SHAPE, plan, lambda name, length: turned.append((name, length)))
+    return Bench(methods, SHAPE, **{**PLAN, **plan}, advance=lambda name, length: turned.append((name, length)))
 
 
 def test_a_mixer_that_has_no_bfloat16_is_left_out(quick):
     shape = dataclasses.replace(SHAPE, dtype="bfloat16")
     mixers = lra.build_mixers(lra.compose("mixer=s4d"))
     s4d = mixer_method("s4d", {"name": "s4d"}, lambda dims: next(iter(mixers(dims, 1))))
-    (measured,) = Bench([s4d], shape, PLAN, lambda *_: None).measure_length(64, list)
+    (measured,) = Bench([s4d], shape, **PLAN, advance=lambda *_: None).measure_length(64, list)
     assert measured["left_out"] == "no bfloat16"
 
 
@@ -127,8 +125,7 @@ def test_a_forward_pass_stores_nothing_for_a_backward_pass_also_while_its_work_i
         stored.append(y.requires_grad)
         return y
 
-    plan = BenchPlan(backward=False, repeats=1, cell_seconds=60)
-    bench_of(method("a", forward), plan=plan).measure_length(8, lambda _: None)
+    bench_of(method("a", forward), backward=False, repeats=1).measure_length(8, lambda _: None)
     assert len(stored) > 2
     assert not any(stored)
 
@@ -147,15 +144,16 @@ def test_another_error_is_not_hidden(quick):
 )
 def test_what_would_not_fit_is_left_out_before_it_is_tried(quick, monkeypatch, free, seconds, said):
     monkeypatch.setattr(measure, "free_bytes", lambda _: free)
-    plan = BenchPlan(backward=False, repeats=1, cell_seconds=seconds)
-    (left_out,) = bench_of(method("a", torch.sin), plan=plan).measure_length(65_536, lambda _: None)
+    (left_out,) = bench_of(method("a", torch.sin), backward=False, repeats=1, cell_seconds=seconds).measure_length(
+        65_536, lambda _: None
+    )
     assert re.search(said, left_out["left_out"])
 
 
 def test_a_length_that_is_known_twice_predicts_too(quick, monkeypatch):
     """One that was tried as a probe before, or measured by an earlier command, is measured again."""
     monkeypatch.setattr(measure, "ALWAYS_TRIED", 8)
-    bench = bench_of(method("a", torch.sin), plan=BenchPlan(backward=False, repeats=1, cell_seconds=60))
+    bench = bench_of(method("a", torch.sin), backward=False, repeats=1)
     for lengths in ((16, 8), (512, 512, 1024)):
         for length in lengths:
             (cell,) = bench.measure_length(length, lambda _: None)

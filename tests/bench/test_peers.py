@@ -11,12 +11,8 @@ import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from lra.bench import peers
-from lra.bench.inputs import BenchInputs, BenchShape
-from lra.bench.methods import UnsuitableShapeError
-from lra.bench.of_attentions import ours_of
-from lra.bench.parity import parity_of
-from lra.bench.peers import PEERS, Peer, check_installed
+from lra.bench.methods import BenchInputs, BenchShape, UnsuitableShapeError
+from lra.bench.peers import PEERS, Peer, check_installed, parity_of
 from lra.types import UserError
 
 SHAPE = BenchShape(batch=2, heads=2, head_dim=8, length=128, dtype="float32", device="cpu")
@@ -38,9 +34,9 @@ def stand_in(monkeypatch, factor=1.0, **settings):
         "package": "stand-in",
         "module": "stand_in",
         "build": lambda module, shape: module.Attention(factor),
-        "call": lambda made, inputs: made(*inputs.by_head()),
+        "call": lambda attention, inputs: attention(*inputs.by_head()),
         "ours": ("attention=full",),
-        "share": lambda theirs, ours: None,
+        "share_weights": lambda theirs, ours: None,
     }
     return Peer(**{**arguments, **settings})
 
@@ -48,14 +44,14 @@ def stand_in(monkeypatch, factor=1.0, **settings):
 @pytest.mark.parametrize("factor, error", [(1.0, 0.0), (1.5, 0.5)])
 def test_outputs_are_compared_with_ours(monkeypatch, factor, error):
     peer = stand_in(monkeypatch, factor)
-    compared = parity_of(peer, SHAPE, ours_of(peer))
+    compared = parity_of(peer, SHAPE)
     assert (compared["peer"], compared["ours"]) == ("stand-in 1.0", "attention=full")
     assert compared["error"] == pytest.approx(error, abs=1e-12)
 
 
 def test_other_maths_are_not_called_parity(monkeypatch):
-    peer = stand_in(monkeypatch, ours=(), apart="it draws its own")
-    assert parity_of(peer, SHAPE, ours_of(peer)) == {"peer": "stand-in 1.0", "apart": "it draws its own"}
+    peer = stand_in(monkeypatch, ours=(), difference="it draws its own")
+    assert parity_of(peer, SHAPE) == {"peer": "stand-in 1.0", "apart": "it draws its own"}
 
 
 def test_a_peer_is_called_on_the_same_inputs_with_its_gradients(monkeypatch):
@@ -73,7 +69,12 @@ def test_a_length_that_a_peer_cannot_take_is_said(monkeypatch):
 
 
 def test_a_package_that_is_missing_is_one_line(monkeypatch):
-    monkeypatch.setattr(peers, "_version", lambda package: None if package == "linformer" else "1")
+    def version(package):
+        if package == "linformer":
+            raise importlib.metadata.PackageNotFoundError
+        return "1"
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
     with pytest.raises(UserError, match=r"^against=pypi needs linformer; type: pip install -e '\.\[peers\]'$"):
         check_installed(PEERS)
 
@@ -89,7 +90,7 @@ def test_a_package_that_cannot_be_imported_is_one_line(monkeypatch):
 def test_the_packages_compute_what_ours_do(peer):
     """Where they are installed; each compared peer is the same to rounding."""
     pytest.importorskip(peer.module)
-    compared = parity_of(peer, SHAPE, ours_of(peer))
+    compared = parity_of(peer, SHAPE)
     assert compared.get("error", 0) < 1e-6
     call = peer.method().prepare(BenchInputs(SHAPE))
     assert all(each.isfinite().all() for each in call.run(torch.ones_like(call.forward())))

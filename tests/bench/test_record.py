@@ -7,8 +7,7 @@ import json
 import pytest
 
 from lra.bench.plot import plot_bench
-from lra.bench.record import BENCH_RECORD, begin_record, lengths_of, record_path
-from lra.bench.record_file import write_bench
+from lra.bench.record import begin_record, lengths_of, record_path, write_bench
 from lra.bench.summary import FUSED, MATH
 from lra.types import UserError
 from tests.bench.records import bench_record
@@ -18,7 +17,7 @@ RECORD = bench_record({FUSED: {256: 1.0, 512: 4.0}, MATH: {256: 2.0, 512: "out o
 
 def test_a_record_is_found_again_by_its_settings(tmp_path):
     path = record_path(tmp_path / "bench", RECORD["settings"])
-    write_bench(path, BENCH_RECORD, RECORD)
+    write_bench(path, RECORD)
     assert begin_record(path, RECORD["settings"]) == RECORD
     others = begin_record(path, RECORD["settings"], again=[512])
     assert (others["whole"], lengths_of(others)) == ([256], [256]), "what is not asked for stays"

@@ -6,9 +6,8 @@ import math
 
 import pytest
 
-from lra.bench.paper_layout import advantage, bench_markdown, memory_and_time
 from lra.bench.summary import FUSED, MATH, crossover, product_share, quartiles, slower_at_lra_lengths, time_exponent
-from lra.bench.tables import csv_table, length_table, summary_table
+from lra.bench.tables import advantage, bench_markdown, csv_table, length_table, memory_and_time, summary_table
 from tests.bench.records import bench_record, measured
 
 LENGTHS = (1024, 2048, 4096)

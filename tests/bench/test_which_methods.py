@@ -14,10 +14,10 @@ MIXERS = {f"{name} + projections" for name in conf_names("mixer") if name != con
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [[], ["protocol=clean"], ["attention=all"]])
-def test_all_are_every_attention_and_every_mixer_once(words):
-    names = [method.name for method in methods_to_measure(words, packed=False)]
-    of_table_1 = set() if "attention=all" in words else {"nystrom (num_landmarks=32)"}
+@pytest.mark.parametrize("overrides", [[], ["protocol=clean"], ["attention=all"]])
+def test_all_are_every_attention_and_every_mixer_once(overrides):
+    names = [method.name for method in methods_to_measure(overrides, packed=False)]
+    of_table_1 = set() if "attention=all" in overrides else {"nystrom (num_landmarks=32)"}
     assert sorted(names) == sorted({"full fused", "full math"} | ATTENTIONS | MIXERS | of_table_1)
 
 
@@ -32,5 +32,5 @@ def test_each_peer_is_measured_beside_the_method_whose_outputs_equal_its_own():
     methods = {method.name: method.settings for method in chosen}
     added = {"linformer (protocol=paper)", "performer (protocol=clean)", "local (block_length=128, neighbour_blocks=1)"}
     assert methods.keys() == {"full fused", "full math", "nystrom", "performer", *added}
-    for words in (peer.ours for peer in PEERS if peer.ours):
-        assert config.mixer_settings(config.load_config("train", words)) in methods.values()
+    for overrides in (peer.ours for peer in PEERS if peer.ours):
+        assert config.mixer_settings(config.load_config("train", overrides)) in methods.values()

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from lra.bench.of_step import without_dropout
+from lra.bench.step import without_dropout
 from lra.cli import main
 from lra.settings import config
 from lra.timing.counting import count_work

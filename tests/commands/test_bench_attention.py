@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lra.bench import cell, measure
+from lra.bench import measure
 from lra.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,8 +24,8 @@ def place(tmp_path, monkeypatch):
         function()
         return 1000
 
-    monkeypatch.setattr(cell, "peak_extra_bytes", bytes_of)
-    monkeypatch.setattr(cell, "LEAST_SECONDS", 1e-6)
+    monkeypatch.setattr(measure, "peak_extra_bytes", bytes_of)
+    monkeypatch.setattr(measure, "LEAST_SECONDS", 1e-6)
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "runs"))
     monkeypatch.chdir(tmp_path)
     return tmp_path / "runs/bench"
@@ -81,7 +81,7 @@ def test_a_published_record_is_shown_without_measuring(place, capsys, monkeypatc
 
 def test_ctrl_c_keeps_what_is_measured(place, capsys, monkeypatch, not_deaf):
     rounds = []
-    turn = cell.PassTimer.turn
+    turn = measure.PassTimer.turn
 
     def interrupted(self):
         rounds.append(self)
@@ -89,7 +89,7 @@ def test_ctrl_c_keeps_what_is_measured(place, capsys, monkeypatch, not_deaf):
         if len(rounds) == 7:  # in the second round
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(cell.PassTimer, "turn", interrupted)
+    monkeypatch.setattr(measure.PassTimer, "turn", interrupted)
     words = [word for word in SHORT if not word.startswith("repeats")]
     assert main(["bench", "attention", "attention=none", "n=16,32", "repeats=2", *words]) == 130
     err = capsys.readouterr().err

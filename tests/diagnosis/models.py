@@ -6,8 +6,8 @@ import torch
 
 from lra import build
 from lra.attention.base import AttentionDims
-from lra.diagnosis.layers import LayerInputs, attentions, layer_inputs
-from lra.diagnosis.variants import Variants
+from lra.diagnosis.matrices import LayerInputs, attentions, layer_inputs
+from lra.diagnosis.swap import Variants
 from lra.types import Batch
 from tests.attention.test_contract import DIMS, HEADS
 from tests.model.test_encoder import cfg_of

@@ -10,20 +10,19 @@ from hydra.utils import instantiate
 
 from lra.attention.nystrom_error import approximation_error
 from lra.diagnosis.curves import APPROXIMATIONS, RULES, landmark_tokens
-from lra.diagnosis.inverse import convergence, landmark_kernels
-from lra.diagnosis.layers import LayerInputs
-from lra.diagnosis.measure import measure_layer
-from lra.diagnosis.variants import Variants
+from lra.diagnosis.matrices import LayerInputs
+from lra.diagnosis.measure import convergence, landmark_kernels, measure_layer
+from lra.diagnosis.swap import Variants
 from tests.attention.test_contract import DIMS, settings
 from tests.diagnosis.models import peaked
 
 
-def made(**knobs):
-    return instantiate(settings("nystrom", "clean", value_skip_taps=0, **knobs))
+def nystrom_with(**options):
+    return instantiate(settings("nystrom", "clean", value_skip_taps=0, **options))
 
 
-def heads_of(inputs: LayerInputs, **knobs):
-    return measure_layer(inputs, Variants(make=made(**knobs)), lambda: None)[0]
+def heads_of(inputs: LayerInputs, **options):
+    return measure_layer(inputs, Variants(make=nystrom_with(**options)), lambda: None)[0]
 
 
 def curve(head, method):
@@ -33,7 +32,7 @@ def curve(head, method):
 
 @pytest.fixture(scope="module")
 def heads():
-    return heads_of(peaked(made(pinv="exact", pinv_rtol=1e-5), 128, 128, 60), pinv="exact", pinv_rtol=1e-5)
+    return heads_of(peaked(nystrom_with(pinv="exact", pinv_rtol=1e-5), 128, 128, 60), pinv="exact", pinv_rtol=1e-5)
 
 
 @pytest.mark.parametrize("method", APPROXIMATIONS)
@@ -59,7 +58,7 @@ def test_the_bounds_hold_for_each_count(heads):
 
 
 def test_the_error_of_the_layer_is_the_one_that_a_record_has():
-    inputs = peaked(made(num_landmarks=8), 60, 60, 41, 12)
+    inputs = peaked(nystrom_with(num_landmarks=8), 60, 60, 41, 12)
     heads = heads_of(inputs, num_landmarks=8)
     noted = approximation_error(inputs.backend, inputs.q, inputs.k, inputs.valid, examples=3)
     assert sum(head["matrix_error"] for head in heads) / len(heads) == pytest.approx(noted.attention_error, rel=1e-4)
@@ -103,7 +102,7 @@ def test_the_inverse_converges_step_by_step_on_a_well_conditioned_kernel():
 
 
 def test_landmarks_that_no_token_has_count_in_no_condition():
-    inputs = peaked(made(num_landmarks=16), 40, 40, 9)
+    inputs = peaked(nystrom_with(num_landmarks=16), 40, 40, 9)
     kernels, used = landmark_kernels(inputs.backend, inputs)
     assert used.sum(1).tolist() == [16, 9]
     assert not kernels[1, :, 9:].any()

@@ -11,8 +11,7 @@ from hydra.utils import instantiate
 
 from lra.attention.full import FullAttention
 from lra.diagnosis import matrices
-from lra.diagnosis.layers import attentions
-from lra.diagnosis.matrices import attention_matrices, check_matrices, exact_matrices
+from lra.diagnosis.matrices import attention_matrices, attentions, check_matrices, exact_matrices
 from lra.types import UserError
 from tests.attention.test_contract import NAMES, PROTOCOLS, settings
 from tests.diagnosis.models import batch_of, inputs_of, model_of, peaked

@@ -11,12 +11,12 @@ import torch
 from lra.attention.longformer import LongformerAttention
 from lra.diagnosis import measure
 from lra.diagnosis.matrices import attention_matrices, exact_matrices
-from lra.diagnosis.of_a_run import _place_of
+from lra.diagnosis.run_diagnosis import _place_of
 from lra.diagnosis.subject import dev_batches
-from lra.diagnosis.variants import Variants
+from lra.diagnosis.swap import Variants
 from lra.types import Batch
 from tests.diagnosis.models import peaked
-from tests.diagnosis.test_curves import made
+from tests.diagnosis.test_curves import nystrom_with
 
 LABELS = np.repeat([0, 1], 500)  # sorted by class, as the reviews of the text task are
 
@@ -54,7 +54,7 @@ def test_the_matrices_of_the_heat_maps_are_those_that_were_measured_and_computed
     own = attention_matrices(inputs.backend, inputs, expected)
     calls = []
     monkeypatch.setattr(measure, "exact_matrices", lambda layer: calls.append(layer) or expected)
-    heads, pairs = measure.measure_layer(inputs, Variants(make=made()), lambda: None, kept=1)
+    heads, pairs = measure.measure_layer(inputs, Variants(make=nystrom_with()), lambda: None, kept=1)
     assert len(calls) == len(pairs) == 1 < len(heads)
     torch.testing.assert_close(pairs[0][0], expected[0].matrix[0], rtol=0, atol=0)
     torch.testing.assert_close(pairs[0][1], own[0][0], rtol=0, atol=0)

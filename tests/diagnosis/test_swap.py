@@ -9,7 +9,7 @@ import torch
 
 from lra.attention.base import AttentionBackend
 from lra.attention.full import FullAttention
-from lra.diagnosis.layers import attentions
+from lra.diagnosis.matrices import attentions
 from lra.diagnosis.swap import measure_swaps, predicted_classes, substitutes, swapped
 from lra.model.classifier import in_padded_form
 from tests.diagnosis.models import batch_of, model_of

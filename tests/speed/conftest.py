@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from lra.runs.machine import git_commit, versions
-from lra.training.allocator import keep_freed_memory
+from lra.training.memory import keep_freed_memory
 
 
 @pytest.fixture(autouse=True)

@@ -46,7 +46,7 @@ def test_the_harness_costs_under_five_percent_of_a_step(listops, tmp_path, note)
         module, datamodule, optimizer, batches = made(listops)
         bare = [bare_step(module, optimizer, next(batches)) for _ in range(12)][2:]
         seconds = harness_steps(
-            module, datamodule, build_trainer.build_machine(listops), tmp_path / str(turn), steps=10, of=5000
+            module, datamodule, build_trainer.build_machine(listops), tmp_path / str(turn), steps=10, run_steps=5000
         )
         bare += [bare_step(module.train(), optimizer, next(batches)) for _ in range(10)]
         ratios.append(statistics.median(seconds) / medians(bare).total)

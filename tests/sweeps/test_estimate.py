@@ -11,7 +11,7 @@ from lra.sweeps import estimate
 from lra.sweeps.estimate import Estimate, _examples, _examples_in_time
 from lra.timing import counting
 from lra.timing import harness_step as bench
-from lra.training import telemetry
+from lra.training import memory as training_memory
 
 
 class Seconds(NamedTuple):
@@ -70,7 +70,7 @@ def test_a_part_of_a_batch_is_scaled_to_the_whole_step(data_dir, monkeypatch):
     clock, memory = iter([10.0, 13.0]), iter([100.0, 150.0])
     monkeypatch.setattr(bench, "bare_step", lambda _model, _optimizer, batch, _: Seconds(1000.0 * len(batch.tokens)))
     monkeypatch.setattr(counting, "synchronized_seconds", lambda _: next(clock))
-    monkeypatch.setattr(telemetry, "peak_memory_bytes", lambda _: next(memory))
+    monkeypatch.setattr(training_memory, "peak_memory_bytes", lambda _: next(memory))
     words = ["task=listops", "size=tiny", "recipe.batch_size=32", "trainer.accumulate_grad_batches=4"]
     found = estimate.measure_here(load_config("train", words))
     assert (found.measured_examples, found.batch_size) == (1, 8)

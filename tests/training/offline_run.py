@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lra.training.curves import COLUMNS
-from lra.training.wandb_history import read_history, read_records, wait_until_written
+from lra.training.wandb_server_and_files import read_history, read_records, wait_until_written
 
 
 @dataclass(frozen=True)

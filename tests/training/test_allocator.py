@@ -9,7 +9,7 @@ import pytest
 
 CODE = """
 import resource, sys, torch
-from lra.training.allocator import keep_freed_memory
+from lra.training.memory import keep_freed_memory
 if sys.argv[1] == "keep" and not keep_freed_memory():
     print(0); sys.exit()
 torch.set_num_threads(1)
@@ -36,7 +36,7 @@ def test_large_tensors_cost_no_page_faults_the_second_time():
 
 GROWING = """
 import sys, torch
-from lra.training.allocator import keep_freed_memory, resident_bytes
+from lra.training.memory import keep_freed_memory, resident_bytes
 from lra.training.trainer import FreedMemory
 if not keep_freed_memory():
     print(0, 0); sys.exit()
@@ -49,7 +49,7 @@ for step in range(12):
         pins.append(torch.empty(10_000).fill_(1.0))  # keeps two holes from becoming one
     del blocks
     if sys.argv[1] == "give":
-        freed.step()
+        freed.on_train_batch_end()
     most = max(most, resident_bytes())
 print(most, freed.times)
 """

@@ -10,11 +10,9 @@ import pytest
 import torch
 
 from lra.cli import main
-from lra.training.best import best_so_far
-from lra.training.checkpoints import read_checkpoint
-from lra.training.curve_logger import CurveLogger
+from lra.training.checkpoints import best_so_far, read_checkpoint
 from lra.training.curves import read_curves
-from lra.training.loggers import wandb_id
+from lra.training.loggers import CurveLogger, wandb_id
 from lra.training.resume import reached, saved_parts, saved_passes
 from lra.types import UserError
 

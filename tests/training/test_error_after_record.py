@@ -20,13 +20,13 @@ from tests.training.offline_run import offline_runs
 
 TINY = ("train", "size=tiny", "attention=nystrom", "recipe.steps=2", "recipe.eval_every=2", "model.num_layers=1")
 CSV = (*TINY, "logger=csv")
-MEASURE = "lra.training.approximation.measure_approximation"
+MEASURE = "lra.training.evaluation.measure_approximation"
 KILLED = f"""
 import os, signal, sys
 from lra.cli import main
-from lra.training import approximation
+from lra.training import evaluation
 
-approximation.measure_approximation = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+evaluation.measure_approximation = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 sys.exit(main({CSV!r}))
 """
 
@@ -83,7 +83,7 @@ def test_an_error_of_any_kind_is_a_line_and_the_run_is_finished(home, monkeypatc
 @pytest.mark.parametrize("numbers", [float("nan"), float("inf")])
 def test_errors_that_are_no_numbers_are_not_recorded(home, monkeypatch, capsys, numbers):
     bad = nystrom_error.ApproximationError(pinv_residual=0.1, attention_error=numbers)
-    monkeypatch.setattr("lra.training.approximation.approximation_error", lambda *_, **__: bad)
+    monkeypatch.setattr("lra.training.evaluation.approximation_error", lambda *_, **__: bad)
     assert main([*CSV]) == 0
     assert "Warning" in capsys.readouterr().out
     check_that_the_run_is_finished(home, capsys)

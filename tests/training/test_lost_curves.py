@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from lra.cli import main
-from lra.training.curve_logger import CurveLogger
 from lra.training.curves import read_curves
+from lra.training.loggers import CurveLogger
 
 TRAIN = (
     *("train", "size=tiny", "recipe.steps=6", "recipe.eval_every=2", "callbacks.log_every_steps=1", "logger=csv"),

@@ -8,8 +8,7 @@ import torch
 from lra import build
 from lra.settings import config
 from lra.timing.harness_step import bare_step
-from lra.training.machine import Machine, prepare_machine
-from lra.training.precision import check_gpu, lightnings_name, with_weights_of
+from lra.training.machine import Machine, check_gpu_precision, lightning_precision, prepare_machine, with_weights_of
 from lra.training.trainer import make_trainer
 from lra.types import Batch, UserError
 
@@ -47,7 +46,7 @@ def test_a_timed_step_computes_in_the_asked_precision(precision, dtype):
 
 
 def test_to_lightning_tf32_is_float32():
-    assert [lightnings_name(name) for name in ("tf32", "32-true", "16-mixed")] == ["32-true", "32-true", "16-mixed"]
+    assert [lightning_precision(name) for name in ("tf32", "32-true", "16-mixed")] == ["32-true", "32-true", "16-mixed"]
     assert make_trainer(machine("tf32"), logger=False).precision == "32-true"
 
 
@@ -55,12 +54,12 @@ def test_to_lightning_tf32_is_float32():
 def test_a_gpu_without_tf32_is_refused(monkeypatch, capability, has):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Old GPU")
-    check_gpu("32-true")
+    check_gpu_precision("32-true")
     if has:
-        check_gpu("tf32")
+        check_gpu_precision("tf32")
     else:
         with pytest.raises(UserError, match=r"Old GPU has no TF32; type trainer\.precision=32-true"):
-            check_gpu("tf32")
+            check_gpu_precision("tf32")
 
 
 @pytest.mark.slow

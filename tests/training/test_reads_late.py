@@ -11,8 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from lra.cli import main
 from lra.training.checkpoints import saved_step
 from lra.training.curves import read_curves
-from lra.training.metrics import MeanLoss
-from lra.training.module import ClassifierModule
+from lra.training.module import ClassifierModule, MeanLoss
 from lra.training.resume import ResumePoint
 
 COMMAND = ("train", "size=tiny", "logger=csv", "model.packed=false", "recipe.steps=20", "recipe.eval_every=10")

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lra import build
-from lra.bench.step_parity import TOLERANCE, draws, losses, relative_difference
+from lra.bench.step import TOLERANCE, draws, losses, relative_difference
 from lra.settings import config
 from lra.types import Batch
 

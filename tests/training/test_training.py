@@ -14,8 +14,8 @@ import torch
 from filelock import FileLock
 
 from lra.cli import main
-from lra.training.curve_logger import CurveLogger
 from lra.training.curves import read_curves
+from lra.training.loggers import CurveLogger
 from lra.training.schedule import one_cycle
 from lra.types import BUSY
 from tests.conftest import hear_ctrl_c, outer_environment

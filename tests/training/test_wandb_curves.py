@@ -12,9 +12,9 @@ from pytorch_lightning.utilities import rank_zero_only
 
 from lra.cli import main
 from lra.results.run_states import last_step
-from lra.training import telemetry as telemetry_module
+from lra.training import progress
 from lra.training.curves import read_curves
-from lra.training.telemetry import Telemetry
+from lra.training.progress import Telemetry
 from tests.training.offline_run import offline_runs, whole
 
 # At this rate nothing is learned: all dev passes are equal, and the first is the best.
@@ -99,7 +99,7 @@ def test_a_run_that_was_tested_is_as_far_as_its_last_step(tmp_path):
 def test_the_speed_is_that_of_the_training_without_its_dev_passes(monkeypatch):
     """Two steps of 30 tokens in 2 s, and a dev pass of 100 s between them."""
     clock = iter([0.0, 1.0, 101.0, 102.0, 102.0])
-    monkeypatch.setattr(telemetry_module.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
     trainer = SimpleNamespace(
         global_step=1,
         max_steps=2,

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from lra.training import loggers
-from lra.training.wandb_history import points_in_wandb, wait_until_written
+from lra.training.wandb_server_and_files import points_in_wandb, wait_until_written
 
 pb = pytest.importorskip("wandb.proto.wandb_internal_pb2")
 

@@ -5,31 +5,32 @@ from __future__ import annotations
 import itertools
 import statistics
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+import pytorch_lightning as pl
+import torch
+from omegaconf import DictConfig
+from rich.console import Console
 
-    import torch
-    from omegaconf import DictConfig
-    from rich.console import Console
-
-    from lra.timing.harness_step import Phases
-    from lra.training.module import ClassifierModule
+from lra import build
+from lra.build import trainer as build_trainer
+from lra.results.tables import TextTable
+from lra.settings.config import method_name
+from lra.terminal.fit_table import print_text_table
+from lra.timing import harness_step
+from lra.timing.counting import copy_rate, count_work, product_rate
+from lra.training.machine import set_float32, with_weights_of
+from lra.training.module import ClassifierModule
+from lra.types import Batch, to_device
 
 TURNS = 2
 LOSS_STEPS, LOSS_EXAMPLES = 5, 8  # training steps whose losses are compared, and the examples of each
+TOLERANCE = 1e-5  # of the relative difference of a loss: float32 rounds by 1e-7, and bf16 differs by 1e-4 to 1e-3
 
 
 def measure_step(cfg: DictConfig, console: Console) -> None:
     """Time the step, count its FLOPs and memory traffic, compare its losses, and print all of it."""
-    from lra import build
-    from lra.build import trainer as build_trainer
-    from lra.settings.config import method_name
-    from lra.timing import harness_step as bench
-    from lra.training.precision import with_weights_of
-
     machine = build_trainer.build_machine(cfg)
     datamodule = build.build_datamodule(cfg)
     device, precision = machine.device, machine.precision
@@ -38,47 +39,44 @@ def measure_step(cfg: DictConfig, console: Console) -> None:
     for _ in range(TURNS):
         module = with_weights_of(precision, build.build_module(cfg)).to(device).train()
         optimizer = module.make_optimizer()
-        batches = bench.batches_of(datamodule, device)
-        bench.bare_step(module, optimizer, next(batches), precision)
-        bare += [bench.bare_step(module, optimizer, next(batches), precision) for _ in range(cfg.steps)]
+        batches = harness_step.batches_of(datamodule, device)
+        harness_step.bare_step(module, optimizer, next(batches), precision)
+        bare += [harness_step.bare_step(module, optimizer, next(batches), precision) for _ in range(cfg.steps)]
         with tempfile.TemporaryDirectory() as folder:
-            harness += bench.harness_steps(
+            harness += harness_step.harness_steps(
                 module,
                 datamodule,
                 machine,
                 Path(folder),
                 steps=cfg.steps,
-                of=cfg.recipe.steps,
+                run_steps=cfg.recipe.steps,
                 log_every_steps=log_every_steps,
             )
         module = module.to(device)
-        dev.append(bench.dev_pass(module, datamodule, machine, batches=cfg.dev_batches))
-    print_times(console, bench.medians(bare), statistics.median(harness), dev)
+        dev.append(harness_step.dev_pass(module, datamodule, machine, batches=cfg.dev_batches))
+    print_times(console, harness_step.medians(bare), statistics.median(harness), dev)
 
-    def step() -> Phases:
-        return bench.bare_step(module.train(), optimizer, batch, precision)
+    def step() -> harness_step.Phases:
+        return harness_step.bare_step(module.train(), optimizer, batch, precision)
 
     batch = next(batches)
     if cfg.compile:
         console.print("products and traffic: not counted, a compiled step hides its operators; leave compile=true out")
     else:
-        print_work(console, step, bench.medians(bare).total, device)
+        print_work(console, step, harness_step.medians(bare).total, device)
     if (device.type, precision) != ("cpu", "32-true"):
         print_losses(console, cfg, device)
     if cfg.trace or cfg.debug.profiler:
         trace = Path(cfg.trace or f"step-{cfg.task.name}-{method_name(cfg)}.trace.json")
-        table, fraction = bench.profile_step(step, trace)
+        table, fraction = harness_step.profile_step(step, trace)
         if cfg.debug.profiler:
             console.print(table)
         products = "" if fraction is None else f"products: {fraction:.0%} of the profiled time; "
         console.print(f"{products}trace of two steps: {trace}")
 
 
-def print_times(console: Console, bare: Phases, harness: float, dev: list[tuple[float, float]]) -> None:
+def print_times(console: Console, bare: harness_step.Phases, harness: float, dev: list[tuple[float, float]]) -> None:
     """Print the table of times and ratios."""
-    from lra.results.tables import TextTable
-    from lra.terminal.fit_table import print_text_table
-
     parts = {name: getattr(bare, name) for name in ("forward", "backward", "optimizer")}
     rows = [[name, f"{seconds * 1e3:.1f}", f"{seconds / bare.total:.0%}"] for name, seconds in parts.items()]
     rows.append(["bare step", f"{bare.total * 1e3:.1f}", "100%"])
@@ -89,10 +87,8 @@ def print_times(console: Console, bare: Phases, harness: float, dev: list[tuple[
     print_text_table(console, TextTable(title="", columns=("part", "milliseconds", "fraction"), rows=rows))
 
 
-def print_work(console: Console, step: Callable[[], Phases], seconds: float, device: torch.device) -> None:
+def print_work(console: Console, step: Callable[[], harness_step.Phases], seconds: float, device: torch.device) -> None:
     """Print a step's FLOPs and memory traffic, and the time that they need at this machine's best rates."""
-    from lra.timing.counting import copy_rate, count_work, product_rate
-
     work, flops, copied = count_work(step), product_rate(device), copy_rate(device)
     console.print(
         f"products  {work.flops / 1e9:,.1f} GFLOP: {work.flops / flops / seconds:.0%} of the step"
@@ -105,17 +101,9 @@ def print_work(console: Console, step: Callable[[], Phases], seconds: float, dev
 
 def print_losses(console: Console, cfg: DictConfig, device: torch.device) -> None:
     """Print whether the first steps, uncompiled and without dropout, have the losses of a CPU in float32."""
-    import torch
-
-    from lra import build
-    from lra.bench.step_parity import TOLERANCE, draws, losses, relative_difference
-    from lra.timing.harness_step import batches_of
-    from lra.training.precision import set_float32, with_weights_of
-    from lra.types import to_device
-
     cpu, precision = torch.device("cpu"), cfg.trainer.precision
     run = without_dropout(cfg)
-    batches = list(itertools.islice(batches_of(build.build_datamodule(run), cpu), LOSS_STEPS))
+    batches = list(itertools.islice(harness_step.batches_of(build.build_datamodule(run), cpu), LOSS_STEPS))
     if draws(_seeded_module(run), batches[0]):
         console.print("losses    not compared with a CPU's: each step draws random numbers, a GPU others than a CPU")
         return
@@ -133,7 +121,7 @@ def print_losses(console: Console, cfg: DictConfig, device: torch.device) -> Non
 
 
 def without_dropout(cfg: DictConfig) -> DictConfig:
-    """Return the settings of a small uncompiled step that draws no dropout, because a GPU draws other masks."""
+    """Return the configuration of a small uncompiled step that draws no dropout, because a GPU draws other masks."""
     run = cfg.copy()
     run.compile, run.recipe.batch_size = False, min(LOSS_EXAMPLES, cfg.recipe.batch_size)
     run.trainer.data_on_device = False
@@ -145,9 +133,32 @@ def without_dropout(cfg: DictConfig) -> DictConfig:
 
 
 def _seeded_module(cfg: DictConfig) -> ClassifierModule:
-    import pytorch_lightning as pl
-
-    from lra import build
-
     pl.seed_everything(cfg.seed, workers=True, verbose=False)
     return build.build_module(cfg).train()
+
+
+def losses(module: ClassifierModule, batches: Sequence[Batch], precision: str) -> torch.Tensor:
+    """Train one step on each batch; the loss of each, in float64 on the CPU.
+
+    Args:
+        module: the classifier, on its device, in training mode.
+        batches: on the same device.
+        precision: of Lightning's Trainer.
+    """
+    step = harness_step.make_step(module, batches, parts=1, precision=precision)
+    return torch.stack([step().double() for _ in batches]).cpu()
+
+
+def relative_difference(expected: torch.Tensor, actual: torch.Tensor) -> float:
+    """Return the largest difference of two losses of the same step, divided by the expected loss; NaN if one is NaN."""
+    return float(((actual - expected).abs() / expected.abs()).max())
+
+
+def draws(module: ClassifierModule, batch: Batch) -> bool:
+    """Tell whether training draws random numbers: the loss then depends on them, and devices cannot be compared."""
+    with torch.no_grad(), torch.random.fork_rng():
+        outputs = []
+        for seed in (0, 1):
+            torch.manual_seed(seed)
+            outputs.append(module(batch))
+    return not torch.equal(*outputs)

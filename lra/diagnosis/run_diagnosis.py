@@ -6,21 +6,29 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from omegaconf import DictConfig
+from rich.console import Console
+
+from lra.build.trainer import wandb_settings
+from lra.diagnosis.figures import MOST_HEADS
+from lra.diagnosis.matrices import LayerInputs, attentions, layer_inputs
+from lra.diagnosis.measure import MatrixPair, measure_layer
+from lra.diagnosis.schema import DIAGNOSIS_VERSION, Diagnosis, DiagnosisSubject, Head
+from lra.diagnosis.sentences import HEAD_COLUMNS, all_heads
 from lra.diagnosis.subject import DiagnosedModel, dev_batches, is_nystrom, make_variants
+from lra.diagnosis.swap import LANDMARK_COUNTS, measure_swaps, substitutes
+from lra.results.tables import TextTable
 from lra.runs.files import DIAGNOSIS_PAGE
 from lra.settings import config
 from lra.terminal.progress_bar import work_progress
+from lra.training.loggers import finish_wandb, start_wandb
 
-if TYPE_CHECKING:  # slow imports, made only where they are used
-    from omegaconf import DictConfig
-    from rich.console import Console
-
-    from lra.diagnosis.layers import LayerInputs
-    from lra.diagnosis.measure import MatrixPair
-    from lra.diagnosis.schema import Diagnosis, DiagnosisSubject, Head
-    from lra.results.tables import TextTable
+if TYPE_CHECKING:
+    import wandb
 
 COUNT_COST, BATCH_COST = 2.0, 0.1  # seconds, roughly: of a number of landmarks in a layer, of a batch
+TABLES = ("heads", "swaps")
 
 
 def diagnosis_of(
@@ -37,20 +45,13 @@ def diagnosis_of(
     Raises:
         UserError: when the model has no attention to compare.
     """
-    from lra.diagnosis.curves import COUNTS
-    from lra.diagnosis.heat_maps import MOST_HEADS
-    from lra.diagnosis.layers import attentions, layer_inputs
-    from lra.diagnosis.measure import measure_layer
-    from lra.diagnosis.schema import DIAGNOSIS_VERSION, Diagnosis
-    from lra.diagnosis.swap import measure_swaps, substitutes
-
     cfg, data = subject.cfg, subject.data
     backends = attentions(subject.model, config.method_name(cfg))
     variants, num_landmarks = make_variants(cfg)
     (some,) = dev_batches(data, sequences, batch_size=sequences)
     layers = layer_inputs(subject.model, backends, some, sequences)
     batches = dev_batches(data, examples, batch_size=data.batch_size) if subject.is_trained else []
-    of_layers = len(layers) * sum(count <= layers[0].q.shape[2] for count in COUNTS)
+    of_layers = len(layers) * sum(count <= layers[0].q.shape[2] for count in LANDMARK_COUNTS)
     of_swaps = len(batches) * len(substitutes(backends[0], variants))
     with work_progress(console, of_layers * COUNT_COST + of_swaps * BATCH_COST) as advance:
         heads: list[list[Head]] = []
@@ -72,8 +73,6 @@ def diagnosis_of(
 
 def _subject(subject: DiagnosedModel, first: LayerInputs, num_landmarks: int, *, examples: int) -> DiagnosisSubject:
     """Name the model, and say on how much it was measured."""
-    import numpy as np
-
     cfg, labels = subject.cfg, subject.data.splits["dev"].labels
     return {
         "run": _place_of(subject.folder, Path(cfg.paths.runs)) if subject.is_trained else None,
@@ -101,10 +100,6 @@ def log_to_wandb(
     cfg: DictConfig, diagnosis: Diagnosis, tables: list[TextTable], folder: Path, console: Console
 ) -> None:
     """Log a diagnosis as a W&B run of its own: the page, the tables, and the means over heads in the summary."""
-    from lra.build.trainer import wandb_settings
-    from lra.diagnosis.to_wandb import log_diagnosis
-    from lra.training.loggers import finish_wandb, start_wandb
-
     subject = diagnosis["subject"]
     name = f"{subject['task']}/{subject['attention']}/{subject['seed']} diagnosis"
     place = folder / "diagnosis-wandb"  # not the run's own folder, whose W&B run is that of the training
@@ -125,3 +120,24 @@ def log_to_wandb(
         finish_wandb([logger])
     sent = "logged" if cfg.logger.wandb.mode == "online" else f"later: wandb sync {place}/wandb/offline-run-*"
     console.print(f"W&B run {logger.version} ({name}); {sent}")
+
+
+def log_diagnosis(run: wandb.Run, diagnosis: Diagnosis, tables: list[TextTable], page: Path) -> None:
+    """Add the page and the tables to a W&B run, and numbers to its summary: means over heads, and accuracies."""
+    import wandb
+
+    heads = all_heads(diagnosis)
+    numbers = {
+        f"diagnosis/{key}": sum(head[key] for head in heads) / len(heads)  # type: ignore[literal-required]
+        for key in HEAD_COLUMNS
+        if all(head[key] is not None for head in heads)  # type: ignore[literal-required]
+    }
+    for swap in diagnosis["swaps"]:
+        count = swap["num_landmarks"]
+        numbers[f"accuracy/{swap['name']}{'' if count is None else f' {count}'}"] = swap["accuracy"]
+    logged = {
+        f"diagnosis/{name}": wandb.Table(columns=list(table.columns), data=table.rows)
+        for name, table in zip(TABLES, tables, strict=False)
+    }
+    run.log({**logged, "diagnosis/page": wandb.Html(page)})
+    run.summary.update(numbers)
