@@ -11,8 +11,15 @@ from torch import Tensor
 
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import Count, CountOrZero, checked
-from lra.ops.blocks import attend_blocks, block_windows, join_blocks, keys_kept, split_blocks, take_blocks
-from lra.ops.softmax import exact_attention
+from lra.ops.softmax_attention import (
+    attend_blocks,
+    block_windows,
+    exact_attention,
+    join_blocks,
+    keys_kept,
+    split_blocks,
+    take_blocks,
+)
 from lra.types import UserError
 
 

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from lra.attention.base import AttentionBackend
 from lra.ops.linear_attention import linear_attention
-from lra.ops.packed.packing import Packing
-from lra.ops.packed.sequences import mix_each
+from lra.ops.packed.packing import Packing, mix_each
 
 
 class CosformerAttention(AttentionBackend):

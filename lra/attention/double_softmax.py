@@ -8,9 +8,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from lra.attention.base import AttentionBackend
-from lra.ops.packed.packing import Packing
-from lra.ops.packed.sequences import mix_each
-from lra.ops.softmax import masked_softmax
+from lra.ops.packed.packing import Packing, mix_each
+from lra.ops.softmax_attention import masked_softmax
 
 
 class DoubleSoftmaxAttention(AttentionBackend):

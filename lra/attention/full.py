@@ -16,7 +16,7 @@ from lra.base.arguments import Fraction, checked
 from lra.ops.packed.attention import dropout_attention, exact_attention_packed
 from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.packing import Packing
-from lra.ops.softmax import attendable, masked_softmax
+from lra.ops.softmax_attention import attendable, masked_softmax
 
 
 class FullAttention(AttentionBackend):

@@ -12,7 +12,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.base.arguments import Count, checked
 from lra.base.protocol import LinformerSharing
-from lra.ops.packed.linformer import packed_linformer
+from lra.ops.packed.attention import packed_linformer
 from lra.ops.packed.packing import Packing
 
 

@@ -21,9 +21,8 @@ from lra.base.arguments import Count, CountOrZero, Fraction, PositiveFraction, c
 from lra.base.protocol import Landmarks as Positions
 from lra.base.protocol import PinvStart
 from lra.ops.packed.nystrom import packed_nystrom
-from lra.ops.packed.packing import Packing
-from lra.ops.packed.segments import Segments
-from lra.ops.softmax import attendable, exact_attention
+from lra.ops.packed.packing import Packing, Segments
+from lra.ops.softmax_attention import attendable, exact_attention
 from lra.types import UserError
 
 

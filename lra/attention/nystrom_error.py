@@ -12,8 +12,8 @@ from torch import Tensor
 
 from lra.attention.nystrom import NystromAttention
 from lra.attention.nystrom_inverse import landmark_kernel
-from lra.ops.relative_error import relative_error
-from lra.ops.softmax import masked_softmax
+from lra.ops.linear_algebra import relative_error
+from lra.ops.softmax_attention import masked_softmax
 
 ROWS_BYTES = 8 << 20  # of memory for both matrices that are compared, whatever the length; more is no faster
 

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from lra.base.protocol import PinvStart
 from lra.ops.landmarks import valid_segment_means, valid_segments
-from lra.ops.pseudo_inverse import exact_pinv, iterative_pinv, ridge_inverse
-from lra.ops.softmax import masked_softmax
+from lra.ops.linear_algebra import exact_pinv, iterative_pinv, ridge_inverse
+from lra.ops.softmax_attention import masked_softmax
 from lra.types import UserError
 
 Pinv = Literal["iterative", "exact", "regularised", "none"]

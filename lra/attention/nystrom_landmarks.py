@@ -12,8 +12,16 @@ from torch import Tensor, nn
 
 from lra.attention.base import real_positions
 from lra.base.protocol import Landmarks as Positions
-from lra.ops.chosen_landmarks import cluster_means, lowest_tokens, middle_tokens, take_tokens
-from lra.ops.landmarks import padded_segment_means, padded_segments, valid_segment_means, valid_segments
+from lra.ops.landmarks import (
+    cluster_means,
+    lowest_tokens,
+    middle_tokens,
+    padded_segment_means,
+    padded_segments,
+    take_tokens,
+    valid_segment_means,
+    valid_segments,
+)
 
 Rule = Literal["segment_means", "strided", "random", "kmeans"]
 Source = Literal["both", "keys"]

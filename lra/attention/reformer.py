@@ -14,8 +14,7 @@ from torch.nn.functional import pad
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import Count, checked
 from lra.base.protocol import ReformerBiases, ReformerLookBack, ReformerRotations
-from lra.ops.hashed_chunks import attend_chunks
-from lra.ops.hashing import bucket_factors, draw_rotations, hash_buckets, hash_order
+from lra.ops.hashed_chunks import attend_chunks, bucket_factors, draw_rotations, hash_buckets, hash_order
 from lra.ops.packed.hashed_chunks import Rings, attend_rings
 from lra.ops.packed.packing import Packing
 

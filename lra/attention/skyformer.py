@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import Count, Positive, checked
-from lra.ops.solve import solve
+from lra.ops.linear_algebra import solve
 
 
 class SkyformerAttention(AttentionBackend):

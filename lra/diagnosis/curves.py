@@ -17,9 +17,8 @@ from lra.diagnosis.low_rank import best_error, classical_nystrom, optimal_cur
 from lra.diagnosis.matrices import ExactMatrix, attention_matrices
 from lra.diagnosis.schema import Curve
 from lra.diagnosis.variants import Variants
-from lra.ops.chosen_landmarks import middle_tokens
-from lra.ops.landmarks import valid_segments
-from lra.ops.relative_error import relative_error
+from lra.ops.landmarks import middle_tokens, valid_segments
+from lra.ops.linear_algebra import relative_error
 
 COUNTS = (8, 16, 32, 64, 128, 256)
 RULES = get_args(Rule)

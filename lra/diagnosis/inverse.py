@@ -15,8 +15,7 @@ from lra.attention.nystrom_inverse import landmark_kernel
 from lra.diagnosis.layers import LayerInputs
 from lra.diagnosis.low_rank import condition
 from lra.diagnosis.schema import Convergence
-from lra.ops.pseudo_inverse import exact_pinv, iterative_pinv
-from lra.ops.relative_error import relative_error
+from lra.ops.linear_algebra import exact_pinv, iterative_pinv, relative_error
 
 INVERSE_STEPS = 16  # iterations that are shown
 

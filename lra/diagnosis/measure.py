@@ -19,7 +19,7 @@ from lra.diagnosis.low_rank import effective_rank, rank_holding
 from lra.diagnosis.matrices import attention_matrices, check_matrices, exact_matrices
 from lra.diagnosis.schema import Head
 from lra.diagnosis.variants import Variants
-from lra.ops.relative_error import relative_error
+from lra.ops.linear_algebra import relative_error
 
 SHARE = 0.99  # of the squared norm
 MatrixPair = tuple[Tensor, Tensor]

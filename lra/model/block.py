@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from lra.model.form import ACTIVATIONS, EncoderForm
 from lra.model.mixer import SequenceMixer
 from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.feed_forward import feed_forward_residual
+from lra.ops.packed.layers import feed_forward_residual
 from lra.ops.packed.packing import Packing
 
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from lra.model.form import EncoderForm
 from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.embedding_and_pooling import embed
+from lra.ops.packed.layers import embed
 from lra.ops.packed.packing import Packing
 
 

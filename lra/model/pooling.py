@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from lra.base.protocol import Pooling
-from lra.ops.packed.embedding_and_pooling import norm_sum
+from lra.ops.packed.layers import norm_sum
 from lra.ops.packed.packing import Packing
 
 MEANS = ("padded_mean", "valid_mean")

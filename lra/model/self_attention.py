@@ -14,7 +14,7 @@ from torch.nn.functional import linear
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.model.mixer import MixerDims, SequenceMixer
 from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.linear import norm_linear, project_residual
+from lra.ops.packed.layers import norm_linear, project_residual
 from lra.ops.packed.packing import Packing
 
 

@@ -19,7 +19,7 @@ from torch.nn.functional import embedding_bag
 
 from lra.ops.first_order import first_order, without_autocast
 from lra.ops.hashed_chunks import PADDING, SELF, unit_keys
-from lra.ops.packed.fused import attend, attend_backward
+from lra.ops.packed.attention import attend, attend_backward
 
 
 class Rings:

@@ -1,4 +1,4 @@
-"""The Moore-Penrose pseudo-inverse of the landmark kernel.
+"""Linear algebra of small matrices: the pseudo-inverse of the landmark kernel, linear systems, relative errors.
 
 Letters: B examples, H heads, M landmarks.
 """
@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from lra.ops.first_order import first_order, without_autocast
-from lra.ops.solve import solve
 
 # Avoids a division by zero for an all-zero matrix (an example without real tokens); far below all other norms.
 TINY_NORM = 1e-12
@@ -128,3 +127,26 @@ def ridge_inverse(a: Tensor, *, ridge: float) -> Tensor:
     """
     eye = torch.eye(a.shape[-1], dtype=a.dtype, device=a.device)
     return solve(a.mT @ a + ridge * eye, a.mT)
+
+
+def solve(a: Tensor, b: Tensor) -> Tensor:
+    """Solve A X = B, as `torch.linalg.solve` does, without its check whether A is singular, for which the host waits.
+
+    The matrices here are made regular by a ridge. A singular one would give numbers that are not finite, and these a
+    loss that ends the run.
+
+    Args:
+        a: `[..., N, N]`.
+        b: `[..., N, M]`.
+    """
+    solution: Tensor = torch.linalg.solve_ex(a, b).result
+    return solution
+
+
+def relative_error(approximation: Tensor, exact: Tensor, norm: str | int = "fro") -> Tensor:
+    """Compute ‖approximation − exact‖ / ‖exact‖ over the last two dimensions; `norm` 2 is the spectral norm.
+
+    Zeros in place of zeros, as in a sequence without real tokens, are no error.
+    """
+    error: Tensor = torch.linalg.matrix_norm(approximation - exact, norm)
+    return torch.where(error == 0, error, error / torch.linalg.matrix_norm(exact, norm))
