@@ -1,4 +1,7 @@
-"""Make a task's data: read its source, write a TFDS dataset, pack it into a store, and remove the dataset."""
+"""Make a task's data: read its source, write a TFDS dataset, pack it into a store, and remove the dataset.
+
+Temporary folders are removed at the end of a preparation, or after a kill by the next, which restores an old store.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,14 @@ import contextlib
 import importlib.metadata
 import io
 import logging
+import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from filelock import Timeout
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -23,7 +29,7 @@ from rich.progress import (
 )
 
 from data_prep.source import TFDS_SPLITS, Request, Source
-from data_prep.unfinished import clear_leftovers, unfinished_dataset
+from lra.base.files import delete_temporary, replaced_folder, restore_folder, unfinished_folder
 from lra.base.paths import source_dirs
 from lra.data.manifest import MANIFEST, check_asked, read_manifest
 from lra.data.writer import Example, store_lock, write_store
@@ -57,7 +63,7 @@ def prepare(
         folder: the store's folder, `…/stores/<task>/<size>`.
         open_source: function that opens the task's source.
         version: version of the task's dataset.
-        source: a word of `WORDS` in `data_prep.source`, or the path of an archive or a folder.
+        source: a word of `SOURCE_WORDS` in `data_prep.source`, or the path of an archive or a folder.
         verify: whether a source that is not the benchmark's is refused.
         force: whether an existing store is made again.
         command: the command that the user typed, for the manifest.
@@ -175,3 +181,39 @@ def quiet_tfds() -> Iterator[None]:
     tfds.disable_progress_bar()
     with contextlib.redirect_stdout(io.StringIO()):
         yield
+
+
+@contextlib.contextmanager
+def unfinished_dataset(store: Path) -> Iterator[Path]:
+    """Make a temporary folder for the TFDS dataset that a store is packed from; the caller holds the store's lock."""
+    folder = _dataset_folder(store)
+    shutil.rmtree(folder, ignore_errors=True)  # a killed process may have left it
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_leftovers(store: Path) -> None:
+    """Call `clear_leftovers` if there are any, unless another process is making the store."""
+    folders = (_dataset_folder(store), unfinished_folder(store), replaced_folder(store))
+    left = [folder for folder in folders if folder.exists() and os.access(folder.parent, os.W_OK)]
+    if left:
+        with contextlib.suppress(Timeout), store_lock(store, wait=False):
+            clear_leftovers(store)
+
+
+def clear_leftovers(store: Path) -> None:
+    """Remove the temporary folders that killed processes have left; the caller holds the store's lock.
+
+    A process that was killed between the two renames of `making_folder` has left an old store under another name and
+    none in its place: it is moved back.
+    """
+    restore_folder(store)
+    delete_temporary(store)
+    shutil.rmtree(_dataset_folder(store), ignore_errors=True)
+
+
+def _dataset_folder(store: Path) -> Path:
+    return store.with_name(f".{store.name}.tfds.unfinished")

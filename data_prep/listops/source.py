@@ -1,4 +1,4 @@
-"""The source of ListOps: our generator, or the benchmark's files."""
+"""ListOps: expressions and their values, from our generator or the benchmark's files."""
 
 from __future__ import annotations
 
@@ -6,19 +6,38 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
+import tensorflow_datasets as tfds
 
 from data_prep.archives import Tick
+from data_prep.builder import RowsBuilder
 from data_prep.listops import tsv
-from data_prep.listops.builder import Listops
 from data_prep.listops.generator import generate
 from data_prep.source import Request, Source, judge, locate, spread
 from lra.base.files import sha256
-from lra.data.listops import decode, encode
+from lra.data.listops import VERSION, decode, encode
 from lra.data.manifest import SPLITS
 from lra.data.writer import Example
+
+
+class Listops(RowsBuilder):
+    """Nested list operations on digits, 500 to 2,000 tokens long in the benchmark."""
+
+    VERSION = tfds.core.Version(VERSION)
+    DESCRIPTION = "Nested list operations (MIN, MAX, MED, SM) on digits, from Long Range Arena."
+    CITATION = """
+@inproceedings{nangia2018listops, title={ListOps: A Diagnostic Dataset for Latent Tree Learning}, author={Nikita
+Nangia and Samuel Bowman}, booktitle={NAACL Student Research Workshop}, year={2018}}
+"""
+    IN_ORDER = False  # TFDS has shuffled the rows since the first version
+
+    @staticmethod
+    def features(settings: Mapping[str, Any]) -> dict[str, tfds.features.FeatureConnector]:
+        """Return the features: expression and value."""
+        return {"source": tfds.features.Text(), "target": tfds.features.ClassLabel(num_classes=10)}
+
 
 Expressions = Callable[[], Iterator[tuple[str, int]]]
 

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from data_prep.tokens.rows import FileRows
-from data_prep.tokens.table import MOST_FILE_BYTES, Table
+from data_prep.tokens.table import MOST_FILE_BYTES, FileRows, Table
 from lra.types import UserError
 
 NEEDED, OPTIONAL = ("tokens", "labels"), ("offsets", "split")

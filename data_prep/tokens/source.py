@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
+import tensorflow_datasets as tfds
 
+from data_prep.builder import RowsBuilder
 from data_prep.source import SOURCE_WORDS, Request, Source
-from data_prep.tokens.builder import Tokens
 from data_prep.tokens.read_csv import read_csv
 from data_prep.tokens.read_npz import read_npz
 from data_prep.tokens.table import (
@@ -26,8 +27,26 @@ from data_prep.tokens.table import (
     with_ids,
 )
 from lra.base.files import regular_file, sha256
+from lra.data.tokens import VERSION
 from lra.data.writer import Example
 from lra.types import UserError
+
+
+class Tokens(RowsBuilder):
+    """Token ids of sequences, with their labels."""
+
+    VERSION = tfds.core.Version(VERSION)
+    DESCRIPTION = "Token sequences and labels from a file of the user's own."
+    CITATION = ""
+
+    @staticmethod
+    def features(settings: Mapping[str, Any]) -> dict[str, tfds.features.FeatureConnector]:
+        """Return the features: ids, and the label."""
+        return {
+            "tokens": tfds.features.Tensor(shape=(None,), dtype=np.uint16, encoding="bytes"),
+            "label": tfds.features.Scalar(dtype=np.int64),
+        }
+
 
 READERS = {".csv": read_csv, ".npz": read_npz}
 LONGER = ("refuse", "cut")

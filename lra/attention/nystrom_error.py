@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lra.attention.nystrom import NystromAttention
-from lra.attention.nystrom_inverse import landmark_kernel
+from lra.attention.nystrom import NystromAttention, landmark_kernel
 from lra.ops.linear_algebra import relative_error
 from lra.ops.softmax_attention import masked_softmax
 

@@ -7,8 +7,7 @@ from functools import cached_property
 import pytorch_lightning as pl
 import torch
 
-from lra.data.device_store import DeviceCollator, device_collators
-from lra.data.loader import Collator
+from lra.data.loader import Collator, DeviceCollator, device_collators
 from lra.data.store_data import StoreData
 
 

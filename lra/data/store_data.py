@@ -8,12 +8,10 @@ from typing import Any
 
 from lra.base.arguments import checked
 from lra.base.protocol import DevSplit, ListopsBrackets, TestLastBatch, TextLength
-from lra.data.dev_split import with_dev
-from lra.data.device_store import DeviceCollator
 from lra.data.listops import END
-from lra.data.loader import Collator, EvalLoader, TrainLoader
+from lra.data.loader import Collator, DeviceCollator, EvalLoader, TrainLoader
 from lra.data.manifest import read_manifest
-from lra.data.store import open_store, without_token
+from lra.data.store import open_store, with_dev, without_token
 from lra.types import TaskSpec, UserError
 
 
@@ -24,7 +22,7 @@ class StoreData:
         spec: facts about the task.
         store_dir: folder of the prepared store.
         mask_zero: whether token 0 is padding at all positions; if not, no position is masked.
-        dev_split: origin of the dev split, see `lra.data.dev_split`.
+        dev_split: origin of the dev split, see `lra.data.store`.
         text_length: number of bytes of a sequence that are used, 4000 or 1000; None: all stored bytes.
         listops_brackets: whether the closing brackets of ListOps are `kept` or `dropped`; None: another task.
         test_last_batch: whether the last test batch is `kept` or `dropped` if it is smaller than the others.

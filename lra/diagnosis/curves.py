@@ -11,7 +11,7 @@ from typing import get_args
 import torch
 from torch import Tensor
 
-from lra.attention.nystrom_landmarks import Rule
+from lra.attention.nystrom import LandmarkRule
 from lra.diagnosis.layers import LayerInputs
 from lra.diagnosis.low_rank import best_error, classical_nystrom, optimal_cur
 from lra.diagnosis.matrices import ExactMatrix, attention_matrices
@@ -21,7 +21,7 @@ from lra.ops.landmarks import middle_tokens, valid_segments
 from lra.ops.linear_algebra import relative_error
 
 COUNTS = (8, 16, 32, 64, 128, 256)
-RULES = get_args(Rule)
+RULES = get_args(LandmarkRule)
 APPROXIMATIONS = (*RULES, "classical", "cur", "best")
 
 Errors = tuple[Tensor, Tensor | None]  # of the matrix and of the output, both `[S, H]`

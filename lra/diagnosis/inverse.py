@@ -10,8 +10,7 @@ import math
 import torch
 from torch import Tensor
 
-from lra.attention.nystrom import NystromAttention
-from lra.attention.nystrom_inverse import landmark_kernel
+from lra.attention.nystrom import NystromAttention, landmark_kernel
 from lra.diagnosis.layers import LayerInputs
 from lra.diagnosis.low_rank import condition
 from lra.diagnosis.schema import Convergence

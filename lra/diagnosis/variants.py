@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from lra.attention.base import AttentionBackend
-from lra.attention.nystrom import NystromAttention
-from lra.attention.nystrom_inverse import LandmarkInverse
+from lra.attention.nystrom import LandmarkInverse, NystromAttention
 
 MakeNystrom = Callable[..., NystromAttention]  # from the encoder's dimensions, and the knobs that differ
 SEED = 0  # of what a variant draws: the positions of random landmarks

@@ -15,8 +15,7 @@ import pytest
 import torch
 from hydra.utils import get_object, instantiate
 
-from lra.attention.base import AttentionDims
-from lra.attention.options import options_of
+from lra.attention.base import AttentionDims, options_of
 from lra.base.arguments import declared, literals
 from lra.base.group_files import read_choice
 from lra.base.paths import conf_names
