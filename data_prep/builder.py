@@ -18,6 +18,13 @@ import tensorflow_datasets as tfds
 from data_prep.source import TFDS_SPLITS
 
 HEAD = struct.Struct("=QQ")  # key of a row, and its number of bytes
+Row = Mapping[str, Any]  # values of the features by name
+Rows = Callable[[], Iterator[Row]]
+LRA = """
+@inproceedings{tay2021long, title={Long Range Arena: A Benchmark for Efficient Transformers}, author={Yi Tay and
+Mostafa Dehghani and Samira Abnar and Yikang Shen and Dara Bahri and Philip Pham and Jinfeng Rao and Liu Yang and
+Sebastian Ruder and Donald Metzler}, booktitle={ICLR}, year={2021}}
+"""
 
 
 class UnshuffledRows:
@@ -65,14 +72,6 @@ def without_shuffling() -> Iterator[None]:
         shuffle.Shuffler = theirs
 
 
-Rows = Callable[[], Iterator[Mapping[str, object]]]
-LRA = """
-@inproceedings{tay2021long, title={Long Range Arena: A Benchmark for Efficient Transformers}, author={Yi Tay and
-Mostafa Dehghani and Samira Abnar and Yikang Shen and Dara Bahri and Philip Pham and Jinfeng Rao and Liu Yang and
-Sebastian Ruder and Donald Metzler}, booktitle={ICLR}, year={2021}}
-"""
-
-
 class RowWriter(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type: ignore[call-arg]  # TFDS is untyped
     """Writes the rows of each split; they keep their order unless the dataset's description says that TFDS shuffles.
 
@@ -91,7 +90,7 @@ class RowWriter(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # typ
     def _split_generators(self, dl_manager: object) -> dict[str, object]:
         return {TFDS_SPLITS[name]: self._generate_examples(rows) for name, rows in self.rows.items()}
 
-    def _generate_examples(self, rows: Rows) -> Iterator[tuple[int, Mapping[str, object]]]:
+    def _generate_examples(self, rows: Rows) -> Iterator[tuple[int, Row]]:
         for number, row in enumerate(rows()):
             self.tick()
             yield number, row

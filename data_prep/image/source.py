@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import tensorflow_datasets as tfds
 
 from data_prep.archives import Tick, read_files, write_tar
-from data_prep.builder import RowsBuilder
+from data_prep.builder import Row, RowsBuilder
 from data_prep.download import Archive
 from data_prep.image.pickled import read_batch
-from data_prep.source import Request, Source, judge, locate, spread
+from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
 from lra.data.image import CLASSES, FIRST_ID, VERSION, encode
 from lra.data.writer import Example
 from lra.types import UserError
@@ -24,6 +24,21 @@ BATCH_FILE = re.compile(r"cifar-10-batches-(?:bin|py)/(data_batch_[1-5]|test_bat
 RECORD_BYTES = 1 + 3 * 32 * 32  # a label and three colour planes
 LARGEST_BYTES = 10_000 * (RECORD_BYTES + 32) + (1 << 20)  # a pickle also has file names and other entries
 Images = tuple[np.ndarray, np.ndarray]  # planes [n, 3, 32, 32], labels [n]
+BINARY = Archive(
+    name="cifar-10-binary.tar.gz",
+    url="https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+    size_bytes=170_052_171,
+    sha256="c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
+)
+PYTHON = Archive(
+    name="cifar-10-python.tar.gz",
+    url="https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
+    size_bytes=170_498_071,
+    sha256="6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
+)
+NAMES = (BINARY.name, PYTHON.name, "cifar-10-batches-bin", "cifar-10-batches-py")
+BENCHMARK = {"train": 50_000, "test": 10_000}
+DEV_SHARE = 10  # the dev split is the last tenth of the training images, in the archive's order
 
 
 def read_archive(path: Path, tick: Tick) -> dict[str, Images]:
@@ -98,23 +113,6 @@ Krizhevsky}, institution={University of Toronto}, year={2009}}
         }
 
 
-BINARY = Archive(
-    name="cifar-10-binary.tar.gz",
-    url="https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
-    size_bytes=170_052_171,
-    sha256="c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
-)
-PYTHON = Archive(
-    name="cifar-10-python.tar.gz",
-    url="https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
-    size_bytes=170_498_071,
-    sha256="6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
-)
-NAMES = (BINARY.name, PYTHON.name, "cifar-10-batches-bin", "cifar-10-batches-py")
-BENCHMARK = {"train": 50_000, "test": 10_000}
-DEV_SHARE = 10  # the dev split is the last tenth of the training images, in the archive's order
-
-
 def open_source(request: Request) -> Source:
     """Open the source that the request names."""
     path = locate(request, NAMES, archive=BINARY, size_hint="170 MB", generates=False)
@@ -125,11 +123,11 @@ def open_source(request: Request) -> Source:
     else:
         images = read_archive(path, request.tick)
         counts = {split: len(labels) for split, (_, labels) in images.items()}
-        origin, facts = judge(request, path, (BINARY, PYTHON), counts, BENCHMARK)
+        origin, facts = determine_origin(request, path, (BINARY, PYTHON), counts, BENCHMARK)
     planes, labels = images["train"]
     dev = len(labels) - len(labels) // DEV_SHARE
     splits = {"train": (planes[:dev], labels[:dev]), "dev": (planes[dev:], labels[dev:]), "test": images["test"]}
-    chosen = {split: spread(len(part[1]), request.settings[split]) for split, part in splits.items()}
+    chosen = {split: evenly_spaced(len(part[1]), request.settings[split]) for split, part in splits.items()}
     rows = {split: partial(_rows, part, chosen[split]) for split, part in splits.items()}
     side = request.settings["side"]
     return Source(
@@ -143,18 +141,11 @@ def open_source(request: Request) -> Source:
     )
 
 
-class _Row(TypedDict):
-    """An image's planes, and its class."""
-
-    planes: np.ndarray
-    label: int
-
-
-def _rows(images: Images, numbers: list[int]) -> Iterator[_Row]:
+def _rows(images: Images, numbers: list[int]) -> Iterator[Row]:
     planes, labels = images
     for i in numbers:
         yield {"planes": planes[i], "label": int(labels[i])}
 
 
-def _encode(record: _Row, side: int) -> Example:
+def _encode(record: Row, side: int) -> Example:
     return [encode(record["planes"], side)], int(record["label"])

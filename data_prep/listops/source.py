@@ -6,20 +6,24 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import tensorflow_datasets as tfds
 
 from data_prep.archives import Tick
-from data_prep.builder import RowsBuilder
+from data_prep.builder import Row, RowsBuilder
 from data_prep.listops import tsv
 from data_prep.listops.generator import generate
-from data_prep.source import Request, Source, judge, locate, spread
+from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
 from lra.base.files import sha256
 from lra.data.listops import VERSION, decode, encode
 from lra.data.manifest import SPLITS
 from lra.data.writer import Example
+
+Expressions = Callable[[], Iterator[tuple[str, int]]]
+NAMES = ("listops-1000", "lra_release/listops-1000", "lra_release/lra_release/listops-1000")
+BENCHMARK = {"train": 96_000, "dev": 2_000, "test": 2_000}
 
 
 class Listops(RowsBuilder):
@@ -39,12 +43,6 @@ Nangia and Samuel Bowman}, booktitle={NAACL Student Research Workshop}, year={20
         return {"source": tfds.features.Text(), "target": tfds.features.ClassLabel(num_classes=10)}
 
 
-Expressions = Callable[[], Iterator[tuple[str, int]]]
-
-NAMES = ("listops-1000", "lra_release/listops-1000", "lra_release/lra_release/listops-1000")
-BENCHMARK = {"train": 96_000, "dev": 2_000, "test": 2_000}
-
-
 def open_source(request: Request) -> Source:
     """Open the source that the request names: the generator, or a folder with the benchmark's three files."""
     path = locate(request, NAMES, archive=None, size_hint="200 MB", generates=True)
@@ -57,10 +55,10 @@ def open_source(request: Request) -> Source:
         files = tsv.find(path)
         rows_of_file = {split: tsv.count(file) for split, file in files.items()}
         # No checksum of the benchmark's files is published, so their origin is never `official`.
-        origin, facts = judge(request, path, (), rows_of_file, BENCHMARK)
+        origin, facts = determine_origin(request, path, (), rows_of_file, BENCHMARK)
         facts["files"] = {file.name: sha256(file) for file in files.values()}
         config = f"{request.size}_tsv"
-        chosen = {split: spread(rows_of_file[split], counts[split]) for split in SPLITS}
+        chosen = {split: evenly_spaced(rows_of_file[split], counts[split]) for split in SPLITS}
         counts = {split: len(numbers) for split, numbers in chosen.items()}
         rows = {split: partial(_read, request, file, set(chosen[split])) for split, file in files.items()}
     named = {split: partial(_named, part) for split, part in rows.items()}
@@ -97,17 +95,10 @@ def _read(request: Request, file: Path, chosen: set[int]) -> Iterator[tuple[str,
     return (row for number, row in enumerate(rows) if number in chosen)
 
 
-class _Row(TypedDict):
-    """An expression, and its value; TFDS gives text back as bytes."""
-
-    source: str | bytes
-    target: int
-
-
-def _named(rows: Expressions) -> Iterator[_Row]:
+def _named(rows: Expressions) -> Iterator[Row]:
     for source, target in rows():
         yield {"source": source, "target": target}
 
 
-def _encode(record: _Row) -> Example:
+def _encode(record: Row) -> Example:
     return [encode(record["source"])], int(record["target"])

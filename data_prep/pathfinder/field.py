@@ -25,7 +25,13 @@ from functools import lru_cache
 import numpy as np
 
 from data_prep.pathfinder.designs import Design
-from data_prep.pathfinder.stamps import Paddle, Stamp, moved, stamps_of, turned
+from data_prep.pathfinder.stamps import Paddle, Stamp, moved, opposite, stamps_of
+
+OVERLAP = 1.8  # a paddle is refused if its keep-out plus that of others reaches this value at any pixel
+OCCUPIED = 0.3  # a pixel with a keep-out above this value is not free for a first paddle
+TRIALS = 3  # trials for a first paddle that leaves the image, and for each further paddle that hits another one
+Places = Callable[[int], np.ndarray]  # from degrees to the flat indices of pixels where a first paddle may begin
+Window = tuple[slice, slice]
 
 
 class FreeArea:
@@ -71,13 +77,6 @@ class FreeArea:
 free_area_of = lru_cache(None)(FreeArea)
 
 
-OVERLAP = 1.8  # a paddle is refused if its keep-out plus that of others reaches this value at any pixel
-OCCUPIED = 0.3  # a pixel with a keep-out above this value is not free for a first paddle
-TRIALS = 3  # trials for a first paddle that leaves the image, and for each further paddle that hits another one
-Places = Callable[[int], np.ndarray]  # from degrees to the flat indices of pixels where a first paddle may begin
-Window = tuple[slice, slice]
-
-
 @dataclass
 class Contour:
     """A growing contour.
@@ -114,7 +113,7 @@ class Field:
         keep_out, wide, self.real = _empty(design, paddle.margin, self.border)
         self.keep_out, self.wide = keep_out.copy(), wide.copy()
 
-    def holds(self, y: int, x: int) -> bool:
+    def contains(self, y: int, x: int) -> bool:
         """Tell whether a pixel is in the image."""
         return 0 <= y < self.design.side and 0 <= x < self.design.side
 
@@ -140,8 +139,8 @@ class Field:
         """Begin a contour with a first paddle at a pixel; None if the paddle leaves the image."""
         orientation, length = math.radians(degrees), self.paddle.length
         head = moved(y, x, orientation, length)
-        pivot = moved(*head, turned(orientation), length + self.paddle.margin)
-        if not self.holds(*head) or not self.holds(*pivot):
+        pivot = moved(*head, opposite(orientation), length + self.paddle.margin)
+        if not self.contains(*head) or not self.contains(*pivot):
             return None
         first = (self.window(y, x), self.stamps.by_degrees(degrees))
         return Contour((y, x), degrees, pivot, orientation, (y, x), [first])
@@ -188,11 +187,11 @@ class Field:
         free[len(free) - border :] = free[:, len(free) - border :] = False
         return free
 
-    def copies(self) -> tuple[np.ndarray, np.ndarray]:
-        """Copy the state, for `bring_back`."""
+    def snapshot(self) -> tuple[np.ndarray, np.ndarray]:
+        """Copy the state, for `restore`."""
         return self.keep_out.copy(), self.wide.copy()
 
-    def bring_back(self, copies: tuple[np.ndarray, np.ndarray]) -> None:
+    def restore(self, copies: tuple[np.ndarray, np.ndarray]) -> None:
         """Restore a copied state."""
         self.keep_out, self.wide = copies
 

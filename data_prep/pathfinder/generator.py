@@ -35,6 +35,8 @@ from data_prep.pathfinder.field import TRIALS, Contour, Field
 from data_prep.pathfinder.stamps import Paddle, disc
 
 TRIES = 5  # attempts at a distractor
+CHUNK = 64
+ALONE = 1000  # fewer images than this are generated in this process
 
 
 def generate(design: Design, seed: int, number: int) -> tuple[np.ndarray, int]:
@@ -109,16 +111,12 @@ def _distractor(field: Field, rng: random.Random) -> Contour | None:
         contour = field.begin(rng, lambda degrees: field.free_area.places(degrees, free))
         if contour is None:
             continue
-        before = field.copies()
+        before = field.snapshot()
         if all(field.extend(rng, contour) for _ in range(field.design.distractor_length - 1)):
             field.settle(contour)
             return contour
-        field.bring_back(before)
+        field.restore(before)
     return None
-
-
-CHUNK = 64
-ALONE = 1000  # fewer images than this are generated in this process
 
 
 def generate_many(

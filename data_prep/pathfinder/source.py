@@ -6,22 +6,27 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import tensorflow_datasets as tfds
 import torch
 
-from data_prep.builder import RowsBuilder
+from data_prep.builder import Row, RowsBuilder
 from data_prep.pathfinder import release
 from data_prep.pathfinder.designs import Design, pathfinder16, pathfinder32, pathfinder128
 from data_prep.pathfinder.generator import generate_many
-from data_prep.source import Request, Source, judge, locate, spread
+from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
 from lra.data.codec import FIRST_ID, encode_pixels
 from lra.data.manifest import SPLITS
 from lra.data.pathfinder import VERSION
 from lra.data.writer import Example
 from lra.types import UserError
+
+DESIGNS = {32: pathfinder32, 128: pathfinder128}  # the benchmark's sides of an image
+SMALL = 16  # of images that the benchmark does not have
+BENCHMARK = {"all": 200_000}
+MakeImages = Callable[[np.ndarray], Iterator[tuple[np.ndarray, int]]]  # from numbers to images and labels
 
 
 class Pathfinder(RowsBuilder):
@@ -67,12 +72,6 @@ def split_numbers(count: int, how: str, seed: int) -> dict[str, np.ndarray]:
     return {name: np.sort(order[a:b]) for name, a, b in zip(SPLITS, ends, ends[1:], strict=False)}
 
 
-DESIGNS = {32: pathfinder32, 128: pathfinder128}  # the benchmark's sides of an image
-SMALL = 16  # of images that the benchmark does not have
-BENCHMARK = {"all": 200_000}
-MakeImages = Callable[[np.ndarray], Iterator[tuple[np.ndarray, int]]]  # from numbers to images and labels
-
-
 def open_source(request: Request) -> Source:
     """Open the source that the request names.
 
@@ -98,11 +97,11 @@ def open_source(request: Request) -> Source:
     else:
         released = release.read(path, side=drawn_side, difficulty=difficulty, tick=request.tick)
         rows = released.rows
-        origin, facts = judge(request, path, (), {"all": len(rows) + released.empty}, BENCHMARK)
+        origin, facts = determine_origin(request, path, (), {"all": len(rows) + released.empty}, BENCHMARK)
         facts |= {"folder": released.folder, "folders_left_out": released.folders_left_out}
         facts["empty_files_skipped"] = released.empty
         if request.size != "full":
-            rows = [rows[i] for i in spread(len(rows), settings["images"])]
+            rows = [rows[i] for i in evenly_spaced(len(rows), settings["images"])]
         count, images = len(rows), partial(_decoded, rows, drawn_side)
     numbers = split_numbers(count, settings["split"], settings["data_seed"])
     facts["split"] = {
@@ -149,17 +148,10 @@ def _decoded(rows: list[release.ReleasedImage], side: int, numbers: np.ndarray) 
         yield release.decode(rows[number], side)
 
 
-class _Row(TypedDict):
-    """An image, and 1 when both discs are on one contour."""
-
-    image: np.ndarray
-    label: int
-
-
-def _rows(images: MakeImages, numbers: np.ndarray) -> Iterator[_Row]:
+def _rows(images: MakeImages, numbers: np.ndarray) -> Iterator[Row]:
     for image, label in images(numbers):
         yield {"image": image, "label": label}
 
 
-def _encode(record: _Row, *, side: int) -> Example:
+def _encode(record: Row, *, side: int) -> Example:
     return [encode_pixels(record["image"], side)], int(record["label"])

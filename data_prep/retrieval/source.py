@@ -12,26 +12,25 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow_datasets as tfds
 
 from data_prep.archives import BROKEN, broken, open_files
-from data_prep.builder import RowsBuilder
-from data_prep.source import Request, Source, judge, locate
+from data_prep.builder import Row, RowsBuilder
+from data_prep.source import Request, Source, determine_origin, locate
 from lra.data.retrieval import VERSION
 from lra.data.text import FIRST_ID, encode, is_utf8
 from lra.data.writer import Example, Sequence
 from lra.types import UserError
 
-FILES = {
-    "train": "new_aan_pairs.train.tsv",
-    "dev": "new_aan_pairs.eval.tsv",
-    "test": "new_aan_pairs.test.tsv",
-}
+FILES = {"train": "new_aan_pairs.train.tsv", "dev": "new_aan_pairs.eval.tsv", "test": "new_aan_pairs.test.tsv"}
 LABELS = {b"0": 0, b"0.0": 0, b"1": 1, b"1.0": 1}
 LONGEST_LINE_BYTES = 1 << 26
+TOPICS = ("parsing", "tagging", "translation", "summaries", "speech")
+NAMES = ("tsv_data", "lra_release/tsv_data", "lra_release/lra_release/tsv_data", "lra_release.gz")
+BENCHMARK = {"train": 147_086, "dev": 18_090, "test": 17_437}
 
 
 class Pair(NamedTuple):
@@ -75,9 +74,6 @@ def _pair(line: bytes, where: str) -> Pair:
     if cells[0] not in LABELS:
         raise UserError(f"{where}: the label is {cells[0].decode(errors='replace')!r} instead of 0.0 or 1.0")
     return Pair(LABELS[cells[0]], (cells[3], cells[4]))
-
-
-TOPICS = ("parsing", "tagging", "translation", "summaries", "speech")
 
 
 def write_stand_in(folder: Path, settings: Mapping[str, int]) -> Path:
@@ -127,10 +123,6 @@ and Vahed Qazvinian and Amjad Abu-Jbara}, journal={Language Resources and Evalua
         }
 
 
-NAMES = ("tsv_data", "lra_release/tsv_data", "lra_release/lra_release/tsv_data", "lra_release.gz")
-BENCHMARK = {"train": 147_086, "dev": 18_090, "test": 17_437}
-
-
 def open_source(request: Request) -> Source:
     """Open the source that the request names."""
     path = locate(request, NAMES, archive=None, size_hint="in lra_release.gz, 7.7 GB", generates=False)
@@ -149,14 +141,6 @@ def open_source(request: Request) -> Source:
         first_id=FIRST_ID,
         counts={split: request.settings[split] for split in FILES},
     )
-
-
-class _Row(TypedDict):
-    """Two documents, the bytes of those that are new, and 1 for a pair that belongs together."""
-
-    documents: np.ndarray
-    text: np.ndarray
-    label: int
 
 
 class Pairs:
@@ -181,11 +165,11 @@ class Pairs:
         """
         if self.stand_in:
             return "stand-in"
-        origin, facts = judge(self.request, self.path, (), self.counts, BENCHMARK)
+        origin, facts = determine_origin(self.request, self.path, (), self.counts, BENCHMARK)
         self.facts |= facts
         return origin
 
-    def rows(self, split: str) -> Iterator[_Row]:
+    def rows(self, split: str) -> Iterator[Row]:
         """Yield the rows of a split, as many as the settings say; the file is read to its end, to count its pairs."""
         limit, count = self.request.settings[split], 0
         for count, pair in enumerate(read_pairs(self.path, split), start=1):
@@ -193,9 +177,10 @@ class Pairs:
                 yield self._row(pair)
         self.counts[split] = count
         if not self.stand_in and self.request.verify and count != BENCHMARK[split]:
-            judge(self.request, self.path, (), {**BENCHMARK, split: count}, BENCHMARK)  # fails now, not at the end
+            # It is refused now, not at the end.
+            determine_origin(self.request, self.path, (), {**BENCHMARK, split: count}, BENCHMARK)
 
-    def _row(self, pair: Pair) -> _Row:
+    def _row(self, pair: Pair) -> Row:
         documents, new = [], list[bytes]()
         for text in pair.texts:
             known = len(self.numbers)
@@ -219,7 +204,7 @@ class PairEncoder:
     def __init__(self) -> None:
         self.seen = 0
 
-    def __call__(self, record: _Row) -> Example:
+    def __call__(self, record: Row) -> Example:
         """Convert a record to both documents and the label."""
         stored: list[Sequence] = []
         start = 0

@@ -7,15 +7,15 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import tensorflow_datasets as tfds
 
 from data_prep.archives import Tick, read_files, write_tar
-from data_prep.builder import RowsBuilder
+from data_prep.builder import Row, RowsBuilder
 from data_prep.download import Archive
-from data_prep.source import Request, Source, judge, locate, spread
+from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
 from lra.data.text import FIRST_ID, VERSION, encode, is_utf8
 from lra.data.writer import Example
 from lra.types import UserError
@@ -23,6 +23,16 @@ from lra.types import UserError
 REVIEW = re.compile(r"aclImdb/(train|test)/(neg|pos)/(\d+)_(\d+)\.txt")
 LARGEST_BYTES = 1 << 20
 Review = tuple[bytes, int]  # the bytes of the text, and 1 if it is positive
+NOUNS = ("film", "plot", "cast", "ending", "score", "café scene", "dialogue", "camera")
+PRAISE, BLAME = ("moving", "clever", "warm", "a joy"), ("dull", "clumsy", "cold", "a chore")
+ARCHIVE = Archive(
+    name="aclImdb_v1.tar.gz",
+    url="https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
+    size_bytes=84_125_825,
+    sha256="c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",
+)
+NAMES = (ARCHIVE.name, "aclImdb")
+BENCHMARK = {"train": 25_000, "test": 25_000}
 
 
 def read_archive(path: Path, tick: Tick) -> dict[str, list[Review]]:
@@ -40,10 +50,6 @@ def read_archive(path: Path, tick: Tick) -> dict[str, list[Review]]:
             f"{path} holds no aclImdb/train/pos/0_9.txt and the like; source= wants aclImdb_v1.tar.gz or aclImdb"
         )
     return {split: [(text, label) for label, _, _, text in sorted(rows)] for split, rows in reviews.items()}
-
-
-NOUNS = ("film", "plot", "cast", "ending", "score", "café scene", "dialogue", "camera")
-PRAISE, BLAME = ("moving", "clever", "warm", "a joy"), ("dull", "clumsy", "cold", "a chore")
 
 
 def write_stand_in(folder: Path, settings: Mapping[str, int]) -> Path:
@@ -80,16 +86,6 @@ Raymond E. Daly and Peter T. Pham and Dan Huang and Andrew Y. Ng and Christopher
         }
 
 
-ARCHIVE = Archive(
-    name="aclImdb_v1.tar.gz",
-    url="https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
-    size_bytes=84_125_825,
-    sha256="c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",
-)
-NAMES = (ARCHIVE.name, "aclImdb")
-BENCHMARK = {"train": 25_000, "test": 25_000}
-
-
 def open_source(request: Request) -> Source:
     """Open the source that the request names."""
     path = locate(request, NAMES, archive=ARCHIVE, size_hint="84 MB", generates=False)
@@ -100,8 +96,10 @@ def open_source(request: Request) -> Source:
     else:
         reviews = read_archive(path, request.tick)
         counts = {split: len(rows) for split, rows in reviews.items()}
-        origin, facts = judge(request, path, (ARCHIVE,), counts, BENCHMARK)
-    chosen = {split: [rows[i] for i in spread(len(rows), request.settings[split])] for split, rows in reviews.items()}
+        origin, facts = determine_origin(request, path, (ARCHIVE,), counts, BENCHMARK)
+    chosen = {
+        split: [rows[i] for i in evenly_spaced(len(rows), request.settings[split])] for split, rows in reviews.items()
+    }
     facts["invalid_utf8"] = sum(not is_utf8(text) for rows in chosen.values() for text, _ in rows)
     rows = {split: partial(_rows, part) for split, part in chosen.items()}
     return Source(
@@ -115,17 +113,10 @@ def open_source(request: Request) -> Source:
     )
 
 
-class _Row(TypedDict):
-    """A review's bytes, and 0 for negative, 1 for positive."""
-
-    text: np.ndarray
-    label: int
-
-
-def _rows(part: list[Review]) -> Iterator[_Row]:
+def _rows(part: list[Review]) -> Iterator[Row]:
     for text, label in part:
         yield {"text": encode(text), "label": label}
 
 
-def _encode(record: _Row) -> Example:
+def _encode(record: Row) -> Example:
     return [record["text"]], int(record["label"])

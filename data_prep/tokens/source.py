@@ -6,13 +6,13 @@ import importlib.util
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import tensorflow_datasets as tfds
 
-from data_prep.builder import RowsBuilder
-from data_prep.source import SOURCE_WORDS, Request, Source
+from data_prep.builder import Row, RowsBuilder
+from data_prep.source import SOURCE_KEYWORDS, Request, Source
 from data_prep.tokens.read_csv import read_csv
 from data_prep.tokens.read_npz import read_npz
 from data_prep.tokens.table import (
@@ -31,6 +31,9 @@ from lra.data.tokens import VERSION
 from lra.data.writer import Example
 from lra.types import UserError
 
+READERS = {".csv": read_csv, ".npz": read_npz}
+LONGER = ("refuse", "cut")
+
 
 class Tokens(RowsBuilder):
     """Token ids of sequences, with their labels."""
@@ -46,10 +49,6 @@ class Tokens(RowsBuilder):
             "tokens": tfds.features.Tensor(shape=(None,), dtype=np.uint16, encoding="bytes"),
             "label": tfds.features.Scalar(dtype=np.int64),
         }
-
-
-READERS = {".csv": read_csv, ".npz": read_npz}
-LONGER = ("refuse", "cut")
 
 
 def open_source(request: Request, *, file: str | None) -> Source:
@@ -90,19 +89,12 @@ def open_source(request: Request, *, file: str | None) -> Source:
     )
 
 
-class _Row(TypedDict):
-    """A sequence's ids, and its label."""
-
-    tokens: np.ndarray
-    label: int
-
-
-def _rows(table: Table, numbers: np.ndarray) -> Iterator[_Row]:
+def _rows(table: Table, numbers: np.ndarray) -> Iterator[Row]:
     for ids, label in zip(table.rows.read(numbers.tolist()), table.labels[numbers].tolist(), strict=True):
         yield {"tokens": ids.astype(np.uint16), "label": label}
 
 
-def _encode(record: _Row) -> Example:
+def _encode(record: Row) -> Example:
     return [record["tokens"]], int(record["label"])
 
 
@@ -114,7 +106,7 @@ def _locate(request: Request, file: str | None) -> Path:
     """
     word, hint = request.source, "type source=/path/to/file.csv, or a .npz"
     if word != "auto":
-        if word in SOURCE_WORDS:
+        if word in SOURCE_KEYWORDS:
             raise UserError(f"source={word} is not known for task={request.task}; {hint}")
         path = Path(word).expanduser()
     elif file is not None:

@@ -17,6 +17,11 @@ from lra.data.store import stratified
 from lra.data.tokens import UNKNOWN
 from lra.types import TaskSpec, UserError
 
+MOST_FILE_BYTES = 4 << 30
+MOST_IDS, MOST_CLASSES = 1 << 16, 1 << 8  # the largest numbers that the store's types allow
+TEST_FRACTION, DEV_FRACTION = 0.1, 0.1  # fractions of every label, if the file has no splits
+SEED = 0  # seed of these splits
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FileRows:
@@ -56,12 +61,6 @@ class FileRows:
     def __iter__(self) -> Iterator[np.ndarray]:
         """Yield the ids of all rows."""
         return self.read(range(len(self)))
-
-
-MOST_FILE_BYTES = 4 << 30
-MOST_IDS, MOST_CLASSES = 1 << 16, 1 << 8  # the largest numbers that the store's types allow
-TEST_FRACTION, DEV_FRACTION = 0.1, 0.1  # fractions of every label, if the file has no splits
-SEED = 0  # seed of these splits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +115,8 @@ def split_rows(table: Table) -> dict[str, np.ndarray]:
         train, dev = stratified(table.labels[rest], DEV_FRACTION / (1 - TEST_FRACTION), SEED)
         numbers = {"train": rest[train], "dev": rest[dev], "test": test}
     else:
-        said = np.array(table.splits)
-        numbers = {name: np.flatnonzero(said == name) for name in SPLITS}
+        split_of_row = np.array(table.splits)
+        numbers = {name: np.flatnonzero(split_of_row == name) for name in SPLITS}
     for name in SPLITS if table.splits is None else ("train", "test"):
         if not len(numbers[name]):
             raise UserError(

@@ -14,6 +14,8 @@ from torch import Tensor, nn
 from lra.base.group_files import DESCRIPTION, OF_THE_FILE, read_choice
 from lra.ops.packed.packing import Packing
 
+OF_PROTOCOL = "${protocol."
+
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionDims:
@@ -117,9 +119,6 @@ def real_positions(valid_BL: Tensor | None, q_BHLE: Tensor) -> Tensor:
     if valid_BL is None:
         return q_BHLE.new_ones(len(q_BHLE), q_BHLE.shape[2], dtype=torch.bool)
     return valid_BL
-
-
-OF_PROTOCOL = "${protocol."
 
 
 def options_of(attention: str, *, protocol: str) -> dict[str, Any]:

@@ -65,13 +65,13 @@ class LinformerAttention(AttentionBackend):
 
         Without padding one product for all sequences is faster, and only the padded form knows holes.
         """
-        if packing.whole or packing.has_holes:
+        if packing.has_no_padding or packing.has_holes:
             return super().forward_packed(qkv_PTD, packing)
         assert packing.length <= self.dims.max_seq_len, f"length {packing.length} > {self.dims.max_seq_len}"
         return packed_linformer(qkv_PTD, packing, self.project_keys, self.project_values, heads=self.dims.num_heads)
 
     def extra_repr(self) -> str:
-        """Show the knobs when a model is printed."""
+        """Show the options when a model is printed."""
         return f"projections={self.project_keys.shape[1]}, sharing={self.sharing}"
 
 

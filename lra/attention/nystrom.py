@@ -32,11 +32,12 @@ from lra.ops.landmarks import (
 from lra.ops.linear_algebra import exact_pinv, iterative_pinv, ridge_inverse
 from lra.ops.packed.nystrom import packed_nystrom
 from lra.ops.packed.packing import Packing, Segments
-from lra.ops.softmax_attention import attendable, exact_attention, masked_softmax
+from lra.ops.softmax_attention import exact_attention, key_mask, masked_softmax
 from lra.types import UserError
 
 LandmarkRule = Literal["segment_means", "strided", "random", "kmeans"]
 LandmarkSource = Literal["both", "keys"]
+Pinv = Literal["iterative", "exact", "regularised", "none"]
 
 
 class Landmarks(nn.Module):
@@ -62,8 +63,8 @@ class Landmarks(nn.Module):
             self.register_buffer("landmark_seed", torch.randint(2**62, ()))
 
     @property
-    def chosen_anew(self) -> bool:
-        """Whether they are something else than the segment means of queries and keys, which have a packed form."""
+    def has_no_packed_form(self) -> bool:
+        """Whether they are something else than the segment means of queries and keys."""
         return self.rule != "segment_means" or self.of_keys
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, valid_BL: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -93,8 +94,8 @@ class Landmarks(nn.Module):
             used_BM = sizes_BM > 0
         if self.rule == "segment_means":
             return means, used_BM
-        together = zip(tensors, means, strict=True)
-        return [cluster_means(x, mean, used_BM, among_BL, steps=self.kmeans_steps) for x, mean in together], used_BM
+        starts = zip(tensors, means, strict=True)
+        return [cluster_means(x, mean, used_BM, among_BL, steps=self.kmeans_steps) for x, mean in starts], used_BM
 
     def _numbers(self, among_BL: Tensor) -> Tensor:
         """Draw a number for each position: in training new ones at each call, in evaluation always the same."""
@@ -105,9 +106,6 @@ class Landmarks(nn.Module):
     @torch.compiler.disable
     def _numbers_for_evaluation(self) -> Tensor:
         return torch.rand(self.max_seq_len, generator=torch.Generator().manual_seed(int(self.landmark_seed)))
-
-
-Pinv = Literal["iterative", "exact", "regularised", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,12 +136,12 @@ class LandmarkInverse:
         """Whether the start of the iterative pseudo-inverse depends on all examples."""
         return self.pinv == "iterative" and self.pinv_start == "batch"
 
-    def weigh(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
+    def apply(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
         """Multiply the pseudo-inverse of kernel 2 of landmark queries and keys with `x_BHME`, such as summaries."""
         if self.pinv == "none":
             return x_BHME
         if self.coarse_landmarks:
-            return self._weigh_coarsely(q_BHME, k_BHME, used_BM, x_BHME)
+            return self._apply_coarse_inverse(q_BHME, k_BHME, used_BM, x_BHME)
         return self.inverse(landmark_kernel(q_BHME, k_BHME, used_BM, used_BM)) @ x_BHME
 
     def inverse(self, a_BHMM: Tensor) -> Tensor:
@@ -154,7 +152,7 @@ class LandmarkInverse:
             return ridge_inverse(a_BHMM, ridge=self.pinv_ridge)
         return iterative_pinv(a_BHMM, iterations=self.pinv_iterations, start=self.pinv_start)
 
-    def _weigh_coarsely(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
+    def _apply_coarse_inverse(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
         """Approximate kernel 2 itself by Nyström's method: A ≈ C W⁺ R, so that A⁺ ≈ R⁺ W C⁺."""
         if used_BM is None:
             used_BM = torch.ones(len(q_BHME), q_BHME.shape[2], dtype=torch.bool, device=q_BHME.device)
@@ -299,8 +297,8 @@ class NystromAttention(AttentionBackend):
         """Multiply the three kernels; the two of size L × M are never stored, because fused attention computes them."""
         q_BHME, k_BHME, used_BM = self.landmarks_of(q_BHLE, k_BHLE, valid_BL)
         summary_BHME = exact_attention(q_BHME, k_BHLE, v_BHLE, valid_BL)  # kernel 3 times the values
-        weighted_BHME = self.inverse.weigh(q_BHME, k_BHME, used_BM, summary_BHME)
-        return scaled_dot_product_attention(q_BHLE, k_BHME, weighted_BHME, attn_mask=attendable(used_BM))
+        weighted_BHME = self.inverse.apply(q_BHME, k_BHME, used_BM, summary_BHME)
+        return scaled_dot_product_attention(q_BHLE, k_BHME, weighted_BHME, attn_mask=key_mask(used_BM))
 
     def _skip(self, v_BHLE: Tensor, taps_HT: Tensor) -> Tensor:
         """Convolve the values along the sequence; `[B, H, L, E]`."""
@@ -312,7 +310,7 @@ class NystromAttention(AttentionBackend):
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
         """Attend within packed tokens; see the base class."""
-        if self.landmarks_of.chosen_anew or self.is_exact(packing.length):
+        if self.landmarks_of.has_no_packed_form or self.is_exact(packing.length):
             return super().forward_packed(qkv_PTD, packing)
         key = (self.num_landmarks, self.landmarks)
         if key not in packing.segments:  # the first layer computes them for all layers
@@ -321,10 +319,10 @@ class NystromAttention(AttentionBackend):
 
         def mix(q_HBME: Tensor, k_HBME: Tensor, summary_HBME: Tensor) -> Tensor:
             q_BHME, k_BHME, summary_BHME = (x.transpose(0, 1) for x in (q_HBME, k_HBME, summary_HBME))
-            return self.inverse.weigh(q_BHME, k_BHME, segments.used_BM, summary_BHME).transpose(0, 1)
+            return self.inverse.apply(q_BHME, k_BHME, segments.used_BM, summary_BHME).transpose(0, 1)
 
         return packed_nystrom(qkv_PTD, self.value_skip, packing, segments, mix, heads=self.dims.num_heads)
 
     def extra_repr(self) -> str:
-        """Show the knobs when a model is printed."""
+        """Show the options when a model is printed."""
         return f"num_landmarks={self.num_landmarks}, landmarks={self.landmarks}, pinv={self.inverse.pinv}"

@@ -143,5 +143,5 @@ class PerformerAttention(AttentionBackend):
         self.calls += 1
 
     def extra_repr(self) -> str:
-        """Show the knobs when a model is printed."""
+        """Show the options when a model is printed."""
         return f"features={self.projection.shape[0]}, kernel={self.kernel}, scaling={self.scaling}"

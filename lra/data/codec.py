@@ -10,6 +10,8 @@ from typing import Protocol
 
 import numpy as np
 
+FIRST_ID = 0  # a black pixel is token 0, which protocol=paper treats as padding
+
 
 class Codec(Protocol):
     """Interface of the class that `codec:` in a task's YAML file names.
@@ -35,9 +37,6 @@ class Codec(Protocol):
 def images(codec: Codec, sequences: list[np.ndarray]) -> list[np.ndarray]:
     """Convert stored sequences to images; the list is empty if the task has no images."""
     return [image for stored in sequences if (image := codec.square(stored)) is not None]
-
-
-FIRST_ID = 0  # a black pixel is token 0, which protocol=paper treats as padding
 
 
 def encode_pixels(image: np.ndarray, side: int) -> np.ndarray:

@@ -20,11 +20,11 @@ from lra.data.store import Split
 from lra.types import Batch, TaskSpec, UserError
 
 LOW_BITS = 0xFFFF  # makes a uint16 again of an int16, in which a GPU keeps it: torch gathers few unsigned types
-PIECE = 2**25  # tokens that are copied at a time, so that main memory never holds the whole store
+COPIED_TOKENS = 2**25  # copied at a time, so that main memory never holds the whole store
 
 
 class DeviceCollator:
-    """Makes a padded batch, on the device, of the examples with given numbers; `Collator` is its twin.
+    """Makes a padded batch, on the device, of the examples with given numbers; its reference is `Collator`.
 
     Args:
         split: the split with the examples.
@@ -38,9 +38,9 @@ class DeviceCollator:
         self._tokens_T = tokens_T
         longest = min(spec.seq_len, split.longest or spec.seq_len)
         used = np.minimum(np.diff(split.offsets), longest)
-        self._starts_EN = numbers_on(self.device, split.offsets[split.sequences])
-        self._used_EN = numbers_on(self.device, used[split.sequences])
-        self._labels_E = numbers_on(self.device, split.labels)
+        self._starts_EN = int64_on(self.device, split.offsets[split.sequences])
+        self._used_EN = int64_on(self.device, used[split.sequences])
+        self._labels_E = int64_on(self.device, split.labels)
         self._positions_L = torch.arange(spec.seq_len, device=self.device)
 
     def __call__(self, indices_B: Tensor) -> Batch:
@@ -84,7 +84,7 @@ def device_collators(
     return {name: DeviceCollator(split, tokens_T, spec, mask_zero=mask_zero) for name, split in splits.items()}
 
 
-def numbers_on(device: torch.device, numbers: np.ndarray) -> Tensor:
+def int64_on(device: torch.device, numbers: np.ndarray) -> Tensor:
     """Copy whole numbers to a device as int64; the host does not wait until a GPU has them."""
     on_host = torch.from_numpy(np.asarray(numbers, np.int64))
     if device.type == "cuda":  # only from pinned memory is a copy made while the host goes on
@@ -108,8 +108,8 @@ def _copied(stored: np.ndarray, *, behind: int, device: torch.device) -> Tensor:
         stored = stored.view(np.int16)
     dtype = torch.from_numpy(np.empty(0, stored.dtype)).dtype
     tokens_T = torch.zeros(len(stored) + behind, dtype=dtype, device=device)
-    for start in range(0, len(stored), PIECE):
-        piece = torch.from_numpy(np.array(stored[start : start + PIECE]))
+    for start in range(0, len(stored), COPIED_TOKENS):
+        piece = torch.from_numpy(np.array(stored[start : start + COPIED_TOKENS]))
         tokens_T[start : start + len(piece)] = piece
     return tokens_T
 
@@ -208,21 +208,21 @@ class TrainLoader:
         count = len(self.collate.split)
         pieces = []
         while first < end:
-            pass_, place = divmod(first, count)
-            pieces.append(self._permutation(pass_)[place : place + end - first])
+            epoch, place = divmod(first, count)
+            pieces.append(self._permutation(epoch)[place : place + end - first])
             first += len(pieces[-1])
         return torch.cat(pieces)
 
-    def _permutation(self, pass_: int) -> Tensor:
-        """Return the order of a pass over the split; it and the order of the previous pass are cached.
+    def _permutation(self, epoch: int) -> Tensor:
+        """Return the order of an epoch; it and the order of the previous epoch are cached.
 
         It is drawn on the host whatever the device, so that a seed means one order.
         """
-        if pass_ not in self._permutations:
-            self._permutations = {p: order for p, order in self._permutations.items() if p == pass_ - 1}
-            order = np.random.default_rng([self.seed, pass_]).permutation(len(self.collate.split))
-            self._permutations[pass_] = numbers_on(self.collate.device, order)
-        return self._permutations[pass_]
+        if epoch not in self._permutations:
+            self._permutations = {p: order for p, order in self._permutations.items() if p == epoch - 1}
+            order = np.random.default_rng([self.seed, epoch]).permutation(len(self.collate.split))
+            self._permutations[epoch] = int64_on(self.collate.device, order)
+        return self._permutations[epoch]
 
     def state_dict(self) -> dict[str, int]:
         """Return the position: the number of batches that were yielded."""

@@ -19,7 +19,7 @@ AS_MANY_AS_POSITIONS = "padded"  # with these landmarks, as many as positions, N
 class Silent(LandmarkInverse):
     """Gives the landmarks no weight, so that only the value skip is left."""
 
-    def weigh(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
+    def apply(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
         """Return zeros."""
         return torch.zeros_like(x_BHME)
 

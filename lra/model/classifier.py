@@ -23,6 +23,8 @@ from lra.ops.packed.layers import embed
 from lra.ops.packed.packing import Packing
 from lra.types import TaskSpec, UserError
 
+PACKED = {"auto": None, "true": True, "false": False}
+
 
 class TokenPositionEmbedding(nn.Module):
     """Token embedding plus a learned position embedding, then dropout; `form` may add token types and a LayerNorm.
@@ -170,9 +172,6 @@ class Encoder(nn.Module):
         return x_TD
 
 
-PACKED = {"auto": None, "true": True, "false": False}
-
-
 def works_packed(device: torch.device) -> bool:
     """Tell whether the packed form works and is faster: on a CPU, not compiled, not in mixed precision."""
     return device.type == "cpu" and not torch.compiler.is_compiling() and not torch.is_autocast_enabled("cpu")
@@ -260,7 +259,7 @@ class SequenceClassifier(nn.Module):
         if packed is None:
             packed = self.encoder.packable and works_packed(tokens_BNL.device)
         pool = self._pool_packed if packed else self._pool
-        tokens_BNL, valid_BNL = self.pooling.mark(tokens_BNL, valid_BNL)
+        tokens_BNL, valid_BNL = self.pooling.add_token(tokens_BNL, valid_BNL)
         if self.encoder.batch_wide:
             pooled_BND = self.groups.encode(pool, tokens_BNL, valid_BNL)
         else:
@@ -290,8 +289,8 @@ def in_padded_form(model: nn.Module, tokens_BNL: Tensor, valid_BNL: Tensor | Non
 
     A model of the user's own has no other form, so it is simply called.
     """
-    ours = {"packed": False} if isinstance(model, SequenceClassifier) else {}
-    logits_BC: Tensor = model(tokens_BNL, valid_BNL, **ours)
+    options = {"packed": False} if isinstance(model, SequenceClassifier) else {}
+    logits_BC: Tensor = model(tokens_BNL, valid_BNL, **options)
     return logits_BC
 
 

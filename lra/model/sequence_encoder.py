@@ -25,6 +25,11 @@ from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.packing import Packing
 from lra.types import UserError
 
+VECTOR_OF: dict[str, Callable[[], LastVector | MaskedMean]] = {
+    "last": LastVector,
+    "mean": partial(MaskedMean, "valid_mean"),
+}
+
 
 class VectorPositionEmbedding(nn.Module):
     """A linear layer plus a learned position embedding, then dropout.
@@ -65,7 +70,7 @@ def checked_vectors(x_BLI: Tensor, embedding: VectorPositionEmbedding) -> Tensor
     shape, weights = list(x_BLI.shape), embedding.project.weight.dtype
     if torch.finfo(weights).bits < 32:
         raise UserError(
-            f"the weights are {_word(weights)}, but attention needs at least float32; type encoder.float(), and call it"
+            f"the weights are {_name(weights)}, but attention needs at least float32; type encoder.float(), and call it"
             f' under torch.autocast("{x_BLI.device.type}", dtype={weights})'
         )
     if len(shape) != 3 or shape[2] != embed_dim:
@@ -81,7 +86,7 @@ def checked_vectors(x_BLI: Tensor, embedding: VectorPositionEmbedding) -> Tensor
         raise UserError(f"an input of shape {shape} has no position; a sequence without any needs padding and a mask")
     if x_BLI.dtype != weights and not torch.is_autocast_enabled(x_BLI.device.type):
         raise UserError(
-            f"the input is {_word(x_BLI.dtype)}, but the weights are {_word(weights)}; type x.to({weights})"
+            f"the input is {_name(x_BLI.dtype)}, but the weights are {_name(weights)}; type x.to({weights})"
         )
     return x_BLI
 
@@ -99,7 +104,7 @@ def checked_mask(x_BLI: Tensor, mask: Tensor | None, lengths: Tensor | None) -> 
     if mask is not None:
         _check_tensor("the mask", mask)
         if mask.dtype != torch.bool:
-            raise UserError(f"the mask is {_word(mask.dtype)}, not bool, True at real positions; type mask.bool()")
+            raise UserError(f"the mask is {_name(mask.dtype)}, not bool, True at real positions; type mask.bool()")
         if mask.shape != (batch, length):
             raise UserError(f"a mask of shape {list(mask.shape)} does not fit the input; it is {[batch, length]}")
         return mask
@@ -107,13 +112,13 @@ def checked_mask(x_BLI: Tensor, mask: Tensor | None, lengths: Tensor | None) -> 
         return None
     _check_tensor("the lengths", lengths)
     if lengths.is_floating_point() or lengths.dtype == torch.bool:
-        raise UserError(f"the lengths are {_word(lengths.dtype)}, not whole numbers; type lengths.long()")
+        raise UserError(f"the lengths are {_name(lengths.dtype)}, not whole numbers; type lengths.long()")
     if lengths.shape != (batch,):
         raise UserError(f"lengths of shape {list(lengths.shape)} do not fit the input; the shape is {[batch]}")
     if not torch.compiler.is_compiling() and batch:  # a compiled graph cannot depend on values
-        least, most = int(lengths.min()), int(lengths.max())
-        if least < 0 or most > length:
-            raise UserError(f"lengths from {least} to {most} are not all in the input's range, 0 to {length}")
+        shortest, longest = int(lengths.min()), int(lengths.max())
+        if shortest < 0 or longest > length:
+            raise UserError(f"lengths from {shortest} to {longest} are not all in the input's range, 0 to {length}")
     return torch.arange(length, device=x_BLI.device) < lengths.to(x_BLI.device)[:, None]
 
 
@@ -122,14 +127,8 @@ def _check_tensor(what: str, given: object) -> None:
         raise UserError(f"{what} must be a tensor, not {type(given).__name__}; type for example torch.as_tensor(…)")
 
 
-def _word(dtype: torch.dtype) -> str:
+def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
-
-
-VECTOR_OF: dict[str, Callable[[], LastVector | MaskedMean]] = {
-    "last": LastVector,
-    "mean": partial(MaskedMean, "valid_mean"),
-}
 
 
 def nystrom_layers(**options: object) -> MakeMixers:
@@ -271,7 +270,7 @@ class SequenceEncoder(nn.Module):
     def recommended_defaults(cls) -> dict[str, Any]:
         """Return the default values of `build`, by name; `embed_dim` has none, `make_mixers` is left out."""
         arguments = inspect.signature(cls.build).parameters.values()
-        return {each.name: each.default for each in arguments if each.default not in (each.empty, None)}
+        return {one.name: one.default for one in arguments if one.default not in (one.empty, None)}
 
     def output_size(self) -> int:
         """Return D, the size of a sequence's vector."""
@@ -282,12 +281,7 @@ class SequenceEncoder(nn.Module):
         return count_parameters(self)
 
     def forward(
-        self,
-        x_BLI: Tensor,
-        mask: Tensor | None = None,
-        *,
-        lengths: Tensor | None = None,
-        packed: bool | None = None,
+        self, x_BLI: Tensor, mask: Tensor | None = None, *, lengths: Tensor | None = None, packed: bool | None = None
     ) -> Tensor:
         """Encode each sequence to one vector.
 

@@ -13,6 +13,10 @@ import math
 import torch
 from torch import Tensor
 
+# Scores that replace those of a position with itself, which it attends to only without any other key, and with padding.
+# Both are finite, so that a row that is all padding stays finite.
+SELF, PADDING = -1e5, -1e9
+
 
 def bucket_factors(length: int, chunk: int) -> tuple[int, ...]:
     """Compute the number of buckets for each rotation of a hash; the hash has their product.
@@ -48,21 +52,16 @@ def hash_buckets(x_BHLE: Tensor, rotations_HENG: Tensor, factors: tuple[int, ...
     All padding is in one more bucket, after the others, so that its content cannot move a real token to another chunk.
     """
     rotated = torch.einsum("bhle,heng->bhnlg", x_BHLE, rotations_HENG)
-    buckets, worth = torch.zeros_like(rotated[..., 0], dtype=torch.long), 1
+    buckets, bucket_stride = torch.zeros_like(rotated[..., 0], dtype=torch.long), 1
     for axes, factor in zip(rotated.split([factor // 2 for factor in factors], dim=-1), factors, strict=True):
-        buckets = buckets + worth * torch.cat([axes, -axes], dim=-1).argmax(-1)
-        worth *= factor
-    return torch.where(valid_BL[:, None, None, :], buckets, worth)
+        buckets = buckets + bucket_stride * torch.cat([axes, -axes], dim=-1).argmax(-1)
+        bucket_stride *= factor
+    return torch.where(valid_BL[:, None, None, :], buckets, bucket_stride)
 
 
 def hash_order(buckets_BHNL: Tensor) -> Tensor:
     """Sort the positions by bucket, and within a bucket by position; `[B, H, N, L]`."""
     return buckets_BHNL.sort(dim=-1, stable=True).indices
-
-
-# Scores that replace those of a position with itself, which it attends to only without any other key, and with padding.
-# Both are finite, so that a row that is all padding stays finite.
-SELF, PADDING = -1e5, -1e9
 
 
 def unit_keys(q_BHLE: Tensor) -> Tensor:

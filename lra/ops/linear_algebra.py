@@ -14,7 +14,7 @@ from lra.ops.first_order import first_order, without_autocast
 
 # Avoids a division by zero for an all-zero matrix (an example without real tokens); far below all other norms.
 TINY_NORM = 1e-12
-TOGETHER = 32  # matrices that a CPU iterates together: 512 KiB for 64 × 64 in float32, so that they stay in cache
+MATRICES_AT_ONCE = 32  # that a CPU iterates: 512 KiB for 64 × 64 in float32, so that they stay in cache
 
 
 def iterative_pinv(a_BHMM: Tensor, *, iterations: int, start: str) -> Tensor:
@@ -35,9 +35,9 @@ def iterative_pinv(a_BHMM: Tensor, *, iterations: int, start: str) -> Tensor:
     if start == "batch":
         columns, rows = columns.max(), rows.max()
     z = a_BHMM.mT / (columns * rows).clamp(min=TINY_NORM)[..., None, None]
-    together = TOGETHER if on_cpu(a_BHMM) else max(a_BHMM.shape[:2].numel(), 1)
-    some = [x.flatten(0, 1).split(together) for x in (a_BHMM, z)]
-    matrices = [_Iterations.apply(a, start, iterations) for a, start in zip(*some, strict=True)]
+    count = MATRICES_AT_ONCE if on_cpu(a_BHMM) else max(a_BHMM.shape[:2].numel(), 1)
+    parts = [x.flatten(0, 1).split(count) for x in (a_BHMM, z)]
+    matrices = [_Iterations.apply(a, start, iterations) for a, start in zip(*parts, strict=True)]
     return torch.cat(matrices).view(a_BHMM.shape)
 
 

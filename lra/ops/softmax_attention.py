@@ -25,7 +25,7 @@ def masked_softmax(scores: Tensor, keep: Tensor | None) -> Tensor:
     return scores.masked_fill(~keep, torch.finfo(scores.dtype).min).softmax(-1) * keep
 
 
-def attendable(valid_BL: Tensor | None) -> Tensor | None:
+def key_mask(valid_BL: Tensor | None) -> Tensor | None:
     """Build the mask of keys `[B, 1, 1, L]` for fused attention, which returns NaN for a sequence without any key.
 
     So a sequence that is all padding may attend to all positions; its output is not used.
@@ -40,7 +40,7 @@ def exact_attention(q_BHQE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Te
 
     Source: Vaswani et al. 2017, equation 1.
     """
-    return scaled_dot_product_attention(q_BHQE, k_BHLE, v_BHLE, attn_mask=attendable(valid_BL))
+    return scaled_dot_product_attention(q_BHQE, k_BHLE, v_BHLE, attn_mask=key_mask(valid_BL))
 
 
 def block_windows(blocks: int, reach: int, device: torch.device) -> Tensor:
@@ -71,7 +71,7 @@ def take_blocks(x_BKHCE: Tensor, seen_KGS: Tensor) -> Tensor:
     return taken_BKHWE
 
 
-def keys_kept(valid_BL: Tensor, seen_KGS: Tensor, block: int) -> Tensor:
+def block_key_mask(valid_BL: Tensor, seen_KGS: Tensor, block: int) -> Tensor:
     """Tell which of the keys of `take_blocks` are real, `[B, K, G, W]` bool."""
     valid_BKC = pad(valid_BL, (0, -valid_BL.shape[1] % block)).unflatten(1, (-1, block))
     kept_BKGW: Tensor = (valid_BKC[:, seen_KGS.clamp(min=0)] & (seen_KGS >= 0)[..., None]).flatten(3)

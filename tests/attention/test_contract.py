@@ -115,7 +115,7 @@ def shares_over_a_batch(made: AttentionSubject) -> bool:
     instance, (tensors, valid) = made.instance(17), made.inputs(17)
     first = made.mix(instance, "padded", tensors, valid)
     drawn_again = not made.mix_padded(instance, tensors, valid).equal(first)
-    return drawn_again or any(contract.batch_mates_change(made, form=form) for form in contract.FORMS)
+    return drawn_again or any(contract.change_with_batch(made, form=form) for form in contract.FORMS)
 
 
 @pytest.mark.parametrize("name, chosen", CHOICES)

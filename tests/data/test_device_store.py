@@ -133,7 +133,7 @@ def test_numbers_of_two_bytes_keep_their_value(first_id, tmp_path):
 
 
 def test_a_store_is_copied_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr(loader, "PIECE", 7)
+    monkeypatch.setattr(loader, "COPIED_TOKENS", 7)
     make_store(tmp_path, SPEC, first_id=0, longest=8)
     host, there = both(tmp_path)
     assert_same([host(np.arange(70))], [there(torch.arange(70))], count=1)

@@ -32,11 +32,11 @@ def _from_a_crowded_place(ground: Field, rng: random.Random) -> Contour | None:
         contour = ground.begin(
             rng, lambda degrees: np.setdiff1d(np.arange(pixels), ground.free_area.places(degrees, free))
         )
-        before = ground.copies()
+        before = ground.snapshot()
         if contour is None:
             return None
         if all(ground.extend(rng, contour) for _ in range(ground.design.distractor_length - 1)):
             ground.settle(contour)
             return contour
-        ground.bring_back(before)
+        ground.restore(before)
     return None

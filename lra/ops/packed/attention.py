@@ -22,14 +22,17 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from lra.ops.first_order import first_order, without_autocast
 from lra.ops.packed.dropout import MOST_ENTRIES, DropoutMasks
-from lra.ops.packed.packing import Packing, mix_each
+from lra.ops.packed.packing import Packing, mix_by_sequence
 
 BLOCK_ENTRIES = MOST_ENTRIES  # attention weights of a block, over all heads: 2 MiB in float32
+attend = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+attend_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+Views = Sequence[Tensor]
 
 
 def exact_attention_packed(qkv_PTD: Tensor, packing: Packing, *, heads: int) -> Tensor:
     """Compute softmax(q kᵀ / √E) v within each sequence, from queries, keys and values `[3, T, H·E]`; `[T, H·E]`."""
-    return mix_each(qkv_PTD, packing, scaled_dot_product_attention, heads=heads)
+    return mix_by_sequence(qkv_PTD, packing, scaled_dot_product_attention, heads=heads)
 
 
 def dropout_attention(qkv_PTD: Tensor, packing: Packing, masks: DropoutMasks, *, heads: int) -> Tensor:
@@ -85,8 +88,8 @@ def _scaled(x_HWE: Tensor) -> Tensor:
 def _parts(planes: Iterable[Tensor], packing: Packing, heads: int) -> Iterator[tuple[Tensor, ...]]:
     """Split planes `[T, H·E]` into sequences `[H, W, E]`, and these into heads where a block cannot hold them all."""
     for sequence in zip(*(packing.by_head(x, heads) for x in planes), strict=True):
-        together = max(1, BLOCK_ENTRIES // sequence[0].shape[1])
-        yield from zip(*(x_HWE.split(together) for x_HWE in sequence), strict=True)
+        heads_at_once = max(1, BLOCK_ENTRIES // sequence[0].shape[1])
+        yield from zip(*(x_HWE.split(heads_at_once) for x_HWE in sequence), strict=True)
 
 
 def _blocks(q_HWE: Tensor) -> Iterator[slice]:
@@ -107,12 +110,6 @@ def _softmax_backward(grad: Tensor, weights: Tensor) -> Tensor:
     """Compute the gradient of the scores; overwrites `grad`."""
     grad_scores: Tensor = torch.ops.aten._softmax_backward_data.out(grad, weights, -1, weights.dtype, grad_input=grad)
     return grad_scores
-
-
-attend = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-attend_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
-
-Views = Sequence[Tensor]
 
 
 def attend_each(queries: Views, keys: Views, values: Views, outs: Views) -> list[Tensor]:
@@ -137,9 +134,9 @@ def attend_each_backward(
 ) -> None:
     """Write the gradients of queries, keys and values, the `inputs`, into `grad_inputs`."""
     groups = zip(grad_outs, zip(*inputs, strict=True), outs, normalisers, zip(*grad_inputs, strict=True), strict=True)
-    for grad_out, both, out, normaliser, grads in groups:
-        passed = attend_backward(grad_out, *both, out, normaliser, 0.0, False)
-        for grad, part in zip(grads, passed, strict=True):
+    for grad_out, qkv, out, normaliser, grads in groups:
+        computed = attend_backward(grad_out, *qkv, out, normaliser, 0.0, False)
+        for grad, part in zip(grads, computed, strict=True):
             grad.copy_(part)
 
 

@@ -22,11 +22,11 @@ from lra.ops.packed.chunks import (
     chunks,
     drop,
     linear,
+    multiply,
     normalise,
     normalise_backward,
     num_chunks,
-    times,
-    unfold,
+    unfold_layer_norm,
 )
 from lra.ops.packed.dropout import DropoutMasks
 
@@ -78,7 +78,7 @@ class _NormLinear(torch.autograd.Function):
                 grad_normal.baddbmm_(share, part.expand(len(share), -1, -1))
             grad_x[rows] = normalise_backward(grad_normal, normal, inverse).flatten(0, 1)
         grad_folded, grad_offset = (torch.cat(parts) for parts in zip(*(g.total() for g in grads_of), strict=True))
-        return grad_x, *unfold(grad_folded, grad_offset, gain, shift, weight), None
+        return grad_x, *unfold_layer_norm(grad_folded, grad_offset, gain, shift, weight), None
 
 
 class _ProjectResidual(torch.autograd.Function):
@@ -230,19 +230,19 @@ class _FeedForwardResidual(torch.autograd.Function):
             normal, inverse = normalise(x[rows].unflatten(0, shape))
             raw = linear(normal, folded, offset)
             hidden, grad_fed = gelu(raw), drop(grads[0][rows], masks, number + 1).unflatten(0, shape)
-            grad_hidden = times(grad_fed, twice)
+            grad_hidden = multiply(grad_fed, twice)
             if masks:
                 keep = masks.keep(number, hidden)
                 hidden, grad_hidden = hidden.mul_(keep), grad_hidden.mul_(keep)
             grads_of_down.add(grad_fed, hidden)
             grad_raw = torch.ops.aten.gelu_backward(grad_hidden, raw)
             grads_of_up.add(grad_raw, normal)
-            grad_normal = normalise_backward(times(grad_raw, folded), normal, inverse).flatten(0, 1)
+            grad_normal = normalise_backward(multiply(grad_raw, folded), normal, inverse).flatten(0, 1)
             torch.add(grads[0][rows], grad_normal, out=grad_x[rows])
         grad_down, grad_down_bias = grads_of_down.total(scale)
         return (
             grad_x,
-            *unfold(*grads_of_up.total(), gain, shift, up),
+            *unfold_layer_norm(*grads_of_up.total(), gain, shift, up),
             grad_down.mul_(scale),
             grad_down_bias,
             None,

@@ -23,6 +23,7 @@ from lra.ops.packed.packing import Packing, Segments
 
 BLOCK = 32  # S: small blocks multiply fewer zeros, large blocks have faster products
 POSITIONS = 4096  # positions of the sequences in one row, so that they stay in cache
+Mix = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def add_convolution(x_TD: Tensor, filter_HF: Tensor, packing: Packing, to_TD: Tensor) -> Tensor:
@@ -113,9 +114,6 @@ def _bands(filter_HF: Tensor) -> Tensor:
     bands = filter_HF.new_zeros(heads, BLOCK, width)
     bands.as_strided((heads, BLOCK, taps), (BLOCK * width, width + 1, 1)).copy_(filter_HF[:, None])
     return bands
-
-
-Mix = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def packed_nystrom(

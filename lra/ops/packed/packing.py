@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 GROUP_TOKENS = 2048  # most tokens of a group of several sequences, so that what a kernel returns for it stays small
+ADDED_ROWS = 4096  # tokens whose gradients are added together, so that they stay in cache
 
 
 class Packing:
@@ -31,7 +32,7 @@ class Packing:
 
     def __init__(self, valid_BL: Tensor | None, *, batch: int, length: int):
         self.batch, self.length = batch, length
-        self.valid_BL, self.whole = valid_BL, valid_BL is None
+        self.valid_BL, self.has_no_padding = valid_BL, valid_BL is None
         if valid_BL is None:
             self.counts_B = torch.full((batch,), length)
             self.order_B = torch.arange(batch)
@@ -64,7 +65,7 @@ class Packing:
     @cached_property
     def has_holes(self) -> bool:
         """Whether any sequence has padding before a real token."""
-        return not self.whole and not self.position_T.equal(self.rank_T)
+        return not self.has_no_padding and not self.position_T.equal(self.rank_T)
 
     @cached_property
     def used(self) -> int:
@@ -97,11 +98,11 @@ class Packing:
     def pack(self, x_BL: Tensor) -> Tensor:
         """Select the real tokens: `[B, L]` to `[T]`, or `[B, L, D]` to `[T, D]`."""
         flat = x_BL.flatten(0, 1)
-        return flat if self.whole else flat.index_select(0, self.place_T)
+        return flat if self.has_no_padding else flat.index_select(0, self.place_T)
 
     def unpack(self, x_PTD: Tensor) -> Tensor:
         """Convert planes `[P, T, D]` to the padded form `[P, B, L, D]`, with zeros at padding."""
-        if not self.whole:
+        if not self.has_no_padding:
             rows = x_PTD.new_zeros(len(x_PTD), self.batch * self.length, x_PTD.shape[2])
             x_PTD = rows.index_copy(1, self.place_T, x_PTD)
         x_PBLD: Tensor = x_PTD.unflatten(1, (self.batch, self.length))
@@ -109,10 +110,10 @@ class Packing:
 
     def unsort(self, x_BD: Tensor) -> Tensor:
         """Reorder rows, one per sequence, from the packed order to the batch's order."""
-        return x_BD if self.whole else x_BD.new_empty(x_BD.shape).index_copy(0, self.order_B, x_BD)
+        return x_BD if self.has_no_padding else x_BD.new_empty(x_BD.shape).index_copy(0, self.order_B, x_BD)
 
 
-def mix_each(
+def mix_by_sequence(
     planes: Iterable[Tensor], packing: Packing, mix: Callable[[Tensor, Tensor, Tensor], Tensor], *, heads: int
 ) -> Tensor:
     """Mix the values of each sequence; `[T, H·E]`.
@@ -126,9 +127,6 @@ def mix_each(
     by_head = (x_TD.unflatten(1, (heads, -1)).transpose(0, 1)[None].split(packing.counts, dim=2) for x_TD in planes)
     mixed = [mix(*sequence)[0].transpose(0, 1).flatten(1) for sequence in zip(*by_head, strict=True)]
     return torch.cat(mixed)
-
-
-ADDED_ROWS = 4096  # tokens whose gradients are added together, so that they stay in cache
 
 
 class Segments:

@@ -174,9 +174,9 @@ class _PackedPerformer(torch.autograd.Function):
         for sums_HXR, padding_H in zip(sums_UHXR, padding_UH, strict=True):
             sums_HXR[:, -1] += padding_H[:, None]
         out, normaliser_TH = torch.empty_like(qkv[0]), torch.empty_like(highest_TH)
-        written = (packing.by_head(x, heads) for x in (out, normaliser_TH))
-        for q, sums_HXR, *both in zip(planes[0], sums_UHXR, *written, strict=True):
-            mix(q, sums_HXR, features, *both)
+        outputs = (packing.by_head(x, heads) for x in (out, normaliser_TH))
+        for q, sums_HXR, *outs in zip(planes[0], sums_UHXR, *outputs, strict=True):
+            mix(q, sums_HXR, features, *outs)
         ctx.save_for_backward(qkv, out, normaliser_TH, highest_TH, maxima_UH, sums_UHXR, counted_U1)
         ctx.packing, ctx.features, ctx.heads, ctx.whole_batch = packing, features, heads, whole_batch
         return out
