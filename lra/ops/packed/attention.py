@@ -25,8 +25,8 @@ from lra.ops.packed.dropout import MOST_ENTRIES, DropoutMasks
 from lra.ops.packed.packing import Packing, mix_by_sequence
 
 BLOCK_ENTRIES = MOST_ENTRIES  # attention weights of a block, over all heads: 2 MiB in float32
-attend = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-attend_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+fused_attention = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+fused_attention_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
 Views = Sequence[Tensor]
 
 
@@ -123,7 +123,7 @@ def attend_each(queries: Views, keys: Views, values: Views, outs: Views) -> list
     """
     normalisers = []
     for q, k, v, out in zip(queries, keys, values, outs, strict=True):
-        mixed, normaliser = attend(q, k, v)
+        mixed, normaliser = fused_attention(q, k, v)
         out.copy_(mixed)
         normalisers.append(normaliser)
     return normalisers
@@ -135,7 +135,7 @@ def attend_each_backward(
     """Write the gradients of queries, keys and values, the `inputs`, into `grad_inputs`."""
     groups = zip(grad_outs, zip(*inputs, strict=True), outs, normalisers, zip(*grad_inputs, strict=True), strict=True)
     for grad_out, qkv, out, normaliser, grads in groups:
-        computed = attend_backward(grad_out, *qkv, out, normaliser, 0.0, False)
+        computed = fused_attention_backward(grad_out, *qkv, out, normaliser, 0.0, False)
         for grad, part in zip(grads, computed, strict=True):
             grad.copy_(part)
 

@@ -19,7 +19,7 @@ from torch.nn.functional import embedding_bag
 
 from lra.ops.first_order import first_order, without_autocast
 from lra.ops.hashed_chunks import PADDING, SELF, unit_keys
-from lra.ops.packed.attention import attend, attend_backward
+from lra.ops.packed.attention import fused_attention, fused_attention_backward
 
 
 class HashedChunks:
@@ -99,7 +99,7 @@ class _AttendHashedChunks(torch.autograd.Function):
         k = _windows(unit_keys(q))
         out, normaliser = torch.empty_like(q[:, 1:]), torch.empty_like(q[:, 1:, :, 0])
         for part, mask in hashed.windows(q):
-            out[:, part], normaliser[:, part] = attend(
+            out[:, part], normaliser[:, part] = fused_attention(
                 q[:, 1:][:, part], k[:, part], _windows(v)[:, part], attn_mask=mask, scale=1.0
             )
         weights_XN = normaliser.flatten()[hashed.place_XN].softmax(1)
@@ -123,7 +123,7 @@ class _AttendHashedChunks(torch.autograd.Function):
         for part, mask in hashed.windows(q):
             qkv = q[:, 1:][:, part], k[:, part], _windows(v)[:, part]
             saved = out[:, part], normaliser[:, part]
-            grad_q[:, 1:][:, part], *of_windows = attend_backward(
+            grad_q[:, 1:][:, part], *of_windows = fused_attention_backward(
                 grad[:, part], *qkv, *saved, 0.0, False, attn_mask=mask, scale=1.0
             )
             for grad_ring, grad_window in zip((grad_k, grad_v), of_windows, strict=True):
