@@ -1,22 +1,75 @@
-"""The base classes of this project's TFDS datasets: they write rows to array_record files, without TensorFlow."""
+"""The base classes of this project's TFDS datasets: they write rows to array_record files, without TensorFlow.
+
+TFDS collects the rows of a split in a `Shuffler`, even for a dataset that keeps its order. It does so in memory, and
+beyond 1 GB with TensorFlow's file system, which this project does not use. `UnshuffledRows` has one row in memory.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import struct
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import tensorflow_datasets as tfds
 
-from data_prep.in_order import rows_in_order
 from data_prep.source import TFDS_SPLITS
 
-Rows = Callable[[], Iterator[Mapping[str, object]]]
+HEAD = struct.Struct("=QQ")  # key of a row, and its number of bytes
+Row = Mapping[str, Any]  # values of the features by name
+Rows = Callable[[], Iterator[Row]]
 LRA = """
 @inproceedings{tay2021long, title={Long Range Arena: A Benchmark for Efficient Transformers}, author={Yi Tay and
 Mostafa Dehghani and Samira Abnar and Yikang Shen and Dara Bahri and Philip Pham and Jinfeng Rao and Liu Yang and
 Sebastian Ruder and Donald Metzler}, booktitle={ICLR}, year={2021}}
 """
+
+
+class UnshuffledRows:
+    """Has the interface of TFDS's `Shuffler`, but does not shuffle.
+
+    Args:
+        dirpath: folder for a temporary file with the rows.
+        ignored: arguments that only a shuffler needs.
+    """
+
+    def __init__(self, dirpath: str | Path, **ignored: object):
+        self._file = tempfile.TemporaryFile(dir=dirpath)  # noqa: SIM115  open until the rows are written
+        self.size = self.num_examples = 0
+
+    @property
+    def bucket_lengths(self) -> list[int]:
+        """Number of rows in each bucket; there is one bucket."""
+        return [self.num_examples]
+
+    def add(self, key: int, data: bytes) -> None:
+        """Append a row."""
+        self._file.write(HEAD.pack(key, len(data)))
+        self._file.write(data)
+        self.size += len(data)
+        self.num_examples += 1
+
+    def __iter__(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the rows; this is possible only once."""
+        self._file.seek(0)
+        while head := self._file.read(HEAD.size):
+            key, length = HEAD.unpack(head)
+            yield key, self._file.read(length)
+        self._file.close()
+
+
+@contextlib.contextmanager
+def without_shuffling() -> Iterator[None]:
+    """Within this context, TFDS uses `UnshuffledRows` in place of its `Shuffler`."""
+    from tensorflow_datasets.core import shuffle
+
+    theirs, shuffle.Shuffler = shuffle.Shuffler, UnshuffledRows
+    try:
+        yield
+    finally:
+        shuffle.Shuffler = theirs
 
 
 class RowWriter(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type: ignore[call-arg]  # TFDS is untyped
@@ -31,13 +84,13 @@ class RowWriter(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # typ
     tick: Callable[[], object] = staticmethod(lambda: None)
 
     def _download_and_prepare(self, *arguments: Any, **named: Any) -> None:
-        with rows_in_order() if self.info.disable_shuffling else contextlib.nullcontext():
+        with without_shuffling() if self.info.disable_shuffling else contextlib.nullcontext():
             super()._download_and_prepare(*arguments, **named)
 
     def _split_generators(self, dl_manager: object) -> dict[str, object]:
         return {TFDS_SPLITS[name]: self._generate_examples(rows) for name, rows in self.rows.items()}
 
-    def _generate_examples(self, rows: Rows) -> Iterator[tuple[int, Mapping[str, object]]]:
+    def _generate_examples(self, rows: Rows) -> Iterator[tuple[int, Row]]:
         for number, row in enumerate(rows()):
             self.tick()
             yield number, row

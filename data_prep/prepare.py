@@ -1,4 +1,7 @@
-"""Make a task's data: read its source, write a TFDS dataset, pack it into a store, and remove the dataset."""
+"""Make a task's data: read its source, write a TFDS dataset, pack it into a store, and remove the dataset.
+
+Temporary folders are removed at the end of a preparation, or after a kill by the next, which restores an old store.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,14 @@ import contextlib
 import importlib.metadata
 import io
 import logging
+import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from filelock import Timeout
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -23,9 +29,9 @@ from rich.progress import (
 )
 
 from data_prep.source import TFDS_SPLITS, Request, Source
-from data_prep.unfinished import clear_leftovers, unfinished_dataset
+from lra.base.files import delete_temporary, replaced_folder, restore_folder, unfinished_folder
 from lra.base.paths import source_dirs
-from lra.data.manifest import MANIFEST, check_asked, read_manifest
+from lra.data.manifest import MANIFEST, check_request, read_manifest
 from lra.data.writer import Example, store_lock, write_store
 from lra.types import TaskSpec, UserError
 
@@ -57,7 +63,7 @@ def prepare(
         folder: the store's folder, `…/stores/<task>/<size>`.
         open_source: function that opens the task's source.
         version: version of the task's dataset.
-        source: a word of `WORDS` in `data_prep.source`, or the path of an archive or a folder.
+        source: a word of `SOURCE_KEYWORDS` in `data_prep.source`, or the path of an archive or a folder.
         verify: whether a source that is not the benchmark's is refused.
         force: whether an existing store is made again.
         command: the command that the user typed, for the manifest.
@@ -73,65 +79,57 @@ def prepare(
         clear_leftovers(folder)
         if (folder / MANIFEST).exists() and not force:
             manifest = read_manifest(folder)
-            check_asked(manifest, folder, settings, source, version)
+            check_request(manifest, folder, settings, source, version)
             return dict(manifest)
-        return _make(spec, settings, folder, open_source, source, verify=verify, command=command, console=console)
+        started = time.monotonic()
+        _check_tfds()
+        with progress(console) as bar, unfinished_dataset(folder) as unfinished:
+            task = bar.add_task(f"{spec.name} size={folder.name}: read the source", total=None)
+            request = Request(
+                spec=spec,
+                settings=settings,
+                source=source,
+                size=folder.name,
+                verify=verify,
+                folders=source_dirs(),
+                scratch=unfinished,
+                tick=lambda done, total: bar.update(task, completed=done, total=total),
+            )
+            return _make(request, open_source(request), folder, bar, task, command=command, started=started)
 
 
 def _make(
-    spec: TaskSpec,
-    settings: dict[str, Any],
-    folder: Path,
-    open_source: Callable[[Request], Source],
-    source: str,
-    *,
-    verify: bool,
-    command: str,
-    console: Console,
+    request: Request, opened: Source, folder: Path, bar: Progress, task: TaskID, *, command: str, started: float
 ) -> dict[str, Any]:
-    started = time.monotonic()
-    _check_tfds()
-    name = f"{spec.name} size={folder.name}"
-    with progress(console) as bar, unfinished_dataset(folder) as unfinished:
-        task = bar.add_task(f"{name}: read the source", total=None)
-        request = Request(
-            spec=spec,
-            settings=settings,
-            source=source,
-            size=folder.name,
-            verify=verify,
-            folders=source_dirs(),
-            scratch=unfinished,
-            tick=lambda done, total: bar.update(task, completed=done, total=total),
-        )
-        opened = open_source(request)
-        with quiet_tfds():
-            builder = opened.make_builder(str(unfinished))
-        builder.tick = lambda: bar.advance(task)
-        rows = sum(opened.counts.values())
-        bar.update(task, description=f"{name}: write the TFDS dataset", completed=0, total=rows)
-        with quiet_tfds():
-            builder.download_and_prepare()
-        total = sum(builder.info.splits[TFDS_SPLITS[split]].num_examples for split in opened.counts)
-        bar.update(task, description=f"{name}: pack", completed=0, total=total)
-        manifest = write_store(
-            folder,
-            spec,
-            {split: _examples(builder, split, opened, bar, task) for split in opened.counts},
-            dtype=opened.dtype,
-            max_length=settings["max_length"],
-            first_id=opened.first_id,
-            facts={
-                "origin": opened.origin(),
-                "asked": {"settings": settings, "source": source},
-                "source": opened.facts,
-                "builder": f"{builder.info.full_name}",
-                "versions": {package: importlib.metadata.version(package) for package in PACKAGES},
-                "command": command,
-            },
-            started=started,
-        )
-        bar.remove_task(task)
+    """Write the TFDS dataset of a source, and pack it into the store."""
+    name = f"{request.task} size={request.size}"
+    with quiet_tfds():
+        builder = opened.make_builder(str(request.scratch))
+    builder.tick = lambda: bar.advance(task)
+    rows = sum(opened.counts.values())
+    bar.update(task, description=f"{name}: write the TFDS dataset", completed=0, total=rows)
+    with quiet_tfds():
+        builder.download_and_prepare()
+    total = sum(builder.info.splits[TFDS_SPLITS[split]].num_examples for split in opened.counts)
+    bar.update(task, description=f"{name}: pack", completed=0, total=total)
+    manifest = write_store(
+        folder,
+        request.spec,
+        {split: _examples(builder, split, opened, bar, task) for split in opened.counts},
+        dtype=opened.dtype,
+        max_length=request.settings["max_length"],
+        first_id=opened.first_id,
+        facts={
+            "origin": opened.origin(),
+            "asked": {"settings": request.settings, "source": request.source},
+            "source": opened.facts,
+            "builder": f"{builder.info.full_name}",
+            "versions": {package: importlib.metadata.version(package) for package in PACKAGES},
+            "command": command,
+        },
+        started=started,
+    )
+    bar.remove_task(task)
     return manifest
 
 
@@ -175,3 +173,39 @@ def quiet_tfds() -> Iterator[None]:
     tfds.disable_progress_bar()
     with contextlib.redirect_stdout(io.StringIO()):
         yield
+
+
+@contextlib.contextmanager
+def unfinished_dataset(store: Path) -> Iterator[Path]:
+    """Make a temporary folder for the TFDS dataset that a store is packed from; the caller holds the store's lock."""
+    folder = _dataset_folder(store)
+    shutil.rmtree(folder, ignore_errors=True)  # a killed process may have left it
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_leftovers(store: Path) -> None:
+    """Call `clear_leftovers` if there are any, unless another process is making the store."""
+    folders = (_dataset_folder(store), unfinished_folder(store), replaced_folder(store))
+    left = [folder for folder in folders if folder.exists() and os.access(folder.parent, os.W_OK)]
+    if left:
+        with contextlib.suppress(Timeout), store_lock(store, wait=False):
+            clear_leftovers(store)
+
+
+def clear_leftovers(store: Path) -> None:
+    """Remove the temporary folders that killed processes have left; the caller holds the store's lock.
+
+    A process that was killed between the two renames of `making_folder` has left an old store under another name and
+    none in its place: it is moved back.
+    """
+    restore_folder(store)
+    delete_temporary(store)
+    shutil.rmtree(_dataset_folder(store), ignore_errors=True)
+
+
+def _dataset_folder(store: Path) -> Path:
+    return store.with_name(f".{store.name}.tfds.unfinished")

@@ -14,7 +14,7 @@ from lra.data.writer import Example
 from lra.types import TaskSpec, UserError
 
 TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}  # TFDS's names of the splits
-SOURCE_WORDS = ("auto", "download", "generate", "stand-in")  # any other value of `source=` is a path
+SOURCE_KEYWORDS = ("auto", "download", "generate", "stand-in")  # any other value of `source=` is a path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class Request:
     Attributes:
         spec: facts about the task.
         settings: the task's `data` settings.
-        source: a word of SOURCE_WORDS, or the path of an archive or a folder.
+        source: a word of SOURCE_KEYWORDS, or the path of an archive or a folder.
         size: full, short or tiny; also the name of the TFDS configuration.
         verify: whether a source with another hash or another number of examples than the benchmark's is refused.
         folders: folders that `auto` searches; downloads go to the first one.
@@ -98,7 +98,7 @@ def locate(
         existing = (folder / name for folder in request.folders for name in names if (folder / name).exists())
         place = next(filter(holds, existing), None)
         if place is not None:
-            return _whole(place, str(place))
+            return _readable(place, str(place))
         if generates or request.size == "tiny":
             return None
         word = "download"
@@ -113,7 +113,7 @@ def locate(
             f"task={request.task} needs {names[0]} ({size_hint}); fetch it, put it into one of {places},"
             f" or name it: source=/path/to/{names[0]}"
         )
-    if word in SOURCE_WORDS:
+    if word in SOURCE_KEYWORDS:
         known = [w for w, has in (("generate", generates), ("download", archive)) if has]
         raise UserError(
             f"source={word} is not known for task={request.task} size={request.size}; choose one of"
@@ -122,18 +122,18 @@ def locate(
     path = Path(word).expanduser()
     if not path.exists():
         raise UserError(f"source={word} is not there; it may be {', '.join(names)}, or a folder that holds one")
-    found = [path / name for name in names if path.is_dir() and (path / name).exists()]
+    inside_path = [path / name for name in names if path.is_dir() and (path / name).exists()]
     named = path.name in names  # then a folder of such a name in it, as the benchmark's archive has, is a part of it
-    inside = next((place for place in found if not (named and place.is_dir())), None)
-    return _whole(inside or path, f"source={word}" if inside is None else str(inside))
+    inside = next((place for place in inside_path if not (named and place.is_dir())), None)
+    return _readable(inside or path, f"source={word}" if inside is None else str(inside))
 
 
-def _whole(path: Path, said: str) -> Path:
+def _readable(path: Path, shown_as: str) -> Path:
     """Return `path` if it is a folder or a readable regular file."""
-    return path if path.is_dir() else regular_file(path, said)
+    return path if path.is_dir() else regular_file(path, shown_as)
 
 
-def judge(
+def determine_origin(
     request: Request, path: Path, official: tuple[Archive, ...], counts: dict[str, int], benchmark: dict[str, int]
 ) -> tuple[str, dict[str, object]]:
     """Decide the origin of an archive or folder, and collect facts about it for the manifest.
@@ -176,6 +176,6 @@ def judge(
     return "stand-in", facts
 
 
-def spread(count: int, chosen: int) -> list[int]:
-    """Choose `chosen` of `count` examples, evenly spread, or all of them if there are no more; return their numbers."""
+def evenly_spaced(count: int, chosen: int) -> list[int]:
+    """Choose `chosen` of `count` examples, evenly spaced, or all of them if there are no more; return their numbers."""
     return [i * count // chosen for i in range(chosen)] if chosen < count else list(range(count))

@@ -17,7 +17,7 @@ import numpy as np
 
 from lra.types import UserError
 
-KNOWN = {
+ALLOWED_NAMES = {
     ("numpy.core.multiarray", "_reconstruct"),
     ("numpy._core.multiarray", "_reconstruct"),
     ("numpy", "ndarray"),
@@ -35,7 +35,7 @@ MOST_TUPLES = 16  # a batch has 6; hashing deeply nested tuples would overflow t
 LETTERS = 80  # letters of the file's own text in an error
 
 
-class _Kept:
+class _Placeholder:
     """Replaces any object that a pickle would build: it keeps the arguments and the state, and runs nothing."""
 
     def __init__(self, *arguments: Any):
@@ -47,10 +47,10 @@ class _Kept:
 
 
 class _Reader(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> type[_Kept]:
-        if (module, name) not in KNOWN:
+    def find_class(self, module: str, name: str) -> type[_Placeholder]:
+        if (module, name) not in ALLOWED_NAMES:
             raise pickle.UnpicklingError(f"it names {f'{module}.{name}':.{LETTERS}}, which no CIFAR-10 batch does")
-        return _Kept
+        return _Placeholder
 
 
 def read_batch(content: bytes, where: str) -> tuple[np.ndarray, np.ndarray]:
@@ -72,8 +72,8 @@ def read_batch(content: bytes, where: str) -> tuple[np.ndarray, np.ndarray]:
     except (pickle.UnpicklingError, EOFError) as error:
         raise UserError(f"{where} is refused: {error}") from error
     except Exception as error:  # a forged or broken pickle may raise anything
-        said = f"{type(error).__name__}: {error}"
-        raise UserError(f"{where} is no CIFAR-10 batch ({said:.{2 * LETTERS}})") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise UserError(f"{where} is no CIFAR-10 batch ({reason:.{2 * LETTERS}})") from error
     return planes, np.array(labels, np.uint8)
 
 

@@ -1,20 +1,29 @@
-"""The source of Image: a CIFAR-10 archive, downloaded or local, or its unpacked folder."""
+"""Image: CIFAR-10, from its binary or Python archive, downloaded or local, or the folder that it was unpacked into."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TypedDict
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import tensorflow_datasets as tfds
 
+from data_prep.archives import Tick, read_files, write_tar
+from data_prep.builder import Row, RowsBuilder
 from data_prep.download import Archive
-from data_prep.image import archive, stand_in
-from data_prep.image.builder import Image
-from data_prep.source import Request, Source, judge, locate, spread
-from lra.data.image import FIRST_ID, encode
+from data_prep.image.pickled import read_batch
+from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
+from lra.data.image import CLASSES, FIRST_ID, VERSION, encode
 from lra.data.writer import Example
+from lra.types import UserError
 
+BATCH_FILE = re.compile(r"cifar-10-batches-(?:bin|py)/(data_batch_[1-5]|test_batch)(?:\.bin)?")
+RECORD_BYTES = 1 + 3 * 32 * 32  # a label and three colour planes
+LARGEST_BYTES = 10_000 * (RECORD_BYTES + 32) + (1 << 20)  # a pickle also has file names and other entries
+Images = tuple[np.ndarray, np.ndarray]  # planes [n, 3, 32, 32], labels [n]
 BINARY = Archive(
     name="cifar-10-binary.tar.gz",
     url="https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
@@ -32,21 +41,93 @@ BENCHMARK = {"train": 50_000, "test": 10_000}
 DEV_SHARE = 10  # the dev split is the last tenth of the training images, in the archive's order
 
 
+def read_archive(path: Path, tick: Tick) -> dict[str, Images]:
+    """Read colour planes and labels of train and test, in the order of the batches.
+
+    Raises:
+        UserError: for a broken or unsafe archive, a missing batch, an image of another size, or a label above 9.
+    """
+    batches: dict[str, Images] = {}
+    for match, content in read_files(path, BATCH_FILE, largest_bytes=LARGEST_BYTES, tick=tick):
+        where = f"{path}: {match.string}"
+        images = _binary(content, where) if where.endswith(".bin") else read_batch(content, where)
+        if len(images[1]) and images[1].max() > 9:
+            row = int(np.argmax(images[1] > 9))
+            raise UserError(f"{where}, image {row}: label {images[1][row]}, but CIFAR-10 has 0 to 9")
+        batches[match.group(1)] = images
+    train = [f"data_batch_{i}" for i in range(1, 6)]
+    missing = [name for name in [*train, "test_batch"] if name not in batches]
+    if missing:
+        raise UserError(
+            f"{path} has no cifar-10-batches-bin/{missing[0]}.bin and no cifar-10-batches-py/{missing[0]};"
+            " source= wants cifar-10-binary.tar.gz, cifar-10-python.tar.gz, or one of their folders"
+        )
+    joined = [np.concatenate([batches[name][part] for name in train]) for part in (0, 1)]
+    return {"train": (joined[0], joined[1]), "test": batches["test_batch"]}
+
+
+def _binary(content: bytes, where: str) -> Images:
+    whole, rest = divmod(len(content), RECORD_BYTES)
+    if rest:
+        raise UserError(f"{where}, image {whole}: {rest} bytes instead of {RECORD_BYTES} (a label, 3 × 32 × 32)")
+    records = np.frombuffer(content, np.uint8).reshape(whole, RECORD_BYTES)
+    return records[:, 1:].reshape(-1, 3, 32, 32), records[:, 0]
+
+
+def write_stand_in(folder: Path, settings: Mapping[str, int]) -> Path:
+    """Write `cifar-10-binary.tar.gz` into `folder`, always with the same images, as many as the settings say."""
+    rng = np.random.default_rng(0)
+    train = -(-(settings["train"] + settings["dev"]) // 5)
+    sizes = {f"data_batch_{i}": train for i in range(1, 6)} | {"test_batch": settings["test"]}
+    files = {f"cifar-10-batches-bin/{name}.bin": _records(rng, count) for name, count in sizes.items()}
+    return write_tar(folder / "cifar-10-binary.tar.gz", files)
+
+
+def _records(rng: np.random.Generator, count: int) -> bytes:
+    """Draw stripes in random colours with noise; the width of the stripes is the label + 1."""
+    labels = np.arange(count) % 10
+    stripes = np.arange(32)[None, :] // (labels[:, None] + 1) % 2
+    planes = stripes[:, None, None, :] * rng.integers(60, 200, (count, 3, 1, 1)) + rng.integers(
+        0, 50, (count, 3, 32, 32)
+    )
+    return np.concatenate([labels[:, None], planes.reshape(count, -1)], axis=1).astype(np.uint8).tobytes()
+
+
+class Image(RowsBuilder):
+    """60,000 photographs of ten classes, of which 10,000 are for the test."""
+
+    VERSION = tfds.core.Version(VERSION)
+    DESCRIPTION = "CIFAR-10: photographs of ten classes, 32 × 32 pixels in red, green and blue."
+    HOMEPAGE = "https://www.cs.toronto.edu/~kriz/cifar.html"
+    CITATION = """
+@techreport{krizhevsky2009learning, title={Learning Multiple Layers of Features from Tiny Images}, author={Alex
+Krizhevsky}, institution={University of Toronto}, year={2009}}
+"""
+
+    @staticmethod
+    def features(settings: Mapping[str, Any]) -> dict[str, tfds.features.FeatureConnector]:
+        """Return the features: colour planes `[3, 32, 32]`, and the class."""
+        return {
+            "planes": tfds.features.Tensor(shape=(3, 32, 32), dtype=np.uint8, encoding="bytes"),
+            "label": tfds.features.ClassLabel(names=list(CLASSES)),
+        }
+
+
 def open_source(request: Request) -> Source:
     """Open the source that the request names."""
     path = locate(request, NAMES, archive=BINARY, size_hint="170 MB", generates=False)
     if path is None:
-        images = archive.read(stand_in.write(request.scratch, request.settings), request.tick)
+        images = read_archive(write_stand_in(request.scratch, request.settings), request.tick)
         origin = "stand-in"
-        facts: dict[str, object] = {"generator": "data_prep.image.stand_in"}
+        facts: dict[str, object] = {"generator": "data_prep.image.source"}
     else:
-        images = archive.read(path, request.tick)
+        images = read_archive(path, request.tick)
         counts = {split: len(labels) for split, (_, labels) in images.items()}
-        origin, facts = judge(request, path, (BINARY, PYTHON), counts, BENCHMARK)
+        origin, facts = determine_origin(request, path, (BINARY, PYTHON), counts, BENCHMARK)
     planes, labels = images["train"]
     dev = len(labels) - len(labels) // DEV_SHARE
     splits = {"train": (planes[:dev], labels[:dev]), "dev": (planes[dev:], labels[dev:]), "test": images["test"]}
-    chosen = {split: spread(len(part[1]), request.settings[split]) for split, part in splits.items()}
+    chosen = {split: evenly_spaced(len(part[1]), request.settings[split]) for split, part in splits.items()}
     rows = {split: partial(_rows, part, chosen[split]) for split, part in splits.items()}
     side = request.settings["side"]
     return Source(
@@ -60,18 +141,11 @@ def open_source(request: Request) -> Source:
     )
 
 
-class _Row(TypedDict):
-    """An image's planes, and its class."""
-
-    planes: np.ndarray
-    label: int
-
-
-def _rows(images: archive.Images, numbers: list[int]) -> Iterator[_Row]:
+def _rows(images: Images, numbers: list[int]) -> Iterator[Row]:
     planes, labels = images
     for i in numbers:
         yield {"planes": planes[i], "label": int(labels[i])}
 
 
-def _encode(record: _Row, side: int) -> Example:
+def _encode(record: Row, side: int) -> Example:
     return [encode(record["planes"], side)], int(record["label"])

@@ -1,1 +1,1 @@
-"""ListOps: the seeded generator, the reader of the benchmark's files, the TFDS builder."""
+"""ListOps: the seeded generator, the reader of the benchmark's files, the source."""

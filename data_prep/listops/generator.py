@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data_prep.listops.values import apply_operators
+from data_prep.listops.evaluation import apply_operators
 from lra.data.listops import END, MIN, SM, ZERO
 from lra.types import UserError
 
 MAX_DEPTH, MAX_ARGS, OPERATOR_SHARE = 10, 10, 0.25
-DRAWS_IN_VAIN = 200  # draws in a row without a new expression, before it is said that there is none
+FRUITLESS_DRAWS = 200  # draws in a row without a new expression, before it is said that there is none
 ROOTS_PER_DRAW = 2048  # large enough to use numpy well, small enough to stay in cache
 
 
@@ -46,18 +46,18 @@ def generate(seed: int, *, min_length: int, max_length: int) -> Iterator[tuple[n
     """
     rng = np.random.default_rng(seed)
     seen: set[bytes] = set()
-    in_vain = 0
-    while in_vain < DRAWS_IN_VAIN:
+    fruitless = 0
+    while fruitless < FRUITLESS_DRAWS:
         before = len(seen)
         for ids, value in draw(rng, ROOTS_PER_DRAW, min_length=min_length, max_length=max_length):
             digest = hashlib.blake2b(ids.tobytes(), digest_size=16).digest()
             if digest not in seen:
                 seen.add(digest)
                 yield ids, value
-        in_vain = in_vain + 1 if len(seen) == before else 0
+        fruitless = fruitless + 1 if len(seen) == before else 0
     raise UserError(
         f"there are {len(seen):,} ListOps expressions of more than {min_length} and fewer than {max_length} tokens, as"
-        f" far as {DRAWS_IN_VAIN} draws of {ROOTS_PER_DRAW} tell; ask for fewer examples, or type a larger max_length"
+        f" far as {FRUITLESS_DRAWS} draws of {ROOTS_PER_DRAW} tell; ask for fewer examples, or type a larger max_length"
     )
 
 

@@ -1,4 +1,4 @@
-"""The source of ListOps: our generator, or the benchmark's files."""
+"""ListOps: expressions and their values, from our generator or the benchmark's files."""
 
 from __future__ import annotations
 
@@ -6,24 +6,41 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
+import tensorflow_datasets as tfds
 
 from data_prep.archives import Tick
+from data_prep.builder import Row, RowsBuilder
 from data_prep.listops import tsv
-from data_prep.listops.builder import Listops
 from data_prep.listops.generator import generate
-from data_prep.source import Request, Source, judge, locate, spread
+from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
 from lra.base.files import sha256
-from lra.data.listops import decode, encode
+from lra.data.listops import VERSION, decode, encode
 from lra.data.manifest import SPLITS
 from lra.data.writer import Example
 
 Expressions = Callable[[], Iterator[tuple[str, int]]]
-
 NAMES = ("listops-1000", "lra_release/listops-1000", "lra_release/lra_release/listops-1000")
 BENCHMARK = {"train": 96_000, "dev": 2_000, "test": 2_000}
+
+
+class Listops(RowsBuilder):
+    """Nested list operations on digits, 500 to 2,000 tokens long in the benchmark."""
+
+    VERSION = tfds.core.Version(VERSION)
+    DESCRIPTION = "Nested list operations (MIN, MAX, MED, SM) on digits, from Long Range Arena."
+    CITATION = """
+@inproceedings{nangia2018listops, title={ListOps: A Diagnostic Dataset for Latent Tree Learning}, author={Nikita
+Nangia and Samuel Bowman}, booktitle={NAACL Student Research Workshop}, year={2018}}
+"""
+    IN_ORDER = False  # TFDS has shuffled the rows since the first version
+
+    @staticmethod
+    def features(settings: Mapping[str, Any]) -> dict[str, tfds.features.FeatureConnector]:
+        """Return the features: expression and value."""
+        return {"source": tfds.features.Text(), "target": tfds.features.ClassLabel(num_classes=10)}
 
 
 def open_source(request: Request) -> Source:
@@ -38,10 +55,10 @@ def open_source(request: Request) -> Source:
         files = tsv.find(path)
         rows_of_file = {split: tsv.count(file) for split, file in files.items()}
         # No checksum of the benchmark's files is published, so their origin is never `official`.
-        origin, facts = judge(request, path, (), rows_of_file, BENCHMARK)
+        origin, facts = determine_origin(request, path, (), rows_of_file, BENCHMARK)
         facts["files"] = {file.name: sha256(file) for file in files.values()}
         config = f"{request.size}_tsv"
-        chosen = {split: spread(rows_of_file[split], counts[split]) for split in SPLITS}
+        chosen = {split: evenly_spaced(rows_of_file[split], counts[split]) for split in SPLITS}
         counts = {split: len(numbers) for split, numbers in chosen.items()}
         rows = {split: partial(_read, request, file, set(chosen[split])) for split, file in files.items()}
     named = {split: partial(_named, part) for split, part in rows.items()}
@@ -78,17 +95,10 @@ def _read(request: Request, file: Path, chosen: set[int]) -> Iterator[tuple[str,
     return (row for number, row in enumerate(rows) if number in chosen)
 
 
-class _Row(TypedDict):
-    """An expression, and its value; TFDS gives text back as bytes."""
-
-    source: str | bytes
-    target: int
-
-
-def _named(rows: Expressions) -> Iterator[_Row]:
+def _named(rows: Expressions) -> Iterator[Row]:
     for source, target in rows():
         yield {"source": source, "target": target}
 
 
-def _encode(record: _Row) -> Example:
+def _encode(record: Row) -> Example:
     return [encode(record["source"])], int(record["target"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from data_prep.listops.values import evaluate_rows
+from data_prep.listops.evaluation import evaluate_rows
 from lra.data.listops import encode
 from lra.types import UserError
 

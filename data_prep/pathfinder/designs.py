@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+CONTOUR_LENGTH = {"easy": 6, "intermediate": 9, "hard": 14}  # folders curv_baseline, curv_contour_length_9 and _14
+# The published script shortens the distractors of easier sets, but uses the hard set's number of distractors.
+DISTRACTOR_LENGTH = {name: length // 3 for name, length in CONTOUR_LENGTH.items()}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
@@ -37,11 +41,6 @@ class Design:
     continuity: float
     contour_brightness: float
     distractor_brightness: float
-
-
-CONTOUR_LENGTH = {"easy": 6, "intermediate": 9, "hard": 14}  # folders curv_baseline, curv_contour_length_9 and _14
-# The published script shortens the distractors of easier sets, but uses the hard set's number of distractors.
-DISTRACTOR_LENGTH = {name: length // 3 for name, length in CONTOUR_LENGTH.items()}
 
 
 def pathfinder16() -> Design:
@@ -82,16 +81,13 @@ def pathfinder32(difficulty: str) -> Design:
 
 def pathfinder128(difficulty: str) -> Design:
     """Build the design of images of 128 × 128 pixels; `difficulty` is a key of CONTOUR_LENGTH."""
-    return Design(
+    return replace(
+        pathfinder32(difficulty),
         side=128,
-        contour_length=CONTOUR_LENGTH[difficulty],
-        distractor_length=DISTRACTOR_LENGTH[difficulty],
         num_distractors=35 // DISTRACTOR_LENGTH["hard"],
         paddle_length=5,
         paddle_thickness=1.5,
-        antialias_scale=2,
         margins=(2, 3),
-        padding=1,
         seed_distance=20,
         marker_radius=3,
         continuity=1.8,

@@ -1,4 +1,16 @@
-"""The field of a Pathfinder image: it grows contours, and knows where paddles are and where others may be placed."""
+"""The field of a Pathfinder image: it grows contours, knows where paddles are, and where a contour may begin.
+
+Where the first paddle of a contour may begin has the edge effect of the published generator. It dilates the keep-out of
+the image with a kernel of the paddle's shape; pixels that stay free have room. Its dilation (OpenCV's, on float64) uses
+-1.8e308 beyond the border. So a pixel for which the whole kernel is outside the image becomes this number. The search
+treats a negative number as an error, and the attempt to begin a contour fails at once. This does not depend on what is
+drawn: an orientation can begin a contour only if, for every pixel of the image, at least one pixel of the kernel is
+inside.
+
+At 32 × 32 these are 30 of 360 whole degrees, -150 to -121: the first target contour and all distractors start up and
+to the left, and most distractors are never drawn. At 128 × 128 they are all degrees but -59 to -54 with a margin of 2,
+and all with a margin of 3. Source: drewlinsley/pathfinder, `snakes.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +18,63 @@ import bisect
 import itertools
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from data_prep.pathfinder.designs import Design
-from data_prep.pathfinder.room import room_of
-from data_prep.pathfinder.stamps import Paddle, Stamp, moved, stamps_of, turned
+from data_prep.pathfinder.stamps import Paddle, Stamp, moved, opposite, stamps_of
 
 OVERLAP = 1.8  # a paddle is refused if its keep-out plus that of others reaches this value at any pixel
 OCCUPIED = 0.3  # a pixel with a keep-out above this value is not free for a first paddle
 TRIALS = 3  # trials for a first paddle that leaves the image, and for each further paddle that hits another one
 Places = Callable[[int], np.ndarray]  # from degrees to the flat indices of pixels where a first paddle may begin
 Window = tuple[slice, slice]
+
+
+class FreeArea:
+    """Searches room for one paddle in images of one size.
+
+    Args:
+        paddle: the paddle, with the image's margin.
+        side: side of the image, in pixels.
+    """
+
+    def __init__(self, paddle: Paddle, side: int):
+        self._paddle, self._side, self._limit = paddle, side, paddle.length + paddle.margin
+        self.kernel = lru_cache(None)(self._kernel)
+        self.can_begin = lru_cache(None)(self._can_begin)
+
+    def _kernel(self, degrees: int) -> list[tuple[int, int]]:
+        """Compute rows and columns of the kernel's pixels, relative to its anchor.
+
+        The kernel is the paddle's keep-out, shifted by one pixel to the lower right, in a square that reaches
+        `length + margin` around the anchor. It is cast to bytes, so of its values in [0, 1] only those of 1 stay.
+        """
+        _, keep_out = self._paddle.stamp(math.radians(degrees))
+        full = np.argwhere(keep_out.astype(np.uint8)) - self._paddle.reach + 1
+        return [(y, x) for y, x in full.tolist() if abs(y) <= self._limit and abs(x) <= self._limit]
+
+    def _can_begin(self, degrees: int) -> bool:
+        """Tell whether, for every pixel as anchor, at least one pixel of the kernel is in the image."""
+        inside = np.ones((self._side, self._side), bool)
+        return bool(np.logical_or.reduce([*self._seen(degrees, inside, beyond=False)]).all())
+
+    def places(self, degrees: int, free: np.ndarray) -> np.ndarray:
+        """Find the flat indices of pixels for which the whole kernel is `free` `[side, side]` or beyond the border."""
+        return np.flatnonzero(np.logical_and.reduce([*self._seen(degrees, free, beyond=True)]))
+
+    def _seen(self, degrees: int, image: np.ndarray, beyond: bool) -> Iterator[np.ndarray]:
+        """Yield, for each pixel of the kernel, the image's value there, `[side, side]` by the anchor's place."""
+        limit, side = self._limit, self._side
+        padded = np.pad(image, limit, constant_values=beyond)
+        for y, x in self.kernel(degrees):
+            yield padded[limit + y : limit + y + side, limit + x : limit + x + side]
+
+
+free_area_of = lru_cache(None)(FreeArea)
 
 
 @dataclass
@@ -54,12 +108,12 @@ class Field:
 
     def __init__(self, design: Design, paddle: Paddle):
         self.design, self.paddle, self.stamps = design, paddle, stamps_of(paddle)
-        self.room, self.border = room_of(paddle, design.side), self.stamps.border
+        self.free_area, self.border = free_area_of(paddle, design.side), self.stamps.border
         self.inside = slice(self.border, self.border + design.side)
         keep_out, wide, self.real = _empty(design, paddle.margin, self.border)
         self.keep_out, self.wide = keep_out.copy(), wide.copy()
 
-    def holds(self, y: int, x: int) -> bool:
+    def contains(self, y: int, x: int) -> bool:
         """Tell whether a pixel is in the image."""
         return 0 <= y < self.design.side and 0 <= x < self.design.side
 
@@ -72,7 +126,7 @@ class Field:
         """
         for _ in range(TRIALS):
             degrees = rng.randrange(-180, 180)
-            chosen = places(degrees) if self.room.can_begin(degrees) else ()
+            chosen = places(degrees) if self.free_area.can_begin(degrees) else ()
             if not len(chosen):
                 return None
             y, x = divmod(int(chosen[rng.randrange(len(chosen))]), self.design.side)
@@ -85,8 +139,8 @@ class Field:
         """Begin a contour with a first paddle at a pixel; None if the paddle leaves the image."""
         orientation, length = math.radians(degrees), self.paddle.length
         head = moved(y, x, orientation, length)
-        pivot = moved(*head, turned(orientation), length + self.paddle.margin)
-        if not self.holds(*head) or not self.holds(*pivot):
+        pivot = moved(*head, opposite(orientation), length + self.paddle.margin)
+        if not self.contains(*head) or not self.contains(*pivot):
             return None
         first = (self.window(y, x), self.stamps.by_degrees(degrees))
         return Contour((y, x), degrees, pivot, orientation, (y, x), [first])
@@ -133,11 +187,11 @@ class Field:
         free[len(free) - border :] = free[:, len(free) - border :] = False
         return free
 
-    def copies(self) -> tuple[np.ndarray, np.ndarray]:
-        """Copy the state, for `bring_back`."""
+    def snapshot(self) -> tuple[np.ndarray, np.ndarray]:
+        """Copy the state, for `restore`."""
         return self.keep_out.copy(), self.wide.copy()
 
-    def bring_back(self, copies: tuple[np.ndarray, np.ndarray]) -> None:
+    def restore(self, copies: tuple[np.ndarray, np.ndarray]) -> None:
         """Restore a copied state."""
         self.keep_out, self.wide = copies
 

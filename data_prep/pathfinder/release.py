@@ -99,11 +99,11 @@ def _inner(path: Path, folder: str, parents: set[str]) -> str:
 
 
 def _rows(text: bytes, where: str, number: int, images: dict[str, bytes]) -> Iterator[ReleasedImage]:
-    for line, words in enumerate(text.decode(errors="replace").splitlines(), start=1):
+    for line, content in enumerate(text.decode(errors="replace").splitlines(), start=1):
         row = f"{where}/metadata/{number}.npy, line {line}"
-        cells = words.split()
+        cells = content.split()
         if len(cells) < 4 or cells[3] not in ("0", "1"):
-            raise UserError(f"{row}: {words[:60]!r} has no label 0 or 1 in column 4")
+            raise UserError(f"{row}: {content[:60]!r} has no label 0 or 1 in column 4")
         name = f"{cells[0]}/{cells[1]}"
         if name not in images:
             raise UserError(f"{row}: {name} is not there; is the archive whole?")

@@ -1,22 +1,25 @@
-"""The source of Pathfinder and Path-X: the benchmark's images, or our generator."""
+"""Pathfinder and Path-X: grey images of dashed contours, from the benchmark's release or our generator."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
+import tensorflow_datasets as tfds
+import torch
 
+from data_prep.builder import Row, RowsBuilder
 from data_prep.pathfinder import release
-from data_prep.pathfinder.builder import Pathfinder
 from data_prep.pathfinder.designs import Design, pathfinder16, pathfinder32, pathfinder128
-from data_prep.pathfinder.many import generate_many
-from data_prep.pathfinder.splits import split_numbers
-from data_prep.source import Request, Source, judge, locate, spread
-from lra.data.pixels import FIRST_ID, encode
+from data_prep.pathfinder.generator import generate_many
+from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
+from lra.data.codec import FIRST_ID, encode_pixels
+from lra.data.manifest import SPLITS
+from lra.data.pathfinder import VERSION
 from lra.data.writer import Example
 from lra.types import UserError
 
@@ -24,6 +27,49 @@ DESIGNS = {32: pathfinder32, 128: pathfinder128}  # the benchmark's sides of an 
 SMALL = 16  # of images that the benchmark does not have
 BENCHMARK = {"all": 200_000}
 MakeImages = Callable[[np.ndarray], Iterator[tuple[np.ndarray, int]]]  # from numbers to images and labels
+
+
+class Pathfinder(RowsBuilder):
+    """Dashed contours with two marked ends; each image size is a TFDS configuration."""
+
+    VERSION = tfds.core.Version(VERSION)
+    RELEASE_NOTES = {  # noqa: RUF012  TFDS reads it from the class
+        **RowsBuilder.RELEASE_NOTES,
+        "2.0.0": "Generated images: contours begin as in the published generator; Path-X has 8 distractors, not 2.",
+    }
+    DESCRIPTION = "Are the two marked ends on one contour? Grey images of dashed contours."
+    CITATION = """
+@inproceedings{linsley2018learning, title={Learning long-range spatial dependencies with horizontal gated recurrent
+units}, author={Drew Linsley and Junkyung Kim and Vijay Veerabadran and Charles Windolf and Thomas Serre},
+booktitle={NeurIPS}, year={2018}}
+"""
+
+    @staticmethod
+    def features(settings: Mapping[str, Any]) -> dict[str, tfds.features.FeatureConnector]:
+        """Return the features: grey levels `[side, side]`, and 1 if both discs are on the same contour."""
+        side = settings["drawn_side"]
+        return {
+            "image": tfds.features.Tensor(shape=(side, side), dtype=np.uint8, encoding="bytes"),
+            "label": tfds.features.ClassLabel(num_classes=2),
+        }
+
+
+def split_numbers(count: int, how: str, seed: int) -> dict[str, np.ndarray]:
+    """Choose the numbers of the images of train, dev and test, each in order.
+
+    Args:
+        count: number of all images; a tenth, rounded down, is for dev and a tenth for test.
+        how: `permutation`: drawn from `seed`; `seed42`: the split of S4 and Mega, torch's `random_split` with seed 42.
+        seed: seed of the permutation.
+    """
+    assert how in ("permutation", "seed42"), how
+    if how == "permutation":
+        order = np.random.default_rng(seed).permutation(count)
+    else:
+        order = torch.randperm(count, generator=torch.Generator().manual_seed(42)).numpy()
+    tenth = count // 10
+    ends = (0, count - 2 * tenth, count - tenth, count)
+    return {name: np.sort(order[a:b]) for name, a, b in zip(SPLITS, ends, ends[1:], strict=False)}
 
 
 def open_source(request: Request) -> Source:
@@ -51,11 +97,11 @@ def open_source(request: Request) -> Source:
     else:
         released = release.read(path, side=drawn_side, difficulty=difficulty, tick=request.tick)
         rows = released.rows
-        origin, facts = judge(request, path, (), {"all": len(rows) + released.empty}, BENCHMARK)
+        origin, facts = determine_origin(request, path, (), {"all": len(rows) + released.empty}, BENCHMARK)
         facts |= {"folder": released.folder, "folders_left_out": released.folders_left_out}
         facts["empty_files_skipped"] = released.empty
         if request.size != "full":
-            rows = [rows[i] for i in spread(len(rows), settings["images"])]
+            rows = [rows[i] for i in evenly_spaced(len(rows), settings["images"])]
         count, images = len(rows), partial(_decoded, rows, drawn_side)
     numbers = split_numbers(count, settings["split"], settings["data_seed"])
     facts["split"] = {
@@ -102,17 +148,10 @@ def _decoded(rows: list[release.ReleasedImage], side: int, numbers: np.ndarray) 
         yield release.decode(rows[number], side)
 
 
-class _Row(TypedDict):
-    """An image, and 1 when both discs are on one contour."""
-
-    image: np.ndarray
-    label: int
-
-
-def _rows(images: MakeImages, numbers: np.ndarray) -> Iterator[_Row]:
+def _rows(images: MakeImages, numbers: np.ndarray) -> Iterator[Row]:
     for image, label in images(numbers):
         yield {"image": image, "label": label}
 
 
-def _encode(record: _Row, *, side: int) -> Example:
-    return [encode(record["image"], side)], int(record["label"])
+def _encode(record: Row, *, side: int) -> Example:
+    return [encode_pixels(record["image"], side)], int(record["label"])

@@ -50,7 +50,7 @@ class Paddle:
         drawn = Image.new("L", (fine, fine), 0)
         ImageDraw.Draw(drawn).line([(centre, centre), (x, y)], 255, round(self.thickness * self.antialias_scale))
         line, side = np.asarray(drawn), 2 * self.reach + 1
-        return smaller(line, side), smaller(dilated(line, self.margin * self.antialias_scale), side)
+        return downsampled(line, side), downsampled(dilated(line, self.margin * self.antialias_scale), side)
 
 
 def moved(y: float, x: float, orientation: float, distance: float) -> tuple[int, int]:
@@ -58,7 +58,7 @@ def moved(y: float, x: float, orientation: float, distance: float) -> tuple[int,
     return math.ceil(y + distance * math.sin(orientation)), math.ceil(x + distance * math.cos(orientation))
 
 
-def smaller(image: np.ndarray, side: int) -> np.ndarray:
+def downsampled(image: np.ndarray, side: int) -> np.ndarray:
     """Resize a uint8 image with a Lanczos filter, and scale it to [0, 1]."""
     resized = Image.fromarray(image).resize((side, side), Image.Resampling.LANCZOS)
     return np.asarray(resized, np.float64) / 255
@@ -83,10 +83,10 @@ def disc(side: int, y: int, x: int, radius: float, antialias_scale: int) -> np.n
     """Draw a disc around a pixel, as an image `[side, side]` in [0, 1]."""
     rows, columns = np.ogrid[: side * antialias_scale, : side * antialias_scale]
     inside = (rows - y * antialias_scale) ** 2 + (columns - x * antialias_scale) ** 2 <= (radius * antialias_scale) ** 2
-    return smaller(np.where(inside, 255, 0).astype(np.uint8), side)
+    return downsampled(np.where(inside, 255, 0).astype(np.uint8), side)
 
 
-def turned(orientation: float) -> float:
+def opposite(orientation: float) -> float:
     """Compute the opposite orientation, in [-π, π)."""
     return orientation + math.pi if orientation < 0 else orientation - math.pi
 
@@ -129,7 +129,7 @@ class Stamps:
         ring = np.unique(np.floor(radius * np.stack([np.sin(angles), np.cos(angles)], 1)).astype(int), axis=0)
         self.ring_y, self.ring_x = ring.T
         self.ring_orientation = np.arctan2(self.ring_y, self.ring_x)
-        self.ring_stamps = [self._stamp(turned(o)) for o in self.ring_orientation.tolist()]
+        self.ring_stamps = [self._stamp(opposite(o)) for o in self.ring_orientation.tolist()]
         self.by_degrees = lru_cache(None)(lambda degrees: self._stamp(math.radians(degrees)))
         self.ring_weights = lru_cache(None)(self._ring_weights)
 

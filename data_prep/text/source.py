@@ -1,20 +1,30 @@
-"""The source of Text: the IMDb archive, downloaded or local, or its unpacked folder."""
+"""Text: IMDb reviews as bytes, from the published archive, downloaded or local, or its unpacked folder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import random
+import re
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TypedDict
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import tensorflow_datasets as tfds
 
+from data_prep.archives import Tick, read_files, write_tar
+from data_prep.builder import Row, RowsBuilder
 from data_prep.download import Archive
-from data_prep.source import Request, Source, judge, locate, spread
-from data_prep.text import archive, stand_in
-from data_prep.text.builder import Text
-from lra.data.text import FIRST_ID, encode, is_utf8
+from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
+from lra.data.text import FIRST_ID, VERSION, encode, is_utf8
 from lra.data.writer import Example
+from lra.types import UserError
 
+REVIEW = re.compile(r"aclImdb/(train|test)/(neg|pos)/(\d+)_(\d+)\.txt")
+LARGEST_BYTES = 1 << 20
+Review = tuple[bytes, int]  # the bytes of the text, and 1 if it is positive
+NOUNS = ("film", "plot", "cast", "ending", "score", "café scene", "dialogue", "camera")
+PRAISE, BLAME = ("moving", "clever", "warm", "a joy"), ("dull", "clumsy", "cold", "a chore")
 ARCHIVE = Archive(
     name="aclImdb_v1.tar.gz",
     url="https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
@@ -25,18 +35,71 @@ NAMES = (ARCHIVE.name, "aclImdb")
 BENCHMARK = {"train": 25_000, "test": 25_000}
 
 
+def read_archive(path: Path, tick: Tick) -> dict[str, list[Review]]:
+    """Read the labelled reviews of train and test; negative ones first, sorted by number.
+
+    Raises:
+        UserError: for a broken or unsafe archive, or one without reviews.
+    """
+    reviews: dict[str, list[tuple[int, int, int, bytes]]] = {"train": [], "test": []}
+    for match, text in read_files(path, REVIEW, largest_bytes=LARGEST_BYTES, tick=tick):
+        split, polarity, number, rating = match.groups()
+        reviews[split].append((int(polarity == "pos"), int(number), int(rating), text))
+    if not reviews["train"] or not reviews["test"]:
+        raise UserError(
+            f"{path} holds no aclImdb/train/pos/0_9.txt and the like; source= wants aclImdb_v1.tar.gz or aclImdb"
+        )
+    return {split: [(text, label) for label, _, _, text in sorted(rows)] for split, rows in reviews.items()}
+
+
+def write_stand_in(folder: Path, settings: Mapping[str, int]) -> Path:
+    """Write `aclImdb_v1.tar.gz` into `folder`, always with the same reviews, as many as the settings say."""
+    rng = random.Random(0)
+    files = {}
+    for split in ("train", "test"):
+        for number in range(settings[split]):
+            positive = number % 2 == 1
+            words = [f"The {rng.choice(NOUNS)} was {rng.choice(PRAISE if positive else BLAME)}." for _ in range(12)]
+            polarity, rating = ("pos", 9) if positive else ("neg", 2)
+            text = " ".join(words[: rng.randint(1, 12)])
+            files[f"aclImdb/{split}/{polarity}/{number}_{rating}.txt"] = text.encode()
+    return write_tar(folder / "aclImdb_v1.tar.gz", files)
+
+
+class Text(RowsBuilder):
+    """50,000 film reviews, half of them positive, half for training."""
+
+    VERSION = tfds.core.Version(VERSION)
+    DESCRIPTION = "Film reviews from IMDb as raw bytes, positive or negative."
+    HOMEPAGE = "https://ai.stanford.edu/~amaas/data/sentiment/"
+    CITATION = """
+@inproceedings{maas2011learning, title={Learning Word Vectors for Sentiment Analysis}, author={Andrew L. Maas and
+Raymond E. Daly and Peter T. Pham and Dan Huang and Andrew Y. Ng and Christopher Potts}, booktitle={ACL}, year={2011}}
+"""
+
+    @staticmethod
+    def features(settings: Mapping[str, Any]) -> dict[str, tfds.features.FeatureConnector]:
+        """Return the features: the bytes, and the label, 0 for negative and 1 for positive."""
+        return {
+            "text": tfds.features.Tensor(shape=(None,), dtype=np.uint8, encoding="bytes"),
+            "label": tfds.features.ClassLabel(names=["neg", "pos"]),
+        }
+
+
 def open_source(request: Request) -> Source:
     """Open the source that the request names."""
     path = locate(request, NAMES, archive=ARCHIVE, size_hint="84 MB", generates=False)
     if path is None:
-        reviews = archive.read(stand_in.write(request.scratch, request.settings), request.tick)
+        reviews = read_archive(write_stand_in(request.scratch, request.settings), request.tick)
         origin = "stand-in"
-        facts: dict[str, object] = {"generator": "data_prep.text.stand_in"}
+        facts: dict[str, object] = {"generator": "data_prep.text.source"}
     else:
-        reviews = archive.read(path, request.tick)
+        reviews = read_archive(path, request.tick)
         counts = {split: len(rows) for split, rows in reviews.items()}
-        origin, facts = judge(request, path, (ARCHIVE,), counts, BENCHMARK)
-    chosen = {split: [rows[i] for i in spread(len(rows), request.settings[split])] for split, rows in reviews.items()}
+        origin, facts = determine_origin(request, path, (ARCHIVE,), counts, BENCHMARK)
+    chosen = {
+        split: [rows[i] for i in evenly_spaced(len(rows), request.settings[split])] for split, rows in reviews.items()
+    }
     facts["invalid_utf8"] = sum(not is_utf8(text) for rows in chosen.values() for text, _ in rows)
     rows = {split: partial(_rows, part) for split, part in chosen.items()}
     return Source(
@@ -50,17 +113,10 @@ def open_source(request: Request) -> Source:
     )
 
 
-class _Row(TypedDict):
-    """A review's bytes, and 0 for negative, 1 for positive."""
-
-    text: np.ndarray
-    label: int
-
-
-def _rows(part: list[archive.Review]) -> Iterator[_Row]:
+def _rows(part: list[Review]) -> Iterator[Row]:
     for text, label in part:
         yield {"text": encode(text), "label": label}
 
 
-def _encode(record: _Row) -> Example:
+def _encode(record: Row) -> Example:
     return [record["text"]], int(record["label"])

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from data_prep.tokens.rows import FileRows
-from data_prep.tokens.table import Table
+from data_prep.tokens.table import FileRows, Table
 from lra.types import UserError
 
 NEEDED, OPTIONAL = ("tokens", "label"), ("split",)

@@ -16,12 +16,16 @@ from pathlib import Path
 
 import numpy as np
 
-from data_prep.tokens.rows import FileRows
-from data_prep.tokens.table import MOST_FILE_BYTES, Table
+from data_prep.tokens.table import MOST_FILE_BYTES, FileRows, Table
 from lra.types import UserError
 
 NEEDED, OPTIONAL = ("tokens", "labels"), ("offsets", "split")
 COPIED_BYTES = 1 << 20  # that are in memory at a time
+# What zipfile and numpy raise for a forged or damaged file.
+UNREADABLE = (
+    zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, OSError, EOFError, MemoryError, OverflowError,
+    TypeError, tokenize.TokenError,
+)  # fmt: skip
 
 
 def read_npz(path: Path, scratch: Path) -> Table:
@@ -46,25 +50,13 @@ def read_npz(path: Path, scratch: Path) -> Table:
     return Table(
         path=path,
         rows=FileRows(
-            path=kept,
-            dtype=tokens.dtype,
-            first_byte=first_byte,
-            offsets=bounds,
-            ids=None,
-            padded=offsets is None,
+            path=kept, dtype=tokens.dtype, first_byte=first_byte, offsets=bounds, ids=None, padded=offsets is None
         ),
         words=None,
         labels=labels.astype(np.int64),
         splits=split,
         lines=None,
     )
-
-
-# What zipfile and numpy raise for a forged or damaged file.
-UNREADABLE = (
-    zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, OSError, EOFError, MemoryError, OverflowError,
-    TypeError, tokenize.TokenError,
-)  # fmt: skip
 
 
 def _arrays(path: Path, scratch: Path) -> dict[str, np.memmap]:

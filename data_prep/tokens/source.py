@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
+import tensorflow_datasets as tfds
 
-from data_prep.source import SOURCE_WORDS, Request, Source
-from data_prep.tokens.builder import Tokens
+from data_prep.builder import Row, RowsBuilder
+from data_prep.source import SOURCE_KEYWORDS, Request, Source
 from data_prep.tokens.read_csv import read_csv
 from data_prep.tokens.read_npz import read_npz
 from data_prep.tokens.table import (
@@ -26,11 +27,28 @@ from data_prep.tokens.table import (
     with_ids,
 )
 from lra.base.files import regular_file, sha256
+from lra.data.tokens import VERSION
 from lra.data.writer import Example
 from lra.types import UserError
 
 READERS = {".csv": read_csv, ".npz": read_npz}
 LONGER = ("refuse", "cut")
+
+
+class Tokens(RowsBuilder):
+    """Token ids of sequences, with their labels."""
+
+    VERSION = tfds.core.Version(VERSION)
+    DESCRIPTION = "Token sequences and labels from a file of the user's own."
+    CITATION = ""
+
+    @staticmethod
+    def features(settings: Mapping[str, Any]) -> dict[str, tfds.features.FeatureConnector]:
+        """Return the features: ids, and the label."""
+        return {
+            "tokens": tfds.features.Tensor(shape=(None,), dtype=np.uint16, encoding="bytes"),
+            "label": tfds.features.Scalar(dtype=np.int64),
+        }
 
 
 def open_source(request: Request, *, file: str | None) -> Source:
@@ -71,19 +89,12 @@ def open_source(request: Request, *, file: str | None) -> Source:
     )
 
 
-class _Row(TypedDict):
-    """A sequence's ids, and its label."""
-
-    tokens: np.ndarray
-    label: int
-
-
-def _rows(table: Table, numbers: np.ndarray) -> Iterator[_Row]:
+def _rows(table: Table, numbers: np.ndarray) -> Iterator[Row]:
     for ids, label in zip(table.rows.read(numbers.tolist()), table.labels[numbers].tolist(), strict=True):
         yield {"tokens": ids.astype(np.uint16), "label": label}
 
 
-def _encode(record: _Row) -> Example:
+def _encode(record: Row) -> Example:
     return [record["tokens"]], int(record["label"])
 
 
@@ -95,7 +106,7 @@ def _locate(request: Request, file: str | None) -> Path:
     """
     word, hint = request.source, "type source=/path/to/file.csv, or a .npz"
     if word != "auto":
-        if word in SOURCE_WORDS:
+        if word in SOURCE_KEYWORDS:
             raise UserError(f"source={word} is not known for task={request.task}; {hint}")
         path = Path(word).expanduser()
     elif file is not None:

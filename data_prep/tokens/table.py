@@ -1,17 +1,19 @@
-"""A table with the rows of a user's file, for all formats: sequences, labels, and optionally splits."""
+"""A table with the rows of a user's file, for all formats: sequences, labels, and optionally splits.
+
+The rows are read from a file one at a time: the disk limits their number, not the memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from data_prep.tokens.rows import FileRows
-from lra.data.dev_split import stratified
 from lra.data.manifest import SPLITS
+from lra.data.store import stratified
 from lra.data.tokens import UNKNOWN
 from lra.types import TaskSpec, UserError
 
@@ -19,6 +21,46 @@ MOST_FILE_BYTES = 4 << 30
 MOST_IDS, MOST_CLASSES = 1 << 16, 1 << 8  # the largest numbers that the store's types allow
 TEST_FRACTION, DEV_FRACTION = 0.1, 0.1  # fractions of every label, if the file has no splits
 SEED = 0  # seed of these splits
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FileRows:
+    """Rows in a file, one after the other.
+
+    Attributes:
+        path: the file.
+        dtype: type of its numbers.
+        first_byte: where the first row begins.
+        offsets: `[rows + 1]`, where each row begins, in numbers, and where the last one ends.
+        ids: `[n]`, the ids that the numbers 0 to n - 1 of the file stand for; None: the numbers are ids.
+        padded: whether zeros at the end of a row are padding.
+    """
+
+    path: Path
+    dtype: np.dtype
+    first_byte: int
+    offsets: np.ndarray
+    ids: np.ndarray | None
+    padded: bool
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.offsets) - 1
+
+    def read(self, numbers: Iterable[int]) -> Iterator[np.ndarray]:
+        """Yield the ids of the rows with these numbers without their padding, int64."""
+        size = self.dtype.itemsize
+        with self.path.open("rb") as file:
+            for number in numbers:
+                begin, end = self.offsets[number : number + 2].tolist()
+                file.seek(self.first_byte + begin * size)
+                row = np.frombuffer(file.read((end - begin) * size), self.dtype)
+                row = row.astype(np.int64) if self.ids is None else self.ids[row]
+                yield np.trim_zeros(row, "b") if self.padded else row
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        """Yield the ids of all rows."""
+        return self.read(range(len(self)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +115,8 @@ def split_rows(table: Table) -> dict[str, np.ndarray]:
         train, dev = stratified(table.labels[rest], DEV_FRACTION / (1 - TEST_FRACTION), SEED)
         numbers = {"train": rest[train], "dev": rest[dev], "test": test}
     else:
-        said = np.array(table.splits)
-        numbers = {name: np.flatnonzero(said == name) for name in SPLITS}
+        split_of_row = np.array(table.splits)
+        numbers = {name: np.flatnonzero(split_of_row == name) for name in SPLITS}
     for name in SPLITS if table.splits is None else ("train", "test"):
         if not len(numbers[name]):
             raise UserError(

@@ -1,4 +1,4 @@
-"""The contract of an attention backend.
+"""The contract of an attention backend, and the options of one without Hydra.
 
 Letters: B examples, H heads, L positions, E dims per head.
 """
@@ -6,11 +6,15 @@ Letters: B examples, H heads, L positions, E dims per head.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from lra.base.group_files import DESCRIPTION, OF_THE_FILE, read_choice
 from lra.ops.packed.packing import Packing
+
+OF_PROTOCOL = "${protocol."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +65,7 @@ class AttentionBackend(nn.Module):
         """Whether `forward` uses a constant or a random draw that all examples of its input share.
 
         The output of an example then depends on the others, so the classifier passes the protocol's groups of examples
-        one by one, see `lra.model.groups.BatchGroups`.
+        one by one, see `lra.model.classifier.BatchGroups`.
         """
         return False
 
@@ -115,3 +119,13 @@ def real_positions(valid_BL: Tensor | None, q_BHLE: Tensor) -> Tensor:
     if valid_BL is None:
         return q_BHLE.new_ones(len(q_BHLE), q_BHLE.shape[2], dtype=torch.bool)
     return valid_BL
+
+
+def options_of(attention: str, *, protocol: str) -> dict[str, Any]:
+    """Read the arguments of the class of one of lra's attentions, with the values of `conf/`."""
+    options, switches = read_choice("attention", attention), read_choice("protocol", protocol)
+    return {
+        key: switches[value.removeprefix(OF_PROTOCOL).rstrip("}")] if str(value).startswith(OF_PROTOCOL) else value
+        for key, value in options.items()
+        if key not in (*OF_THE_FILE, *DESCRIPTION["attention"])
+    }

@@ -11,8 +11,15 @@ from torch import Tensor
 
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import Count, CountOrZero, checked
-from lra.ops.blocks import attend_blocks, block_windows, join_blocks, keys_kept, split_blocks, take_blocks
-from lra.ops.softmax import exact_attention
+from lra.ops.softmax_attention import (
+    attend_blocks,
+    block_key_mask,
+    block_windows,
+    exact_attention,
+    join_blocks,
+    split_blocks,
+    take_blocks,
+)
 from lra.types import UserError
 
 
@@ -73,7 +80,7 @@ class BigbirdAttention(AttentionBackend):
         out_BHLE = exact_attention(q_BHLE[:, :, : first * self.block_length], k_BHLE, v_BHLE, valid_BL)
         q, k, v = (split_blocks(x, self.block_length) for x in (q_BHLE, k_BHLE, v_BHLE))
         seen = self._seen(q.shape[1])[first:]
-        keep = keys_kept(valid_BL, seen, self.block_length)[:, :, :, None]
+        keep = block_key_mask(valid_BL, seen, self.block_length)[:, :, :, None]
         rest = attend_blocks(q[:, first:], take_blocks(k, seen), take_blocks(v, seen), keep)
         return torch.cat([out_BHLE, join_blocks(rest, length - out_BHLE.shape[2])], 2)
 
@@ -87,6 +94,6 @@ class BigbirdAttention(AttentionBackend):
         return seen_KHS.masked_fill(seen_KHS >= blocks, -1)
 
     def extra_repr(self) -> str:
-        """Show the knobs when a model is printed."""
+        """Show the options when a model is printed."""
         counts = f"global_blocks={self.global_blocks}, random_blocks={self.drawn_blocks.shape[2]}"
         return f"block_length={self.block_length}, window_blocks={2 * self.reach + 1}, {counts}"

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from lra.attention.base import AttentionBackend
 from lra.ops.linear_attention import linear_attention
-from lra.ops.packed.packing import Packing
-from lra.ops.packed.sequences import mix_each
+from lra.ops.packed.packing import Packing, mix_by_sequence
 
 
 class CosformerAttention(AttentionBackend):
@@ -38,7 +37,7 @@ class CosformerAttention(AttentionBackend):
         heads = self.dims.num_heads
         q_HTE, k_HTE = qkv_PTD[:2].unflatten(2, (heads, -1)).transpose(1, 2)
         features = (self._features(x, packing.position_T).transpose(0, 1).flatten(1) for x in (q_HTE, k_HTE))
-        return mix_each((*features, qkv_PTD[2]), packing, linear_attention, heads=heads)
+        return mix_by_sequence((*features, qkv_PTD[2]), packing, linear_attention, heads=heads)
 
     def _features(self, x: Tensor, position_L: Tensor) -> Tensor:
         """Compute the features `[…, L, 2E]` of queries or keys `[…, L, E]` at these positions."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from lra.attention.base import AttentionBackend
-from lra.ops.packed.packing import Packing
-from lra.ops.packed.sequences import mix_each
-from lra.ops.softmax import masked_softmax
+from lra.ops.packed.packing import Packing, mix_by_sequence
+from lra.ops.softmax_attention import masked_softmax
 
 
 class DoubleSoftmaxAttention(AttentionBackend):
@@ -31,4 +30,4 @@ class DoubleSoftmaxAttention(AttentionBackend):
         def mix(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             return self.forward(q, k, v, None)
 
-        return mix_each(qkv_PTD, packing, mix, heads=self.dims.num_heads)
+        return mix_by_sequence(qkv_PTD, packing, mix, heads=self.dims.num_heads)

@@ -16,7 +16,7 @@ from lra.base.arguments import Fraction, checked
 from lra.ops.packed.attention import dropout_attention, exact_attention_packed
 from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.packing import Packing
-from lra.ops.softmax import attendable, masked_softmax
+from lra.ops.softmax_attention import key_mask, masked_softmax
 
 
 class FullAttention(AttentionBackend):
@@ -49,7 +49,7 @@ class FullAttention(AttentionBackend):
             mixed_BLD = packing.unpack(self.forward_packed(planes, packing)[None])[0]
             mixed_BLHE: Tensor = mixed_BLD.unflatten(2, (self.dims.num_heads, -1))
             return mixed_BLHE.transpose(1, 2)
-        return scaled_dot_product_attention(q_BHLE, k_BHLE, v_BHLE, attn_mask=attendable(valid_BL), dropout_p=rate)
+        return scaled_dot_product_attention(q_BHLE, k_BHLE, v_BHLE, attn_mask=key_mask(valid_BL), dropout_p=rate)
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
         """Attend within packed tokens; see the base class."""
@@ -61,5 +61,5 @@ class FullAttention(AttentionBackend):
         return exact_attention_packed(qkv_PTD, packing, heads=heads)
 
     def extra_repr(self) -> str:
-        """Show the knobs when a model is printed."""
+        """Show the options when a model is printed."""
         return f"kernel={self.kernel}, attention_dropout={self.attention_dropout}"

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from lra.attention.base import AttentionBackend
 from lra.ops.linear_attention import linear_attention
-from lra.ops.packed.packing import Packing
-from lra.ops.packed.sequences import mix_each
+from lra.ops.packed.packing import Packing, mix_by_sequence
 
 
 class LinearAttention(AttentionBackend):
@@ -28,7 +27,7 @@ class LinearAttention(AttentionBackend):
         """Attend within packed tokens; see the base class."""
         q_TD, k_TD, v_TD = qkv_PTD
         planes = (elu_features(q_TD), elu_features(k_TD), v_TD)
-        return mix_each(planes, packing, linear_attention, heads=self.dims.num_heads)
+        return mix_by_sequence(planes, packing, linear_attention, heads=self.dims.num_heads)
 
 
 def elu_features(x: Tensor) -> Tensor:

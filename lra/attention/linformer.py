@@ -12,7 +12,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.base.arguments import Count, checked
 from lra.base.protocol import LinformerSharing
-from lra.ops.packed.linformer import packed_linformer
+from lra.ops.packed.attention import packed_linformer
 from lra.ops.packed.packing import Packing
 
 
@@ -65,13 +65,13 @@ class LinformerAttention(AttentionBackend):
 
         Without padding one product for all sequences is faster, and only the padded form knows holes.
         """
-        if packing.whole or packing.has_holes:
+        if packing.has_no_padding or packing.has_holes:
             return super().forward_packed(qkv_PTD, packing)
         assert packing.length <= self.dims.max_seq_len, f"length {packing.length} > {self.dims.max_seq_len}"
         return packed_linformer(qkv_PTD, packing, self.project_keys, self.project_values, heads=self.dims.num_heads)
 
     def extra_repr(self) -> str:
-        """Show the knobs when a model is printed."""
+        """Show the options when a model is printed."""
         return f"projections={self.project_keys.shape[1]}, sharing={self.sharing}"
 
 

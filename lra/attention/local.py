@@ -9,7 +9,14 @@ from torch import Tensor
 
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import Count, CountOrZero, checked
-from lra.ops.blocks import attend_blocks, block_windows, join_blocks, keys_kept, split_blocks, take_blocks
+from lra.ops.softmax_attention import (
+    attend_blocks,
+    block_key_mask,
+    block_windows,
+    join_blocks,
+    split_blocks,
+    take_blocks,
+)
 
 
 class LocalAttention(AttentionBackend):
@@ -38,9 +45,9 @@ class LocalAttention(AttentionBackend):
         valid_BL = real_positions(valid_BL, q_BHLE)
         q, k, v = (split_blocks(x, self.block_length) for x in (q_BHLE, k_BHLE, v_BHLE))
         seen = block_windows(q.shape[1], self.neighbour_blocks, q.device)
-        keep = keys_kept(valid_BL, seen, self.block_length)[:, :, :, None]
+        keep = block_key_mask(valid_BL, seen, self.block_length)[:, :, :, None]
         return join_blocks(attend_blocks(q, take_blocks(k, seen), take_blocks(v, seen), keep), length)
 
     def extra_repr(self) -> str:
-        """Show the knobs when a model is printed."""
+        """Show the options when a model is printed."""
         return f"block_length={self.block_length}, neighbour_blocks={self.neighbour_blocks}"

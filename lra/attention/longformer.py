@@ -11,8 +11,15 @@ from torch import Tensor
 
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import AtLeastTwo, CountOrZero, checked
-from lra.ops.blocks import attend_blocks, block_windows, join_blocks, keys_kept, split_blocks, take_blocks
-from lra.ops.softmax import exact_attention
+from lra.ops.softmax_attention import (
+    attend_blocks,
+    block_key_mask,
+    block_windows,
+    exact_attention,
+    join_blocks,
+    split_blocks,
+    take_blocks,
+)
 from lra.types import UserError
 
 
@@ -51,7 +58,7 @@ class LongformerAttention(AttentionBackend):
         half = self.window // 2
         q = split_blocks(q_BHLE, half)
         seen = block_windows(q.shape[1], 1, q.device)
-        near = keys_kept(valid_BL & ~global_BL, seen, half)[:, :, :, None] & self._band(q.device)
+        near = block_key_mask(valid_BL & ~global_BL, seen, half)[:, :, :, None] & self._band(q.device)
         among_first = global_BL.gather(1, place_BG)[:, None, None, None].expand(*near.shape[:4], -1)
         k, v = (
             torch.cat([take_blocks(split_blocks(x, half), seen), first[:, None].expand(-1, q.shape[1], -1, -1, -1)], 3)
@@ -67,5 +74,5 @@ class LongformerAttention(AttentionBackend):
         return (behind_CW >= 0) & (behind_CW <= self.window)
 
     def extra_repr(self) -> str:
-        """Show the knobs when a model is printed."""
+        """Show the options when a model is printed."""
         return f"window={self.window}, global_tokens={self.global_tokens}"

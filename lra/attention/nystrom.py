@@ -3,28 +3,178 @@
 softmax(q kᵀ) is approximated with M landmarks q̃ and k̃, which are means over segments of the queries and of the keys:
 softmax(q k̃ᵀ) · pinv(softmax(q̃ k̃ᵀ)) · softmax(q̃ kᵀ), all scaled by 1/√E. The three factors are kernels 1, 2 and 3.
 
-Letters: B examples, H heads, L positions, E dims per head, M landmarks, T taps.
+Letters: B examples, H heads, L positions, E dims per head, M landmarks, G coarse landmarks, T taps.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, scaled_dot_product_attention
 
-from lra.attention.base import AttentionBackend, AttentionDims
-from lra.attention.nystrom_inverse import LandmarkInverse, Pinv
-from lra.attention.nystrom_landmarks import Landmarks, Rule, Source
+from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import Count, CountOrZero, Fraction, PositiveFraction, checked
-from lra.base.protocol import Landmarks as Positions
+from lra.base.protocol import Landmarks as LandmarkPositions
 from lra.base.protocol import PinvStart
+from lra.ops.landmarks import (
+    cluster_means,
+    lowest_tokens,
+    middle_tokens,
+    padded_segment_means,
+    padded_segments,
+    take_tokens,
+    valid_segment_means,
+    valid_segments,
+)
+from lra.ops.linear_algebra import exact_pinv, iterative_pinv, ridge_inverse
 from lra.ops.packed.nystrom import packed_nystrom
-from lra.ops.packed.packing import Packing
-from lra.ops.packed.segments import Segments
-from lra.ops.softmax import attendable, exact_attention
+from lra.ops.packed.packing import Packing, Segments
+from lra.ops.softmax_attention import exact_attention, key_mask, masked_softmax
 from lra.types import UserError
+
+LandmarkRule = Literal["segment_means", "strided", "random", "kmeans"]
+LandmarkSource = Literal["both", "keys"]
+Pinv = Literal["iterative", "exact", "regularised", "none"]
+
+
+class Landmarks(nn.Module):
+    """Computes landmark queries and keys; the arguments are those of `NystromAttention`."""
+
+    landmark_seed: Tensor
+
+    def __init__(
+        self,
+        max_seq_len: int,
+        *,
+        num_landmarks: int,
+        landmarks: LandmarkPositions,
+        landmark_rule: LandmarkRule,
+        landmark_source: LandmarkSource,
+        kmeans_steps: int,
+    ):
+        super().__init__()
+        self.max_seq_len, self.num_landmarks, self.kmeans_steps = max_seq_len, num_landmarks, kmeans_steps
+        self.padded, self.rule, self.of_keys = landmarks == "padded", landmark_rule, landmark_source == "keys"
+        self.draws_on_host = landmark_rule == "random"  # in evaluation, so that every device has the same landmarks
+        if self.draws_on_host:  # the seed is saved with the weights, so that an evaluation can be repeated
+            self.register_buffer("landmark_seed", torch.randint(2**62, ()))
+
+    @property
+    def has_no_packed_form(self) -> bool:
+        """Whether they are something else than the segment means of queries and keys."""
+        return self.rule != "segment_means" or self.of_keys
+
+    def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, valid_BL: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Compute landmark queries and keys `[B, H, M, E]`, and a mask of the used ones `[B, M]` (None: all)."""
+        if self.of_keys:
+            (k_BHME,), used_BM = self._of([k_BHLE], valid_BL)
+            return k_BHME, k_BHME, used_BM
+        (q_BHME, k_BHME), used_BM = self._of([q_BHLE, k_BHLE], valid_BL)
+        return q_BHME, k_BHME, used_BM
+
+    def _of(self, tensors: list[Tensor], valid_BL: Tensor | None) -> tuple[list[Tensor], Tensor | None]:
+        if self.padded and self.rule == "segment_means":
+            return [padded_segment_means(x_BHLE, self.num_landmarks) for x_BHLE in tensors], None
+        among_BL = real_positions(None if self.padded else valid_BL, tensors[0])
+        if self.rule == "random":
+            position_BM, used_BM = lowest_tokens(self._numbers(among_BL), among_BL, self.num_landmarks)
+            return [take_tokens(x_BHLE, position_BM, used_BM) for x_BHLE in tensors], used_BM
+        segment_BL, sizes_BM = (padded_segments if self.padded else valid_segments)(among_BL, self.num_landmarks)
+        if self.rule == "strided":
+            position_BM, used_BM = middle_tokens(segment_BL, sizes_BM)
+            return [take_tokens(x_BHLE, position_BM, used_BM) for x_BHLE in tensors], used_BM
+        if self.padded:  # a segment of nothing but the zeros that are added at the end counts too
+            means = [padded_segment_means(x_BHLE, self.num_landmarks) for x_BHLE in tensors]
+            used_BM = torch.ones_like(sizes_BM, dtype=torch.bool)
+        else:
+            means = [valid_segment_means(x_BHLE, segment_BL, sizes_BM) for x_BHLE in tensors]
+            used_BM = sizes_BM > 0
+        if self.rule == "segment_means":
+            return means, used_BM
+        starts = zip(tensors, means, strict=True)
+        return [cluster_means(x, mean, used_BM, among_BL, steps=self.kmeans_steps) for x, mean in starts], used_BM
+
+    def _numbers(self, among_BL: Tensor) -> Tensor:
+        """Draw a number for each position: in training new ones at each call, in evaluation always the same."""
+        device = among_BL.device
+        drawn = torch.rand(self.max_seq_len, device=device) if self.training else self._numbers_for_evaluation()
+        return drawn[: among_BL.shape[1]].to(device)
+
+    @torch.compiler.disable
+    def _numbers_for_evaluation(self) -> Tensor:
+        return torch.rand(self.max_seq_len, generator=torch.Generator().manual_seed(int(self.landmark_seed)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandmarkInverse:
+    """Weighs the summaries of the landmarks; the attributes are those of `NystromAttention`.
+
+    Raises:
+        UserError: for options that exclude each other.
+    """
+
+    pinv: Pinv
+    pinv_iterations: int
+    pinv_start: PinvStart
+    pinv_rtol: float
+    pinv_ridge: float
+    coarse_landmarks: int
+
+    def __post_init__(self) -> None:
+        """Refuse options that exclude each other."""
+        if self.coarse_landmarks and self.pinv != "regularised":
+            raise UserError(
+                f"attention.coarse_landmarks={self.coarse_landmarks} inverts with a ridge, so"
+                f" attention.pinv={self.pinv} would have no effect; type attention.pinv=regularised"
+            )
+
+    @property
+    def batch_wide(self) -> bool:
+        """Whether the start of the iterative pseudo-inverse depends on all examples."""
+        return self.pinv == "iterative" and self.pinv_start == "batch"
+
+    def apply(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
+        """Multiply the pseudo-inverse of kernel 2 of landmark queries and keys with `x_BHME`, such as summaries."""
+        if self.pinv == "none":
+            return x_BHME
+        if self.coarse_landmarks:
+            return self._apply_coarse_inverse(q_BHME, k_BHME, used_BM, x_BHME)
+        return self.inverse(landmark_kernel(q_BHME, k_BHME, used_BM, used_BM)) @ x_BHME
+
+    def inverse(self, a_BHMM: Tensor) -> Tensor:
+        """Compute the pseudo-inverse `[B, H, M, M]` of kernel 2."""
+        if self.pinv == "exact":
+            return exact_pinv(a_BHMM, rtol=self.pinv_rtol)
+        if self.pinv == "regularised":
+            return ridge_inverse(a_BHMM, ridge=self.pinv_ridge)
+        return iterative_pinv(a_BHMM, iterations=self.pinv_iterations, start=self.pinv_start)
+
+    def _apply_coarse_inverse(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
+        """Approximate kernel 2 itself by Nyström's method: A ≈ C W⁺ R, so that A⁺ ≈ R⁺ W C⁺."""
+        if used_BM is None:
+            used_BM = torch.ones(len(q_BHME), q_BHME.shape[2], dtype=torch.bool, device=q_BHME.device)
+        segment_BM, sizes_BG = valid_segments(used_BM, self.coarse_landmarks)
+        q_BHGE, k_BHGE = (valid_segment_means(x, segment_BM, sizes_BG) for x in (q_BHME, k_BHME))
+        coarse_BG = sizes_BG > 0
+        to_coarse = landmark_kernel(q_BHME, k_BHGE, used_BM, coarse_BG)
+        between = landmark_kernel(q_BHGE, k_BHGE, coarse_BG, coarse_BG)
+        from_coarse = landmark_kernel(q_BHGE, k_BHME, coarse_BG, used_BM)
+        coarse = ridge_inverse(to_coarse, ridge=self.pinv_ridge) @ x_BHME
+        # R⁺ = Rᵀ (R Rᵀ + λ I)⁻¹ needs the inverse of a small matrix, as C⁺ does.
+        weighed: Tensor = ridge_inverse(from_coarse.mT, ridge=self.pinv_ridge).mT @ (between @ coarse)
+        return weighed
+
+
+def landmark_kernel(q_BHME: Tensor, k_BHGE: Tensor, used_rows: Tensor | None, used_columns: Tensor | None) -> Tensor:
+    """Compute softmax(q̃ k̃ᵀ / √E), `[B, H, M, G]`; rows and columns of unused landmarks are 0."""
+    scores = q_BHME @ k_BHGE.mT * q_BHME.shape[-1] ** -0.5
+    if used_rows is None or used_columns is None:
+        weights: Tensor = scores.softmax(-1)
+        return weights
+    return masked_softmax(scores, used_columns[:, None, None, :]) * used_rows[:, None, :, None]
 
 
 class NystromAttention(AttentionBackend):
@@ -63,9 +213,9 @@ class NystromAttention(AttentionBackend):
         dims: AttentionDims,
         *,
         num_landmarks: Count,
-        landmarks: Positions,
-        landmark_rule: Rule,
-        landmark_source: Source,
+        landmarks: LandmarkPositions,
+        landmark_rule: LandmarkRule,
+        landmark_source: LandmarkSource,
         kmeans_steps: Count,
         coarse_landmarks: CountOrZero,
         pinv: Pinv,
@@ -147,8 +297,8 @@ class NystromAttention(AttentionBackend):
         """Multiply the three kernels; the two of size L × M are never stored, because fused attention computes them."""
         q_BHME, k_BHME, used_BM = self.landmarks_of(q_BHLE, k_BHLE, valid_BL)
         summary_BHME = exact_attention(q_BHME, k_BHLE, v_BHLE, valid_BL)  # kernel 3 times the values
-        weighted_BHME = self.inverse.weigh(q_BHME, k_BHME, used_BM, summary_BHME)
-        return scaled_dot_product_attention(q_BHLE, k_BHME, weighted_BHME, attn_mask=attendable(used_BM))
+        weighted_BHME = self.inverse.apply(q_BHME, k_BHME, used_BM, summary_BHME)
+        return scaled_dot_product_attention(q_BHLE, k_BHME, weighted_BHME, attn_mask=key_mask(used_BM))
 
     def _skip(self, v_BHLE: Tensor, taps_HT: Tensor) -> Tensor:
         """Convolve the values along the sequence; `[B, H, L, E]`."""
@@ -160,7 +310,7 @@ class NystromAttention(AttentionBackend):
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
         """Attend within packed tokens; see the base class."""
-        if self.landmarks_of.chosen_anew or self.is_exact(packing.length):
+        if self.landmarks_of.has_no_packed_form or self.is_exact(packing.length):
             return super().forward_packed(qkv_PTD, packing)
         key = (self.num_landmarks, self.landmarks)
         if key not in packing.segments:  # the first layer computes them for all layers
@@ -169,10 +319,10 @@ class NystromAttention(AttentionBackend):
 
         def mix(q_HBME: Tensor, k_HBME: Tensor, summary_HBME: Tensor) -> Tensor:
             q_BHME, k_BHME, summary_BHME = (x.transpose(0, 1) for x in (q_HBME, k_HBME, summary_HBME))
-            return self.inverse.weigh(q_BHME, k_BHME, segments.used_BM, summary_BHME).transpose(0, 1)
+            return self.inverse.apply(q_BHME, k_BHME, segments.used_BM, summary_BHME).transpose(0, 1)
 
         return packed_nystrom(qkv_PTD, self.value_skip, packing, segments, mix, heads=self.dims.num_heads)
 
     def extra_repr(self) -> str:
-        """Show the knobs when a model is printed."""
+        """Show the options when a model is printed."""
         return f"num_landmarks={self.num_landmarks}, landmarks={self.landmarks}, pinv={self.inverse.pinv}"

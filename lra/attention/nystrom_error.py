@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lra.attention.nystrom import NystromAttention
-from lra.attention.nystrom_inverse import landmark_kernel
-from lra.ops.relative_error import relative_error
-from lra.ops.softmax import masked_softmax
+from lra.attention.nystrom import NystromAttention, landmark_kernel
+from lra.ops.linear_algebra import relative_error
+from lra.ops.softmax_attention import masked_softmax
 
 ROWS_BYTES = 8 << 20  # of memory for both matrices that are compared, whatever the length; more is no faster
 
@@ -52,7 +51,7 @@ def approximation_error(
     q_BHME, k_BHME, used_BM = backend.landmarks_of(q_BHLE, k_BHLE, valid_BL)
     a_BHMM = landmark_kernel(q_BHME, k_BHME, used_BM, used_BM)
     eye_BHMM = torch.eye(a_BHMM.shape[-1], dtype=a_BHMM.dtype, device=a_BHMM.device).expand_as(a_BHMM)
-    z_BHMM = backend.inverse.weigh(q_BHME, k_BHME, used_BM, eye_BHMM)
+    z_BHMM = backend.inverse.apply(q_BHME, k_BHME, used_BM, eye_BHMM)
     residual_BH = relative_error(a_BHMM @ z_BHMM @ a_BHMM, a_BHMM)
     errors = []
     for b in range(min(examples, len(q_BHLE))):
@@ -64,8 +63,7 @@ def approximation_error(
             factors = zip(q_HNE * scale, k_HNE, kernel_1, z_BHMM[b] @ kernel_3, strict=True)
             errors.append(torch.stack([_error_of_product(*of_head) for of_head in factors]))
     return ApproximationError(
-        pinv_residual=residual_BH.mean().item(),
-        attention_error=torch.stack(errors).mean().item() if errors else 0.0,
+        pinv_residual=residual_BH.mean().item(), attention_error=torch.stack(errors).mean().item() if errors else 0.0
     )
 
 
@@ -73,13 +71,13 @@ def _error_of_product(q_NE: Tensor, k_NE: Tensor, left_NM: Tensor, right_MN: Ten
     """Compute ‖Ŝ − S‖ / ‖S‖ for S = softmax(q kᵀ) and Ŝ = left · right, from blocks of their rows."""
     tokens = len(q_NE)
     rows = min(tokens, max(1, ROWS_BYTES // (2 * tokens * q_NE.element_size())))
-    one, other = q_NE.new_empty(2, rows, tokens)  # used again for each block, so that memory does not grow
+    buffer, other_buffer = q_NE.new_empty(2, rows, tokens)  # used again for each block, so that memory does not grow
     norms = []
     for q_RE, left_RM in zip(q_NE.split(rows), left_NM.split(rows), strict=True):
-        one, other = one[: len(q_RE)], other[: len(q_RE)]
-        torch.matmul(q_RE, k_NE.mT, out=one)
-        exact_RN = torch.softmax(one, -1, out=other)
-        error_RN = torch.addmm(exact_RN, left_RM, right_MN, beta=-1, out=one)
+        buffer, other_buffer = buffer[: len(q_RE)], other_buffer[: len(q_RE)]
+        torch.matmul(q_RE, k_NE.mT, out=buffer)
+        exact_RN = torch.softmax(buffer, -1, out=other_buffer)
+        error_RN = torch.addmm(exact_RN, left_RM, right_MN, beta=-1, out=buffer)
         norms.append(torch.stack([torch.linalg.vector_norm(x_RN, dim=-1) for x_RN in (error_RN, exact_RN)]))
     error, exact = torch.linalg.vector_norm(torch.cat(norms, dim=1), dim=1).unbind()
     return torch.div(error, exact)

@@ -13,11 +13,9 @@ from torch import Tensor
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.base.arguments import Count, CountOrZero, checked
 from lra.base.protocol import PerformerKeyMaximum, PerformerMaximumGradient, PerformerPaddedKeys, PerformerScaling
-from lra.ops.linear_attention import linear_attention
+from lra.ops.linear_attention import linear_attention, orthogonal_gaussian, relu_features, softmax_features
 from lra.ops.packed.packing import Packing
-from lra.ops.packed.performer import packed_performer
-from lra.ops.packed.random_features import Features
-from lra.ops.random_features import orthogonal_gaussian, relu_features, softmax_features
+from lra.ops.packed.performer import Features, packed_performer
 
 EPSILON = {"softmax": 1e-4, "relu": 1e-3}
 
@@ -145,5 +143,5 @@ class PerformerAttention(AttentionBackend):
         self.calls += 1
 
     def extra_repr(self) -> str:
-        """Show the knobs when a model is printed."""
+        """Show the options when a model is printed."""
         return f"features={self.projection.shape[0]}, kernel={self.kernel}, scaling={self.scaling}"

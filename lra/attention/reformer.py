@@ -14,9 +14,8 @@ from torch.nn.functional import pad
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import Count, checked
 from lra.base.protocol import ReformerBiases, ReformerLookBack, ReformerRotations
-from lra.ops.hashed_chunks import attend_chunks
-from lra.ops.hashing import bucket_factors, draw_rotations, hash_buckets, hash_order
-from lra.ops.packed.hashed_chunks import Rings, attend_rings
+from lra.ops.hashed_chunks import attend_chunks, bucket_factors, draw_rotations, hash_buckets, hash_order
+from lra.ops.packed.hashed_chunks import HashedChunks, attend_hashed_chunks
 from lra.ops.packed.packing import Packing
 
 
@@ -103,8 +102,10 @@ class ReformerAttention(AttentionBackend):
             q_BLHE, v_BLHE = group.unpack(part_PTD[::2]).unflatten(3, (self.dims.num_heads, -1))
             order_BHNL = self._order(q_BLHE.transpose(1, 2), valid_BL, rotations_HENG)
             across, longer = self.look_back == "across_hashes", total > chunks
-            rings = Rings(order_BHNL, torch.tensor(counts), chunk=self.chunk_length, across=across, longer=longer)
-            out_XE = attend_rings(q_BLHE.flatten(0, 2), v_BLHE.flatten(0, 2), rings)
+            chunked = HashedChunks(
+                order_BHNL, torch.tensor(counts), chunk=self.chunk_length, across=across, longer=longer
+            )
+            out_XE = attend_hashed_chunks(q_BLHE.flatten(0, 2), v_BLHE.flatten(0, 2), chunked)
             parts.append(group.pack(out_XE.view(len(counts), length, -1)))
         return torch.cat(parts)
 
@@ -131,5 +132,5 @@ class ReformerAttention(AttentionBackend):
         return self._draw(torch.Generator().manual_seed(seed), torch.device("cpu"))
 
     def extra_repr(self) -> str:
-        """Show the knobs when a model is printed."""
+        """Show the options when a model is printed."""
         return f"num_hashes={self.num_hashes}, chunk_length={self.chunk_length}, look_back={self.look_back}"

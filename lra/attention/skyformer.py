@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import Count, Positive, checked
-from lra.ops.solve import solve
+from lra.ops.linear_algebra import solve
 
 
 class SkyformerAttention(AttentionBackend):
@@ -46,9 +46,9 @@ class SkyformerAttention(AttentionBackend):
         _, heads, length, dims = q_BHLE.shape
         valid_BL = real_positions(valid_BL, q_BHLE)
         place_BM, used_BM = self._sample(valid_BL)
-        both = torch.cat([q_BHLE, k_BHLE], 2) * dims**-0.25
-        z_BHME = both.gather(2, place_BM[:, None, :, None].expand(-1, heads, -1, dims))
-        q_BHLE, k_BHLE = both.split(length, 2)
+        qk = torch.cat([q_BHLE, k_BHLE], 2) * dims**-0.25
+        z_BHME = qk.gather(2, place_BM[:, None, :, None].expand(-1, heads, -1, dims))
+        q_BHLE, k_BHLE = qk.split(length, 2)
         used_B1M1 = used_BM[:, None, :, None]
         inner_BHMM = _gaussian(z_BHME, z_BHME) * used_B1M1 * used_B1M1.mT
         eye = torch.eye(inner_BHMM.shape[2], dtype=inner_BHMM.dtype, device=inner_BHMM.device)
@@ -81,7 +81,7 @@ class SkyformerAttention(AttentionBackend):
         return torch.rand(2, self.dims.max_seq_len, generator=torch.Generator().manual_seed(int(self.landmark_seed)))
 
     def extra_repr(self) -> str:
-        """Show the knobs when a model is printed."""
+        """Show the options when a model is printed."""
         return f"num_landmarks={self.num_landmarks}, regularisation={self.regularisation}"
 
 

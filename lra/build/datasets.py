@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import tensorflow_datasets as tfds
 
 from data_prep.builder import RowsBuilder, RowWriter
-from data_prep.image.builder import Image
-from data_prep.listops.builder import Listops
-from data_prep.pathfinder.builder import Pathfinder
-from data_prep.retrieval.builder import Retrieval
+from data_prep.image.source import Image
+from data_prep.listops.source import Listops
+from data_prep.pathfinder.source import Pathfinder
+from data_prep.retrieval.source import Retrieval
 from data_prep.source import Request
-from data_prep.text.builder import Text
+from data_prep.text.source import Text
 from lra import build
 from lra.base.paths import source_dirs
 from lra.settings.config import load_config, plain

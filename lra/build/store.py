@@ -19,11 +19,11 @@ def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> b
     from lra.settings import config
 
     spec, folder = build.build_spec(cfg), config.store_dir(cfg)
-    from lra.data.manifest import MANIFEST, check_asked, read_manifest
+    from lra.data.manifest import MANIFEST, check_request, read_manifest
 
     there, version = (folder / MANIFEST).exists(), build.build_codec(cfg).version
     if there and not force:  # without a lock, because the folder of a prepared store may be read-only
-        check_asked(read_manifest(folder), folder, config.plain(cfg.task.data), cfg.source, version)
+        check_request(read_manifest(folder), folder, config.plain(cfg.task.data), cfg.source, version)
         return False
     if not there:
         console.print(f"preparing {cfg.task.name} size={cfg.size.name} …")

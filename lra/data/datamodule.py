@@ -7,8 +7,7 @@ from functools import cached_property
 import pytorch_lightning as pl
 import torch
 
-from lra.data.device_store import DeviceCollator, device_collators
-from lra.data.loader import Collator
+from lra.data.loader import Collator, DeviceCollator, device_collators
 from lra.data.store_data import StoreData
 
 
@@ -34,6 +33,6 @@ class StoreDataModule(StoreData, pl.LightningDataModule):
             )
         return self._device_collate[device][split]
 
-    def _place(self) -> tuple[int, int]:
+    def _rank_and_world_size(self) -> tuple[int, int]:
         """Return the rank of this process, and the number of processes that train together."""
         return (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lra.data.pixels import FIRST_ID, PixelCodec
+from lra.data.codec import FIRST_ID, PixelCodec
 
 __all__ = ["CLASSES", "FIRST_ID", "ImageCodec", "encode"]
 VERSION = "1.0.0"  # version of the dataset; a store of another version is refused

@@ -15,12 +15,15 @@ from lra.types import UserError
 FORMAT_VERSION = 2
 SPLITS = ("train", "dev", "test")
 MANIFEST = "manifest.json"
-OLD_ORIGIN = "altered"  # name of unverified data in stores of older versions
+UNVERIFIED_IN_OLD_STORES = "altered"
 
 Name = Annotated[str, Field(min_length=1)]
 Quantity = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 SplitName = Annotated[str, Field(pattern="^(train|dev|test)$")]
 ArrayName = Annotated[str, Field(pattern=r"^(tokens|offsets|(train|dev|test)\.(sequences|labels))$")]
+Quantiles = TypedDict(
+    "Quantiles", {"0": Quantity, "0.25": Quantity, "0.5": Quantity, "0.75": Quantity, "0.95": Quantity, "1": Quantity}
+)
 
 
 class Spec(TypedDict):
@@ -31,11 +34,6 @@ class Spec(TypedDict):
     seq_len: Positive
     num_sequences: Positive
     num_classes: Annotated[int, Field(ge=2)]
-
-
-Quantiles = TypedDict(
-    "Quantiles", {"0": Quantity, "0.25": Quantity, "0.5": Quantity, "0.75": Quantity, "0.95": Quantity, "1": Quantity}
-)
 
 
 class SplitFacts(TypedDict):
@@ -56,7 +54,7 @@ class ArrayFacts(TypedDict):
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
-class Asked(TypedDict):
+class RecordedRequest(TypedDict):
     """The request that the store was made for: the task's `data` settings and `source=`."""
 
     settings: dict[str, Any]
@@ -78,7 +76,7 @@ class Manifest(TypedDict):
     splits: dict[SplitName, SplitFacts]
     arrays: dict[ArrayName, ArrayFacts]
     origin: Literal["official", "unverified", "generated", "stand-in", "own"]
-    asked: Asked
+    asked: RecordedRequest
     source: NotRequired[dict[str, Any]]
     builder: Name
     seconds: Quantity
@@ -96,11 +94,13 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     if not path.exists():
         raise UserError(f"no prepared data in {folder}; type: lra prepare {_arguments(folder)}")
-    manifest = parsed_json(regular_file(path).read_bytes(), path, again(folder))
+    manifest = parsed_json(regular_file(path).read_bytes(), path, make_again(folder))
     version = manifest.get("format_version") if isinstance(manifest, dict) else None
     if version != FORMAT_VERSION:
-        raise UserError(f"{folder} has store format {version}, this version reads {FORMAT_VERSION}; {again(folder)}")
-    if manifest.get("origin") == OLD_ORIGIN:
+        raise UserError(
+            f"{folder} has store format {version}, this version reads {FORMAT_VERSION}; {make_again(folder)}"
+        )
+    if manifest.get("origin") == UNVERIFIED_IN_OLD_STORES:
         manifest["origin"] = "unverified"
     return check_manifest(manifest, folder)
 
@@ -112,35 +112,35 @@ def check_manifest(manifest: object, folder: Path) -> Manifest:
         UserError: with the first wrong field.
     """
     path = folder / MANIFEST
-    known = checked(SCHEMA, manifest, path, again(folder))
+    valid = checked(SCHEMA, manifest, path, make_again(folder))
     for name in ("train", "test"):
-        if name not in known["splits"]:
-            raise UserError(f"{path}: splits.{name} is missing; {again(folder)}")
-    for array, shape in _shapes(known).items():
-        if array not in known["arrays"]:
-            raise UserError(f"{path}: arrays.{array} is missing; {again(folder)}")
-        said = known["arrays"][array]["shape"]
-        if said != shape:
-            raise UserError(f"{path}: arrays.{array}.shape={said} should be {shape}; {again(folder)}")
-    for array in known["arrays"].keys() - _shapes(known):
-        raise UserError(f"{path}: arrays.{array} belongs to no split; {again(folder)}")
-    for name, facts in known["splits"].items():
+        if name not in valid["splits"]:
+            raise UserError(f"{path}: splits.{name} is missing; {make_again(folder)}")
+    for array, shape in _shapes(valid).items():
+        if array not in valid["arrays"]:
+            raise UserError(f"{path}: arrays.{array} is missing; {make_again(folder)}")
+        recorded = valid["arrays"][array]["shape"]
+        if recorded != shape:
+            raise UserError(f"{path}: arrays.{array}.shape={recorded} should be {shape}; {make_again(folder)}")
+    for array in valid["arrays"].keys() - _shapes(valid):
+        raise UserError(f"{path}: arrays.{array} belongs to no split; {make_again(folder)}")
+    for name, facts in valid["splits"].items():
         total = sum(facts["label_counts"].values())
         if total != facts["count"]:
-            raise UserError(f"{path}: splits.{name}.count={facts['count']} should be {total}; {again(folder)}")
-    return known
+            raise UserError(f"{path}: splits.{name}.count={facts['count']} should be {total}; {make_again(folder)}")
+    return valid
 
 
-def _shapes(known: Manifest) -> dict[str, list[int]]:
+def _shapes(valid: Manifest) -> dict[str, list[int]]:
     """Compute the shape that each array must have; of tokens and offsets only the number of axes is known."""
-    shapes = {name: known["arrays"].get(name, {"shape": [0]})["shape"][:1] for name in ("tokens", "offsets")}
-    for name, facts in known["splits"].items():
-        shapes[f"{name}.sequences"] = [facts["count"], known["spec"]["num_sequences"]]
+    shapes = {name: valid["arrays"].get(name, {"shape": [0]})["shape"][:1] for name in ("tokens", "offsets")}
+    for name, facts in valid["splits"].items():
+        shapes[f"{name}.sequences"] = [facts["count"], valid["spec"]["num_sequences"]]
         shapes[f"{name}.labels"] = [facts["count"]]
     return shapes
 
 
-def check_asked(manifest: Manifest, folder: Path, settings: dict[str, Any], source: str, version: str) -> None:
+def check_request(manifest: Manifest, folder: Path, settings: dict[str, Any], source: str, version: str) -> None:
     """Refuse a store of another version, with other settings, or (unless `source=auto`) from another source.
 
     So is one whose file of the user's own has changed.
@@ -187,7 +187,7 @@ def _check_file(manifest: Manifest, folder: Path, source: str) -> None:
         )
 
 
-def again(folder: Path) -> str:
+def make_again(folder: Path) -> str:
     """Word the advice to make a wrong store again."""
     return f"make it again: lra prepare {_arguments(folder)} force=true"
 

@@ -1,6 +1,6 @@
 """Pathfinder: 32 × 32 pixels, one token each."""
 
-from lra.data.pixels import PixelCodec
+from lra.data.codec import PixelCodec
 
 VERSION = "2.0.0"  # version of the dataset; a store of another version is refused
 

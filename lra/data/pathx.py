@@ -1,6 +1,6 @@
 """Path-X: Pathfinder with 128 × 128 pixels."""
 
-from lra.data.pixels import PixelCodec
+from lra.data.codec import PixelCodec
 
 VERSION = "2.0.0"  # version of the dataset; a store of another version is refused
 

@@ -22,8 +22,12 @@ from tokenize import TokenError
 import numpy as np
 
 from lra.base.files import regular_file, sha256
-from lra.data.manifest import ArrayFacts, Manifest, again, read_manifest
+from lra.base.protocol import DevSplit
+from lra.data.manifest import ArrayFacts, Manifest, make_again, read_manifest
 from lra.types import TaskSpec, UserError
+
+HELD_OUT = 0.1  # fraction of the training split
+SEED = 0  # seed that selects the held-out examples; the same for all runs, so that all have the same dev split
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class Split:
         """Number of examples."""
         return len(self.labels)
 
-    def part(self, chosen: np.ndarray) -> Split:
+    def subset(self, chosen: np.ndarray) -> Split:
         """Select the examples with the numbers `chosen`, in this order; the tokens are shared."""
         return replace(self, sequences=self.sequences[chosen], labels=self.labels[chosen])
 
@@ -72,17 +76,17 @@ def open_store(folder: Path, spec: TaskSpec) -> dict[str, Split]:
     for key in now:
         if was[key] != now[key]:
             raise UserError(
-                f"{folder} was made with {key}={was[key]}, but {key}={now[key]} is asked for; {again(folder)}",
+                f"{folder} was made with {key}={was[key]}, but {key}={now[key]} is asked for; {make_again(folder)}",
                 kind="other_data",
                 key=key,
                 value=was[key],
                 right=now[key],
             )
     try:
-        arrays = {name: _open_array(folder, name, said) for name, said in manifest["arrays"].items()}
+        arrays = {name: _open_array(folder, name, facts) for name, facts in manifest["arrays"].items()}
         _check_structure(folder, manifest, arrays)
     except (OSError, ValueError) as error:
-        raise UserError(f"{error}; {again(folder)}") from error
+        raise UserError(f"{error}; {make_again(folder)}") from error
     shared = (arrays["tokens"], arrays["offsets"])
     return {
         name: Split(*shared, arrays[f"{name}.sequences"], arrays[f"{name}.labels"], manifest["first_id"])
@@ -104,7 +108,7 @@ def without_token(splits: Mapping[str, Split], token: int) -> dict[str, Split]:
     return {name: replace(split, tokens=tokens, offsets=offsets) for name, split in splits.items()}
 
 
-def _open_array(folder: Path, name: str, said: ArrayFacts) -> np.ndarray:
+def _open_array(folder: Path, name: str, facts: ArrayFacts) -> np.ndarray:
     path = array_path(folder, name)
     if not path.exists():
         raise ValueError(f"{path} is missing")
@@ -112,9 +116,9 @@ def _open_array(folder: Path, name: str, said: ArrayFacts) -> np.ndarray:
         opened = np.load(regular_file(path), mmap_mode="r", allow_pickle=False)
     except (ValueError, TypeError, TokenError, EOFError) as error:  # TypeError, TokenError: a damaged header
         raise ValueError(f"{path} cannot be opened ({error})") from error
-    if [str(opened.dtype), list(opened.shape)] != [said["dtype"], said["shape"]]:
+    if [str(opened.dtype), list(opened.shape)] != [facts["dtype"], facts["shape"]]:
         raise ValueError(
-            f"{path} holds {opened.dtype} {list(opened.shape)}, the manifest says {said['dtype']} {said['shape']}"
+            f"{path} holds {opened.dtype} {list(opened.shape)}, the manifest says {facts['dtype']} {facts['shape']}"
         )
     return np.asarray(opened)
 
@@ -151,9 +155,48 @@ def verify_store(folder: Path) -> None:
     Raises:
         UserError: at the first array that has changed.
     """
-    for name, said in read_manifest(folder)["arrays"].items():
+    for name, facts in read_manifest(folder)["arrays"].items():
         path = array_path(folder, name)
-        if not path.exists() or sha256(path) != said["sha256"]:
+        if not path.exists() or sha256(path) != facts["sha256"]:
             raise UserError(
-                f"{path} has changed since it was made; {again(folder)}", kind="changed_file", key=path.name
+                f"{path} has changed since it was made; {make_again(folder)}", kind="changed_file", key=path.name
             )
+
+
+def with_dev(splits: dict[str, Split], dev_split: DevSplit) -> dict[str, Split]:
+    """Return the splits train, dev and test.
+
+    Args:
+        splits: the splits of the store.
+        dev_split: `own`: the store's dev split. `test`: the test split, as the paper did for a dataset without a dev
+            split; the reported accuracy is then that of the checkpoint that is best on the test split. `held_out`: a
+            tenth of the training split, with the same fraction of every label, which is then not trained on.
+
+    Raises:
+        UserError: for `own` if the store has no dev split, and for `held_out` if a tenth of each
+            label's examples is less than one.
+    """
+    if dev_split == "own":
+        if "dev" not in splits:
+            raise UserError("dev_split=own, but the store has no dev split; type task.dev_split=held_out")
+        return splits
+    if dev_split == "test":
+        return {**splits, "dev": splits["test"]}
+    assert dev_split == "held_out", dev_split
+    kept, held_out = stratified(np.asarray(splits["train"].labels), HELD_OUT, SEED)
+    if not len(held_out):
+        raise UserError(
+            f"dev_split=held_out takes a tenth of each label's examples, which is none of {len(kept)}; give at least 6"
+            " training examples of a label, or type task.dev_split=test"
+        )
+    return {**splits, "train": splits["train"].subset(kept), "dev": splits["train"].subset(held_out)}
+
+
+def stratified(labels: np.ndarray, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Select `fraction` of each label's examples, rounded; return the numbers of the others and of the selected."""
+    rng = np.random.default_rng(seed)
+    held_out = np.zeros(len(labels), bool)
+    for label in np.unique(labels):
+        places = np.flatnonzero(labels == label)
+        held_out[rng.permutation(places)[: round(fraction * len(places))]] = True
+    return np.flatnonzero(~held_out), np.flatnonzero(held_out)

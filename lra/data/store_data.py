@@ -8,12 +8,10 @@ from typing import Any
 
 from lra.base.arguments import checked
 from lra.base.protocol import DevSplit, ListopsBrackets, TestLastBatch, TextLength
-from lra.data.dev_split import with_dev
-from lra.data.device_store import DeviceCollator
 from lra.data.listops import END
-from lra.data.loader import Collator, EvalLoader, TrainLoader
+from lra.data.loader import Collator, DeviceCollator, EvalLoader, TrainLoader
 from lra.data.manifest import read_manifest
-from lra.data.store import open_store, without_token
+from lra.data.store import open_store, with_dev, without_token
 from lra.types import TaskSpec, UserError
 
 
@@ -24,7 +22,7 @@ class StoreData:
         spec: facts about the task.
         store_dir: folder of the prepared store.
         mask_zero: whether token 0 is padding at all positions; if not, no position is masked.
-        dev_split: origin of the dev split, see `lra.data.dev_split`.
+        dev_split: origin of the dev split, see `lra.data.store`.
         text_length: number of bytes of a sequence that are used, 4000 or 1000; None: all stored bytes.
         listops_brackets: whether the closing brackets of ListOps are `kept` or `dropped`; None: another task.
         test_last_batch: whether the last test batch is `kept` or `dropped` if it is smaller than the others.
@@ -84,7 +82,7 @@ class StoreData:
     @property
     def data_sha256(self) -> dict[str, str]:
         """Hex SHA-256 digests of the arrays by name."""
-        return {name: said["sha256"] for name, said in self.manifest["arrays"].items()}
+        return {name: facts["sha256"] for name, facts in self.manifest["arrays"].items()}
 
     def collator(self, split: str) -> Collator:
         """Return the collator that makes the batches of a split in main memory."""
@@ -101,7 +99,7 @@ class StoreData:
 
     def train_dataloader(self) -> TrainLoader:
         """Make the loader of the training batches, with this process's share of each batch."""
-        rank, world_size = self._place()
+        rank, world_size = self._rank_and_world_size()
         return TrainLoader(
             self._collator_of_trainer("train"),
             batch_size=self.batch_size,
@@ -113,26 +111,21 @@ class StoreData:
 
     def val_dataloader(self) -> EvalLoader:
         """Make the loader of this process's dev batches."""
-        rank, world_size = self._place()
-        return EvalLoader(
-            self._collator_of_trainer("dev"), batch_size=self.batch_size, rank=rank, world_size=world_size
-        )
+        return self._eval_loader("dev", drop_last=False)
 
     def test_dataloader(self) -> EvalLoader:
         """Make the loader of this process's test batches."""
-        rank, world_size = self._place()
-        return EvalLoader(
-            self._collator_of_trainer("test"),
-            batch_size=self.batch_size,
-            drop_last=self.drop_last_of_test,
-            rank=rank,
-            world_size=world_size,
-        )
+        return self._eval_loader("test", drop_last=self.drop_last_of_test)
+
+    def _eval_loader(self, split: str, *, drop_last: bool) -> EvalLoader:
+        rank, world_size = self._rank_and_world_size()
+        collate = self._collator_of_trainer(split)
+        return EvalLoader(collate, batch_size=self.batch_size, drop_last=drop_last, rank=rank, world_size=world_size)
 
     def _collator_of_trainer(self, split: str) -> Collator | DeviceCollator:
         """Return the collator of a split's batches."""
         return self._collate[split]
 
-    def _place(self) -> tuple[int, int]:
+    def _rank_and_world_size(self) -> tuple[int, int]:
         """Return the rank of this process, and the number of processes that train together."""
         return 0, 1

@@ -70,7 +70,7 @@ def write_store(
     """
     with making_folder(folder, replace=True) as unfinished:
         with (unfinished / "tokens.raw").open("wb") as file:
-            tokens = _Tokens(file, dtype, max_length)
+            tokens = _TokenWriter(file, dtype, max_length)
             described = {
                 name: _write_split(unfinished, name, spec, examples, tokens) for name, examples in splits.items()
             }
@@ -89,7 +89,7 @@ def write_store(
     return manifest
 
 
-class _Tokens:
+class _TokenWriter:
     """Writes sequences to a file, and counts them."""
 
     def __init__(self, file: BinaryIO, dtype: type, max_length: int):
@@ -110,7 +110,7 @@ class _Tokens:
 
 
 def _write_split(
-    folder: Path, name: str, spec: TaskSpec, examples: Iterable[Example], tokens: _Tokens
+    folder: Path, name: str, spec: TaskSpec, examples: Iterable[Example], tokens: _TokenWriter
 ) -> dict[str, object]:
     """Write the arrays of one split, and return its entry in the manifest."""
     numbers, labels = array("i"), array("B")
@@ -138,7 +138,7 @@ def _write_split(
     }
 
 
-def _save_tokens(folder: Path, tokens: _Tokens, dtype: type) -> None:
+def _save_tokens(folder: Path, tokens: _TokenWriter, dtype: type) -> None:
     raw, count = folder / "tokens.raw", sum(tokens.lengths)
     # Written, not mapped into memory: on a full disk a mapped page would end the process without an error.
     header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (count,)}

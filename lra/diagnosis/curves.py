@@ -11,16 +11,15 @@ from typing import get_args
 import torch
 from torch import Tensor
 
-from lra.attention.nystrom_landmarks import Rule
+from lra.attention.nystrom import LandmarkRule
 from lra.diagnosis.low_rank import best_error, classical_nystrom, optimal_cur
 from lra.diagnosis.matrices import ExactMatrix, LayerInputs, attention_matrices
 from lra.diagnosis.schema import Curve
 from lra.diagnosis.swap import LANDMARK_COUNTS, Variants
-from lra.ops.chosen_landmarks import middle_tokens
-from lra.ops.landmarks import valid_segments
-from lra.ops.relative_error import relative_error
+from lra.ops.landmarks import middle_tokens, valid_segments
+from lra.ops.linear_algebra import relative_error
 
-RULES = get_args(Rule)
+RULES = get_args(LandmarkRule)
 APPROXIMATIONS = (*RULES, "classical", "cur", "best")
 
 Errors = tuple[Tensor, Tensor | None]  # of the matrix and of the output, both `[S, H]`

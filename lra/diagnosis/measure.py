@@ -13,15 +13,13 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from lra.attention.nystrom import NystromAttention
-from lra.attention.nystrom_inverse import landmark_kernel
+from lra.attention.nystrom import NystromAttention, landmark_kernel
 from lra.diagnosis.curves import both_errors, head_curves
 from lra.diagnosis.low_rank import condition, effective_rank, rank_holding
 from lra.diagnosis.matrices import LayerInputs, attention_matrices, check_matrices, exact_matrices
 from lra.diagnosis.schema import Convergence, Head
 from lra.diagnosis.swap import Variants
-from lra.ops.pseudo_inverse import exact_pinv, iterative_pinv
-from lra.ops.relative_error import relative_error
+from lra.ops.linear_algebra import exact_pinv, iterative_pinv, relative_error
 
 INVERSE_STEPS = 16  # iterations that are shown
 SHARE = 0.99  # of the squared norm

@@ -17,8 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from lra.attention.base import AttentionBackend
-from lra.attention.nystrom import NystromAttention
-from lra.attention.nystrom_inverse import LandmarkInverse
+from lra.attention.nystrom import LandmarkInverse, NystromAttention
 from lra.diagnosis.schema import Swap
 from lra.results.statistics import binomial_error
 from lra.types import Batch
@@ -33,7 +32,7 @@ Substitute = Callable[[AttentionBackend], AttentionBackend]
 class Silent(LandmarkInverse):
     """Gives the landmarks no weight, so that only the value skip is left."""
 
-    def weigh(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
+    def apply(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
         """Return zeros."""
         return torch.zeros_like(x_BHME)
 

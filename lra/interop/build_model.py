@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from lra.attention.base import options_of
 from lra.attention.nystrom import NystromAttention
-from lra.attention.options import options_of
 from lra.interop.config import ARCHITECTURES, TheirConfig, landmark_length
+from lra.model.block import EncoderForm
 from lra.model.classifier import Encoder
-from lra.model.form import EncoderForm
 from lra.model.self_attention import attention_layers
 from lra.model.text_model import FirstTokenHead, TextModel, TokenHead
 

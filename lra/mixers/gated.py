@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.nn.functional import silu
 
 from lra.base.arguments import Count, checked
+from lra.mixers.long_convolution import convolve_both_ways, sums_of_powers
 from lra.model.mixer import MixerDims, SequenceMixer
-from lra.ops.long_convolution import convolve_both_ways, sums_of_powers
 
 
 class GatedMovingAverage(SequenceMixer):

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu, glu
 
 from lra.base.arguments import AtLeastTwo, Positive, checked
+from lra.mixers.long_convolution import convolve_both_ways, sums_of_powers
 from lra.model.mixer import MixerDims, SequenceMixer
-from lra.ops.long_convolution import convolve_both_ways, sums_of_powers
 from lra.types import UserError
 
 Initial = Literal["lin", "inv"]

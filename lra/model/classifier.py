@@ -1,10 +1,13 @@
-"""The shared encoder with a classifier on top: the whole model except the sequence mixers.
+"""The shared encoder with a classifier on top: the whole model except the blocks and their sequence mixers.
 
-Letters: B examples, N sequences per example, L positions, T real tokens, D model width, C classes.
+Letters: B examples (in the embedding: sequences), N sequences per example, L positions, T real tokens, D model width,
+C classes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -12,16 +15,107 @@ from torch import Tensor, nn
 
 from lra.base.arguments import Count, Fraction, checked
 from lra.base.protocol import Pooling, Sides
-from lra.model.block import EncoderBlock
-from lra.model.embedding import TokenPositionEmbedding
-from lra.model.form import PRE_NORM, EncoderForm
-from lra.model.groups import BatchGroups
-from lra.model.head import ClassifierHead
+from lra.model.block import PRE_NORM, EncoderBlock, EncoderForm
 from lra.model.mixer import MakeMixers, MixerDims
 from lra.model.pooling import make_pooling
 from lra.ops.packed.dropout import DropoutMasks
+from lra.ops.packed.layers import embed
 from lra.ops.packed.packing import Packing
 from lra.types import TaskSpec, UserError
+
+PACKED = {"auto": None, "true": True, "false": False}
+
+
+class TokenPositionEmbedding(nn.Module):
+    """Token embedding plus a learned position embedding, then dropout; `form` may add token types and a LayerNorm.
+
+    The tables are initialised from N(0, .02²). Token 0 (padding) has a row like any other token; the mask decides
+    where padding is ignored.
+    """
+
+    def __init__(self, *, vocab_size: int, seq_len: int, width: int, dropout: float, form: EncoderForm):
+        super().__init__()
+        self.first = form.first_position
+        self.token = nn.Embedding(vocab_size, width)
+        self.position = nn.Parameter(torch.empty(self.first + seq_len, width))
+        self.token_type = nn.Embedding(form.token_types, width) if form.token_types else None
+        self.norm = nn.LayerNorm(width, eps=form.norm_eps) if form.norm == "post" else None
+        self.dropout = nn.Dropout(dropout)
+        types = [] if self.token_type is None else [self.token_type.weight]
+        for table in (self.token.weight, self.position, *types):
+            nn.init.normal_(table, std=0.02)
+
+    def forward(self, tokens_BL: Tensor, types_BL: Tensor | None = None) -> Tensor:
+        """Embed token ids `[B, L]`, L at most `seq_len`, to `[B, L, D]`; without `types_BL` every type is 0."""
+        end = self.first + tokens_BL.shape[1]
+        assert end <= len(self.position), f"length {tokens_BL.shape[1]} > {len(self.position) - self.first}"
+        x_BLD: Tensor = self.token(tokens_BL)
+        if self.token_type is not None:
+            x_BLD = x_BLD + self.token_type(torch.zeros_like(tokens_BL) if types_BL is None else types_BL)
+        x_BLD = x_BLD + self.position[self.first : end]
+        if self.norm is not None:
+            x_BLD = self.norm(x_BLD)
+        dropped_BLD: Tensor = self.dropout(x_BLD)
+        return dropped_BLD
+
+    def forward_packed(self, tokens_BL: Tensor, packing: Packing, masks: DropoutMasks | None) -> Tensor:
+        """Embed only the real tokens of `[B, L]`, to `[T, D]`; without masks there is no dropout."""
+        ids_T = packing.pack(tokens_BL)
+        return embed(self.token.weight, self.position, ids_T, packing.position_T, masks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchGroups:
+    """Splits a batch into groups that are encoded one after the other, each with its own batch-wide constants.
+
+    Several devices, or gradient accumulation, split a batch before, and each part is split into groups. If each of
+    these equal parts is one group or several whole groups, the groups are those of the undivided batch.
+
+    Attributes:
+        sides: `separate`: the first sequences of all pairs are one group and the second ones another, as in the
+            released code of Xiong et al. (2021). `together`: both are in the same group.
+        examples: largest number of examples in a group, 128 in the released code; None: no limit.
+    """
+
+    sides: Sides
+    examples: int | None
+
+    def encode(
+        self, encode_group: Callable[[Tensor, Tensor | None], Tensor], tokens_BNL: Tensor, valid_BNL: Tensor | None
+    ) -> Tensor:
+        """Encode `[B, N, L]` to `[B, N, D]`, with one call of `encode_group` for each group."""
+        batch, sequences, _ = tokens_BNL.shape
+        examples, side = self.examples or batch, 1 if self.sides == "separate" else sequences
+        parts = []
+        for first in range(0, batch, examples):
+            part_sides = []
+            for begin in range(0, sequences, side):
+                group = (slice(first, first + examples), slice(begin, begin + side))
+                valid = None if valid_BNL is None else valid_BNL[group]
+                part_sides.append(encode_group(tokens_BNL[group], valid))
+            parts.append(torch.cat(part_sides, dim=1))
+        return torch.cat(parts)
+
+
+class ClassifierHead(nn.Sequential):
+    """Linear, ReLU, Linear on the vector of one sequence or on the features of a pair.
+
+    The features of a pair are `[a, b, a·b, a − b]`, as in the released code's head for Retrieval.
+    """
+
+    def __init__(self, *, num_sequences: int, width: int, hidden: int, num_classes: int):
+        assert num_sequences in (1, 2), num_sequences
+        features = width if num_sequences == 1 else 4 * width
+        super().__init__(nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, num_classes))
+
+    def forward(self, pooled_BND: Tensor) -> Tensor:
+        """Compute logits `[B, C]` from `[B, N, D]`."""
+        features = pooled_BND[:, 0]
+        if pooled_BND.shape[1] == 2:
+            a, b = pooled_BND.unbind(1)
+            features = torch.cat([a, b, a * b, a - b], dim=-1)
+        logits_BC: Tensor = super().forward(features)
+        return logits_BC
 
 
 class Encoder(nn.Module):
@@ -76,9 +170,6 @@ class Encoder(nn.Module):
             assert isinstance(block, EncoderBlock)
             x_TD = block.forward_packed(x_TD, packing, masks)
         return x_TD
-
-
-PACKED = {"auto": None, "true": True, "false": False}
 
 
 def works_packed(device: torch.device) -> bool:
@@ -168,7 +259,7 @@ class SequenceClassifier(nn.Module):
         if packed is None:
             packed = self.encoder.packable and works_packed(tokens_BNL.device)
         pool = self._pool_packed if packed else self._pool
-        tokens_BNL, valid_BNL = self.pooling.mark(tokens_BNL, valid_BNL)
+        tokens_BNL, valid_BNL = self.pooling.add_token(tokens_BNL, valid_BNL)
         if self.encoder.batch_wide:
             pooled_BND = self.groups.encode(pool, tokens_BNL, valid_BNL)
         else:
@@ -198,8 +289,8 @@ def in_padded_form(model: nn.Module, tokens_BNL: Tensor, valid_BNL: Tensor | Non
 
     A model of the user's own has no other form, so it is simply called.
     """
-    ours = {"packed": False} if isinstance(model, SequenceClassifier) else {}
-    logits_BC: Tensor = model(tokens_BNL, valid_BNL, **ours)
+    options = {"packed": False} if isinstance(model, SequenceClassifier) else {}
+    logits_BC: Tensor = model(tokens_BNL, valid_BNL, **options)
     return logits_BC
 
 

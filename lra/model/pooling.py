@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from lra.base.protocol import Pooling
-from lra.ops.packed.embedding_and_pooling import norm_sum
+from lra.ops.packed.layers import norm_sum
 from lra.ops.packed.packing import Packing
 
 MEANS = ("padded_mean", "valid_mean")
@@ -37,7 +37,7 @@ class MaskedMean(nn.Module):
         assert over in MEANS, over
         self.over = over
 
-    def mark(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    def add_token(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Return the sequences unchanged, because no token has to be added."""
         return tokens_BNL, valid_BNL
 
@@ -76,7 +76,7 @@ class FirstVector(nn.Module):
         super().__init__()
         self.token = token
 
-    def mark(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    def add_token(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Put the extra token before every sequence, as a real token."""
         tokens = torch.cat([torch.full_like(tokens_BNL[..., :1], self.token), tokens_BNL[..., :-1]], dim=-1)
         if valid_BNL is None:

@@ -14,7 +14,7 @@ from torch.nn.functional import linear
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.model.mixer import MixerDims, SequenceMixer
 from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.linear import norm_linear, project_residual
+from lra.ops.packed.layers import norm_linear, project_residual
 from lra.ops.packed.packing import Packing
 
 
@@ -79,8 +79,8 @@ class SelfAttention(SequenceMixer):
         heads = (3, self.dims.num_heads, self.dims.head_dim)
         q_BHLE, k_BHLE, v_BHLE = self.qkv(x_BLD).unflatten(2, heads).permute(2, 0, 3, 1, 4).unbind(0)
         with torch.autocast(x_BLD.device.type, enabled=False):
-            least = torch.promote_types(q_BHLE.dtype, torch.float32)
-            mixed_BHLE = self.backend(q_BHLE.to(least), k_BHLE.to(least), v_BHLE.to(least), valid_BL)
+            dtype = torch.promote_types(q_BHLE.dtype, torch.float32)
+            mixed_BHLE = self.backend(q_BHLE.to(dtype), k_BHLE.to(dtype), v_BHLE.to(dtype), valid_BL)
         mixed_BLD = mixed_BHLE.transpose(1, 2).flatten(2)
         out_BLD: Tensor = self.out(mixed_BLD.to(x_BLD.dtype))
         return out_BLD

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from lra.model.block import ACTIVATIONS
 from lra.model.classifier import Encoder
-from lra.model.form import ACTIVATIONS
 
 
 class TokenHead(nn.Module):

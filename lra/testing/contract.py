@@ -54,13 +54,13 @@ class Promise:
         return self.text
 
 
-def promises(subject: Subject, twin: Callable[..., Tensor] | None = None) -> list[Promise]:
+def promises(subject: Subject, reference: Callable[..., Tensor] | None = None) -> list[Promise]:
     """List all promises of an attention or a mixer.
 
     Args:
         subject: the attention or mixer.
-        twin: a slow reference implementation to compare with. It is called as `twin(*inputs, valid, **values)`, where
-            `values` are the subject's knobs, parameters and buffers by name. None: no comparison.
+        reference: a slow implementation to compare with. It is called as `reference(*inputs, valid, **values)`, where
+            `values` are the subject's options, parameters and buffers by name. None: no comparison.
     """
     promise = partial(_promise, subject)
     promised = [
@@ -73,16 +73,9 @@ def promises(subject: Subject, twin: Callable[..., Tensor] | None = None) -> lis
             form=FORMS,
         ),
         promise(hides_padding, "padding never reaches a real token", length=LENGTHS[1:]),
+        promise(independent_of_batch, "independent of the other examples of the batch, or batch_wide", form=FORMS),
         promise(
-            batch_mates_do_not_matter,
-            "independent of the other examples of the batch, or batch_wide",
-            form=FORMS,
-        ),
-        promise(
-            packed_equals_padded,
-            "packed and padded form agree, gradients too",
-            length=LENGTHS,
-            masked=(True, False),
+            packed_equals_padded, "packed and padded form agree, gradients too", length=LENGTHS, masked=(True, False)
         ),
         promise(has_true_gradients, "gradients match finite differences (gradcheck)", length=LENGTHS[1:4]),
         promise(repeats, "deterministic in evaluation, no state shared between instances"),
@@ -90,10 +83,10 @@ def promises(subject: Subject, twin: Callable[..., Tensor] | None = None) -> lis
     ]
     if subject.under_autocast:
         promised.append(promise(computes_in_bfloat16, "trainer.precision=bf16-mixed is close to float32"))
-    if twin is not None:
-        equals = partial(equals_twin, twin=twin)
+    if reference is not None:
+        equals = partial(equals_reference, reference=reference)
         text = "outputs and gradients equal the reference implementation's"
-        promised.append(promise(equals, text, name="equals_twin", length=LENGTHS, masked=(True, False)))
+        promised.append(promise(equals, text, name="equals_reference", length=LENGTHS, masked=(True, False)))
     return promised
 
 
@@ -110,10 +103,10 @@ def _check_case(check: Callable[..., None], subject: Subject, case: dict[str, An
     try:
         check(subject, **case)
     except Exception as error:
-        said = " ".join(str(error).split())
+        message = " ".join(str(error).split())
         kind = "" if isinstance(error, BrokenPromiseError) else f"{type(error).__name__}: "
         where = ", ".join(f"{name}={value}" for name, value in case.items())
-        raise BrokenPromiseError(f"{kind}{said}" + (f" ({where})" if where else "")) from error
+        raise BrokenPromiseError(f"{kind}{message}" + (f" ({where})" if where else "")) from error
 
 
 def keeps_shape(subject: Subject, *, dtype: torch.dtype, length: int, training: bool, form: str) -> None:
@@ -145,16 +138,16 @@ def hides_padding(subject: Subject, *, length: int) -> None:
         _require(not leaked, "a real token's output has a gradient at padding")
 
 
-def batch_mates_do_not_matter(subject: Subject, *, form: str) -> None:
+def independent_of_batch(subject: Subject, *, form: str) -> None:
     """Check that a sequence has the same output alone as in a batch, unless the subject is `batch_wide`."""
     if not subject.instance(LENGTHS[-1]).batch_wide:
-        change = batch_mates_change(subject, form=form)
+        change = change_with_batch(subject, form=form)
         _require(
             change == 0, f"a sequence's output alone differs from that in a batch by {change:.2g}; is it batch_wide?"
         )
 
 
-def batch_mates_change(subject: Subject, *, form: str) -> float:
+def change_with_batch(subject: Subject, *, form: str) -> float:
     """Compute how much outputs in a batch differ from those of each sequence alone; rounding errors count as 0."""
     instance = subject.instance(LENGTHS[-1])
     tensors, valid_BL = subject.inputs(LENGTHS[-1])
@@ -230,18 +223,18 @@ def padded_length_change(subject: Subject) -> float:
     tensors, valid_BL = subject.inputs(LENGTHS[-1])
     valid_BL = (torch.arange(LENGTHS[-1]) < 40).expand_as(valid_BL)
     cut = [subject.cut(x, 40) for x in tensors]
-    whole = subject.cut(subject.mix_padded(instance, tensors, valid_BL), 40)
+    padded = subject.cut(subject.mix_padded(instance, tensors, valid_BL), 40)
     alone = subject.mix_padded(instance, cut, None)
-    return 0.0 if torch.allclose(whole, alone, *CLOSE) else (whole - alone).abs().max().item()
+    return 0.0 if torch.allclose(padded, alone, *CLOSE) else (padded - alone).abs().max().item()
 
 
-def equals_twin(subject: Subject, *, twin: Callable[..., Tensor], length: int, masked: bool) -> None:
+def equals_reference(subject: Subject, *, reference: Callable[..., Tensor], length: int, masked: bool) -> None:
     """Check that outputs and gradients equal those of the slow reference implementation."""
     instance = subject.instance(length)
     tensors, valid_BL = subject.inputs(length)
     valid = valid_BL if masked else None
     state = {**dict(instance.named_parameters()), **dict(instance.named_buffers())}
-    slow = subject.mix_by_twin(partial(twin, **{**subject.knobs, **state}), tensors, valid)
+    slow = subject.mix_by_reference(partial(reference, **{**subject.options, **state}), tensors, valid)
     _compare(subject, instance, tensors, valid, _finite(subject.mix(instance, "padded", tensors, valid), valid), slow)
 
 

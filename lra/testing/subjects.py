@@ -25,7 +25,7 @@ class Subject(ABC):
 
     Args:
         make: makes a new instance from the encoder's dimensions.
-        knobs: settings that the slow reference implementation gets by name.
+        options: settings that the slow reference implementation gets by name.
 
     Attributes:
         base: the base class that instances must have.
@@ -35,8 +35,8 @@ class Subject(ABC):
     base: type[nn.Module]
     under_autocast: bool
 
-    def __init__(self, make: Callable[[Any], nn.Module], knobs: Mapping[str, Any] | None = None):
-        self.make, self.knobs = make, dict(knobs or {})
+    def __init__(self, make: Callable[[Any], nn.Module], options: Mapping[str, Any] | None = None):
+        self.make, self.options = make, dict(options or {})
 
     def instance(self, length: int, *, dtype: torch.dtype = torch.float64, seed: int = 0) -> Any:
         """Make an instance for at most `length` positions, in evaluation mode, with parameters drawn from `seed`.
@@ -97,8 +97,10 @@ class Subject(ABC):
         """Call the instance as the encoder does on a padded batch."""
 
     @abstractmethod
-    def mix_by_twin(self, twin: Callable[..., Tensor], tensors: list[Tensor], valid_BL: Tensor | None) -> Tensor:
-        """What `mix_padded` gives, by the slow twin: `twin(*inputs, valid)`."""
+    def mix_by_reference(
+        self, reference: Callable[..., Tensor], tensors: list[Tensor], valid_BL: Tensor | None
+    ) -> Tensor:
+        """What `mix_padded` gives, by the reference implementation: `reference(*inputs, valid)`."""
 
     @abstractmethod
     def mix_packed(self, instance: Any, tensors: list[Tensor], packing: Packing) -> Tensor:
@@ -133,9 +135,11 @@ class AttentionSubject(Subject):
         out_BHLE: Tensor = instance(q_BHLE, k_BHLE, v_BHLE, valid_BL)
         return out_BHLE
 
-    def mix_by_twin(self, twin: Callable[..., Tensor], tensors: list[Tensor], valid_BL: Tensor | None) -> Tensor:
-        """The twin is of `forward`."""
-        return twin(*tensors, valid_BL)
+    def mix_by_reference(
+        self, reference: Callable[..., Tensor], tensors: list[Tensor], valid_BL: Tensor | None
+    ) -> Tensor:
+        """The reference is of `forward`."""
+        return reference(*tensors, valid_BL)
 
     def mix_packed(self, instance: AttentionBackend, tensors: list[Tensor], packing: Packing) -> Tensor:
         """`forward_packed`."""
@@ -151,8 +155,8 @@ class MixerSubject(Subject):
     base = SequenceMixer
     under_autocast = True
 
-    def __init__(self, make: Callable[[Any], nn.Module], knobs: Mapping[str, Any] | None = None):
-        super().__init__(make, knobs)
+    def __init__(self, make: Callable[[Any], nn.Module], options: Mapping[str, Any] | None = None):
+        super().__init__(make, options)
         torch.manual_seed(0)
         self.norms = {dtype: nn.LayerNorm(WIDTH, dtype=dtype) for dtype in (torch.float32, torch.float64)}
         for norm in self.norms.values():
@@ -184,10 +188,12 @@ class MixerSubject(Subject):
         mixed_BLD: Tensor = instance(self.norms[x_BLD.dtype](x_BLD), valid_BL)
         return x_BLD + mixed_BLD
 
-    def mix_by_twin(self, twin: Callable[..., Tensor], tensors: list[Tensor], valid_BL: Tensor | None) -> Tensor:
-        """The twin is of the mixer alone."""
+    def mix_by_reference(
+        self, reference: Callable[..., Tensor], tensors: list[Tensor], valid_BL: Tensor | None
+    ) -> Tensor:
+        """The reference is of the mixer alone."""
         (x_BLD,) = tensors
-        return x_BLD + twin(self.norms[x_BLD.dtype](x_BLD), valid_BL)
+        return x_BLD + reference(self.norms[x_BLD.dtype](x_BLD), valid_BL)
 
     def mix_packed(self, instance: SequenceMixer, tensors: list[Tensor], packing: Packing) -> Tensor:
         """`residual_packed`."""

@@ -47,7 +47,7 @@ def measure_approximation(
 ) -> dict[str, float | list[float]] | None:
     """Measure the errors of each Nyström layer on the first batch; return None without such layers.
 
-    If a protocol has batch-wide constants, only the batch's first group is measured, see `lra.model.groups`.
+    If a protocol has batch-wide constants, only the batch's first group is measured, see `lra.model.classifier`.
 
     Returns:
         `sequences`: the number of sequences whose attention matrices were compared. `pinv_residual` and

@@ -40,7 +40,7 @@ def run(cfg: DictConfig) -> None:
         console.print(f"every array is what it was when it was made: {config.store_dir(cfg)}")
         return
     if not ensure_store(cfg, console, force=cfg.force):
-        from data_prep.unfinished import remove_leftovers
+        from data_prep.prepare import remove_leftovers
 
         remove_leftovers(config.store_dir(cfg))
         console.print("prepared already; force=true makes it again")

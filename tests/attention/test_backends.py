@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from lra.base.arguments import WrongValueError
-from lra.ops.pseudo_inverse import exact_pinv
-from lra.ops.random_features import orthogonal_gaussian
+from lra.ops.linear_algebra import exact_pinv
+from lra.ops.linear_attention import orthogonal_gaussian
 from lra.types import UserError
 from tests.attention.test_contract import DIMS, PROTOCOLS, backend, inputs, settings
 from tests.reference import attention as reference

@@ -15,8 +15,7 @@ import pytest
 import torch
 from hydra.utils import get_object, instantiate
 
-from lra.attention.base import AttentionDims
-from lra.attention.options import options_of
+from lra.attention.base import AttentionDims, options_of
 from lra.base.arguments import declared, literals
 from lra.base.group_files import read_choice
 from lra.base.paths import conf_names
@@ -116,7 +115,7 @@ def shares_over_a_batch(made: AttentionSubject) -> bool:
     instance, (tensors, valid) = made.instance(17), made.inputs(17)
     first = made.mix(instance, "padded", tensors, valid)
     drawn_again = not made.mix_padded(instance, tensors, valid).equal(first)
-    return drawn_again or any(contract.batch_mates_change(made, form=form) for form in contract.FORMS)
+    return drawn_again or any(contract.change_with_batch(made, form=form) for form in contract.FORMS)
 
 
 @pytest.mark.parametrize("name, chosen", CHOICES)

@@ -7,7 +7,7 @@ import torch
 
 from lra.attention.nystrom_error import approximation_error
 from lra.base.arguments import WrongValueError
-from lra.ops.chosen_landmarks import cluster_means
+from lra.ops.landmarks import cluster_means
 from lra.types import UserError
 from tests.attention.test_contract import backend, inputs, mix, settings
 from tests.reference import attention as reference

@@ -8,8 +8,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lra.model.block import EncoderBlock
-from lra.model.form import PRE_NORM
+from lra.model.block import PRE_NORM, EncoderBlock
 from lra.model.mixer import MixerDims
 from lra.model.self_attention import SelfAttention
 from lra.ops.packed.packing import Packing

@@ -40,7 +40,7 @@ ALL = [
 def test_small_windows_equal_the_slow_twin(name, knobs, masked):
     chosen = settings(name, "paper", **knobs)
     subject = AttentionSubject(instantiate(chosen), knobs)
-    contract.equals_twin(subject, twin=twin(name), length=21, masked=masked)
+    contract.equals_reference(subject, reference=twin(name), length=21, masked=masked)
 
 
 @pytest.mark.parametrize("name, knobs", ALL)

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from data_prep.archives import write_tar
-from data_prep.image import stand_in as images
-from data_prep.retrieval.tsv import FILES
-from data_prep.text import stand_in as reviews
+from data_prep.image.source import write_stand_in as write_images
+from data_prep.retrieval.source import FILES
+from data_prep.text.source import write_stand_in as write_reviews
 from lra.cli import usage
 from tests.commands.documented import AMONG_WORDS, OWN_PACKAGE, documented_commands
 from tests.commands.stand_ins import before, is_slow, refusal, spelled_out, typed
@@ -76,11 +76,11 @@ def archives(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("LRA_SOURCE_DIR", str(tmp_path / "none"))
-    files = as_python(images.write(tmp_path, COUNTS))
+    files = as_python(write_images(tmp_path, COUNTS))
     (tmp_path / "Downloads").mkdir()
     for folder in (tmp_path, tmp_path / "Downloads"):
         write_tar(folder / "cifar-10-python.tar.gz", files)
-    reviews.write(tmp_path, {"train": 8, "test": 8}).rename(tmp_path / "my.tar.gz")
+    write_reviews(tmp_path, {"train": 8, "test": 8}).rename(tmp_path / "my.tar.gz")
     unpacked(tmp_path, release())
     rows = {f"lra_release/lra_release/tsv_data/{FILES[split]}": text.encode() for split, text in ROWS.items()}
     write_tar(tmp_path / "lra_release.gz", rows)

@@ -14,7 +14,7 @@ import lra
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
-PARTS = ("lra/results/report.html", "lra/results/references.bib", "data_prep/listops/builder.py")
+PARTS = ("lra/results/report.html", "lra/results/references.bib", "data_prep/listops/source.py")
 
 
 @pytest.fixture(scope="module")

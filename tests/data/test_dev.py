@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from lra.data.datamodule import StoreDataModule
-from lra.data.dev_split import stratified, with_dev
-from lra.data.store import open_store
+from lra.data.store import open_store, stratified, with_dev
 from lra.data.writer import write_store
 from lra.settings.config import load_config
 from lra.types import TaskSpec, UserError

@@ -14,10 +14,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from lra import build
-from lra.data import device_store
+from lra.data import loader
 from lra.data.datamodule import StoreDataModule
-from lra.data.device_store import device_collators
-from lra.data.loader import Collator, EvalLoader, TrainLoader
+from lra.data.loader import Collator, EvalLoader, TrainLoader, device_collators
 from lra.data.store import Split, open_store
 from lra.data.writer import write_store
 from lra.settings import config
@@ -134,7 +133,7 @@ def test_numbers_of_two_bytes_keep_their_value(first_id, tmp_path):
 
 
 def test_a_store_is_copied_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr(device_store, "PIECE", 7)
+    monkeypatch.setattr(loader, "COPIED_TOKENS", 7)
     make_store(tmp_path, SPEC, first_id=0, longest=8)
     host, there = both(tmp_path)
     assert_same([host(np.arange(70))], [there(torch.arange(70))], count=1)
@@ -196,8 +195,8 @@ def test_lightning_leaves_a_batch_where_it_is(tmp_path):
 
 def test_a_store_is_copied_once_for_all_splits_and_trainers(tmp_path, monkeypatch):
     copies = []
-    copied = device_store._copied
-    monkeypatch.setattr(device_store, "_copied", lambda *args, **kwargs: copies.append(1) or copied(*args, **kwargs))
+    copied = loader._copied
+    monkeypatch.setattr(loader, "_copied", lambda *args, **kwargs: copies.append(1) or copied(*args, **kwargs))
     data = attach(data_of("text", tmp_path, "protocol=clean", "trainer.data_on_device=true"))
     for _ in range(2):
         attach(data)
@@ -216,9 +215,9 @@ def test_too_little_memory_is_one_line_with_both_sizes(tmp_path, monkeypatch):
     make_store(tmp_path, SPEC, first_id=0, longest=8)
     split: Split = open_store(tmp_path, SPEC)["train"]
     needed = len(split.tokens) + 8 + (2 * 140 + 70) * 8  # tokens and L more, starts and lengths, labels
-    monkeypatch.setattr(device_store, "free_device_bytes", lambda device: needed)
+    monkeypatch.setattr(loader, "free_device_bytes", lambda device: needed)
     device_collators({"train": split}, SPEC, mask_zero=True, device=CPU)
-    monkeypatch.setattr(device_store, "free_device_bytes", lambda device: needed - 1)
+    monkeypatch.setattr(loader, "free_device_bytes", lambda device: needed - 1)
     with pytest.raises(UserError, match=r"0\.00\d GB.* 0\.00\d GB.* trainer\.data_on_device=false"):
         device_collators({"train": split}, SPEC, mask_zero=True, device=CPU)
 

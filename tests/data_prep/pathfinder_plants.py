@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 from data_prep.pathfinder import field, generator
-from data_prep.pathfinder.field import Contour, Field
-from data_prep.pathfinder.room import Room
+from data_prep.pathfinder.field import Contour, Field, FreeArea
 
 
 def any_orientation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every orientation can begin a contour: 4.7 distractors at 32 × 32 instead of 1.15."""
-    monkeypatch.setattr(Room, "_can_begin", lambda self, degrees: True)
+    monkeypatch.setattr(FreeArea, "_can_begin", lambda self, degrees: True)
     monkeypatch.setattr(generator, "_first_places", lru_cache(None)(generator._first_places.__wrapped__))
-    monkeypatch.setattr(field, "room_of", lru_cache(None)(Room))  # a Room keeps the answers that it has given
+    monkeypatch.setattr(field, "free_area_of", lru_cache(None)(FreeArea))  # it keeps the answers that it has given
 
 
 def fitted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,12 +29,14 @@ def _from_a_crowded_place(ground: Field, rng: random.Random) -> Contour | None:
     free, pixels = ground.free(1), ground.design.side**2
     with pytest.MonkeyPatch.context() as one_trial:
         one_trial.setattr(field, "TRIALS", 1)
-        contour = ground.begin(rng, lambda degrees: np.setdiff1d(np.arange(pixels), ground.room.places(degrees, free)))
-        before = ground.copies()
+        contour = ground.begin(
+            rng, lambda degrees: np.setdiff1d(np.arange(pixels), ground.free_area.places(degrees, free))
+        )
+        before = ground.snapshot()
         if contour is None:
             return None
         if all(ground.extend(rng, contour) for _ in range(ground.design.distractor_length - 1)):
             ground.settle(contour)
             return contour
-        ground.bring_back(before)
+        ground.restore(before)
     return None

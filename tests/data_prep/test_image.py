@@ -14,7 +14,6 @@ import pytest
 
 from data_prep.archives import read_files, write_tar
 from data_prep.image import source as image_source
-from data_prep.image import stand_in
 from lra.data.image import encode
 
 COUNTS = {"train": 18, "dev": 2, "test": 6}
@@ -22,7 +21,7 @@ COUNTS = {"train": 18, "dev": 2, "test": 6}
 
 @pytest.fixture
 def binary(tmp_path):
-    return stand_in.write(tmp_path, COUNTS)
+    return image_source.write_stand_in(tmp_path, COUNTS)
 
 
 def records(binary: Path) -> dict[str, np.ndarray]:

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from data_prep.unfinished import remove_leftovers
+from data_prep.prepare import remove_leftovers
 from lra.base.files import replaced_folder, unfinished_folder
 from lra.data.writer import store_lock
 from tests.conftest import outer_environment

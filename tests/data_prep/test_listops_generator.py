@@ -141,7 +141,7 @@ def test_same_seed_same_expressions_and_none_twice():
 
 @pytest.mark.slow
 def test_more_expressions_than_there_are_is_one_line(monkeypatch):
-    monkeypatch.setattr(generator, "DRAWS_IN_VAIN", 20)
+    monkeypatch.setattr(generator, "FRUITLESS_DRAWS", 20)
     with pytest.raises(UserError, match=r"there are 400 ListOps expressions of more than 3 and fewer than 5 tokens"):
         list(generator.generate(0, min_length=3, max_length=5))
 

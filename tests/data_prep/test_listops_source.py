@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from data_prep.listops import source, tsv
+from data_prep.listops.evaluation import evaluate_rows
 from data_prep.listops.generator import generate
-from data_prep.listops.values import evaluate_rows
 from lra.data.listops import decode, evaluate
 from lra.types import UserError
 

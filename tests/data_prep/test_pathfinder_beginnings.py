@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from data_prep.pathfinder.designs import CONTOUR_LENGTH, Design, pathfinder32, pathfinder128
-from data_prep.pathfinder.field import Contour
+from data_prep.pathfinder.field import Contour, free_area_of
 from data_prep.pathfinder.generator import generate, grow
-from data_prep.pathfinder.room import room_of
 from data_prep.pathfinder.stamps import Paddle
 from tests.data_prep.pathfinder_plants import any_orientation
 
@@ -30,7 +29,7 @@ def paddle_of(design: Design, margin: int) -> Paddle:
 
 
 def beginnings(design: Design, margin: int) -> set[int]:
-    return {degrees for degrees in ALL if room_of(paddle_of(design, margin), design.side).can_begin(degrees)}
+    return {degrees for degrees in ALL if free_area_of(paddle_of(design, margin), design.side).can_begin(degrees)}
 
 
 def grown(design: Design, count: int) -> list[tuple[int, list[Contour], list[Contour]]]:

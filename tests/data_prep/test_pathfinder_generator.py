@@ -13,8 +13,7 @@ import pytest
 from scipy import ndimage
 
 from data_prep.pathfinder.designs import pathfinder16, pathfinder32, pathfinder128
-from data_prep.pathfinder.generator import generate, grow
-from data_prep.pathfinder.many import generate_many
+from data_prep.pathfinder.generator import generate, generate_many, grow
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = Path(__file__).parent / "samples" / "pathfinder32_sample.npz"
@@ -110,10 +109,10 @@ def test_an_image_depends_on_seed_and_number_alone():
 def test_a_script_without_a_guard_is_run_once(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
-        "from data_prep.pathfinder import designs, many\n"
+        "from data_prep.pathfinder import designs, generator\n"
         "print('script')\n"
-        "many.ALONE = 1\n"
-        "print(len(list(many.generate_many(designs.pathfinder16(), 0, range(130), workers=2))))\n"
+        "generator.ALONE = 1\n"
+        "print(len(list(generator.generate_many(designs.pathfinder16(), 0, range(130), workers=2))))\n"
     )
     ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=100, cwd=ROOT, check=False)
     assert (ran.stdout.split(), ran.stderr) == (["script", "130"], "")

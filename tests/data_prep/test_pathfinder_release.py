@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 from data_prep.archives import write_tar
-from data_prep.pathfinder.splits import split_numbers
+from data_prep.pathfinder.source import split_numbers
 
 HARD = "lra_release/lra_release/pathfinder32/curv_contour_length_14"
 COUNT = 30

@@ -10,7 +10,7 @@ import pytest
 
 from data_prep.archives import write_tar
 from data_prep.retrieval import source as retrieval_source
-from data_prep.retrieval.tsv import FILES
+from data_prep.retrieval.source import FILES
 from tests.conftest import ROOT
 
 LONG = "y" * 400

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from data_prep.archives import write_tar
-from data_prep.text import archive as reviews
 from data_prep.text import source as text_source
 
 TEXTS = {"train": (b"bad \xff film", b"good"), "test": (b"x" * 300, b"")}
@@ -91,7 +90,7 @@ def test_a_stand_in_has_what_its_settings_say(prepare):
 
 
 def test_reviews_are_ordered_by_label_and_number(tmp_path):
-    read = functools.partial(reviews.read, tick=lambda done, total: None)
+    read = functools.partial(text_source.read_archive, tick=lambda done, total: None)
     names = ("pos/2_9", "neg/10_1", "pos/1_9", "neg/9_1")
     files = {f"aclImdb/{split}/{name}.txt": name.encode() for split in TEXTS for name in names}
     ordered = [text for text, _ in read(write_tar(tmp_path / "x.tar.gz", files))["train"]]

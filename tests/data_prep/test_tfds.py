@@ -7,8 +7,8 @@ import pytest
 import tensorflow_datasets as tfds
 
 from data_prep.archives import write_tar
-from data_prep.image import stand_in as images
-from data_prep.text import stand_in as reviews
+from data_prep.image.source import write_stand_in as write_images
+from data_prep.text.source import write_stand_in as write_reviews
 from lra import build
 from lra.base.paths import conf_names
 from lra.build import datasets
@@ -108,10 +108,10 @@ def test_nothing_is_made_without_download(load):
 
 def test_archives_are_named_or_found_in_tfds_folders(load, tmp_path):
     (tmp_path / "manual").mkdir()
-    source = images.write(tmp_path, {"train": 50, "dev": 0, "test": 7})
+    source = write_images(tmp_path, {"train": 50, "dev": 0, "test": 7})
     named = load("lra/image_tiny", builder_kwargs={"source": str(source), "verify": False})
     assert {name: len(rows) for name, rows in named.items()} == {"train": 45, "validation": 5, "test": 7}
-    reviews.write(tmp_path / "manual", {"train": 6, "test": 4})
+    write_reviews(tmp_path / "manual", {"train": 6, "test": 4})
     manual = tfds.download.DownloadConfig(manual_dir=tmp_path / "manual")
     found = load(
         "lra/text_tiny", builder_kwargs={"verify": False}, download_and_prepare_kwargs={"download_config": manual}

@@ -15,7 +15,7 @@ from lra.diagnosis.low_rank import (
     optimal_cur,
     rank_holding,
 )
-from lra.ops.relative_error import relative_error
+from lra.ops.linear_algebra import relative_error
 from tests.reference import low_rank as slow
 
 EYE = torch.eye(6, dtype=torch.float64)

@@ -156,7 +156,7 @@ def change(config, *keys, value):
     [
         (["attention", "_target_"], "os.system", "which is not a class of lra"),
         (["attention", "_target_"], "lra.attention.nystrom.scaled_dot_product_attention", "is no AttentionBackend"),
-        (["attention", "_target_"], "lra.model.head.ClassifierHead", "is no AttentionBackend"),
+        (["attention", "_target_"], "lra.model.classifier.ClassifierHead", "is no AttentionBackend"),
         (["attention", "_target_"], "lra.attention.nothing.Nothing", "cannot be imported"),
         (["attention", "surprise"], 1, "no model can be built from it"),
         (["attention", "causal"], True, r"config\.json: attention\.causal=true .*removed"),

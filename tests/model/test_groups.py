@@ -18,7 +18,7 @@ PAPER = {name: subject(name, "paper") for name in NAMES}
 BATCH_WIDE = [
     name
     for name, made in PAPER.items()
-    if made.instance(17).batch_wide and contract.batch_mates_change(made, form="padded")
+    if made.instance(17).batch_wide and contract.change_with_batch(made, form="padded")
 ]
 
 

@@ -54,7 +54,7 @@ def test_a_token_that_gives_way_is_the_last_one():
     pooling = make_pooling("cls", vocab_size=9)
     assert isinstance(pooling, FirstVector)
     tokens, valid = torch.tensor([[[1, 2, 0]]]), torch.tensor([[[True, True, False]]])
-    marked = pooling.mark(tokens, valid)
+    marked = pooling.add_token(tokens, valid)
     assert [x.tolist() for x in marked] == [[[[8, 1, 2]]], [[[True, True, True]]]]
 
 

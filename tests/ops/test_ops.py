@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lra.ops import pseudo_inverse
+from lra.ops import linear_algebra
 from lra.ops.landmarks import padded_segment_means, valid_segment_means, valid_segments
-from lra.ops.packed.packing import Packing
-from lra.ops.packed.segments import Segments
-from lra.ops.pseudo_inverse import exact_pinv, iterative_pinv
-from lra.ops.softmax import masked_softmax
+from lra.ops.linear_algebra import exact_pinv, iterative_pinv
+from lra.ops.packed.packing import Packing, Segments
+from lra.ops.softmax_attention import masked_softmax
 from tests.reference.attention import pinv_steps, softmax_rows
 from tests.reference.landmarks import segment_means as means
 
@@ -55,7 +54,7 @@ def test_only_the_batch_start_lets_batch_mates_matter():
 @pytest.mark.parametrize("start", ["per_matrix", "batch"])
 @pytest.mark.parametrize("iterations", [1, 6])
 def test_iterated_pseudo_inverse_has_the_values_and_gradients_of_the_formula(start, iterations, monkeypatch):
-    monkeypatch.setattr(pseudo_inverse, "TOGETHER", 4)  # the six matrices in two parts
+    monkeypatch.setattr(linear_algebra, "MATRICES_AT_ONCE", 4)  # the six matrices in two parts
     a = torch.randn(3, 2, 8, 8, dtype=torch.float64).softmax(-1).requires_grad_()
     fast, slow = iterative_pinv(a, iterations=iterations, start=start), pinv_steps(a, iterations, start)
     torch.testing.assert_close(fast, slow)

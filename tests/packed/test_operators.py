@@ -12,11 +12,9 @@ from lra.model import SequenceEncoder
 from lra.ops.packed import attention as packed_attention
 from lra.ops.packed import chunks, dropout
 from lra.ops.packed.attention import dropout_attention, exact_attention_packed
-from lra.ops.packed.convolution import add_convolution, add_convolution_backward
 from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.embedding_and_pooling import embed, norm_sum
-from lra.ops.packed.feed_forward import feed_forward_residual
-from lra.ops.packed.linear import norm_linear, project_residual
+from lra.ops.packed.layers import embed, feed_forward_residual, norm_linear, norm_sum, project_residual
+from lra.ops.packed.nystrom import add_convolution, add_convolution_backward
 from lra.ops.packed.packing import Packing
 
 TOKENS, WIDTH, HIDDEN = 50, 8, 12

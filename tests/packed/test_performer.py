@@ -11,7 +11,6 @@ import torch
 from lra.attention.base import AttentionDims
 from lra.attention.performer import PerformerAttention
 from lra.base.protocol import PerformerKeyMaximum, PerformerMaximumGradient, PerformerPaddedKeys
-from lra.ops.packed import random_features
 from lra.ops.packed.packing import Packing
 
 HEADS, DIMS, LENGTH, FEATURES = 2, 4, 40, 10
@@ -26,7 +25,9 @@ KNOBS = [
 @pytest.fixture(autouse=True)
 def several_tiles(monkeypatch):
     torch.manual_seed(0)
-    monkeypatch.setattr(random_features, "TILE_ENTRIES", HEADS * FEATURES * 16)  # the last tile of 40 tokens has 8
+    monkeypatch.setattr(
+        "lra.ops.packed.performer.TILE_ENTRIES", HEADS * FEATURES * 16
+    )  # the last tile of 40 tokens has 8
 
 
 def performer(**knobs: str) -> PerformerAttention:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lra.cli import main
-from lra.data import device_store
+from lra.data import loader
 from tests.training.test_training import curve, same, weights
 
 TINY = ("train", "size=tiny", "attention=none", "logger=csv", "trainer.threads=1", "callbacks.log_every_steps=1")
@@ -16,8 +16,8 @@ THERE = "trainer.data_on_device=true"
 @pytest.fixture
 def copies(monkeypatch):
     """One entry for each copy of a store to a device."""
-    seen, copied = [], device_store._copied
-    monkeypatch.setattr(device_store, "_copied", lambda *args, **kwargs: seen.append(1) or copied(*args, **kwargs))
+    seen, copied = [], loader._copied
+    monkeypatch.setattr(loader, "_copied", lambda *args, **kwargs: seen.append(1) or copied(*args, **kwargs))
     return seen
 
 
@@ -46,6 +46,6 @@ def test_a_run_with_its_data_there_is_tested_again_without_a_copy(home, capsys, 
 
 
 def test_what_does_not_fit_stops_the_run_in_a_line(home, refused, monkeypatch):
-    monkeypatch.setattr(device_store, "free_device_bytes", lambda device: 2000)
+    monkeypatch.setattr(loader, "free_device_bytes", lambda device: 2000)
     error = refused(*RUN, THERE)
     assert (error.kind, error.right) == ("no_memory", "trainer.data_on_device=false")

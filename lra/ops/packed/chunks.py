@@ -18,7 +18,7 @@ from torch import Tensor
 from lra.ops.packed.dropout import MOST_ENTRIES, DropoutMasks
 
 ROWS = 4096  # most rows of a chunk; its widest tensor, with 128 float32 numbers in a row, then has 2 MiB
-EPS = 1e-5  # torch's default ε for LayerNorm
+LAYER_NORM_EPS = 1e-5  # torch's default ε for LayerNorm
 
 
 def most_rows(width: int) -> int:
@@ -47,7 +47,7 @@ def chunks(x_TD: Tensor, width: int) -> Iterator[tuple[int, slice, tuple[int, in
 def normalise(x_SRD: Tensor) -> tuple[Tensor, Tensor]:
     """Compute (x − mean) / √(variance + ε) of each row, and 1 / √(variance + ε) `[S, R, 1]`."""
     centred = x_SRD - row_means(x_SRD)
-    inverse_SR1 = row_means(centred * centred).add_(EPS).rsqrt_()
+    inverse_SR1 = row_means(centred * centred).add_(LAYER_NORM_EPS).rsqrt_()
     return centred.mul_(inverse_SR1), inverse_SR1
 
 
@@ -69,7 +69,7 @@ def linear(x_SRK: Tensor, weight_OK: Tensor, bias_O: Tensor) -> Tensor:
     return torch.baddbmm(bias_O, x_SRK, weight_OK.T.expand(len(x_SRK), -1, -1))
 
 
-def times(x_SRK: Tensor, weight_KO: Tensor) -> Tensor:
+def multiply(x_SRK: Tensor, weight_KO: Tensor) -> Tensor:
     """Compute x W, `[S, R, O]`, one share of rows per core."""
     return torch.bmm(x_SRK, weight_KO.expand(len(x_SRK), -1, -1))
 
@@ -93,7 +93,7 @@ class LinearGradients:
         return self.weight_SOK.sum(0).mul_(factor), self.bias_SO.sum(0).mul_(factor)
 
 
-def unfold(
+def unfold_layer_norm(
     grad_folded: Tensor, grad_offset: Tensor, gain: Tensor, shift: Tensor, weight: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Undo the folding of a LayerNorm into a linear layer, for gradients.

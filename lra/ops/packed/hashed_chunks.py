@@ -19,10 +19,10 @@ from torch.nn.functional import embedding_bag
 
 from lra.ops.first_order import first_order, without_autocast
 from lra.ops.hashed_chunks import PADDING, SELF, unit_keys
-from lra.ops.packed.fused import attend, attend_backward
+from lra.ops.packed.attention import fused_attention, fused_attention_backward
 
 
-class Rings:
+class HashedChunks:
     """Where each vector stands in the order of each hash, and what each chunk sees.
 
     Args:
@@ -85,55 +85,55 @@ class Rings:
         return sums_XE
 
 
-def attend_rings(q_XE: Tensor, v_XE: Tensor, rings: Rings) -> Tensor:
+def attend_hashed_chunks(q_XE: Tensor, v_XE: Tensor, hashed: HashedChunks) -> Tensor:
     """Attend within chunks, and combine the hashes by their normalisers; `[X, E]`."""
-    out_XE: Tensor = _AttendRings.apply(q_XE, v_XE, rings)
+    out_XE: Tensor = _AttendHashedChunks.apply(q_XE, v_XE, hashed)
     return out_XE
 
 
-class _AttendRings(torch.autograd.Function):
+class _AttendHashedChunks(torch.autograd.Function):
     @staticmethod
     @without_autocast
-    def forward(ctx: Any, q_XE: Tensor, v_XE: Tensor, rings: Rings) -> Tensor:
-        q, v = rings.gather(q_XE), rings.gather(v_XE)
+    def forward(ctx: Any, q_XE: Tensor, v_XE: Tensor, hashed: HashedChunks) -> Tensor:
+        q, v = hashed.gather(q_XE), hashed.gather(v_XE)
         k = _windows(unit_keys(q))
         out, normaliser = torch.empty_like(q[:, 1:]), torch.empty_like(q[:, 1:, :, 0])
-        for part, mask in rings.windows(q):
-            out[:, part], normaliser[:, part] = attend(
+        for part, mask in hashed.windows(q):
+            out[:, part], normaliser[:, part] = fused_attention(
                 q[:, 1:][:, part], k[:, part], _windows(v)[:, part], attn_mask=mask, scale=1.0
             )
-        weights_XN = normaliser.flatten()[rings.place_XN].softmax(1)
-        mixed: Tensor = embedding_bag(rings.place_XN, out.flatten(0, 2), per_sample_weights=weights_XN, mode="sum")
+        weights_XN = normaliser.flatten()[hashed.place_XN].softmax(1)
+        mixed: Tensor = embedding_bag(hashed.place_XN, out.flatten(0, 2), per_sample_weights=weights_XN, mode="sum")
         ctx.save_for_backward(q_XE, v_XE, mixed, normaliser, weights_XN)
-        ctx.rings = rings
+        ctx.hashed = hashed
         return mixed
 
     @staticmethod
     @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         q_XE, v_XE, mixed, normaliser, weights_XN = ctx.saved_tensors
-        rings = ctx.rings
-        q, v = rings.gather(q_XE), rings.gather(v_XE)
+        hashed = ctx.hashed
+        q, v = hashed.gather(q_XE), hashed.gather(v_XE)
         keys = unit_keys(q)
         k, shape = _windows(keys), q[:, 1:].shape
-        out = mixed.index_select(0, rings.vector_S).view(shape)
-        weights_S1 = weights_XN.flatten()[rings.slot_S][:, None]
-        grad = (grads[0].index_select(0, rings.vector_S) * weights_S1).view(shape)
+        out = mixed.index_select(0, hashed.vector_S).view(shape)
+        weights_S1 = weights_XN.flatten()[hashed.slot_S][:, None]
+        grad = (grads[0].index_select(0, hashed.vector_S) * weights_S1).view(shape)
         grad_q, grad_k, grad_v = (torch.zeros_like(q) for _ in range(3))
-        for part, mask in rings.windows(q):
-            both = q[:, 1:][:, part], k[:, part], _windows(v)[:, part]
-            given = out[:, part], normaliser[:, part]
-            grad_q[:, 1:][:, part], *passed = attend_backward(
-                grad[:, part], *both, *given, 0.0, False, attn_mask=mask, scale=1.0
+        for part, mask in hashed.windows(q):
+            qkv = q[:, 1:][:, part], k[:, part], _windows(v)[:, part]
+            saved = out[:, part], normaliser[:, part]
+            grad_q[:, 1:][:, part], *of_windows = fused_attention_backward(
+                grad[:, part], *qkv, *saved, 0.0, False, attn_mask=mask, scale=1.0
             )
-            for whole, part_of in zip((grad_k, grad_v), passed, strict=True):
-                before, own = part_of.chunk(2, 2)
-                whole[:, :-1][:, part] += before
-                whole[:, 1:][:, part] += own
+            for grad_ring, grad_window in zip((grad_k, grad_v), of_windows, strict=True):
+                before, own = grad_window.chunk(2, 2)
+                grad_ring[:, :-1][:, part] += before
+                grad_ring[:, 1:][:, part] += own
         along = (keys * grad_k).sum(-1, keepdim=True)
         length = (q.square().mean(-1, keepdim=True) + 1e-6).rsqrt() * q.shape[-1] ** -0.5
         grad_q += (grad_k - keys * along) * length
-        return rings.gather_backward(grad_q), rings.gather_backward(grad_v), None
+        return hashed.gather_backward(grad_q), hashed.gather_backward(grad_v), None
 
 
 def _windows(x_RJCE: Tensor) -> Tensor:

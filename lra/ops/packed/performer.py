@@ -1,21 +1,143 @@
 """Performer's attention on packed tokens: the same as `PerformerAttention.forward`, without computing padding.
 
-In the padded form a padded key is a vector of zeros. What it adds to the maxima and the normalisers is a formula.
+A feature is φ(x) = exp(w·x − ‖x‖²/2 − maximum) + ε; the factor 1 / √R of `lra.ops.linear_attention` cancels. What is
+the same for a whole row, exp(−‖x‖²/2), is kept apart, to multiply a narrow matrix beside the features instead of them.
+Features are computed for a tile of tokens of one sequence, for all of its heads at once, used while they stay in cache,
+and computed again in the backward pass. In the padded form a padded key is a vector of zeros. What it adds to the
+maxima and the normalisers is a formula.
 
-Letters: T tokens, U sequences that have tokens, H heads, E dims per head, X = E + 1 columns, R random features.
+Letters: T tokens, U sequences that have tokens, H heads, E dims per head, R random features, W tokens of a sequence,
+X = E + 1 columns: values, and ones, whose sum is the normaliser.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from lra.ops.first_order import first_order, without_autocast
-from lra.ops.packed.linear_attention import mix, mix_backward, sum_keys, sum_keys_backward
 from lra.ops.packed.packing import Packing
-from lra.ops.packed.random_features import Features
+
+TILE_ENTRIES = 1 << 18  # features of a tile for each thread, over all heads: 1 MiB in float32
+
+
+class Features:
+    """How queries and keys become features.
+
+    Args:
+        projection_RE: w.
+        scale: factor of queries and keys.
+        epsilon: ε.
+        pass_maximum: whether gradients pass through the maxima of queries and keys.
+    """
+
+    def __init__(self, projection_RE: Tensor, *, scale: float, epsilon: float, pass_maximum: bool):
+        self.directions_RE = projection_RE * scale
+        self.scale, self.epsilon, self.pass_maximum = scale, epsilon, pass_maximum
+
+    def products(self, x_HWE: Tensor) -> Tensor:
+        """Compute w·x, `[H, W, R]`."""
+        return torch.bmm(x_HWE, self.directions_RE.T.expand(len(x_HWE), -1, -1))
+
+    def of_queries(self, q_HWE: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute exponentials `[H, W, R]`, at most 1 in each row, and the factors of the rows `[H, W, 1]`."""
+        products = self.products(q_HWE)
+        return products.sub_(products.amax(2, keepdim=True)).exp_(), self._row_factors(q_HWE)
+
+    def of_keys(self, k_HWE: Tensor, maximum_H: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute exponentials `[H, W, R]`, and the factors of the rows `[H, W, 1]`."""
+        return self.products(k_HWE).sub_(maximum_H[:, None, None]).exp_(), self._row_factors(k_HWE)
+
+    def backward(self, grad_HWR: Tensor, x_HWE: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute the gradient of queries or keys from that of the exponents, and the sums of its rows `[H, W, 1]`."""
+        totals_HW1 = grad_HWR.sum(2, keepdim=True)
+        grad_x = torch.bmm(grad_HWR, self.directions_RE.expand(len(x_HWE), -1, -1))
+        return grad_x.addcmul_(x_HWE, totals_HW1, value=-(self.scale**2)), totals_HW1
+
+    def tiles(self, x_HWE: Tensor) -> Iterator[slice]:
+        """Split the tokens into tiles."""
+        size = max(1, TILE_ENTRIES * torch.get_num_threads() // (len(x_HWE) * len(self.directions_RE)))
+        return (slice(start, start + size) for start in range(0, x_HWE.shape[1], size))
+
+    def _row_factors(self, x_HWE: Tensor) -> Tensor:
+        return x_HWE.square().sum(2, keepdim=True).mul_(-(self.scale**2) / 2).exp_()
+
+
+def sum_keys(k_HWE: Tensor, v_HWE: Tensor, maximum_H: Tensor, features: Features) -> Tensor:
+    """Compute Σ (v, 1) φ(k) over the tokens, `[H, X, R]`."""
+    sums_HXR = k_HWE.new_zeros(len(k_HWE), v_HWE.shape[2] + 1, len(features.directions_RE))
+    for tile in features.tiles(k_HWE):
+        exponentials, factors = features.of_keys(k_HWE[:, tile], maximum_H)
+        sums_HXR.baddbmm_((_with_ones(v_HWE[:, tile]) * factors).mT, exponentials)
+    return sums_HXR.add_(_with_ones(v_HWE).sum(1)[..., None], alpha=features.epsilon)
+
+
+def sum_keys_backward(
+    grad_sums_HXR: Tensor,
+    k_HWE: Tensor,
+    v_HWE: Tensor,
+    maximum_H: Tensor,
+    features: Features,
+    grad_k_HWE: Tensor,
+    grad_v_HWE: Tensor,
+) -> Tensor:
+    """Return the gradient of the maximum, `[H]`; write those of keys and values into `grad_k_HWE` and `grad_v_HWE`."""
+    grad_maximum_H = torch.zeros_like(maximum_H)
+    grad_HER = grad_sums_HXR[:, :-1]
+    grad_constant_H1E = grad_HER.sum(2)[:, None] * features.epsilon
+    for tile in features.tiles(k_HWE):
+        exponentials, factors = features.of_keys(k_HWE[:, tile], maximum_H)
+        torch.addcmul(grad_constant_H1E, torch.bmm(exponentials, grad_HER.mT), factors, out=grad_v_HWE[:, tile])
+        grad_exponents = torch.bmm(_with_ones(v_HWE[:, tile]) * factors, grad_sums_HXR).mul_(exponentials)
+        grad_k_HWE[:, tile], totals_HW1 = features.backward(grad_exponents, k_HWE[:, tile])
+        grad_maximum_H -= totals_HW1.sum((1, 2))
+    return grad_maximum_H
+
+
+def mix(q_HWE: Tensor, sums_HXR: Tensor, features: Features, out_HWE: Tensor, normaliser_HW1: Tensor) -> None:
+    """Write φ(q) Σ φ(k) vᵀ, divided by φ(q) Σ φ(k), into `out_HWE`, and the divisor into `normaliser_HW1`."""
+    constant_H1X = sums_HXR.sum(2)[:, None] * features.epsilon
+    for tile in features.tiles(q_HWE):
+        exponentials, factors = features.of_queries(q_HWE[:, tile])
+        mixed_HWX = torch.addcmul(constant_H1X, torch.bmm(exponentials, sums_HXR.mT), factors)
+        torch.div(mixed_HWX[..., :-1], mixed_HWX[..., -1:], out=out_HWE[:, tile])
+        normaliser_HW1[:, tile] = mixed_HWX[..., -1:]
+
+
+def mix_backward(
+    grad_HWE: Tensor,
+    out_HWE: Tensor,
+    normaliser_HW1: Tensor,
+    q_HWE: Tensor,
+    sums_HXR: Tensor,
+    features: Features,
+    grad_q_HWE: Tensor,
+) -> Tensor:
+    """Return the gradient of the sums; write that of the queries into `grad_q_HWE`."""
+    grad_sums_HXR, grad_constant_HX = torch.zeros_like(sums_HXR), sums_HXR.new_zeros(sums_HXR.shape[:2])
+    for tile in features.tiles(q_HWE):
+        exponentials, factors = features.of_queries(q_HWE[:, tile])
+        grad = grad_HWE[:, tile] / normaliser_HW1[:, tile]
+        grad_mixed = torch.cat([grad, -(grad * out_HWE[:, tile]).sum(2, keepdim=True)], 2)
+        grad_constant_HX += grad_mixed.sum(1)
+        grad_mixed *= factors
+        grad_sums_HXR.baddbmm_(grad_mixed.mT, exponentials)
+        grad_exponents = torch.bmm(grad_mixed, sums_HXR).mul_(exponentials)
+        grad_q, totals_HW1 = features.backward(grad_exponents, q_HWE[:, tile])
+        if features.pass_maximum:
+            first_HWR = exponentials.floor_()  # 1 at the maximum of a row, which is exp(0), and 0 elsewhere
+            shares_HW1 = totals_HW1 / first_HWR.sum(2, keepdim=True)
+            grad_q -= torch.bmm(first_HWR, features.directions_RE.expand(len(q_HWE), -1, -1)) * shares_HW1
+        grad_q_HWE[:, tile] = grad_q
+    return grad_sums_HXR.add_(grad_constant_HX[..., None], alpha=features.epsilon)
+
+
+def _with_ones(v_HWE: Tensor) -> Tensor:
+    return pad(v_HWE, (0, 1), value=1.0)
 
 
 def packed_performer(
@@ -52,9 +174,9 @@ class _PackedPerformer(torch.autograd.Function):
         for sums_HXR, padding_H in zip(sums_UHXR, padding_UH, strict=True):
             sums_HXR[:, -1] += padding_H[:, None]
         out, normaliser_TH = torch.empty_like(qkv[0]), torch.empty_like(highest_TH)
-        written = (packing.by_head(x, heads) for x in (out, normaliser_TH))
-        for q, sums_HXR, *both in zip(planes[0], sums_UHXR, *written, strict=True):
-            mix(q, sums_HXR, features, *both)
+        outputs = (packing.by_head(x, heads) for x in (out, normaliser_TH))
+        for q, sums_HXR, *outs in zip(planes[0], sums_UHXR, *outputs, strict=True):
+            mix(q, sums_HXR, features, *outs)
         ctx.save_for_backward(qkv, out, normaliser_TH, highest_TH, maxima_UH, sums_UHXR, counted_U1)
         ctx.packing, ctx.features, ctx.heads, ctx.whole_batch = packing, features, heads, whole_batch
         return out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lra.ops.long_convolution import convolve_both_ways, sums_of_powers
+from lra.mixers.long_convolution import convolve_both_ways, sums_of_powers
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 16, 17, 50])

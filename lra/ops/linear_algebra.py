@@ -1,4 +1,4 @@
-"""The Moore-Penrose pseudo-inverse of the landmark kernel.
+"""Linear algebra of small matrices: the pseudo-inverse of the landmark kernel, linear systems, relative errors.
 
 Letters: B examples, H heads, M landmarks.
 """
@@ -11,11 +11,10 @@ import torch
 from torch import Tensor
 
 from lra.ops.first_order import first_order, without_autocast
-from lra.ops.solve import solve
 
 # Avoids a division by zero for an all-zero matrix (an example without real tokens); far below all other norms.
 TINY_NORM = 1e-12
-TOGETHER = 32  # matrices that a CPU iterates together: 512 KiB for 64 × 64 in float32, so that they stay in cache
+MATRICES_AT_ONCE = 32  # that a CPU iterates: 512 KiB for 64 × 64 in float32, so that they stay in cache
 
 
 def iterative_pinv(a_BHMM: Tensor, *, iterations: int, start: str) -> Tensor:
@@ -36,9 +35,9 @@ def iterative_pinv(a_BHMM: Tensor, *, iterations: int, start: str) -> Tensor:
     if start == "batch":
         columns, rows = columns.max(), rows.max()
     z = a_BHMM.mT / (columns * rows).clamp(min=TINY_NORM)[..., None, None]
-    together = TOGETHER if on_cpu(a_BHMM) else max(a_BHMM.shape[:2].numel(), 1)
-    some = [x.flatten(0, 1).split(together) for x in (a_BHMM, z)]
-    matrices = [_Iterations.apply(a, start, iterations) for a, start in zip(*some, strict=True)]
+    count = MATRICES_AT_ONCE if on_cpu(a_BHMM) else max(a_BHMM.shape[:2].numel(), 1)
+    parts = [x.flatten(0, 1).split(count) for x in (a_BHMM, z)]
+    matrices = [_Iterations.apply(a, start, iterations) for a, start in zip(*parts, strict=True)]
     return torch.cat(matrices).view(a_BHMM.shape)
 
 
@@ -128,3 +127,26 @@ def ridge_inverse(a: Tensor, *, ridge: float) -> Tensor:
     """
     eye = torch.eye(a.shape[-1], dtype=a.dtype, device=a.device)
     return solve(a.mT @ a + ridge * eye, a.mT)
+
+
+def solve(a: Tensor, b: Tensor) -> Tensor:
+    """Solve A X = B, as `torch.linalg.solve` does, without its check whether A is singular, for which the host waits.
+
+    The matrices here are made regular by a ridge. A singular one would give numbers that are not finite, and these a
+    loss that ends the run.
+
+    Args:
+        a: `[..., N, N]`.
+        b: `[..., N, M]`.
+    """
+    solution: Tensor = torch.linalg.solve_ex(a, b).result
+    return solution
+
+
+def relative_error(approximation: Tensor, exact: Tensor, norm: str | int = "fro") -> Tensor:
+    """Compute ‖approximation − exact‖ / ‖exact‖ over the last two dimensions; `norm` 2 is the spectral norm.
+
+    Zeros in place of zeros, as in a sequence without real tokens, are no error.
+    """
+    error: Tensor = torch.linalg.matrix_norm(approximation - exact, norm)
+    return torch.where(error == 0, error, error / torch.linalg.matrix_norm(exact, norm))

@@ -1,7 +1,9 @@
-"""Attention among blocks of neighbouring positions: a block sees a list of blocks, so no L × L matrix is computed.
+"""Softmax with masks, exact attention, and attention among blocks of neighbouring positions.
 
-Letters: B examples, H heads, L positions, E dims per head, C positions per block, K blocks, S blocks that a block sees,
-W keys that it sees, G 1 or H.
+A block sees a list of blocks, so no L × L matrix is computed.
+
+Letters: B examples, H heads, L positions, Q query positions, E dims per head, C positions per block, K blocks, S blocks
+that a block sees, W keys that it sees, G 1 or H.
 """
 
 from __future__ import annotations
@@ -9,6 +11,36 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 from torch.nn.functional import pad, scaled_dot_product_attention
+
+
+def masked_softmax(scores: Tensor, keep: Tensor | None) -> Tensor:
+    """Compute the softmax over those entries of the last dimension where `keep` is True; the others are 0.
+
+    Args:
+        scores: any float tensor.
+        keep: bool, broadcastable to `scores`; None keeps all. A row without a kept entry gives zeros, not NaN.
+    """
+    if keep is None:
+        return scores.softmax(-1)
+    return scores.masked_fill(~keep, torch.finfo(scores.dtype).min).softmax(-1) * keep
+
+
+def key_mask(valid_BL: Tensor | None) -> Tensor | None:
+    """Build the mask of keys `[B, 1, 1, L]` for fused attention, which returns NaN for a sequence without any key.
+
+    So a sequence that is all padding may attend to all positions; its output is not used.
+    """
+    if valid_BL is None:
+        return None
+    return (valid_BL | ~valid_BL.any(-1, keepdim=True))[:, None, None, :]
+
+
+def exact_attention(q_BHQE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
+    """Compute softmax(q kᵀ / √E) v with torch's fused kernel, without storing the Q × L matrix; `[B, H, Q, E]`.
+
+    Source: Vaswani et al. 2017, equation 1.
+    """
+    return scaled_dot_product_attention(q_BHQE, k_BHLE, v_BHLE, attn_mask=key_mask(valid_BL))
 
 
 def block_windows(blocks: int, reach: int, device: torch.device) -> Tensor:
@@ -39,7 +71,7 @@ def take_blocks(x_BKHCE: Tensor, seen_KGS: Tensor) -> Tensor:
     return taken_BKHWE
 
 
-def keys_kept(valid_BL: Tensor, seen_KGS: Tensor, block: int) -> Tensor:
+def block_key_mask(valid_BL: Tensor, seen_KGS: Tensor, block: int) -> Tensor:
     """Tell which of the keys of `take_blocks` are real, `[B, K, G, W]` bool."""
     valid_BKC = pad(valid_BL, (0, -valid_BL.shape[1] % block)).unflatten(1, (-1, block))
     kept_BKGW: Tensor = (valid_BKC[:, seen_KGS.clamp(min=0)] & (seen_KGS >= 0)[..., None]).flatten(3)
