@@ -12,10 +12,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from lra import __version__
-from lra.base.masking import without_credentials
 from lra.base.paths import conf_dir
-from lra.base.safe_path import safe_path
+from lra.base.processes import safe_path
 from lra.base.signals import check_stopped, ends_in_order, hears_signals
+from lra.base.text import without_credentials
 from lra.settings.config_dirs import conf_folders, take_folders
 from lra.terminal.help_text import print_help
 from lra.terminal.streams import OutputError, guard_streams

@@ -15,7 +15,7 @@ from docs.blocks.costs import faster_than
 from docs.blocks.markdown import prose, table, table_printed
 from docs.blocks.published import cells, measurements, records
 from docs.blocks.short_seconds import largest_difference
-from lra.base.group_files import DESCRIPTION, OF_THE_FILE
+from lra.base.paths import DESCRIPTION, OF_THE_FILE
 from lra.results.reference import PAPER, TASKS
 from lra.results.tables import MISSING, number
 from lra.runs.files import METRICS

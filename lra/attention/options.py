@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lra.base.group_files import DESCRIPTION, OF_THE_FILE, read_choice
+from lra.base.paths import DESCRIPTION, OF_THE_FILE, read_choice
 
 OF_PROTOCOL = "${protocol."
 

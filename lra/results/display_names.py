@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from lra.base.group_files import read_choice
-from lra.base.paths import conf_names
+from lra.base.paths import conf_names, read_choice
 
 BIBLIOGRAPHY = Path(__file__).with_name("references.bib")
 FIRST_WORD = re.compile(r"[\w.-]*")

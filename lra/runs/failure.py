@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from lra.base.checked_json import parsed_json
 from lra.base.files import read_file, replace_text
-from lra.base.masking import without_credentials
+from lra.base.text import without_credentials
 from lra.runs.files import FAILED
 from lra.runs.record import move_aside
 

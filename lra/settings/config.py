@@ -17,9 +17,17 @@ from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from lra.base.file_names import checked_name
-from lra.base.group_files import DESCRIPTION
-from lra.base.paths import conf_dir, conf_dirs, conf_groups, conf_names, data_dir, runs_dir, users_conf_files
+from lra.base.files import checked_name
+from lra.base.paths import (
+    DESCRIPTION,
+    conf_dir,
+    conf_dirs,
+    conf_groups,
+    conf_names,
+    data_dir,
+    runs_dir,
+    users_conf_files,
+)
 from lra.runs.added_since import without_later
 from lra.runs.files import run_folder
 from lra.runs.flatten_settings import hash_of

@@ -11,7 +11,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from lra.base.arguments import OPEN, WrongValueError, allows, as_typed
-from lra.base.file_names import checked_name
+from lra.base.files import checked_name
 from lra.base.paths import conf_groups, conf_names
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import ENTRIES

@@ -11,7 +11,7 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.arguments import OPEN, check_options, declared, needed
-from lra.base.group_files import OF_THE_FILE
+from lra.base.paths import OF_THE_FILE
 from lra.runs.schema import TARGET
 from lra.settings.option_groups import GROUPS, OF_IMAGES, Images, ParameterGroup
 from lra.types import UserError

@@ -13,8 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from lra.base.arguments import WrongValueError
-from lra.base.file_names import checked_name
-from lra.base.files import read_file
+from lra.base.files import checked_name, read_file
 from lra.base.paths import conf_dirs
 from lra.runs.added_since import drop_removed, later_settings
 from lra.runs.files import BEST, CONFIG

@@ -12,10 +12,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from lra.base.durations import as_duration
-from lra.base.processes import Child
-from lra.base.safe_path import python_module
-from lra.base.text import visible
+from lra.base.processes import Child, python_module
+from lra.base.text import as_duration, visible
 from lra.runs.failure import Failure, forget_failure, read_failure, write_failure
 from lra.runs.files import LAST, RESULT
 from lra.runs.record import move_aside

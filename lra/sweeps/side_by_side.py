@@ -11,8 +11,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from lra.base.processes import Child, stop
-from lra.base.safe_path import python_module
+from lra.base.processes import Child, python_module, stop
 from lra.types import UserError
 
 BESIDE = "beside="  # word of a child: the folder in which the processes wait for each other

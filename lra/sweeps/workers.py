@@ -29,8 +29,7 @@ def start_workers(sweep: str, words: list[str], workers: int, launcher: list[str
     Raises:
         UserError: when every worker has failed.
     """
-    from lra.base.processes import Child, stop
-    from lra.base.safe_path import python_module
+    from lra.base.processes import Child, python_module, stop
 
     if launcher:
         _launch(sweep, words, workers, launcher)

@@ -10,7 +10,7 @@ import yaml
 from hydra.errors import InstantiationException
 from omegaconf.errors import OmegaConfBaseException
 
-from lra.base.masking import without_credentials
+from lra.base.text import without_credentials
 from lra.terminal.targets import target_line
 from lra.training.memory import is_out_of_memory
 from lra.types import UserError

@@ -18,7 +18,7 @@ from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 
 from lra.base.files import read_file, replace_text
-from lra.base.masking import all_without_credentials
+from lra.base.text import all_without_credentials
 from lra.runs.files import METRICS, WANDB_ID
 from lra.training.ranks import come_first
 from lra.training.wandb_history import points_in_wandb, wait_until_written

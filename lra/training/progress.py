@@ -9,7 +9,7 @@ from pytorch_lightning.callbacks import Callback
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from lra.base.durations import as_duration
+from lra.base.text import as_duration
 from lra.training.telemetry import Telemetry
 
 LEAST_BAR, MOST_BAR = 10, 20  # widths of the bar, in characters

@@ -8,8 +8,7 @@ from datetime import timedelta
 
 from torch.distributed import TCPStore
 
-from lra.base.processes import Child, stop, wait_any
-from lra.base.safe_path import python_module
+from lra.base.processes import Child, python_module, stop, wait_any
 
 HERE = "127.0.0.1"
 PATIENCE_SECONDS = 3.0  # short: a process in a collective call handles no signal, and a killed run resumes exactly

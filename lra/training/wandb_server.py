@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from lra.base.masking import without_credentials
+from lra.base.text import without_credentials
 from lra.types import UserError
 
 T = TypeVar("T")

@@ -25,7 +25,7 @@ def run(cfg: DictConfig) -> None:
     """Append the records that the file does not have."""
     from omegaconf import OmegaConf
 
-    from lra.base.file_names import checked_name
+    from lra.base.files import checked_name
     from lra.base.text import visible
     from lra.runs.collect import collect
     from lra.runs.find_run import find_run

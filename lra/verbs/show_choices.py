@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lra.base.group_files import DESCRIPTION, OF_THE_FILE, read_choice
-from lra.base.paths import conf_names
+from lra.base.paths import DESCRIPTION, OF_THE_FILE, conf_names, read_choice
 from lra.results.tables import MISSING
 
 if TYPE_CHECKING:

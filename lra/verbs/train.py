@@ -176,7 +176,7 @@ def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, rep
 
     from lra import build
     from lra.base.files import replace_text
-    from lra.base.masking import without_credentials
+    from lra.base.text import without_credentials
     from lra.build import trainer as build_trainer
     from lra.model.classifier import count_parameters
     from lra.runs.keep_replaced_run import set_aside

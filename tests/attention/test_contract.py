@@ -18,8 +18,7 @@ from hydra.utils import get_object, instantiate
 from lra.attention.base import AttentionDims
 from lra.attention.options import options_of
 from lra.base.arguments import declared, literals
-from lra.base.group_files import read_choice
-from lra.base.paths import conf_names
+from lra.base.paths import conf_names, read_choice
 from lra.testing import contract
 from lra.testing.subjects import HEAD_DIM, HEADS, AttentionSubject
 from lra.types import UserError

@@ -13,8 +13,7 @@ from hydra.utils import get_object
 
 from lra import build
 from lra.base.arguments import as_typed, declared
-from lra.base.group_files import read_choice
-from lra.base.paths import conf_names
+from lra.base.paths import conf_names, read_choice
 from lra.model.mixer import MixerDims, SequenceMixer
 from lra.settings import config
 from lra.testing import contract

@@ -21,8 +21,7 @@ from lra.base.arguments import (
     in_words,
     literals,
 )
-from lra.base.group_files import OF_THE_FILE
-from lra.base.paths import conf_names
+from lra.base.paths import OF_THE_FILE, conf_names
 from lra.cli import main
 from lra.settings.config import load_config
 from lra.settings.option_groups import GROUPS
