@@ -19,7 +19,7 @@ from lra.results.statistics import (
 from lra.results.tables import MISSING, TextTable, number
 from lra.results.titles import method_head
 from lra.results.variants import group_by_variant
-from lra.runs.correct_bits import unpack_correct
+from lra.runs.record import unpack_correct
 from lra.runs.schema import Record
 
 SIGNIFICANT = {True: "significant", False: "n.s."}

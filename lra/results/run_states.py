@@ -11,8 +11,7 @@ from lra.results.task_protocol_size import by_kind
 from lra.results.variants import group_by_variant, natural
 from lra.runs.failure import read_failure
 from lra.runs.files import MARKS_OF_A_RUN, METRICS, SETTINGS_FOLDER, run_folders
-from lra.runs.reading import OtherVersionError
-from lra.runs.record import read_record
+from lra.runs.record import OtherVersionError, read_record
 from lra.runs.run_lock import is_leased
 from lra.runs.schema import Record
 from lra.types import UserError

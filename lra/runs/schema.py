@@ -118,7 +118,7 @@ class DevCurve(TypedDict):
 
 @with_config(CHECKED)
 class Outcome(TypedDict):
-    """The outcome of a run; accuracies are fractions in [0, 1], `test_correct` is made by `lra.runs.correct_bits`."""
+    """The outcome of a run; accuracies are fractions in [0, 1], `test_correct` is made by `lra.runs.record`."""
 
     test_accuracy: Fraction
     test_loss: NotRequired[Error]

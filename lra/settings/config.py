@@ -31,7 +31,7 @@ from lra.base.paths import (
 from lra.runs.added_since import without_later
 from lra.runs.files import run_folder
 from lra.runs.flatten_settings import hash_of
-from lra.runs.reading import NAMED
+from lra.runs.record import NAMED
 from lra.runs.schema import ALWAYS_RECORDED, own_model
 from lra.settings.user_additions import added_settings, targets_of
 

@@ -179,7 +179,7 @@ def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, rep
     from lra.base.text import without_credentials
     from lra.build import trainer as build_trainer
     from lra.model.classifier import count_parameters
-    from lra.runs.keep_replaced_run import set_aside
+    from lra.runs.run_lock import set_aside
     from lra.settings import config
     from lra.training.ranks import rank
     from lra.verbs.write_record import check_same_data, note_commit

@@ -31,8 +31,7 @@ def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced:
     from lra.build import trainer as build_trainer
     from lra.build.store import ensure_store
     from lra.runs.files import RESULT
-    from lra.runs.keep_replaced_run import set_aside
-    from lra.runs.run_lock import LeasedError, lease
+    from lra.runs.run_lock import LeasedError, lease, set_aside
     from lra.training.checkpoints import says_what_is_saved
     from lra.training.spawn_ranks import run_together
     from lra.types import BUSY, UserError

@@ -19,11 +19,9 @@ from lra.data.datamodule import StoreDataModule
 from lra.results.convergence import dev_curve
 from lra.results.paper import beside
 from lra.results.plots import learning_curve
-from lra.runs.correct_bits import pack_correct
 from lra.runs.files import CODE, CURVE, DATA, LAST, RESULT, WANDB_ID
 from lra.runs.machine import git_commit, versions
-from lra.runs.reading import validated
-from lra.runs.record import write_record
+from lra.runs.record import pack_correct, validated, write_record
 from lra.runs.schema import SCHEMA_VERSION, Record
 from lra.settings import config
 from lra.training import approximation

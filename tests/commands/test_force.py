@@ -10,9 +10,8 @@ import sys
 import pytest
 
 from lra.cli import main
-from lra.runs.keep_replaced_run import set_aside
 from lra.runs.record import read_record
-from lra.runs.run_lock import LeasedError, lease
+from lra.runs.run_lock import LeasedError, lease, set_aside
 from lra.types import BUSY
 from tests.conftest import ROOT, outer_environment
 

@@ -16,7 +16,7 @@ from tests.results.records import make_record
 APPEND = """
 import sys
 from pathlib import Path
-from lra.runs.published import append_new
+from lra.runs.collect import append_new
 from tests.results.records import make_record
 print("ready", flush=True)
 sys.stdin.readline()

@@ -13,7 +13,7 @@ from lra.base.paths import conf_dir
 from lra.results.accuracy_table import accuracy_table
 from lra.results.paper import ACTING_ALONE, beside, departures, paper_settings
 from lra.results.reference import PAPER, TASKS
-from lra.runs.reading import validated
+from lra.runs.record import validated
 from lra.settings import config
 from lra.verbs.train_summary import verdict
 from tests.results.make_paper_settings import make, settings

@@ -9,7 +9,7 @@ import pytest
 
 from lra.results.convergence import convergence_step, dev_curve, dev_curves, plateau_notes
 from lra.results.plot_curves import plot_curves
-from lra.runs.reading import parse_record
+from lra.runs.record import parse_record
 from lra.types import UserError
 from tests.results.records import make_record
 

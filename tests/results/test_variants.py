@@ -10,7 +10,7 @@ from lra.results.accuracy_table import accuracy_table
 from lra.results.landmarks import landmark_points, point_name
 from lra.results.variants import group_by_variant
 from lra.runs.flatten_settings import flat
-from lra.runs.reading import validated
+from lra.runs.record import validated
 from lra.runs.schema import ALWAYS_RECORDED
 from lra.settings import config
 from tests.results.records import from_version_1, make_record, with_setting
