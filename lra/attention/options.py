@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lra.base.paths import DESCRIPTION, OF_THE_FILE, read_choice
+from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS, read_choice
 
 OF_PROTOCOL = "${protocol."
 
@@ -15,5 +15,5 @@ def options_of(attention: str, *, protocol: str) -> dict[str, Any]:
     return {
         key: switches[value.removeprefix(OF_PROTOCOL).rstrip("}")] if str(value).startswith(OF_PROTOCOL) else value
         for key, value in options.items()
-        if key not in (*OF_THE_FILE, *DESCRIPTION["attention"])
+        if key not in (*NO_OPTION_KEYS, *DESCRIPTION["attention"])
     }

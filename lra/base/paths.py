@@ -17,15 +17,15 @@ from lra.types import UserError
 CONF_VARIABLE = "LRA_CONF_PATH"  # the user's own folders in the form of `conf/`
 CONF_ENTRY_POINT = "lra.conf"  # an installed package names its conf folder by it: `package`, or `package:folder`
 NAMED_GROUPS = ("attention", "mixer", "task", "protocol")  # runs, data and rows are called by the `name` in the file
-OF_THE_FILE = (
+NO_OPTION_KEYS = (
     "name",
     "_target_",
     "_partial_",
 )  # recorded, but no arguments of the class
-OF_A_METHOD = ("display", "cite", "about", "source", "cost", "differs")
+METHOD_DESCRIPTION = ("display", "cite", "about", "source", "cost", "differs")
 DESCRIPTION: Mapping[str, tuple[str, ...]] = {  # for readers: in no composed configuration, no hash and no record
-    "attention": OF_A_METHOD,
-    "mixer": OF_A_METHOD,
+    "attention": METHOD_DESCRIPTION,
+    "mixer": METHOD_DESCRIPTION,
     "task": ("display", "about", "terms"),
 }
 

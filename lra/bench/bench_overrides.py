@@ -31,7 +31,7 @@ def read_words(words: Sequence[str]) -> tuple[DictConfig, list[str]]:
     """
     from lra.settings.check import check_stored
     from lra.settings.overrides import check_overrides
-    from lra.terminal.out_file import check_out
+    from lra.terminal.output import check_out
 
     strange = next((word for word in words if "=" not in word or word.startswith(("-", "+", "~"))), None)
     if strange:

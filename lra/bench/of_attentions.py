@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lra.bench.bench_overrides import methods_to_measure, read_words
-from lra.terminal.progress_bar import work_progress
+from lra.terminal.console import work_progress
 from lra.types import UserError
 
 if TYPE_CHECKING:

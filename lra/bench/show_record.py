@@ -19,7 +19,7 @@ def show_bench(record: BenchRecord, path: Path, cfg: DictConfig, console: Consol
     from lra.base.text import visible
     from lra.bench.plot import plot_bench
     from lra.terminal.fit_table import print_text_table
-    from lra.terminal.out_file import out_path
+    from lra.terminal.output import out_path
 
     asked: BenchRecord = {**record, "cells": [cell for cell in record["cells"] if cell["length"] in cfg.n]}
     form = cfg.format

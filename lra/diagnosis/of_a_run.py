@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lra.diagnosis.subject import DiagnosedModel, dev_batches, is_nystrom, make_variants
 from lra.runs.files import DIAGNOSIS_PAGE
 from lra.settings import config
-from lra.terminal.progress_bar import work_progress
+from lra.terminal.console import work_progress
 
 if TYPE_CHECKING:  # slow imports, made only where they are used
     from omegaconf import DictConfig

@@ -12,7 +12,7 @@ from lra.results.variants import group_by_variant, natural
 from lra.runs.failure import read_failure
 from lra.runs.files import MARKS_OF_A_RUN, METRICS, SETTINGS_FOLDER, run_folders
 from lra.runs.record import OtherVersionError, read_record
-from lra.runs.run_lock import is_leased
+from lra.runs.run_lock import is_locked
 from lra.runs.schema import Record
 from lra.types import UserError
 
@@ -81,7 +81,7 @@ def _unfinished(folder: Path) -> str:
     assert total is not None
     at = f"step {last_step(folder):,} of {int(total['steps']):,}"
     failure = read_failure(folder)
-    if is_leased(folder):
+    if is_locked(folder):
         return f"running, {at}"
     return f"begun, {at}" if failure is None else f"failed at {at}: {failure.error}"
 

@@ -1,4 +1,4 @@
-"""Lock a run's folder, so that only one process works on the run.
+"""Lock a run's folder, so that only one process works on the run, and keep a run that `force=true` replaces.
 
 The lock belongs to the operating system (`flock`), or to the file server of a shared folder. It is released when its
 process ends, for whatever reason. So no process has to guess whether the holder of a lock is still alive.
@@ -27,28 +27,28 @@ TRAINING = "lock"  # held by the process that trains
 RUNNER = "runner.lock"  # held by the process of a sweep that starts the training process
 
 
-class LeasedError(UserError):
+class RunLockedError(UserError):
     """Raised when another process is at work on the run."""
 
 
 @contextmanager
-def lease(folder: Path, file: str = TRAINING, *, patience_seconds: float = 1.0) -> Iterator[None]:
+def lock_run(folder: Path, file: str = TRAINING, *, patience_seconds: float = 1.0) -> Iterator[None]:
     """Hold a lock on a run's folder, which is made if it does not exist.
 
     Args:
         folder: the run's folder.
         file: the lock file in it.
-        patience_seconds: time to wait for the lock. The default is longer than `is_leased` in another process holds it.
+        patience_seconds: time to wait for the lock. The default is longer than `is_locked` in another process holds it.
 
     Raises:
-        LeasedError: when another process holds the lock.
+        RunLockedError: when another process holds the lock.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / file)
     try:
         lock.acquire(timeout=patience_seconds)
     except Timeout as error:
-        raise LeasedError(
+        raise RunLockedError(
             f"another process is training this run: {folder}; wait for it, or choose another seed="
         ) from error
     try:
@@ -57,14 +57,14 @@ def lease(folder: Path, file: str = TRAINING, *, patience_seconds: float = 1.0) 
         lock.release()
 
 
-def is_leased(folder: Path) -> bool:
+def is_locked(folder: Path) -> bool:
     """Tell whether another process trains the run, or is about to; False if this process can lock nothing there."""
     try:
         for file in (RUNNER, TRAINING):
             if (folder / file).exists():
-                with lease(folder, file, patience_seconds=0):
+                with lock_run(folder, file, patience_seconds=0):
                     pass
-    except LeasedError:
+    except RunLockedError:
         return True
     except OSError as error:
         if error.errno not in (*NOT_WRITABLE, *NO_LOCK):
@@ -72,8 +72,8 @@ def is_leased(folder: Path) -> bool:
     return False
 
 
-def set_aside(folder: Path, record: Record | None) -> None:
-    """Move the files of a finished run into a folder beside its own; the caller holds the run's lease.
+def keep_replaced_run(folder: Path, record: Record | None) -> None:
+    """Move the files of a finished run into a folder beside its own; the caller holds the run's lock.
 
     The lock files stay. The record is moved last: after a kill in between, the run still counts as finished, and the
     next `force=true` moves the other files to the same place.
@@ -83,13 +83,13 @@ def set_aside(folder: Path, record: Record | None) -> None:
         record: the record that is to be replaced; None if the run had none.
 
     Raises:
-        LeasedError: when another process has finished the run since `record` was read.
+        RunLockedError: when another process has finished the run since `record` was read.
     """
     there = read_record(folder)
     if there is None:
         return
     if record is None or there != record:
-        raise LeasedError(f"another process has just finished this run: {folder}")
+        raise RunLockedError(f"another process has just finished this run: {folder}")
     place = _place(folder, record["provenance"]["finished_at"])
     place.mkdir(exist_ok=True)
     names = sorted({path.name for path in folder.iterdir()} - {TRAINING, RUNNER}, key=lambda name: name == RESULT)

@@ -11,7 +11,7 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.arguments import OPEN, check_options, declared, needed
-from lra.base.paths import OF_THE_FILE
+from lra.base.paths import NO_OPTION_KEYS
 from lra.runs.schema import TARGET
 from lra.settings.option_groups import GROUPS, OF_IMAGES, Images, ParameterGroup
 from lra.types import UserError
@@ -98,7 +98,7 @@ def check_values(cfg: DictConfig, *, classes: bool, within: tuple[str, ...] | No
     kinds: dict[str, object] = {}
     for group, options in _groups("", plain):
         declared_here, owner = kinds_of(cfg, group, classes=classes)
-        for name in [name for name in options if name not in OF_THE_FILE]:
+        for name in [name for name in options if name not in NO_OPTION_KEYS]:
             key, kind = f"{group}.{name}".lstrip("."), declared_here.get(name, OPEN)
             if owner and name not in declared_here:
                 line = f"{owner} takes no {name}; it takes {', '.join(declared_here)}"

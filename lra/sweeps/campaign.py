@@ -44,7 +44,7 @@ class Campaign:
         from lra.settings.config import load_config
         from lra.settings.overrides import check_overrides
         from lra.sweeps.grid import make_cells, spell_out_all, sweep_names
-        from lra.terminal.out_file import check_out
+        from lra.terminal.output import check_out
 
         words = list(words)
         own = [f"what={words.pop(0)}"] if words and "=" not in words[0] and not words[0].startswith("-") else []

@@ -91,7 +91,7 @@ def write_out(
     from lra.base.files import replace_text
     from lra.base.text import visible
     from lra.terminal.fit_table import print_text_table
-    from lra.terminal.out_file import out_path
+    from lra.terminal.output import out_path
 
     form, out = format_of(campaign), campaign.settings.out
     if form == "csv":  # which has no notes

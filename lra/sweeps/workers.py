@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def start_workers(sweep: str, words: list[str], workers: int, launcher: list[str], console: Console) -> None:
-    """Start workers and wait for them; leases keep two workers from running the same cell.
+    """Start workers and wait for them; locks keep two workers from running the same cell.
 
     Args:
         sweep: name of the sweep, as in `sweep=NAME`.

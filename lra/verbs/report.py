@@ -47,7 +47,7 @@ def run(cfg: DictConfig) -> None:
     from lra.runs.collect import collect, finished_at
     from lra.runs.files import group_file
     from lra.terminal.console import make_console, size_text
-    from lra.terminal.out_file import check_out, out_path
+    from lra.terminal.output import check_out, out_path
 
     check_choice("reference", cfg.reference, REFERENCES)
     check_out(cfg.out, "report.html", makes_folder=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lra.base.paths import DESCRIPTION, OF_THE_FILE, conf_names, read_choice
+from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS, conf_names, read_choice
 from lra.results.tables import MISSING
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def differences() -> dict[str, str]:
 
 
 def _method_row(group: str, name: str, file: dict[str, Any]) -> list[str]:
-    no_knobs = (*OF_THE_FILE, *DESCRIPTION[group], "parameter_groups")
+    no_knobs = (*NO_OPTION_KEYS, *DESCRIPTION[group], "parameter_groups")
     knobs = {key: _as_typed(value) for key, value in file.items() if key not in no_knobs}
     own = [f"{key}={value}" for key, value in knobs.items() if "${" not in value]
     switches = [value.removeprefix("${").removesuffix("}") for value in knobs.values() if "${" in value]

@@ -118,10 +118,10 @@ def run(cfg: DictConfig) -> float | None:
 def _clear_leftover(folder: Path) -> None:
     """Delete what a kill has left of adding to the record, unless another process is adding to it."""
     from lra.base.files import unfinished_file
-    from lra.runs.run_lock import is_leased
+    from lra.runs.run_lock import is_locked
 
     unfinished = unfinished_file(folder / RESULT)
-    if unfinished.exists() and not is_leased(folder):
+    if unfinished.exists() and not is_locked(folder):
         with suppress(OSError):  # in another user's folder it stays
             unfinished.unlink()
 
@@ -131,7 +131,7 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
     from lra.build import trainer as build_trainer
     from lra.build.store import ensure_store
     from lra.data.store import verify_store
-    from lra.runs.run_lock import lease
+    from lra.runs.run_lock import lock_run
     from lra.settings import config
     from lra.training.checkpoints import says_what_is_saved
     from lra.training.machine import quiet_lightning
@@ -146,7 +146,7 @@ def _train(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record 
     build.check_classes(cfg)
     ensure_store(cfg, console)
     first = rank(cfg.trainer.devices) == 0
-    with lease(folder) if first else nullcontext(), says_what_is_saved(folder, cfg.recipe.steps):
+    with lock_run(folder) if first else nullcontext(), says_what_is_saved(folder, cfg.recipe.steps):
         if first and cfg.check:
             verify_store(config.store_dir(cfg))
         parts = first_parts(cfg, folder) if replaced is None else config.batch_parts(cfg)
@@ -179,7 +179,7 @@ def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, rep
     from lra.base.text import without_credentials
     from lra.build import trainer as build_trainer
     from lra.model.classifier import count_parameters
-    from lra.runs.run_lock import set_aside
+    from lra.runs.run_lock import keep_replaced_run
     from lra.settings import config
     from lra.training.ranks import rank
     from lra.verbs.write_record import check_same_data, note_commit
@@ -190,7 +190,7 @@ def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, rep
     datamodule = build.build_datamodule(split)
     module = build.build_module(split)
     if rank(cfg.trainer.devices) == 0:
-        set_aside(folder, replaced)
+        keep_replaced_run(folder, replaced)
         replace_text(folder / CONFIG, without_credentials(OmegaConf.to_yaml(split, resolve=True)))
         check_same_data(folder, datamodule.data_sha256)
         note_commit(folder)

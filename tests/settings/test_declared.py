@@ -21,7 +21,7 @@ from lra.base.arguments import (
     in_words,
     literals,
 )
-from lra.base.paths import OF_THE_FILE, conf_names
+from lra.base.paths import NO_OPTION_KEYS, conf_names
 from lra.cli import main
 from lra.settings.config import load_config
 from lra.settings.option_groups import GROUPS
@@ -35,7 +35,7 @@ CELLS = [
     *((f"recipe={name}",) for name in conf_names("recipe") if "base" not in name),
     *((f"trainer={name}",) for name in conf_names("trainer")),
 ]
-WITHOUT_TYPE = ("source", "paths", *OF_THE_FILE)  # any text
+WITHOUT_TYPE = ("source", "paths", *NO_OPTION_KEYS)  # any text
 DECLARED = [group for group in GROUPS if group not in ("paths", "logger.wandb")]
 
 
