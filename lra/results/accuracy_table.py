@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lra.results.above_no_attention import TESTS, above_no_attention
 from lra.results.cells import Row, TableCell, best_places, cell_note, make_rows, middles
-from lra.results.data_origin_marks import marked, origin_notes, without_stand_ins
 from lra.results.paper import in_short
-from lra.results.provenance import precisions, unrecorded_notes
-from lra.results.rank_agreement import agreement_by_task
+from lra.results.protocol_and_size import holding, method_head
+from lra.results.provenance import origin_notes, precisions, unrecorded_notes, without_stand_ins
 from lra.results.reference import PASS_BAND, SOURCES, TASKS, convergence_rule, in_order
-from lra.results.separation_of_methods import discrimination_by_task
 from lra.results.statistics import LEAST_SEEDS_FOR_T
 from lra.results.tables import MISSING, TextTable, number
-from lra.results.titles import holding, method_head
+from lra.results.task_statistics import TESTS, above_no_attention, agreement_by_task, discrimination_by_task
 from lra.runs.schema import Record
 
 MOST_REASONS = 3  # number of deviations that a note lists; format=csv has all of them
@@ -72,7 +69,7 @@ def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
     lines = [
         [
             row.name,
-            *(MISSING if cell is None else marked(cell) for cell in cells),
+            *(MISSING if cell is None else cell.marked for cell in cells),
             number(row.average),
             *size_and_hours(row),
         ]

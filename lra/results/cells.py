@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lra.results.paper import beside, departures
+from lra.results.provenance import MARKS
 from lra.results.reference import CONVERGED_FROM, PASS_BAND, TASKS, paper_accuracy
 from lra.results.statistics import binomial_error, converged, sample_std
 from lra.results.variants import group_by_variant
@@ -58,6 +59,11 @@ class TableCell:
             return f"{self.middle:.2f} [{min(self.accuracies):.2f}, {max(self.accuracies):.2f}] ({self.count})"
         spread = "" if self.std is None else f" ± {self.std:.2f}"
         return f"{self.middle:.2f}{spread} ({self.count})"
+
+    @property
+    def marked(self) -> str:
+        """The cell with the marks of its data, such as `37.00 ± 1.00 (3)‡`."""
+        return str(self) + "".join(sorted(MARKS[origin] for origin in self.origins))
 
     @property
     def of_two_kinds(self) -> bool:

@@ -1,12 +1,17 @@
-"""Compare variants on one task: differences with confidence intervals, paired by seed and by test example."""
+"""Compare variants on one task with a baseline: differences with confidence intervals.
+
+Differences are paired by seed and by test example.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lra.results.cells import TableCell, best_places, cell_note, make_cell
+from lra.results.protocol_and_size import method_head
 from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES, convergence_rule
 from lra.results.statistics import (
     LEAST_SEEDS_FOR_T,
@@ -17,10 +22,10 @@ from lra.results.statistics import (
     paired_t,
 )
 from lra.results.tables import MISSING, TextTable, number
-from lra.results.titles import method_head
 from lra.results.variants import group_by_variant
+from lra.runs.flatten_settings import flat
 from lra.runs.record import unpack_correct
-from lra.runs.schema import Record
+from lra.runs.schema import MIXERS, Record
 
 SIGNIFICANT = {True: "significant", False: "n.s."}
 DIFFERENCE = "Δ: difference from the first row in points, with its 95 % interval"
@@ -279,3 +284,36 @@ def _numbers(contender: Contender) -> dict[str, object]:
         "hours": cell.hours,
         "peak_memory_bytes": cell.peak_memory_bytes,
     }
+
+
+def baseline_row(rows: Mapping[str, list[Record]], asked: Mapping[str, Any]) -> str | None:
+    """Choose among the rows of a method: the one nearest to the asked settings, then the one with most seeds.
+
+    Nearest is the row with the fewest options of the method, then with the fewest other settings, that differ; among
+    rows that are alike in all of this the first counts.
+
+    Args:
+        rows: the rows that may be chosen, all of one method or of none.
+        asked: settings by group, as those of a run: the default options where a user asks for no others. Groups that
+            are not there are not compared.
+
+    Returns:
+        The row's name; None without rows.
+    """
+    if not rows:
+        return None
+    wanted = set(flat(asked).items())
+
+    def rank(name: str) -> tuple[int, int, int]:
+        settings = rows[name][0]["settings"]
+        mine = set(flat({group: value for group, value in settings.items() if group in asked}).items())
+        differing = {key for key, _ in wanted ^ mine}
+        of_method = sum(key.split(".")[0] in MIXERS for key in differing)
+        return of_method, len(differing) - of_method, -len(rows[name])
+
+    return min(rows, key=rank)
+
+
+def rows_of(method: str, rows: Mapping[str, list[Record]]) -> dict[str, list[Record]]:
+    """The rows of an attention or mixer."""
+    return {name: members for name, members in rows.items() if members[0]["identity"]["attention"] == method}

@@ -30,8 +30,8 @@ def write_tasks(campaign: Campaign, console: Console, kind: str, make: Make) -> 
     `make` gets a task's records and a title. It returns the table, and for each figure its name and a function that
     draws it; the files are named `NAME-TASK`.
     """
+    from lra.results.protocol_and_size import title_of
     from lra.results.provenance import provenance_notes
-    from lra.results.titles import title_of
 
     records, written = campaign.records(), ""
     by_task = {task: [record for record in records if record["identity"]["task"] == task] for task in campaign.tasks()}

@@ -64,7 +64,7 @@ def show(campaign: Campaign, console: Console) -> None:
 
 def _baseline(campaign: Campaign, records: list[Record]) -> str | None:
     """Name the row that is the baseline: of the first cell that has records; None when no cell has any."""
-    from lra.results.baseline import baseline_row
+    from lra.results.comparison import baseline_row
     from lra.results.variants import group_by_variant
     from lra.settings import config
 

@@ -12,9 +12,9 @@ from rich.text import Text
 
 from lra.base.text import visible, visible_lines
 from lra.results.paper import beside, departures, in_short
+from lra.results.protocol_and_size import method_head
 from lra.results.reference import PASS_BAND, paper_accuracy
 from lra.results.tables import TextTable, with_verdict
-from lra.results.titles import method_head
 from lra.runs.files import CURVE, METRICS, RESULT
 from lra.runs.schema import MIXERS, Record
 from lra.terminal.fit_table import print_text_table

@@ -18,7 +18,7 @@ from lra.build import trainer as build_trainer
 from lra.data.datamodule import StoreDataModule
 from lra.results.convergence import dev_curve
 from lra.results.paper import beside
-from lra.results.plots import learning_curve
+from lra.results.plot_curves import learning_curve
 from lra.runs.files import CODE, CURVE, DATA, LAST, RESULT, WANDB_ID
 from lra.runs.machine import git_commit, versions
 from lra.runs.record import pack_correct, validated, write_record

@@ -17,9 +17,9 @@ import pytest
 import lra.results
 from lra.data.manifest import read_manifest
 from lra.results.page import Part, Section, notes_once, write_page
-from lra.results.report_summary_table import summary_table
+from lra.results.protocol_and_size import by_kind
+from lra.results.report import summary_table
 from lra.results.tables import TextTable
-from lra.results.task_protocol_size import by_kind
 from lra.verbs.report import _part
 from tests.conftest import lra_here
 from tests.results.records import make_record

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from lra.results.accuracy_table import accuracy_table
-from lra.results.separation_of_methods import discrimination, discrimination_by_task
+from lra.results.task_statistics import discrimination, discrimination_by_task
 from tests.results.records import make_record
 
 
