@@ -46,7 +46,7 @@ def landmark_points(records: list[Record]) -> list[Point]:
     Records of other attentions are ignored.
     """
     points = []
-    for name, members in group_by_variant(records, but=(SWEPT,)).items():
+    for name, members in group_by_variant(records, ignored=(SWEPT,)).items():
         counts = {_count(record) for record in members if record["identity"]["attention"] in ("nystrom", "full")}
         for count in counts:
             seeds = [record for record in members if _count(record) == count]

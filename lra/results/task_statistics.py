@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,8 +27,9 @@ from lra.results.statistics import (
     ranks,
     variances_agree,
 )
-from lra.results.variants import accuracies, group_by_variant, rows_by_task, settings_beside_the_mixer
-from lra.runs.schema import Record
+from lra.results.variants import group_by_variant
+from lra.runs.flatten_settings import keys
+from lra.runs.schema import MIXERS, Record
 
 LEAST_SEEDS_FOR_SPREAD = 2
 NO_ATTENTION = "none"
@@ -41,6 +42,29 @@ TESTS = (
 LEAST_ATTENTIONS = 3
 RESAMPLES = 1000
 DIGITS = 7  # of a mean accuracy: float32 tells apart what the counts of right answers do not
+
+
+def rows_by_task(records: Iterable[Record]) -> dict[str, dict[str, list[Record]]]:
+    """Split records by task, in the order of the table, and there by the row that they have in a table of all."""
+    rows: dict[str, dict[str, list[Record]]] = {}
+    for name, members in group_by_variant(records).items():
+        for record in members:
+            rows.setdefault(record["identity"]["task"], {}).setdefault(name, []).append(record)
+    return {task: rows[task] for task in in_order(rows)}
+
+
+def settings_beside_the_mixer(records: Sequence[Record]) -> dict[int, str]:
+    """Write, by the `id` of each record, the settings that its row's name lists and that are not the attention's."""
+    options: set[str] = set()
+    for record in records:
+        settings = record["settings"]
+        options |= keys({group: settings[group] for group in MIXERS if group in settings})
+    named = group_by_variant(records, ignored=tuple(sorted(options)))
+    return {id(record): name.partition(" (")[2] for name, members in named.items() for record in members}
+
+
+def _accuracies(records: Iterable[Record]) -> list[float]:
+    return [record["outcome"]["test_accuracy"] for record in records]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +124,7 @@ def discrimination(by_name: Mapping[str, Sequence[float]]) -> Discrimination:
 def discrimination_by_task(records: Sequence[Record]) -> Mapping[str, Discrimination]:
     """By task; variants with one seed are left out, and tasks with fewer than two variants."""
     several = {
-        task: {name: accuracies(members) for name, members in rows.items() if len(members) >= LEAST_SEEDS_FOR_SPREAD}
+        task: {name: _accuracies(members) for name, members in rows.items() if len(members) >= LEAST_SEEDS_FOR_SPREAD}
         for task, rows in rows_by_task(records).items()
     }
     return {task: discrimination(by_name) for task, by_name in several.items() if len(by_name) > 1}
@@ -150,7 +174,7 @@ def _above(families: list[dict[str, list[Record]]]) -> AboveNone:
     tests: set[str] = set()
     not_compared: list[str] = []
     for rows in families:
-        seeds = {name: accuracies(members) for name, members in rows.items() if len(members) >= LEAST_SEEDS_FOR_T}
+        seeds = {name: _accuracies(members) for name, members in rows.items() if len(members) >= LEAST_SEEDS_FOR_T}
         floor = next((name for name in seeds if _is_none(rows[name])), None)
         others = [name for name in rows if not _is_none(rows[name])]
         compared = [name for name in others if floor is not None and name in seeds]
@@ -247,7 +271,7 @@ def agreement_by_task(records: Sequence[Record], *, reference: str) -> Mapping[s
         chosen = {
             name: baseline_row(rows_of(name, rows), {"attention": paper_attention(name)}) for name in sorted(published)
         }
-        known = {name: accuracies(rows[row]) for name, row in chosen.items() if row is not None}
+        known = {name: _accuracies(rows[row]) for name, row in chosen.items() if row is not None}
         if len(known) >= LEAST_ATTENTIONS and len(set(map(_mean, known.values()))) > 1:
             found[task] = rank_agreement(list(known.values()), [published[name] for name in known])
     return found
