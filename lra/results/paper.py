@@ -76,7 +76,7 @@ def departures(record: Record) -> list[str]:
     examples, tested = TEST_EXAMPLES[identity["task"]], record["outcome"]["test_examples"]
     if tested != examples:
         said.append(f"{tested:,} test examples for {examples:,}")
-    missing = branches((key for key in theirs if key not in mine and key not in free), mine)
+    missing = branches([key for key in theirs if key not in mine and key not in free], mine)
     return said + [
         f"{key} {NOT_RECORDED}" for key in sorted(missing, key=lambda key: (key.count("."), "._" in key, key))
     ]

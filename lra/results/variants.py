@@ -24,7 +24,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from lra.results.paper import paper_settings
 from lra.runs.added_since import later_settings, removed_settings
@@ -164,6 +164,7 @@ def _all_options(record: Record, recorded: Flat, keys: set[str]) -> Flat:
     return dict.fromkeys(unset, UNSET) | {key: text for key, text in before.items() if key in keys} | recorded
 
 
+@functools.cache
 def _is_recorded_if_set(key: str) -> bool:
     group, _, option = key.partition(".")
     return group in RECORDED_IF_SET and option != "" and key not in ALWAYS_SET
@@ -171,8 +172,14 @@ def _is_recorded_if_set(key: str) -> bool:
 
 def _scope(record: Record, key: str) -> Scope:
     """Name the records among which the usual value of an option is counted: a config group, and what they share."""
-    group, identity = key.split(".")[0], record["identity"]
-    return (group, *(identity[name] for name in COUNTED_WITHIN.get(key, COUNTED_WITHIN.get(group, ()))))
+    group, shared = _group_and_shared_names(key)
+    return (group, *[record["identity"][name] for name in shared])
+
+
+@functools.cache
+def _group_and_shared_names(key: str) -> tuple[str, tuple[Literal["task", "attention", "protocol"], ...]]:
+    group = key.split(".")[0]
+    return group, COUNTED_WITHIN.get(key, COUNTED_WITHIN.get(group, ()))
 
 
 def _usual_values(runs: Sequence[_EqualRuns]) -> UsualValues:

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 PLAIN = re.compile(r"[A-Za-z0-9_./:+-]+")
 NOT_RECORDED = "not recorded"  # cannot be mistaken for a value: `in_words` puts text with a space in quotes
@@ -49,8 +49,10 @@ def _is_plain(text: str) -> bool:
     return False
 
 
-def branches(absent: Iterable[str], present: Iterable[str]) -> list[str]:
+def branches(absent: Sequence[str], present: Iterable[str]) -> list[str]:
     """Shorten absent keys to whole branches: `model` in place of `model.width`, `model.dropout` and so on."""
+    if not absent:
+        return []
     there = {key[:end] for key in present for end in range(len(key) + 1) if end == len(key) or key[end] == "."}
     shortest: dict[str, None] = {}
     for key in absent:
