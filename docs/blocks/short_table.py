@@ -9,7 +9,7 @@ from docs.blocks.published import accuracy, cells, printed, records
 from lra.results.reference import PAPER
 from lra.results.statistics import binomial_error
 from lra.results.tables import MISSING, number
-from lra.results.task_statistics import NO_ATTENTION, above_no_attention, agreement_by_task, discrimination_by_task
+from lra.results.task_statistics import NO_ATTENTION, above_no_attention, agreement_by_task, separation_by_task
 from lra.runs.schema import Record
 
 TABLE = "table show run_group=published/short_table.jsonl size=short"
@@ -45,7 +45,7 @@ def longer_differences() -> str:
 
 def _differences(found: list[Record], said: str = "") -> Iterator[tuple[str, ...]]:
     above = above_no_attention(found)
-    for task, spread in discrimination_by_task(found).items():
+    for task, spread in separation_by_task(found).items():
         yield (
             f"{task}{said}",
             f"{spread.between:.2f} / {spread.within:.2f}",

@@ -37,7 +37,7 @@ KINDS: dict[object, str] = {  # what a value of a type is called
     dict: "a group of options",
     type(None): "null",
 }
-OPEN = object()  # the kind of an argument of which nothing is declared
+ANY_VALUE = object()  # the kind of an argument of which nothing is declared
 Made = TypeVar("Made", bound=Callable[..., None])
 
 
@@ -46,13 +46,15 @@ class WrongValueError(UserError):
 
     def __init__(self, key: str, value: object, kind: object, *, default: object = None, typed: str | None = None):
         said = f"{typed or f'{key}={as_typed(value)}'} is not"
-        if words := literals(kind):
+        if words := choices_of(kind):
             choices = list(dict.fromkeys(map(as_typed, words)))
             line = f"{said} known; choose one of {', '.join(choices)}"
             super().__init__(line, kind="unknown_choice", key=key, value=value, right=choices)
         else:
             example = "" if default is None else f"; type for example {key}={as_typed(default)}"
-            super().__init__(f"{said} {in_words(kind)}{example}", kind="wrong_value", key=key, value=value, right=kind)
+            super().__init__(
+                f"{said} {type_in_words(kind)}{example}", kind="wrong_value", key=key, value=value, right=kind
+            )
 
 
 def check_choice(key: str, value: object, choices: Iterable[str]) -> None:
@@ -74,28 +76,28 @@ def as_typed(value: object) -> str:
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def literals(kind: object) -> tuple[object, ...]:
+def choices_of(kind: object) -> tuple[object, ...]:
     """The words of a type that has words alone; none for another."""
     if get_origin(kind) is Literal:
         return get_args(kind)
     if get_origin(kind) in (Union, types.UnionType):
         alone = {type(None): (None,), bool: (False, True)}
-        parts = [alone.get(part) or literals(part) for part in get_args(kind)]
+        parts = [alone.get(part) or choices_of(part) for part in get_args(kind)]
         return tuple(word for part in parts for word in part) if all(parts) else ()
     return ()
 
 
-def in_words(kind: object) -> str:
+def type_in_words(kind: object) -> str:
     """Say what a value of a declared type is, such as `a whole number of at least 1`."""
     if get_origin(kind) is Annotated:
         base, *limits = get_args(kind)
-        return f"{in_words(base)} {_range(limits)}".strip()
+        return f"{type_in_words(base)} {_range(limits)}".strip()
     if get_origin(kind) is Literal:
         return " or ".join(map(as_typed, get_args(kind)))
     if get_origin(kind) in (Union, types.UnionType):
-        return " or ".join(dict.fromkeys(word for part in get_args(kind) for word in in_words(part).split(" or ")))
+        return " or ".join(dict.fromkeys(word for part in get_args(kind) for word in type_in_words(part).split(" or ")))
     if get_origin(kind) is tuple:
-        return f"a list of {len(get_args(kind))}, each {in_words(get_args(kind)[0])}"
+        return f"a list of {len(get_args(kind))}, each {type_in_words(get_args(kind)[0])}"
     return KINDS.get(get_origin(kind) or kind, getattr(kind, "__name__", str(kind)))
 
 
@@ -132,7 +134,7 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 def allows(kind: object, value: object) -> bool:
     """Tell whether an argument of a declared type may have a value; there is no conversion, as of "1" to 1."""
-    if words := literals(kind):
+    if words := choices_of(kind):
         return any(type(value) is type(word) and value == word for word in words)  # 1 is not true
     if not _is_plain(kind):
         return True
@@ -146,7 +148,7 @@ def allows(kind: object, value: object) -> bool:
 
 
 @functools.cache
-def declared(made: Callable[..., Any]) -> tuple[dict[str, object], bool]:
+def declared_types(made: Callable[..., Any]) -> tuple[dict[str, object], bool]:
     """Collect the declared types of the arguments of a class or function, and whether it takes others too (`**`)."""
     if not _has_signature(made):
         return {}, True
@@ -169,7 +171,7 @@ def _has_signature(made: Callable[..., Any]) -> bool:
     return True
 
 
-def needed(made: Callable[..., Any]) -> list[str]:
+def required_arguments(made: Callable[..., Any]) -> list[str]:
     """List the keyword arguments without a default."""
     parameters = inspect.signature(made).parameters.values() if _has_signature(made) else ()
     return [each.name for each in parameters if each.kind is each.KEYWORD_ONLY and each.default is each.empty]
@@ -177,14 +179,14 @@ def needed(made: Callable[..., Any]) -> list[str]:
 
 def _evaluated(annotation: object, names: Mapping[str, Any]) -> object:
     if annotation in (inspect.Parameter.empty, Any):
-        return OPEN
+        return ANY_VALUE
     if not isinstance(annotation, str):
         return annotation
     try:
         kind: object = eval(annotation, dict(names))
     except NameError:  # a name that is imported for type checkers alone
-        return OPEN
-    return OPEN if kind is Any else kind
+        return ANY_VALUE
+    return ANY_VALUE if kind is Any else kind
 
 
 def check_options(values: Mapping[str, object], kinds: Mapping[str, object]) -> None:
@@ -198,7 +200,7 @@ def check_options(values: Mapping[str, object], kinds: Mapping[str, object]) -> 
         WrongValueError: for the first wrong value.
     """
     for name, value in values.items():
-        if not allows(kinds.get(name, OPEN), value):
+        if not allows(kinds.get(name, ANY_VALUE), value):
             raise WrongValueError(name, value, kinds[name])
 
 
@@ -211,7 +213,7 @@ def checked(init: Made) -> Made:
 
     @functools.wraps(init)
     def with_check(self: Any, *args: Any, **arguments: Any) -> None:
-        check_options(arguments, declared(init)[0])
+        check_options(arguments, declared_types(init)[0])
         init(self, *args, **arguments)
 
     return with_check  # type: ignore[return-value]

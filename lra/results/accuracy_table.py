@@ -11,7 +11,7 @@ from lra.results.provenance import origin_notes, precisions, unrecorded_notes, w
 from lra.results.reference import PASS_BAND, SOURCES, TASKS, convergence_rule, in_order
 from lra.results.statistics import LEAST_SEEDS_FOR_T
 from lra.results.tables import MISSING, TextTable, number
-from lra.results.task_statistics import TESTS, above_no_attention, agreement_by_task, discrimination_by_task
+from lra.results.task_statistics import TESTS, above_no_attention, agreement_by_task, separation_by_task
 from lra.runs.schema import Record
 
 MOST_REASONS = 3  # number of deviations that a note lists; format=csv has all of them
@@ -93,7 +93,7 @@ def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
 def _difference(cell: TableCell | None) -> str:
     if cell is None or cell.difference is None:
         return MISSING
-    whose = "mean " if cell.of_two_kinds else ""  # the cell above shows the median
+    whose = "mean " if cell.partly_converged else ""  # the cell above shows the median
     return whose + number(cell.difference, sign=True) + (f" {cell.verdict}" if cell.verdict else "")
 
 
@@ -178,7 +178,7 @@ def _cells_not_converged(rows: list[Row]) -> list[str]:
 
 def _discrimination(records: list[Record]) -> list[str]:
     """What each task of a table can tell apart: one note, if there are seeds to judge by."""
-    by_task = discrimination_by_task(records)
+    by_task = separation_by_task(records)
     if not by_task:
         return []
     said = "; ".join(f"{task} {spread}" for task, spread in by_task.items())
@@ -224,8 +224,8 @@ def _deviations(rows: list[Row]) -> list[str]:
     compared = False
     for row in rows:
         for task, cell in row.cells.items():
-            if cell is not None and cell.departures:
-                apart.setdefault(cell.departures, []).append(f"{row.name} on {task}")
+            if cell is not None and cell.deviations:
+                apart.setdefault(cell.deviations, []).append(f"{row.name} on {task}")
             compared |= cell is not None and cell.reference is not None
     if not apart:
         return []
@@ -246,5 +246,5 @@ def _numbers(task: str, cell: TableCell | None, reference: str) -> dict[str, obj
     range_keys = ("median", "lowest", "highest")
     middle = (None,) * 3 if cell is None else (cell.median, min(cell.accuracies), max(cell.accuracies))
     values |= dict(zip(range_keys, middle, strict=True))
-    origins, apart = (frozenset(), ()) if cell is None else (cell.origins, cell.departures)
+    origins, apart = (frozenset(), ()) if cell is None else (cell.origins, cell.deviations)
     return {**empty, **values, "origins": " ".join(sorted(origins)), "departures": "; ".join(apart)}

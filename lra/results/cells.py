@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lra.results.paper import beside, departures
+from lra.results.paper import deviations_from_paper, published_accuracy_for
 from lra.results.provenance import MARKS
 from lra.results.reference import CONVERGED_FROM, PASS_BAND, TASKS, paper_accuracy
 from lra.results.statistics import binomial_error, converged, sample_std
@@ -23,7 +23,7 @@ class TableCell:
         mean, std: mean and standard deviation over seeds; no standard deviation for one seed.
         noise: binomial standard error of one test.
         reference: the published accuracy; None if there is none, or if these runs may not be compared with it.
-        departures: how the runs differ from the paper's run, if the paper has one for this cell.
+        deviations: how the runs differ from the paper's run, if the paper has one for this cell.
         inside: whether the mean is within the tolerance around the paper's accuracy; None if no comparison with the
             paper is made.
         converged: number of seeds that are more than three standard errors above the majority class, and at least at
@@ -39,7 +39,7 @@ class TableCell:
     std: float | None
     noise: float
     reference: float | None
-    departures: tuple[str, ...]
+    deviations: tuple[str, ...]
     inside: bool | None
     converged: int
     parameters: int
@@ -55,7 +55,7 @@ class TableCell:
 
     def __str__(self) -> str:
         """`37.00 ± 1.00 (3)`, or, of seeds of two kinds, `36.85 [18.20, 37.75] (5)`; `cell_note` says what it is."""
-        if self.of_two_kinds:
+        if self.partly_converged:
             return f"{self.middle:.2f} [{min(self.accuracies):.2f}, {max(self.accuracies):.2f}] ({self.count})"
         spread = "" if self.std is None else f" ± {self.std:.2f}"
         return f"{self.middle:.2f}{spread} ({self.count})"
@@ -66,7 +66,7 @@ class TableCell:
         return str(self) + "".join(sorted(MARKS[origin] for origin in self.origins))
 
     @property
-    def of_two_kinds(self) -> bool:
+    def partly_converged(self) -> bool:
         """Whether some seeds converged and others did not: their mean is near no seed."""
         return 0 < self.converged < self.count
 
@@ -78,7 +78,7 @@ class TableCell:
     @property
     def middle(self) -> float:
         """The number that stands for the seeds: their mean, or the median of seeds of two kinds."""
-        return self.median if self.of_two_kinds else self.mean
+        return self.median if self.partly_converged else self.mean
 
     @property
     def share_converged(self) -> str:
@@ -123,7 +123,7 @@ class Row:
 def cell_note(cells: Iterable[TableCell | None]) -> str:
     """Word what the numbers of some cells are: a caption for their table."""
     note = "m ± s (n): mean and standard deviation over n seeds"
-    if any(cell is not None and cell.of_two_kinds for cell in cells):
+    if any(cell is not None and cell.partly_converged for cell in cells):
         note += "; m [low, high] (n): median and range, where only some seeds converged"
     return note
 
@@ -161,9 +161,9 @@ def make_cell(records: list[Record], reference: str) -> TableCell:
     accuracies = [100 * outcome["test_accuracy"] for outcome in outcomes]
     mean = statistics.fmean(accuracies)
     identity = records[0]["identity"]
-    every = {beside(record, reference) for record in records}
+    every = {published_accuracy_for(record, reference) for record in records}
     published = every.pop() if len(every) == 1 else None
-    apart = next(filter(None, map(departures, records)), []) if reference == "paper" else []
+    apart = next(filter(None, map(deviations_from_paper, records)), []) if reference == "paper" else []
     band = PASS_BAND.get(identity["task"]) if reference == "paper" else None
     return TableCell(
         accuracies=tuple(accuracies),
@@ -171,7 +171,7 @@ def make_cell(records: list[Record], reference: str) -> TableCell:
         std=sample_std(accuracies),
         noise=100 * binomial_error(mean / 100, outcomes[0]["test_examples"]),
         reference=published,
-        departures=tuple(apart) if paper_accuracy(identity["attention"], identity["task"]) is not None else (),
+        deviations=tuple(apart) if paper_accuracy(identity["attention"], identity["task"]) is not None else (),
         inside=None if published is None or band is None else abs(mean - published) <= band,
         converged=sum(
             converged(

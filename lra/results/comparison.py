@@ -23,7 +23,7 @@ from lra.results.statistics import (
 )
 from lra.results.tables import MISSING, TextTable, number
 from lra.results.variants import group_by_variant
-from lra.runs.flatten_settings import flat
+from lra.runs.flatten_settings import flatten
 from lra.runs.record import unpack_correct
 from lra.runs.schema import MIXERS, Record
 
@@ -94,8 +94,8 @@ def contenders(records: list[Record], baseline: str | None = None, *, methods: S
 def _contender(name: str, mine: list[Record], others: list[Record]) -> Contender:
     pairs, cell = pairs_by_seed(mine, others), make_cell(mine, "paper")
     base = make_cell(others, "paper") if others else None
-    mixed = cell.share_converged if cell.of_two_kinds else ""
-    if not mixed and base is not None and base.of_two_kinds:
+    mixed = cell.share_converged if cell.partly_converged else ""
+    if not mixed and base is not None and base.partly_converged:
         mixed = f"baseline {base.share_converged}"
     return Contender(
         name=name,
@@ -302,11 +302,11 @@ def baseline_row(rows: Mapping[str, list[Record]], asked: Mapping[str, Any]) -> 
     """
     if not rows:
         return None
-    wanted = set(flat(asked).items())
+    wanted = set(flatten(asked).items())
 
     def rank(name: str) -> tuple[int, int, int]:
         settings = rows[name][0]["settings"]
-        mine = set(flat({group: value for group, value in settings.items() if group in asked}).items())
+        mine = set(flatten({group: value for group, value in settings.items() if group in asked}).items())
         differing = {key for key, _ in wanted ^ mine}
         of_method = sum(key.split(".")[0] in MIXERS for key in differing)
         return of_method, len(differing) - of_method, -len(rows[name])

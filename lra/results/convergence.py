@@ -54,7 +54,7 @@ def convergence_step(record: Record) -> int | None:
     return left
 
 
-def plateau_notes(records: list[Record]) -> list[str]:
+def convergence_notes(records: list[Record]) -> list[str]:
     """One note: how many seeds of each variant converged by their dev accuracy, and after how many steps.
 
     Records without a dev curve or without the number of dev examples are not counted; no note if there are no others.

@@ -42,7 +42,7 @@ def pareto_front(compared: list[Contender]) -> list[Contender]:
     judged = [
         contender
         for contender in compared
-        if len(contender.accuracies) >= LEAST_SEEDS_FOR_T and not contender.cell.of_two_kinds
+        if len(contender.accuracies) >= LEAST_SEEDS_FOR_T and not contender.cell.partly_converged
     ]
     if len(judged) < 2:
         return []

@@ -49,7 +49,7 @@ def method_head(records: Iterable[Record]) -> str:
     return "attention" if all("attention" in own and not own_model(own.get("model", {})) for own in every) else "method"
 
 
-class Kind(NamedTuple):
+class ProtocolAndSize(NamedTuple):
     """The protocol and the size of some runs."""
 
     protocol: str
@@ -60,15 +60,15 @@ class Kind(NamedTuple):
         return f"Protocol {self.protocol}" + ("" if self.size == SIZES[0] else f", size {self.size}: NOT the benchmark")
 
 
-def by_kind(records: Iterable[Record]) -> dict[Kind, list[Record]]:
+def by_protocol_and_size(records: Iterable[Record]) -> dict[ProtocolAndSize, list[Record]]:
     """Group records by kind: the larger size first, and the paper's protocol before others."""
-    kinds: dict[Kind, list[Record]] = defaultdict(list)
+    kinds: dict[ProtocolAndSize, list[Record]] = defaultdict(list)
     for record in records:
-        kinds[Kind(record["identity"]["protocol"], record["identity"]["size"])].append(record)
+        kinds[ProtocolAndSize(record["identity"]["protocol"], record["identity"]["size"])].append(record)
     return dict(sorted(kinds.items(), key=lambda item: _rank(item[0])))
 
 
-def _rank(kind: Kind) -> tuple[object, ...]:
+def _rank(kind: ProtocolAndSize) -> tuple[object, ...]:
     size, protocol = (
         known.index(name) if name in known else len(known)
         for known, name in ((SIZES, kind.size), (PROTOCOLS, kind.protocol))

@@ -13,7 +13,7 @@ from pathlib import Path
 from lra.results.accuracy_table import accuracy_table, size_and_hours
 from lra.results.cells import Row, TableCell, best_places, make_rows, middles
 from lra.results.page import Section, notes_once, write_page
-from lra.results.protocol_and_size import Kind
+from lra.results.protocol_and_size import ProtocolAndSize
 from lra.results.provenance import without_stand_ins
 from lra.results.reference import in_order
 from lra.results.tables import MISSING, number
@@ -21,7 +21,7 @@ from lra.results.variants import group_by_variant
 from lra.runs.collect import describe, finished_at, run_key
 from lra.runs.schema import Record
 
-Place = tuple[Kind, str, str]  # kind, row's name, task
+Place = tuple[ProtocolAndSize, str, str]  # kind, row's name, task
 RUN_COLUMNS = ("task", "method", "protocol", "size", "seed", "accuracy (%)", "best dev (%)", "hours", "finished (UTC)")
 SCRIPT = Path(__file__).with_name("report.js")
 
@@ -56,12 +56,12 @@ class SummaryTable:
     """
 
     columns: tuple[str, ...]
-    groups: dict[Kind, list[tuple[str, list[SummaryCell]]]]
+    groups: dict[ProtocolAndSize, list[tuple[str, list[SummaryCell]]]]
     notes: list[str]
 
 
 def summary_table(
-    kinds: Mapping[Kind, list[Record]], *, reference: str, links: Mapping[Place, str] | None = None
+    kinds: Mapping[ProtocolAndSize, list[Record]], *, reference: str, links: Mapping[Place, str] | None = None
 ) -> SummaryTable:
     """Build the summary of some records. Runs of size=full on stand-in data are left out.
 
@@ -95,7 +95,7 @@ def _cost(row: Row) -> list[SummaryCell]:
 
 
 def _summary_cells(
-    kind: Kind, rows: list[Row], tasks: tuple[str, ...], reference: str, links: Mapping[Place, str]
+    kind: ProtocolAndSize, rows: list[Row], tasks: tuple[str, ...], reference: str, links: Mapping[Place, str]
 ) -> list[list[SummaryCell]]:
     best = {task: best_places(middles(rows, task)) for task in tasks}
     return [
@@ -114,7 +114,7 @@ def _summary_cell(cell: TableCell | None, reference: str, *, is_best: bool, link
         return SummaryCell(text=MISSING)
     published = ""
     if cell.reference is not None:
-        whose = "mean " if cell.of_two_kinds else ""  # the accuracy shown is the median
+        whose = "mean " if cell.partly_converged else ""  # the accuracy shown is the median
         published = f"{reference} {number(cell.reference)}, {whose}{number(cell.difference, sign=True)}"
     return SummaryCell(text=cell.marked, published=published, verdict=cell.verdict, is_best=is_best, link=link)
 
@@ -140,15 +140,15 @@ class RunLine:
 
 
 def run_lines(
-    kinds: dict[Kind, list[Record]], diagnoses: Mapping[tuple[object, ...], str]
-) -> tuple[list[RunLine], dict[tuple[Kind, str, str], str]]:
+    kinds: dict[ProtocolAndSize, list[Record]], diagnoses: Mapping[tuple[object, ...], str]
+) -> tuple[list[RunLine], dict[tuple[ProtocolAndSize, str, str], str]]:
     """Make the lines of some records, in the order of their kinds, tasks, methods and seeds, and the ids of the cells.
 
     The runs of a cell, its seeds, come one after another. `diagnoses` has links to the pages of `lra diagnose` by the
     key of the run, see `run_key`.
     """
     lines: list[RunLine] = []
-    cells: dict[tuple[Kind, str, str], str] = {}
+    cells: dict[tuple[ProtocolAndSize, str, str], str] = {}
     firsts: dict[str, Record] = {}
     for kind, records in kinds.items():
         members = [(name, record) for name, seeds in group_by_variant(records).items() for record in seeds]
@@ -161,7 +161,7 @@ def run_lines(
     return lines, cells
 
 
-def _line(method: str, kind: Kind, record: Record, cell: str, text: str, diagnosis: str) -> RunLine:
+def _line(method: str, kind: ProtocolAndSize, record: Record, cell: str, text: str, diagnosis: str) -> RunLine:
     identity, outcome, hours = record["identity"], record["outcome"], record["cost"]["train_seconds"] / 3600
     return RunLine(
         cells=[

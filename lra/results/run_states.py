@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from lra.results.protocol_and_size import by_kind
+from lra.results.protocol_and_size import by_protocol_and_size
 from lra.results.variants import group_by_variant, natural
 from lra.runs.failure import read_failure
 from lra.runs.files import MARKS_OF_A_RUN, METRICS, SETTINGS_FOLDER, run_folders
@@ -105,7 +105,7 @@ def method_names(records: Collection[Record]) -> dict[int, str]:
     """Name the method of each record, by the record's id, with the settings that tell it apart from the others."""
     return {
         id(record): name
-        for of_kind in by_kind(records).values()
+        for of_kind in by_protocol_and_size(records).values()
         for name, members in group_by_variant(of_kind).items()
         for record in members
     }

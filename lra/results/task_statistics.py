@@ -28,7 +28,7 @@ from lra.results.statistics import (
     variances_agree,
 )
 from lra.results.variants import group_by_variant
-from lra.runs.flatten_settings import keys
+from lra.runs.flatten_settings import flat_keys
 from lra.runs.schema import MIXERS, Record
 
 LEAST_SEEDS_FOR_SPREAD = 2
@@ -53,12 +53,12 @@ def rows_by_task(records: Iterable[Record]) -> dict[str, dict[str, list[Record]]
     return {task: rows[task] for task in in_order(rows)}
 
 
-def settings_beside_the_mixer(records: Sequence[Record]) -> dict[int, str]:
+def other_settings_by_record(records: Sequence[Record]) -> dict[int, str]:
     """Write, by the `id` of each record, the settings that its row's name lists and that are not the attention's."""
     options: set[str] = set()
     for record in records:
         settings = record["settings"]
-        options |= keys({group: settings[group] for group in MIXERS if group in settings})
+        options |= flat_keys({group: settings[group] for group in MIXERS if group in settings})
     named = group_by_variant(records, ignored=tuple(sorted(options)))
     return {id(record): name.partition(" (")[2] for name, members in named.items() for record in members}
 
@@ -68,7 +68,7 @@ def _accuracies(records: Iterable[Record]) -> list[float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Discrimination:
+class Separation:
     """One-way ANOVA of test accuracies, and the Kruskal–Wallis test of their ranks; spreads in percentage points.
 
     The ANOVA assumes normal accuracies with the same variance for all attentions. Where some seeds did not converge
@@ -99,7 +99,7 @@ class Discrimination:
         return f"{self.between:.2f} / {self.within:.2f} = {ratio:.1f}, {chances} ({ends})"
 
 
-def discrimination(by_name: Mapping[str, Sequence[float]]) -> Discrimination:
+def separation(by_name: Mapping[str, Sequence[float]]) -> Separation:
     """Compare two attentions or more, each with the accuracies (fractions) of two seeds or more."""
     from scipy.special import fdtrc  # not scipy.stats, whose import takes longer than a whole table
 
@@ -111,7 +111,7 @@ def discrimination(by_name: Mapping[str, Sequence[float]]) -> Discrimination:
     between = sum(count * (mean - overall) ** 2 for count, mean in zip(counts, means.values(), strict=True))
     within = sum((len(seeds) - 1) * statistics.variance(seeds) for seeds in by_name.values())  # exact: 0 if all agree
     spread, groups, rest = statistics.stdev(means.values()), len(means) - 1, sum(counts) - len(means)
-    return Discrimination(
+    return Separation(
         between=100 * spread,
         within=100 * math.sqrt(within / rest),
         p_value=float(fdtrc(groups, rest, (between / groups) / (within / rest))) if within else float(not spread),
@@ -121,13 +121,13 @@ def discrimination(by_name: Mapping[str, Sequence[float]]) -> Discrimination:
     )
 
 
-def discrimination_by_task(records: Sequence[Record]) -> Mapping[str, Discrimination]:
+def separation_by_task(records: Sequence[Record]) -> Mapping[str, Separation]:
     """By task; variants with one seed are left out, and tasks with fewer than two variants."""
     several = {
         task: {name: _accuracies(members) for name, members in rows.items() if len(members) >= LEAST_SEEDS_FOR_SPREAD}
         for task, rows in rows_by_task(records).items()
     }
-    return {task: discrimination(by_name) for task, by_name in several.items() if len(by_name) > 1}
+    return {task: separation(by_name) for task, by_name in several.items() if len(by_name) > 1}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +157,7 @@ class AboveNone:
 
 def above_no_attention(records: Sequence[Record]) -> dict[str, AboveNone]:
     """Compare each row of a table with `none`, by task; tasks without `none` are left out."""
-    beside = settings_beside_the_mixer(list(records))
+    beside = other_settings_by_record(list(records))
     found = {}
     for task, rows in rows_by_task(records).items():
         families: dict[str, dict[str, list[Record]]] = defaultdict(dict)  # rows that differ by the method alone
@@ -265,7 +265,7 @@ def agreement_by_task(records: Sequence[Record], *, reference: str) -> Mapping[s
     found = {}
     for task in in_order({record["identity"]["task"] for record in records}):
         mine = [record for record in records if record["identity"]["task"] == task and _has_the_papers_numbers(record)]
-        others = settings_beside_the_mixer(mine)
+        others = other_settings_by_record(mine)
         rows = group_by_variant(record for record in mine if not others[id(record)])
         published = {name: row[task] for name, row in REFERENCES[reference].items() if task in row}
         chosen = {

@@ -27,9 +27,9 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from lra.results.paper import paper_settings
-from lra.runs.added_since import later_settings, removed_settings
+from lra.runs.added_since import removed_settings, values_before
 from lra.runs.collect import data_of
-from lra.runs.flatten_settings import NOT_RECORDED, Flat, branches, flat, in_words
+from lra.runs.flatten_settings import NOT_RECORDED, FlatSettings, branches, flatten, value_text
 from lra.runs.schema import (
     ALWAYS_RECORDED,
     COUNTED_WITHIN,
@@ -64,7 +64,7 @@ class _EqualRuns:
 
     places: list[int]
     first: Record
-    options: Flat
+    options: FlatSettings
     ignored: Words
 
 
@@ -137,30 +137,32 @@ def _equal_runs(records: Sequence[Record], ignored: tuple[str, ...]) -> list[_Eq
     ]
 
 
-def _recorded_options(record: Record) -> Flat:
+def _recorded_options(record: Record) -> FlatSettings:
     """Flatten the settings and data of a record, without the names of its task and method."""
     data = {"origin": record["provenance"]["data_origin"], "content": data_of(record)}
     groups = {group: options for group, options in record["settings"].items() if group != "callbacks"}
     callbacks = record["settings"].get("callbacks", {}).items()
-    options = flat({**groups, "data": data}) | {f"callbacks.{name}": _as_call(callback) for name, callback in callbacks}
-    method = in_words(record["identity"]["attention"])
+    options = flatten({**groups, "data": data}) | {
+        f"callbacks.{name}": _as_call(callback) for name, callback in callbacks
+    }
+    method = value_text(record["identity"]["attention"])
     named = {"task.name", *(f"{group}.name" for group in (*MIXERS, "model") if options.get(f"{group}.name") == method)}
     return {key: text for key, text in options.items() if key not in named}
 
 
 def _as_call(callback: Mapping[str, object]) -> str:
     """Write what a class is made from as a call, such as `EarlyStopping(monitor=dev/accuracy, patience=5)`."""
-    arguments = flat({key: value for key, value in callback.items() if key != TARGET})
+    arguments = flatten({key: value for key, value in callback.items() if key != TARGET})
     name = str(callback.get(TARGET)).rpartition(".")[2]
     return f"{name}({', '.join(f'{key}={text}' for key, text in sorted(arguments.items()))})"
 
 
-def _all_options(record: Record, recorded: Flat, keys: set[str]) -> Flat:
+def _all_options(record: Record, recorded: FlatSettings, keys: set[str]) -> FlatSettings:
     """Step 2: add to what a record holds those of the keys of all records whose value is known without a record."""
     classes = tuple(f"{place}." for place in TAKE_ANY_ARGUMENT if f"{place}.{TARGET}" in recorded)
     unset = sorted(key for key in keys if _is_recorded_if_set(key) or key.startswith(classes))
     groups = {name: group for name, group in record["settings"].items() if isinstance(group, dict)}
-    before = flat({name: later_settings(group, name) | removed_settings(group) for name, group in groups.items()})
+    before = flatten({name: values_before(group, name) | removed_settings(group) for name, group in groups.items()})
     return dict.fromkeys(unset, UNSET) | {key: text for key, text in before.items() if key in keys} | recorded
 
 
@@ -199,8 +201,8 @@ def _usual_values(runs: Sequence[_EqualRuns]) -> UsualValues:
 
 
 @functools.cache
-def _papers_options(task: str, attention: str) -> Flat:
-    return flat(paper_settings(task, attention) or {})
+def _papers_options(task: str, attention: str) -> FlatSettings:
+    return flatten(paper_settings(task, attention) or {})
 
 
 def _usual_value(key: str, times: Counter[str], papers: str | None) -> str | None:
@@ -249,7 +251,7 @@ def _hashes_apart(records: Sequence[Record], runs: Sequence[_EqualRuns]) -> dict
 
 def _name(words: Sequence[str]) -> str:
     method, *apart = words
-    return f"{in_words(method)} ({', '.join(apart)})" if apart else in_words(method)
+    return f"{value_text(method)} ({', '.join(apart)})" if apart else value_text(method)
 
 
 def _counted(words: Words) -> Words:

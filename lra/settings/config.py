@@ -28,7 +28,7 @@ from lra.base.paths import (
     runs_dir,
     users_conf_files,
 )
-from lra.runs.added_since import without_later
+from lra.runs.added_since import without_values_before
 from lra.runs.files import run_folder
 from lra.runs.flatten_settings import hash_of
 from lra.runs.record import NAMED
@@ -229,7 +229,7 @@ def settings(cfg: DictConfig) -> dict[str, Any]:
     chosen = {mixer_group(cfg): mixer_settings(cfg)} | {group: plain(cfg[group]) for group in SETTINGS}
     for key in LOOKS_OF_TASK:
         chosen["task"].pop(key, None)
-    chosen = {group: without_later(values, group) for group, values in chosen.items()}
+    chosen = {group: without_values_before(values, group) for group, values in chosen.items()}
     trainer = {key: cfg.trainer[key] for key in ALWAYS_RECORDED} | {"accumulate_grad_batches": batch_parts(cfg)}
     if cfg.trainer.devices > 1:
         trainer["devices"] = cfg.trainer.devices

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from lra.results.page import Part, Section
-    from lra.results.protocol_and_size import Kind
+    from lra.results.protocol_and_size import ProtocolAndSize
     from lra.results.report import Sample
     from lra.runs.collect import Collection
     from lra.runs.schema import Record
@@ -39,7 +39,7 @@ def run(cfg: DictConfig) -> None:
     """Write the page."""
     from lra.base.arguments import check_choice
     from lra.base.text import visible
-    from lra.results.protocol_and_size import by_kind
+    from lra.results.protocol_and_size import by_protocol_and_size
     from lra.results.reference import REFERENCES
     from lra.results.report import run_lines, summary_table, write_report
     from lra.runs.collect import collect, finished_at
@@ -58,7 +58,7 @@ def run(cfg: DictConfig) -> None:
         raise UserError(
             "; ".join([f"no record is below {group}", there, *collection.troubles]), kind="no_records", key=str(group)
         )
-    newest, kinds = max(map(finished_at, collection.records)), by_kind(collection.records)
+    newest, kinds = max(map(finished_at, collection.records)), by_protocol_and_size(collection.records)
     path = group_file(group, "report.html") if cfg.out is None else out_path(cfg.out)
     runs, cells = run_lines(kinds, _diagnoses(collection, path.parent))
     write_report(
@@ -92,7 +92,7 @@ def _groups(runs: Path) -> str:
     return ", ".join(name for name in names if not name.startswith(".")) or "none"
 
 
-def _section(kind: Kind, records: list[Record]) -> Section:
+def _section(kind: ProtocolAndSize, records: list[Record]) -> Section:
     """Make the section of a protocol and size: a part for each task that has more to show than the summary."""
     from lra.results.page import Section
     from lra.results.reference import in_order

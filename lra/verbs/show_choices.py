@@ -55,9 +55,9 @@ def _method_row(group: str, name: str, file: dict[str, Any]) -> list[str]:
 
 
 def _as_typed(value: Any) -> str:
-    from lra.runs.flatten_settings import in_words
+    from lra.runs.flatten_settings import value_text
 
-    return value if isinstance(value, str) else in_words(value)
+    return value if isinstance(value, str) else value_text(value)
 
 
 def show_tasks(size: str, data: Path) -> None:
