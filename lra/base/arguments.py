@@ -38,22 +38,22 @@ KINDS: dict[object, str] = {  # what a value of a type is called
     type(None): "null",
 }
 ANY_VALUE = object()  # the kind of an argument of which nothing is declared
-Made = TypeVar("Made", bound=Callable[..., None])
+Init = TypeVar("Init", bound=Callable[..., None])
 
 
 class WrongValueError(UserError):
     """A value that an option cannot have: `unknown_choice`, or `wrong_value`; `right` are the choices, or the type."""
 
     def __init__(self, key: str, value: object, kind: object, *, default: object = None, typed: str | None = None):
-        said = f"{typed or f'{key}={as_typed(value)}'} is not"
-        if words := choices_of(kind):
-            choices = list(dict.fromkeys(map(as_typed, words)))
-            line = f"{said} known; choose one of {', '.join(choices)}"
+        wrong = f"{typed or f'{key}={as_typed(value)}'} is not"
+        if choices_of_kind := choices_of(kind):
+            choices = list(dict.fromkeys(map(as_typed, choices_of_kind)))
+            line = f"{wrong} known; choose one of {', '.join(choices)}"
             super().__init__(line, kind="unknown_choice", key=key, value=value, right=choices)
         else:
             example = "" if default is None else f"; type for example {key}={as_typed(default)}"
             super().__init__(
-                f"{said} {type_in_words(kind)}{example}", kind="wrong_value", key=key, value=value, right=kind
+                f"{wrong} {type_in_words(kind)}{example}", kind="wrong_value", key=key, value=value, right=kind
             )
 
 
@@ -63,8 +63,8 @@ def check_choice(key: str, value: object, choices: Iterable[str]) -> None:
     Raises:
         WrongValueError: with the words.
     """
-    if value not in (words := tuple(choices)):
-        raise WrongValueError(key, value, Literal[words])
+    if value not in (allowed := tuple(choices)):
+        raise WrongValueError(key, value, Literal[allowed])
 
 
 def as_typed(value: object) -> str:
@@ -102,17 +102,17 @@ def type_in_words(kind: object) -> str:
 
 
 def _range(limits: Iterable[object]) -> str:
-    words = []
+    limits_in_words = []
     for limit in limits:
         if isinstance(limit, Ge):
-            words.append(f"of at least {limit.ge}")
+            limits_in_words.append(f"of at least {limit.ge}")
         elif isinstance(limit, Gt):
-            words.append(f"above {limit.gt}")
+            limits_in_words.append(f"above {limit.gt}")
         elif isinstance(limit, Le) and limit.le != MOST_WHOLE:
-            words.append(f"and at most {limit.le}")
+            limits_in_words.append(f"and at most {limit.le}")
         elif isinstance(limit, Lt):
-            words.append(f"and below {limit.lt}")
-    return " ".join(words)
+            limits_in_words.append(f"and below {limit.lt}")
+    return " ".join(limits_in_words)
 
 
 def _is_plain(kind: object) -> bool:
@@ -134,8 +134,8 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 def allows(kind: object, value: object) -> bool:
     """Tell whether an argument of a declared type may have a value; there is no conversion, as of "1" to 1."""
-    if words := choices_of(kind):
-        return any(type(value) is type(word) and value == word for word in words)  # 1 is not true
+    if choices := choices_of(kind):
+        return any(type(value) is type(choice) and value == choice for choice in choices)  # 1 is not true
     if not _is_plain(kind):
         return True
     if isinstance(value, list) and get_origin(kind) is tuple:  # YAML has no tuples
@@ -148,33 +148,34 @@ def allows(kind: object, value: object) -> bool:
 
 
 @functools.cache
-def declared_types(made: Callable[..., Any]) -> tuple[dict[str, object], bool]:
+def declared_types(maker: Callable[..., Any]) -> tuple[dict[str, object], bool]:
     """Collect the declared types of the arguments of a class or function, and whether it takes others too (`**`)."""
-    if not _has_signature(made):
+    if not _has_signature(maker):
         return {}, True
-    function = made.__init__ if isinstance(made, type) else made  # type: ignore[misc]
+    function = maker.__init__ if isinstance(maker, type) else maker  # type: ignore[misc]
     names = getattr(inspect.unwrap(function), "__globals__", {})
-    kinds: dict[str, object] = {}
-    parameters = inspect.signature(made).parameters.values()
-    for each in parameters:
-        if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL):
-            kinds[each.name] = _evaluated(each.annotation, names)
-    return kinds, any(each.kind is each.VAR_KEYWORD for each in parameters)
+    types_by_name: dict[str, object] = {}
+    parameters = inspect.signature(maker).parameters.values()
+    for parameter in parameters:
+        if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+            types_by_name[parameter.name] = _evaluated(parameter.annotation, names)
+    return types_by_name, any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
 
-def _has_signature(made: Callable[..., Any]) -> bool:
+def _has_signature(maker: Callable[..., Any]) -> bool:
     """Tell whether Python knows the arguments: not of a class that is written in C."""
     try:
-        inspect.signature(made)
+        inspect.signature(maker)
     except ValueError:
         return False
     return True
 
 
-def required_arguments(made: Callable[..., Any]) -> list[str]:
+def required_arguments(maker: Callable[..., Any]) -> list[str]:
     """List the keyword arguments without a default."""
-    parameters = inspect.signature(made).parameters.values() if _has_signature(made) else ()
-    return [each.name for each in parameters if each.kind is each.KEYWORD_ONLY and each.default is each.empty]
+    parameters = inspect.signature(maker).parameters.values() if _has_signature(maker) else ()
+    keyword_only = [parameter for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+    return [parameter.name for parameter in keyword_only if parameter.default is parameter.empty]
 
 
 def _evaluated(annotation: object, names: Mapping[str, Any]) -> object:
@@ -204,7 +205,7 @@ def check_options(values: Mapping[str, object], kinds: Mapping[str, object]) -> 
             raise WrongValueError(name, value, kinds[name])
 
 
-def checked(init: Made) -> Made:
+def checked(init: Init) -> Init:
     """Decorate a constructor so that it refuses arguments outside their declared types.
 
     Raises:

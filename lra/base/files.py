@@ -152,18 +152,18 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def regular_file(path: Path, said: str | None = None, *, remedy: str = "name a file on disk") -> Path:
+def regular_file(path: Path, typed: str | None = None, *, remedy: str = "name a file on disk") -> Path:
     """Return `path` if it is a readable regular file; reading a pipe or a device may never end.
 
     Args:
         path: an existing path.
-        said: how the user named the file, for the error; None: the path.
+        typed: how the user named the file, for the error; None: the path.
         remedy: what the user can do, for the error.
 
     Raises:
         UserError: for a folder, a pipe, a socket or a device, and for a file that cannot be read.
     """
-    named = said or str(path)
+    named = typed or str(path)
     try:
         mode = path.stat().st_mode
         kind = next((word for is_kind, word in SPECIAL if is_kind(mode)), "folder" if stat.S_ISDIR(mode) else None)
@@ -179,12 +179,12 @@ def regular_file(path: Path, said: str | None = None, *, remedy: str = "name a f
     return path
 
 
-def checked_name(name: object, said: str, *, example: str, nested: bool = False) -> str:
+def checked_name(name: object, before: str, *, example: str, nested: bool = False) -> str:
     """Return the name as text, if it can be the name of a file or a folder.
 
     Args:
         name: the name, from the user, a record or a stored configuration.
-        said: the text before the name in the error, such as `run_group=`.
+        before: the text before the name in the error, such as `run_group=`.
         example: a correct name, for the error.
         nested: whether the name may have a parent folder, such as `mine/first`.
 
@@ -202,9 +202,9 @@ def checked_name(name: object, said: str, *, example: str, nested: bool = False)
         return text
     shown = text if len(text) <= MOST_NAME_BYTES else f"{text[:40]}…"
     raise UserError(
-        f"{said}{shown} {trouble}; type a word without /, for example {said}{example}",
+        f"{before}{shown} {trouble}; type a word without /, for example {before}{example}",
         kind="bad_name",
-        key=said.rstrip("="),
+        key=before.rstrip("="),
         value=name,
         right=example,
     )

@@ -68,25 +68,25 @@ def conf_names(group: str) -> list[str]:
 def _conf_dirs(variable: str, _here: str) -> tuple[Path, ...]:
     """Find and check the folders, once for each value of the variable and each current folder."""
     ours = conf_dir()
-    said = {
+    named_by = {
         Path(folder).expanduser().resolve(): f"--config-dir or {CONF_VARIABLE}"
         for folder in variable.split(os.pathsep)
         if folder
     }
     for entry in sorted(entry_points(group=CONF_ENTRY_POINT), key=lambda entry: entry.name):
-        said.setdefault(_folder_of(entry), f"entry point {CONF_ENTRY_POINT}: {entry.name} = {entry.value}")
-    said.pop(ours.resolve(), None)
+        named_by.setdefault(_folder_of(entry), f"entry point {CONF_ENTRY_POINT}: {entry.name} = {entry.value}")
+    named_by.pop(ours.resolve(), None)
     folders = [ours]
-    for folder, typed in said.items():
+    for folder, place in named_by.items():
         if not folder.is_dir():
             what = "is a file" if folder.exists() else "is not there"
             raise UserError(
-                f"{typed}: {folder} {what}; name a folder that holds GROUP/NAME.yaml",
+                f"{place}: {folder} {what}; name a folder that holds GROUP/NAME.yaml",
                 kind="missing_folder",
                 key=str(folder),
             )
         if not any(folder.glob("*/*.yaml")):
-            raise UserError(f"{typed}: {folder} has no GROUP/NAME.yaml, such as attention/mine.yaml; name its parent?")
+            raise UserError(f"{place}: {folder} has no GROUP/NAME.yaml, such as attention/mine.yaml; name its parent?")
         for other in folders:
             _check_names(folder, other)
         folders.append(folder)

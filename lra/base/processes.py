@@ -161,9 +161,9 @@ class Child:
     def error(self) -> str:
         """Word why the child ended: its `lra:` line, else the signal that killed it, else its last line on stderr."""
         code = self.code
-        said = [line.removeprefix("lra: ") for line in self._lines if line.startswith("lra: ")]
-        printed = said or [line for line in self._lines if line]
-        if code is None or code >= 0 or said:
+        explained = [line.removeprefix("lra: ") for line in self._lines if line.startswith("lra: ")]
+        printed = explained or [line for line in self._lines if line]
+        if code is None or code >= 0 or explained:
             return (printed or [f"exit code {code}"])[-1]
         name = signal.Signals(-code).name
         why = "out of memory?" if name == "SIGKILL" else "".join(printed[-1:])  # SIGABRT: C++ prints why

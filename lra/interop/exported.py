@@ -108,8 +108,8 @@ def _build(config: ExportedConfig, place: Path, trusted: tuple[str, ...]) -> nn.
     try:
         model: nn.Module = make(TaskSpec(**config["task"]), make_mixers)
     except WRONG_SETTINGS as error:
-        said = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(f"{place}: no model can be built from it ({said}); {AGAIN}") from error
+        message = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(f"{place}: no model can be built from it ({message}); {AGAIN}") from error
     return model
 
 
@@ -126,10 +126,10 @@ def _maker(
             f' lra.load_exported(FOLDER, trusted=["{own}"])'
         )
     try:
-        found = getattr(importlib.import_module(module), target.rpartition(".")[2], None)
+        named_class = getattr(importlib.import_module(module), target.rpartition(".")[2], None)
     except ImportError as error:
         raise UserError(f"{place} names {target}, whose module cannot be imported ({error})") from error
-    if not (inspect.isclass(found) and issubclass(found, kind)):
+    if not (inspect.isclass(named_class) and issubclass(named_class, kind)):
         raise UserError(f"{place} names {target}, which is no {kind.__name__}; {AGAIN}")
     values = {**values_before(settings), **settings}
     try:
@@ -137,4 +137,4 @@ def _maker(
     except UserError as error:
         raise UserError(f"{place}: {error}; load it with the version that exported it") from error
     del values[TARGET_KEY]
-    return partial(found, **values)
+    return partial(named_class, **values)

@@ -72,8 +72,8 @@ def read_tokenizer(folder: Path, what: str) -> Any:
     try:
         return kind.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError, TypeError, KeyError, ImportError) as error:
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise UserError(f"{folder} has no tokenizer that transformers can read ({said}); {BRING}") from error
+        message = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UserError(f"{folder} has no tokenizer that transformers can read ({message}); {BRING}") from error
 
 
 @dataclass(frozen=True, kw_only=True)

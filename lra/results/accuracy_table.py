@@ -76,7 +76,7 @@ def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
     ]
     if any(cell.reference is not None for cell in known):
         average, published = row.average, row.average_reference
-        apart = None if average is None or published is None else average - published
+        difference = None if average is None or published is None else average - published
         lines.append(
             [
                 f"  {reference}",
@@ -86,7 +86,7 @@ def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
                 "",
             ]
         )
-        lines.append(["  difference", *map(_difference, cells), number(apart, sign=True), "", ""])
+        lines.append(["  difference", *map(_difference, cells), number(difference, sign=True), "", ""])
     return lines
 
 
@@ -181,18 +181,20 @@ def _discrimination(records: list[Record]) -> list[str]:
     by_task = separation_by_task(records)
     if not by_task:
         return []
-    said = "; ".join(f"{task} {spread}" for task, spread in by_task.items())
+    texts = "; ".join(f"{task} {spread}" for task, spread in by_task.items())
     return [
         "Between-method SD / between-seed SD, in points (without any difference the ratio is 1/√seeds), p of the"
-        f" one-way ANOVA and p of Kruskal–Wallis, without rows of one seed: {said}."
+        f" one-way ANOVA and p of Kruskal–Wallis, without rows of one seed: {texts}."
     ]
 
 
 def _above_none(records: list[Record]) -> list[str]:
     """Which methods are significantly better than no mixing, and which have too few seeds to be compared."""
     by_task = above_no_attention(records)
-    compared = "; ".join(f"{task} {found}" for task, found in by_task.items() if found.points)
-    few = "; ".join(f"{task} {', '.join(found.not_compared)}" for task, found in by_task.items() if found.not_compared)
+    compared = "; ".join(f"{task} {result}" for task, result in by_task.items() if result.points)
+    few = "; ".join(
+        f"{task} {', '.join(result.not_compared)}" for task, result in by_task.items() if result.not_compared
+    )
     notes = []
     if compared:
         notes.append(f"Rows significantly above attention=none (no mixing): {compared}. {TESTS}")
@@ -209,29 +211,29 @@ def _agreement(records: list[Record], reference: str) -> list[str]:
     by_task = agreement_by_task(records, reference=reference)
     if not by_task:
         return []
-    said = "; ".join(f"{task} {agreement}" for task, agreement in by_task.items())
+    texts = "; ".join(f"{task} {agreement}" for task, agreement in by_task.items())
     drawn = "95 % of resampled seeds, attentions fixed"
     whose = "the paper's" if reference == "paper" else f"{reference}'s"
     return [
-        f"Order of attentions against {whose}, Kendall's rank correlation [{drawn}]: {said}."
+        f"Order of attentions against {whose}, Kendall's rank correlation [{drawn}]: {texts}."
         " With p above 0.05 the order is not significantly correlated. No other claim is made about the benchmark."
     ]
 
 
 def _deviations(rows: list[Row]) -> list[str]:
     """Word a note that says for which cells the paper's number is left out, and why."""
-    apart: dict[tuple[str, ...], list[str]] = {}
+    cells_by_reasons: dict[tuple[str, ...], list[str]] = {}
     compared = False
     for row in rows:
         for task, cell in row.cells.items():
             if cell is not None and cell.deviations:
-                apart.setdefault(cell.deviations, []).append(f"{row.name} on {task}")
+                cells_by_reasons.setdefault(cell.deviations, []).append(f"{row.name} on {task}")
             compared |= cell is not None and cell.reference is not None
-    if not apart:
+    if not cells_by_reasons:
         return []
-    if len(apart) == 1 and not compared:
-        return [f"Not the paper's settings, so without its numbers: {in_short(*apart, most=MOST_REASONS)}."]
-    why = [f"{', '.join(names)}: {in_short(reasons, most=MOST_REASONS)}" for reasons, names in apart.items()]
+    if len(cells_by_reasons) == 1 and not compared:
+        return [f"Not the paper's settings, so without its numbers: {in_short(*cells_by_reasons, most=MOST_REASONS)}."]
+    why = [f"{', '.join(names)}: {in_short(reasons, most=MOST_REASONS)}" for reasons, names in cells_by_reasons.items()]
     return [f"Not the paper's settings, so without its number: {'; '.join(why)}."]
 
 
@@ -246,5 +248,5 @@ def _numbers(task: str, cell: TableCell | None, reference: str) -> dict[str, obj
     range_keys = ("median", "lowest", "highest")
     middle = (None,) * 3 if cell is None else (cell.median, min(cell.accuracies), max(cell.accuracies))
     values |= dict(zip(range_keys, middle, strict=True))
-    origins, apart = (frozenset(), ()) if cell is None else (cell.origins, cell.deviations)
-    return {**empty, **values, "origins": " ".join(sorted(origins)), "departures": "; ".join(apart)}
+    origins, deviations = (frozenset(), ()) if cell is None else (cell.origins, cell.deviations)
+    return {**empty, **values, "origins": " ".join(sorted(origins)), "departures": "; ".join(deviations)}

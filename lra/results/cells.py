@@ -161,18 +161,18 @@ def make_cell(records: list[Record], reference: str) -> TableCell:
     accuracies = [100 * outcome["test_accuracy"] for outcome in outcomes]
     mean = statistics.fmean(accuracies)
     identity = records[0]["identity"]
-    every = {published_accuracy_for(record, reference) for record in records}
-    published = every.pop() if len(every) == 1 else None
-    apart = next(filter(None, map(deviations_from_paper, records)), []) if reference == "paper" else []
+    references = {published_accuracy_for(record, reference) for record in records}
+    reference_accuracy = references.pop() if len(references) == 1 else None
+    deviations = next(filter(None, map(deviations_from_paper, records)), []) if reference == "paper" else []
     band = PASS_BAND.get(identity["task"]) if reference == "paper" else None
     return TableCell(
         accuracies=tuple(accuracies),
         mean=mean,
         std=sample_std(accuracies),
         noise=100 * binomial_error(mean / 100, outcomes[0]["test_examples"]),
-        reference=published,
-        deviations=tuple(apart) if paper_accuracy(identity["attention"], identity["task"]) is not None else (),
-        inside=None if published is None or band is None else abs(mean - published) <= band,
+        reference=reference_accuracy,
+        deviations=tuple(deviations) if paper_accuracy(identity["attention"], identity["task"]) is not None else (),
+        inside=None if reference_accuracy is None or band is None else abs(mean - reference_accuracy) <= band,
         converged=sum(
             converged(
                 outcome["test_accuracy"],

@@ -91,16 +91,16 @@ def contenders(records: list[Record], baseline: str | None = None, *, methods: S
     return [_contender(name, groups[name], groups[first] if name != first else []) for name in order]
 
 
-def _contender(name: str, mine: list[Record], others: list[Record]) -> Contender:
-    pairs, cell = pairs_by_seed(mine, others), make_cell(mine, "paper")
-    base = make_cell(others, "paper") if others else None
+def _contender(name: str, records: list[Record], baseline_records: list[Record]) -> Contender:
+    pairs, cell = pairs_by_seed(records, baseline_records), make_cell(records, "paper")
+    baseline = make_cell(baseline_records, "paper") if baseline_records else None
     mixed = cell.share_converged if cell.partly_converged else ""
-    if not mixed and base is not None and base.partly_converged:
-        mixed = f"baseline {base.share_converged}"
+    if not mixed and baseline is not None and baseline.partly_converged:
+        mixed = f"baseline {baseline.share_converged}"
     return Contender(
         name=name,
         cell=cell,
-        accuracies={record["identity"]["seed"]: 100 * record["outcome"]["test_accuracy"] for record in mine},
+        accuracies={record["identity"]["seed"]: 100 * record["outcome"]["test_accuracy"] for record in records},
         over_seeds=None if mixed else over_seeds(pairs),
         over_examples=_over_examples(pairs),
         pairs=len(pairs),
@@ -108,10 +108,10 @@ def _contender(name: str, mine: list[Record], others: list[Record]) -> Contender
     )
 
 
-def pairs_by_seed(mine: list[Record], others: list[Record]) -> list[tuple[Record, Record]]:
+def pairs_by_seed(first: list[Record], second: list[Record]) -> list[tuple[Record, Record]]:
     """Pair the records of two variants on one task that have the same seed."""
-    by_seed = {record["identity"]["seed"]: record for record in others}
-    return [(record, by_seed[record["identity"]["seed"]]) for record in mine if record["identity"]["seed"] in by_seed]
+    by_seed = {record["identity"]["seed"]: record for record in second}
+    return [(record, by_seed[record["identity"]["seed"]]) for record in first if record["identity"]["seed"] in by_seed]
 
 
 def over_seeds(pairs: list[tuple[Record, Record]]) -> Interval | None:
@@ -245,9 +245,9 @@ def _many_differences(compared: list[Contender]) -> list[str]:
     judged = {contender.name: contender.over_seeds.p for contender in compared if contender.over_seeds}
     if len(judged) < 2:
         return []
-    found = discoveries([p for p in judged.values() if p is not None])
-    left = [name for name, yes in zip(judged, found, strict=True) if yes]
-    count = f"{len(left)} of {len(judged)}" + (f" ({', '.join(left)})" if left else "")
+    significant = discoveries([p for p in judged.values() if p is not None])
+    names = [name for name, yes in zip(judged, significant, strict=True) if yes]
+    count = f"{len(names)} of {len(judged)}" + (f" ({', '.join(names)})" if names else "")
     return [
         f"{len(judged)} differences over seeds were tested: of equal methods chance makes one in twenty significant."
         f" Significant at a false discovery rate of 5 % (Benjamini–Hochberg): {count}."
@@ -306,8 +306,8 @@ def baseline_row(rows: Mapping[str, list[Record]], asked: Mapping[str, Any]) -> 
 
     def rank(name: str) -> tuple[int, int, int]:
         settings = rows[name][0]["settings"]
-        mine = set(flatten({group: value for group, value in settings.items() if group in asked}).items())
-        differing = {key for key, _ in wanted ^ mine}
+        compared = set(flatten({group: value for group, value in settings.items() if group in asked}).items())
+        differing = {key for key, _ in wanted ^ compared}
         of_method = sum(key.split(".")[0] in MIXERS for key in differing)
         return of_method, len(differing) - of_method, -len(rows[name])
 

@@ -66,18 +66,18 @@ def deviations_from_paper(record: Record) -> list[str]:
     papers = paper_settings(identity["task"], identity["attention"])
     if papers is None:
         return ["not in the paper"]
-    mine, theirs = _compared(record["settings"]), _compared(papers)
-    free = {*FREE, *(("trainer.precision",) if mine.get("trainer.precision") in PRECISIONS else ())}
-    said = [
-        f"{key}={word}" + (f" for {theirs[key]}" if key in theirs else "")
-        for key, word in mine.items()
-        if key not in free and theirs.get(key) != word
+    ours, theirs = _compared(record["settings"]), _compared(papers)
+    free = {*FREE, *(("trainer.precision",) if ours.get("trainer.precision") in PRECISIONS else ())}
+    differences = [
+        f"{key}={value}" + (f" for {theirs[key]}" if key in theirs else "")
+        for key, value in ours.items()
+        if key not in free and theirs.get(key) != value
     ]
     examples, tested = TEST_EXAMPLES[identity["task"]], record["outcome"]["test_examples"]
     if tested != examples:
-        said.append(f"{tested:,} test examples for {examples:,}")
-    missing = branches([key for key in theirs if key not in mine and key not in free], mine)
-    return said + [
+        differences.append(f"{tested:,} test examples for {examples:,}")
+    missing = branches([key for key in theirs if key not in ours and key not in free], ours)
+    return differences + [
         f"{key} {NOT_RECORDED}" for key in sorted(missing, key=lambda key: (key.count("."), "._" in key, key))
     ]
 
@@ -91,9 +91,9 @@ def in_short(reasons: Sequence[str], *, most: int) -> str:
     return "; ".join(parts + ([f"{NOT_RECORDED}: {_few(missing, most)}"] if missing else []))
 
 
-def _few(words: Sequence[str], most: int) -> str:
-    more = len(words) - most
-    return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
+def _few(texts: Sequence[str], most: int) -> str:
+    more = len(texts) - most
+    return ", ".join(texts[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def _compared(settings: Mapping[str, Any]) -> FlatSettings:

@@ -45,8 +45,10 @@ def method_head(records: Iterable[Record]) -> str:
 
     A mixer in the attention's place is none, and a model of the user's own need not use the attention that it is given.
     """
-    every = (record["settings"] for record in records)
-    return "attention" if all("attention" in own and not own_model(own.get("model", {})) for own in every) else "method"
+    settings = (record["settings"] for record in records)
+    return (
+        "attention" if all("attention" in own and not own_model(own.get("model", {})) for own in settings) else "method"
+    )
 
 
 class ProtocolAndSize(NamedTuple):
@@ -62,15 +64,15 @@ class ProtocolAndSize(NamedTuple):
 
 def by_protocol_and_size(records: Iterable[Record]) -> dict[ProtocolAndSize, list[Record]]:
     """Group records by kind: the larger size first, and the paper's protocol before others."""
-    kinds: dict[ProtocolAndSize, list[Record]] = defaultdict(list)
+    groups: dict[ProtocolAndSize, list[Record]] = defaultdict(list)
     for record in records:
-        kinds[ProtocolAndSize(record["identity"]["protocol"], record["identity"]["size"])].append(record)
-    return dict(sorted(kinds.items(), key=lambda item: _rank(item[0])))
+        groups[ProtocolAndSize(record["identity"]["protocol"], record["identity"]["size"])].append(record)
+    return dict(sorted(groups.items(), key=lambda item: _rank(item[0])))
 
 
-def _rank(kind: ProtocolAndSize) -> tuple[object, ...]:
+def _rank(group: ProtocolAndSize) -> tuple[object, ...]:
     size, protocol = (
         known.index(name) if name in known else len(known)
-        for known, name in ((SIZES, kind.size), (PROTOCOLS, kind.protocol))
+        for known, name in ((SIZES, group.size), (PROTOCOLS, group.protocol))
     )
-    return size, protocol, kind.size, kind.protocol
+    return size, protocol, group.size, group.protocol

@@ -48,8 +48,8 @@ def unrecorded_notes(records: list[Record]) -> list[str]:
         missing = tuple(_missing(record))
         if missing:
             lacking[missing] = lacking.get(missing, 0) + 1
-    said = [f"{count} of {len(records)} records lack {', '.join(missing)}" for missing, count in lacking.items()]
-    return [f"Settings that were {NOT_RECORDED}: {'; '.join(said)}."] if said else []
+    counts = [f"{count} of {len(records)} records lack {', '.join(missing)}" for missing, count in lacking.items()]
+    return [f"Settings that were {NOT_RECORDED}: {'; '.join(counts)}."] if counts else []
 
 
 def _missing(record: Record) -> list[str]:

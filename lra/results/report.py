@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lra.results.accuracy_table import accuracy_table, size_and_hours
-from lra.results.cells import Row, TableCell, best_places, make_rows, middles
+from lra.results.cells import TableCell, best_places, make_rows, middles
 from lra.results.page import Section, notes_once, write_page
 from lra.results.protocol_and_size import ProtocolAndSize
 from lra.results.provenance import without_stand_ins
@@ -21,7 +21,7 @@ from lra.results.variants import group_by_variant
 from lra.runs.collect import describe, finished_at, run_key
 from lra.runs.schema import Record
 
-Place = tuple[ProtocolAndSize, str, str]  # kind, row's name, task
+Place = tuple[ProtocolAndSize, str, str]  # … with the row's name and the task
 RUN_COLUMNS = ("task", "method", "protocol", "size", "seed", "accuracy (%)", "best dev (%)", "hours", "finished (UTC)")
 SCRIPT = Path(__file__).with_name("report.js")
 
@@ -34,7 +34,7 @@ class SummaryCell:
         text: a cell of the table with its marks, such as `37.00 ± 1.00 (3)‡`.
         published: the published accuracy and the difference; empty if there is none to compare with.
         verdict: `within` or `outside` the tolerance around the paper's accuracy; empty if it is not compared with it.
-        is_best: whether no other method of the same kind is better on this task.
+        is_best: whether no other method of the same protocol and size is better on this task.
         link: id of the first of its runs in the table of runs; empty for none.
     """
 
@@ -47,11 +47,11 @@ class SummaryCell:
 
 @dataclass(frozen=True, kw_only=True)
 class SummaryTable:
-    """The table: a group of rows for each kind of runs.
+    """The table: a group of rows for each protocol and size.
 
     Attributes:
         columns: the tasks that have a record, and what else a row has.
-        groups: for each kind, each method's name with one cell for each column.
+        groups: for each protocol and size, each method's name with one cell for each column.
         notes: what the numbers and the marks mean, how many runs were left out, and what the tests say.
     """
 
@@ -61,52 +61,43 @@ class SummaryTable:
 
 
 def summary_table(
-    kinds: Mapping[ProtocolAndSize, list[Record]], *, reference: str, links: Mapping[Place, str] | None = None
+    records_by_group: Mapping[ProtocolAndSize, list[Record]],
+    *,
+    reference: str,
+    links: Mapping[Place, str],
 ) -> SummaryTable:
     """Build the summary of some records. Runs of size=full on stand-in data are left out.
 
     Args:
-        kinds: the records by kind, in the order of the groups.
+        records_by_group: the records by protocol and size, in the order of the groups.
         reference: source of the published values, one of `REFERENCES`.
-        links: for a kind, a row's name and a task, the id of the first of these runs.
+        links: for a protocol and size, a row's name and a task, the id of the first of these runs.
     """
-    shown = {kind: left for kind, records in kinds.items() if (left := without_stand_ins(records))}
+    shown = {group: left for group, records in records_by_group.items() if (left := without_stand_ins(records))}
     tasks = in_order(record["identity"]["task"] for records in shown.values() for record in records)
-    rows = {kind: make_rows(records, reference=reference, tasks=tasks) for kind, records in shown.items()}
-    has_average = any(row.average is not None for group in rows.values() for row in group)
-    tables = {kind: accuracy_table(records, reference=reference) for kind, records in kinds.items()}
-    notes = [(f"{kind}: " * (len(tables) > 1), note) for kind, table in tables.items() for note in table.notes]
+    rows = {group: make_rows(records, reference=reference, tasks=tasks) for group, records in shown.items()}
+    has_average = any(row.average is not None for of_group in rows.values() for row in of_group)
+    tables = {group: accuracy_table(records, reference=reference) for group, records in records_by_group.items()}
+    notes = [(f"{group}: " * (len(tables) > 1), note) for group, table in tables.items() for note in table.notes]
     texts = [note for _, note in notes]
+    groups: dict[ProtocolAndSize, list[tuple[str, list[SummaryCell]]]] = {}
+    for group, of_group in rows.items():
+        best = {task: best_places(middles(of_group, task)) for task in tasks}
+        groups[group] = []
+        for place, row in enumerate(of_group):
+            cells = [
+                _summary_cell(
+                    row.cells[task], reference, is_best=place in best[task], link=links.get((group, row.name, task), "")
+                )
+                for task in tasks
+            ]
+            rest = [*[number(row.average)] * has_average, *size_and_hours(row)]
+            groups[group].append((row.name, [*cells, *(SummaryCell(text=text) for text in rest)]))
     return SummaryTable(
         columns=(*tasks, *["average"] * has_average, "parameters", "hours"),
-        groups={
-            kind: [
-                (row.name, [*cells, *[SummaryCell(text=number(row.average))] * has_average, *_cost(row)])
-                for row, cells in zip(group, _summary_cells(kind, group, tasks, reference, links or {}), strict=True)
-            ]
-            for kind, group in rows.items()
-        },
-        notes=list(dict.fromkeys(note if texts.count(note) > 1 else kind + note for kind, note in notes)),
+        groups=groups,
+        notes=list(dict.fromkeys(note if texts.count(note) > 1 else group + note for group, note in notes)),
     )
-
-
-def _cost(row: Row) -> list[SummaryCell]:
-    return [SummaryCell(text=text) for text in size_and_hours(row)]
-
-
-def _summary_cells(
-    kind: ProtocolAndSize, rows: list[Row], tasks: tuple[str, ...], reference: str, links: Mapping[Place, str]
-) -> list[list[SummaryCell]]:
-    best = {task: best_places(middles(rows, task)) for task in tasks}
-    return [
-        [
-            _summary_cell(
-                row.cells[task], reference, is_best=place in best[task], link=links.get((kind, row.name, task), "")
-            )
-            for task in tasks
-        ]
-        for place, row in enumerate(rows)
-    ]
 
 
 def _summary_cell(cell: TableCell | None, reference: str, *, is_best: bool, link: str) -> SummaryCell:
@@ -140,9 +131,9 @@ class RunLine:
 
 
 def run_lines(
-    kinds: dict[ProtocolAndSize, list[Record]], diagnoses: Mapping[tuple[object, ...], str]
+    records_by_group: dict[ProtocolAndSize, list[Record]], diagnoses: Mapping[tuple[object, ...], str]
 ) -> tuple[list[RunLine], dict[tuple[ProtocolAndSize, str, str], str]]:
-    """Make the lines of some records, in the order of their kinds, tasks, methods and seeds, and the ids of the cells.
+    """Make the lines of some records, in the order of their groups, tasks, methods and seeds, and the ids of the cells.
 
     The runs of a cell, its seeds, come one after another. `diagnoses` has links to the pages of `lra diagnose` by the
     key of the run, see `run_key`.
@@ -150,25 +141,25 @@ def run_lines(
     lines: list[RunLine] = []
     cells: dict[tuple[ProtocolAndSize, str, str], str] = {}
     firsts: dict[str, Record] = {}
-    for kind, records in kinds.items():
+    for group, records in records_by_group.items():
         members = [(name, record) for name, seeds in group_by_variant(records).items() for record in seeds]
         for task in in_order(record["identity"]["task"] for record in records):
             for name, record in members:
                 if record["identity"]["task"] == task:
-                    cell = cells.setdefault((kind, name, task), f"cell-{len(cells) + 1}")
+                    cell = cells.setdefault((group, name, task), f"cell-{len(cells) + 1}")
                     text = _readable(record, firsts.setdefault(cell, record))
-                    lines.append(_line(name, kind, record, cell, text, diagnoses.get(run_key(record), "")))
+                    lines.append(_line(name, group, record, cell, text, diagnoses.get(run_key(record), "")))
     return lines, cells
 
 
-def _line(method: str, kind: ProtocolAndSize, record: Record, cell: str, text: str, diagnosis: str) -> RunLine:
+def _line(method: str, group: ProtocolAndSize, record: Record, cell: str, text: str, diagnosis: str) -> RunLine:
     identity, outcome, hours = record["identity"], record["outcome"], record["cost"]["train_seconds"] / 3600
     return RunLine(
         cells=[
             identity["task"],
             method,
-            kind.protocol,
-            kind.size,
+            group.protocol,
+            group.size,
             str(identity["seed"]),
             f"{100 * outcome['test_accuracy']:.2f}",
             f"{100 * outcome['best_dev_accuracy']:.2f}",
@@ -184,9 +175,9 @@ def _line(method: str, kind: ProtocolAndSize, record: Record, cell: str, text: s
 
 def _readable(record: Record, first: Record) -> str:
     """Write a record as lines, in short where it is another seed of the first of its cell: what they share is there."""
-    mine, shared = _fields(record), _fields(first) if record is not first else []
+    fields, shared = _fields(record), _fields(first) if record is not first else []
     head = [f"As that of seed {first['identity']['seed']}, but for:"] if shared else []
-    return "\n".join([*head, *(line for line in mine if line not in shared)])
+    return "\n".join([*head, *(line for line in fields if line not in shared)])
 
 
 def _fields(record: Record) -> list[str]:

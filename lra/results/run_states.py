@@ -105,8 +105,8 @@ def method_names(records: Collection[Record]) -> dict[int, str]:
     """Name the method of each record, by the record's id, with the settings that tell it apart from the others."""
     return {
         id(record): name
-        for of_kind in by_protocol_and_size(records).values()
-        for name, members in group_by_variant(of_kind).items()
+        for of_group in by_protocol_and_size(records).values()
+        for name, members in group_by_variant(of_group).items()
         for record in members
     }
 

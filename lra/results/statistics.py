@@ -160,10 +160,13 @@ def kendall_taus(rows: np.ndarray, values: Sequence[float]) -> np.ndarray:
         values: n values.
     """
     first, second = np.triu_indices(len(values), 1)
-    mine, theirs = np.sign(rows[:, first] - rows[:, second]), np.sign(np.subtract.outer(values, values)[first, second])
-    untied = np.sqrt(np.count_nonzero(mine, axis=1)) * math.sqrt(np.count_nonzero(theirs))
+    signs, value_signs = (
+        np.sign(rows[:, first] - rows[:, second]),
+        np.sign(np.subtract.outer(values, values)[first, second]),
+    )
+    untied = np.sqrt(np.count_nonzero(signs, axis=1)) * math.sqrt(np.count_nonzero(value_signs))
     with np.errstate(invalid="ignore"):
-        taus: np.ndarray = np.clip(mine @ theirs / untied, -1, 1)
+        taus: np.ndarray = np.clip(signs @ value_signs / untied, -1, 1)
     return taus
 
 

@@ -239,9 +239,9 @@ def in_lines(cell: str) -> str:
 
 def with_verdict(text: Text) -> Text:
     """Colour the verdict in a text: green within, red outside the tolerance."""
-    found = VERDICTS.search(text.plain)
-    if found is not None and found.lastgroup is not None:
-        text.stylize(VERDICT_STYLES[found.lastgroup], *found.span())
+    verdict = VERDICTS.search(text.plain)
+    if verdict is not None and verdict.lastgroup is not None:
+        text.stylize(VERDICT_STYLES[verdict.lastgroup], *verdict.span())
     return text
 
 

@@ -157,15 +157,15 @@ class AboveNone:
 
 def above_no_attention(records: Sequence[Record]) -> dict[str, AboveNone]:
     """Compare each row of a table with `none`, by task; tasks without `none` are left out."""
-    beside = other_settings_by_record(list(records))
-    found = {}
+    other_settings = other_settings_by_record(list(records))
+    results = {}
     for task, rows in rows_by_task(records).items():
         families: dict[str, dict[str, list[Record]]] = defaultdict(dict)  # rows that differ by the method alone
         for name, members in rows.items():
-            families[beside[id(members[0])]][name] = members
+            families[other_settings[id(members[0])]][name] = members
         if any(_is_none(members) for members in rows.values()):
-            found[task] = _above(list(families.values()))
-    return found
+            results[task] = _above(list(families.values()))
+    return results
 
 
 def _above(families: list[dict[str, list[Record]]]) -> AboveNone:
@@ -262,24 +262,26 @@ def agreement_by_task(records: Sequence[Record], *, reference: str) -> Mapping[s
         records: of one size and protocol.
         reference: the source of the published accuracies, a key of `REFERENCES`.
     """
-    found = {}
+    agreements = {}
     for task in in_order({record["identity"]["task"] for record in records}):
-        mine = [record for record in records if record["identity"]["task"] == task and _has_the_papers_numbers(record)]
-        others = other_settings_by_record(mine)
-        rows = group_by_variant(record for record in mine if not others[id(record)])
+        compared = [
+            record for record in records if record["identity"]["task"] == task and _has_the_papers_numbers(record)
+        ]
+        other_settings = other_settings_by_record(compared)
+        rows = group_by_variant(record for record in compared if not other_settings[id(record)])
         published = {name: row[task] for name, row in REFERENCES[reference].items() if task in row}
         chosen = {
             name: baseline_row(rows_of(name, rows), {"attention": paper_attention(name)}) for name in sorted(published)
         }
         known = {name: _accuracies(rows[row]) for name, row in chosen.items() if row is not None}
         if len(known) >= LEAST_ATTENTIONS and len(set(map(_mean, known.values()))) > 1:
-            found[task] = rank_agreement(list(known.values()), [published[name] for name in known])
-    return found
+            agreements[task] = rank_agreement(list(known.values()), [published[name] for name in known])
+    return agreements
 
 
 def _has_the_papers_numbers(record: Record) -> bool:
     """Whether the numbers among the attention's settings are the paper's; its words belong to the protocol."""
     papers = paper_settings(record["identity"]["task"], record["identity"]["attention"])
-    mine = record["settings"].get("attention", {})
+    ours = record["settings"].get("attention", {})
     theirs = {} if papers is None else papers["attention"]
-    return all(mine.get(key, value) == value for key, value in theirs.items() if type(value) in (int, float))
+    return all(ours.get(key, value) == value for key, value in theirs.items() if type(value) in (int, float))

@@ -75,15 +75,16 @@ def collect(place: Path, *, groups_apart: bool = False) -> Collection:
     counting: list[_Found] = []
     skipped: dict[tuple[Path, Path], list[tuple[_Found, _Found]]] = defaultdict(list)
     for key in sorted(of_run, key=json.dumps):
-        found = of_run[key]
-        first = max(reversed(found), key=lambda each: (each.path.suffix != PUBLISHED, sizes[each.path], each.time))
+        candidates = of_run[key]
+        first = max(reversed(candidates), key=lambda one: (one.path.suffix != PUBLISHED, sizes[one.path], one.time))
         counting.append(first)
-        for each in found:
-            if each.record != first.record:
-                skipped[each.path, first.path].append((each, first))
+        for candidate in candidates:
+            if candidate.record != first.record:
+                skipped[candidate.path, first.path].append((candidate, first))
     collection.left_out = len(collection.troubles) + sum(map(len, skipped.values()))
     collection.troubles += map(_skipped, skipped.values())
-    collection.records, collection.sources = [each.record for each in counting], [each.path for each in counting]
+    collection.records = [candidate.record for candidate in counting]
+    collection.sources = [candidate.path for candidate in counting]
     return collection
 
 

@@ -53,12 +53,12 @@ def branches(absent: Sequence[str], present: Iterable[str]) -> list[str]:
     """Shorten absent keys to whole branches: `model` in place of `model.width`, `model.dropout` and so on."""
     if not absent:
         return []
-    there = {key[:end] for key in present for end in range(len(key) + 1) if end == len(key) or key[end] == "."}
+    prefixes = {key[:end] for key in present for end in range(len(key) + 1) if end == len(key) or key[end] == "."}
     shortest: dict[str, None] = {}
     for key in absent:
         parts = key.split(".")
         heads = (".".join(parts[: count + 1]) for count in range(len(parts)))
-        shortest[next((head for head in heads if head not in there), key)] = None
+        shortest[next((head for head in heads if head not in prefixes), key)] = None
     return sorted(shortest)
 
 

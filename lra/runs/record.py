@@ -131,9 +131,9 @@ def _contradictions(record: Record) -> Iterator[str]:
         yield f"settings has {' and '.join(groups) or 'neither attention nor mixer'}, where one of the two belongs"
         return
     pairs = [(key, identity[key], settings[key]["name"]) for key in NAMED]
-    for key, said, name in (*pairs, ("attention", identity["attention"], method_of(settings))):
-        if said != name:
-            yield f"identity.{key}={said!r}, but settings name it {name!r}"
+    for key, identity_name, name in (*pairs, ("attention", identity["attention"], method_of(settings))):
+        if identity_name != name:
+            yield f"identity.{key}={identity_name!r}, but settings name it {name!r}"
     steps = settings["recipe"]["steps"] if "recipe" in settings else outcome["steps"]
     if outcome["steps"] != steps or not outcome["best_step"] <= outcome.get("stopped_step", steps) <= steps:
         yield f"outcome.steps={outcome['steps']}, best_step={outcome['best_step']}, but settings.recipe.steps={steps}"

@@ -85,10 +85,10 @@ def keep_replaced_run(folder: Path, record: Record | None) -> None:
     Raises:
         RunLockedError: when another process has finished the run since `record` was read.
     """
-    there = read_record(folder)
-    if there is None:
+    stored = read_record(folder)
+    if stored is None:
         return
-    if record is None or there != record:
+    if record is None or stored != record:
         raise RunLockedError(f"another process has just finished this run: {folder}")
     place = _place(folder, record["provenance"]["finished_at"])
     place.mkdir(exist_ok=True)

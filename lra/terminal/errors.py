@@ -71,8 +71,8 @@ def target_line(target: str) -> str:
 
 
 def _failing(target: str, module: str, error: Exception) -> str:
-    said = " ".join(str(error).split())
-    return f"_target_: {target}: importing {module} fails with {type(error).__name__}: {said}"
+    message = " ".join(str(error).split())
+    return f"_target_: {target}: importing {module} fails with {type(error).__name__}: {message}"
 
 
 def explain(error: BaseException) -> str:

@@ -187,7 +187,7 @@ def test_the_summary_has_marks_and_no_full_run_on_an_invented_stand_in():
     kinds = by_protocol_and_size(
         [invented, make_record(), make_record(attention="linformer", size="short", origin="stand-in")]
     )
-    made = summary_table(kinds, reference="paper")
+    made = summary_table(kinds, reference="paper", links={})
     cells = {name: cells[0].text for rows in made.groups.values() for name, cells in rows}
     assert cells == {"nystrom": "37.00 (1)‡", "linformer": "37.00 (1)§"}
     text = "\n".join(made.notes)
