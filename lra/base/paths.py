@@ -17,11 +17,7 @@ from lra.types import UserError
 CONF_VARIABLE = "LRA_CONF_PATH"  # the user's own folders in the form of `conf/`
 CONF_ENTRY_POINT = "lra.conf"  # an installed package names its conf folder by it: `package`, or `package:folder`
 NAMED_GROUPS = ("attention", "mixer", "task", "protocol")  # runs, data and rows are called by the `name` in the file
-NO_OPTION_KEYS = (
-    "name",
-    "_target_",
-    "_partial_",
-)  # recorded, but no arguments of the class
+NO_OPTION_KEYS = ("name", "_target_", "_partial_")  # recorded, but no arguments of the class
 METHOD_DESCRIPTION = ("display", "cite", "about", "source", "cost", "differs")
 DESCRIPTION: Mapping[str, tuple[str, ...]] = {  # for readers: in no composed configuration, no hash and no record
     "attention": METHOD_DESCRIPTION,

@@ -57,15 +57,13 @@ def accuracy_table(records: list[Record], *, reference: str, asked: Iterable[str
 
 def size_and_hours(row: Row) -> list[str]:
     """Write the number of parameters of a row's models, and the hours of training of all its tasks together."""
-    known = [cell for cell in row.cells.values() if cell is not None]
-    sizes = sorted({f"{cell.parameters / 1e6:.2f}" for cell in known}, key=float)
-    hours = sum(cell.hours for cell in known)
+    sizes = sorted({f"{cell.parameters / 1e6:.2f}" for cell in row.known}, key=float)
+    hours = sum(cell.hours for cell in row.known)
     return [f"{'–'.join(dict.fromkeys((sizes[0], sizes[-1])))} M", number(hours, 2 if hours < 10 else 0)]
 
 
 def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
     cells = [row.cells[task] for task in tasks]
-    known = [cell for cell in cells if cell is not None]
     lines = [
         [
             row.name,
@@ -74,7 +72,7 @@ def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
             *size_and_hours(row),
         ]
     ]
-    if any(cell.reference is not None for cell in known):
+    if any(cell.reference is not None for cell in row.known):
         average, published = row.average, row.average_reference
         difference = None if average is None or published is None else average - published
         lines.append(
@@ -97,23 +95,14 @@ def _difference(cell: TableCell | None) -> str:
     return whose + number(cell.difference, sign=True) + (f" {cell.verdict}" if cell.verdict else "")
 
 
-def _legend(rows: list[Row]) -> str:
-    return cell_note(cell for row in rows for cell in row.cells.values())
-
-
 def _caption(records: list[Record], rows: list[Row], reference: str) -> str:
     """Word what a reader of the table alone needs: the numbers, the marks, and whose the published values are."""
     marks = " ".join(origin_notes(records, left_out=0)).removesuffix(".")
-    published = any(cell is not None and cell.reference is not None for row in rows for cell in row.cells.values())
+    cells = [cell for row in rows for cell in row.known]
+    published = any(cell.reference is not None for cell in cells)
     judged = ", within or outside the tolerance around it" if reference == "paper" else ""
     source = f"{reference}: {SOURCES[reference]}; difference: ours minus theirs, in points{judged}" if published else ""
-    return ". ".join(filter(None, [_legend(rows), source, marks]))
-
-
-def _tested(records: list[Record]) -> str:
-    limited = any("limit_test_batches" in record["settings"].get("trainer", {}) for record in records)
-    part = "; a row with limit_test_batches: so many batches, or that fraction of them, alone" if limited else ""
-    return f"every test example{part}"
+    return ". ".join(filter(None, [cell_note(cells), source, marks]))
 
 
 def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: int) -> list[str]:
@@ -121,8 +110,9 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
     origins = origin_notes(records, left_out=left_out)
     if not records:
         return origins or ["No record yet: lra table run makes them."]
-    notes = [f"{_legend(rows)}."]
-    if any(cell is not None and cell.reference is not None for row in rows for cell in row.cells.values()):
+    cells = [cell for row in rows for cell in row.known]
+    notes = [f"{cell_note(cells)}."]
+    if any(cell.reference is not None for cell in cells):
         compared = {task for row in rows for task, cell in row.cells.items() if cell and cell.inside is not None}
         bands = ", ".join(f"{task} ±{band:g}" for task, band in PASS_BAND.items() if task in compared)
         judged = (
@@ -131,7 +121,9 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
             else " Its settings differ from those of these runs, so its values are shown for information only."
         )
         notes.append(f"{reference}: {SOURCES[reference]}.{judged}")
-    return [*notes, *origins, *_deviations(rows), *_not_converged(rows)]
+    count = sum(cell.count - cell.converged for cell in cells)
+    failed = [f"{count} of {sum(cell.count for cell in cells)} runs did not converge."] if count else []
+    return [*notes, *origins, *_deviations(rows), *failed]
 
 
 def _details(records: list[Record], rows: list[Row], reference: str) -> list[str]:
@@ -140,8 +132,10 @@ def _details(records: list[Record], rows: list[Row], reference: str) -> list[str
         return []
     tasks = in_order(record["identity"]["task"] for record in records)
     released = " (the released runs': 16-mixed)" if set(tasks) & set(TASKS) else ""
+    limited = any("limit_test_batches" in record["settings"].get("trainer", {}) for record in records)
+    part = "; a row with limit_test_batches: so many batches, or that fraction of them, alone" if limited else ""
     details = [
-        f"Tested: {_tested(records)}, with the best checkpoint by dev accuracy"
+        f"Tested: every test example{part}, with the best checkpoint by dev accuracy"
         + (
             "; Text's dev split is its test split."
             if any(record["settings"]["task"].get("dev_split") == "test" for record in records)
@@ -152,28 +146,17 @@ def _details(records: list[Record], rows: list[Row], reference: str) -> list[str
         "average: complete rows only. hours: training time (fastest seed), all tasks together.",
         *unrecorded_notes(records),
     ]
-    cells = _cells_not_converged(rows)
-    if cells:
-        details.append(f"Seeds that did not converge: {'; '.join(cells)}. Converged: {convergence_rule(tasks)}.")
-    if {record["identity"]["size"] for record in records} != {"full"}:
-        details += _discrimination(records) + _above_none(records) + _agreement(records, reference)
-    return details
-
-
-def _not_converged(rows: list[Row]) -> list[str]:
-    """Word a note on how many runs did not converge; no note if all did."""
-    known = [cell for row in rows for cell in row.cells.values() if cell is not None]
-    count = sum(cell.count - cell.converged for cell in known)
-    return [f"{count} of {sum(cell.count for cell in known)} runs did not converge."] if count else []
-
-
-def _cells_not_converged(rows: list[Row]) -> list[str]:
-    return [
+    cells = [
         f"{row.name} on {task} {cell.count - cell.converged} of {cell.count}"
         for row in rows
         for task, cell in row.cells.items()
         if cell is not None and cell.converged < cell.count
     ]
+    if cells:
+        details.append(f"Seeds that did not converge: {'; '.join(cells)}. Converged: {convergence_rule(tasks)}.")
+    if {record["identity"]["size"] for record in records} != {"full"}:
+        details += _discrimination(records) + _above_none(records) + _agreement(records, reference)
+    return details
 
 
 def _discrimination(records: list[Record]) -> list[str]:

@@ -104,6 +104,11 @@ class Row:
     cells: Mapping[str, TableCell | None]
 
     @property
+    def known(self) -> list[TableCell]:
+        """The cells that have a record."""
+        return [cell for cell in self.cells.values() if cell is not None]
+
+    @property
     def average(self) -> float | None:
         """Mean of the five tasks' accuracies in percent; None unless each of them has an accuracy."""
         means = [cell.mean for cell in self._of_five if cell is not None]
@@ -120,10 +125,10 @@ class Row:
         return [self.cells.get(task) for task in TASKS]
 
 
-def cell_note(cells: Iterable[TableCell | None]) -> str:
+def cell_note(cells: Iterable[TableCell]) -> str:
     """Word what the numbers of some cells are: a caption for their table."""
     note = "m ± s (n): mean and standard deviation over n seeds"
-    if any(cell is not None and cell.partly_converged for cell in cells):
+    if any(cell.partly_converged for cell in cells):
         note += "; m [low, high] (n): median and range, where only some seeds converged"
     return note
 

@@ -13,14 +13,7 @@ from typing import Any
 from lra.results.cells import TableCell, best_places, cell_note, make_cell
 from lra.results.protocol_and_size import method_head
 from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES, convergence_rule
-from lra.results.statistics import (
-    LEAST_SEEDS_FOR_T,
-    Interval,
-    binomial_error,
-    discoveries,
-    paired_bootstrap,
-    paired_t,
-)
+from lra.results.statistics import LEAST_SEEDS_FOR_T, Interval, binomial_error, discoveries, paired_bootstrap, paired_t
 from lra.results.tables import MISSING, TextTable, number
 from lra.results.variants import group_by_variant
 from lra.runs.flatten_settings import flatten
@@ -220,24 +213,16 @@ def _details(compared: list[Contender], records: list[Record]) -> list[str]:
     if not compared:
         return []
     task = records[0]["identity"]["task"]
+    mixed = any(contender.mixed for contender in compared)
+    where = " Where only some seeds converged they are not: each seed's accuracy is shown." if mixed else ""
     return [
         *_many_differences(compared),
-        _assumption(compared),
+        f"The t test assumes that the differences are draws of one normal distribution.{where}",
         "Δ: over the seeds that both have; over examples: bootstrap over test examples, for these trained models only.",
         f"converged: {convergence_rule([task])}.",
         "s/step: fastest seed, dev passes included. MiB: peak memory of the process.",
         *([paper_noise()] if task in TASKS else []),
     ]
-
-
-def _assumption(compared: list[Contender]) -> str:
-    """Word what the t test assumes, and what is shown where that cannot be so."""
-    where = " Where only some seeds converged they are not: each seed's accuracy is shown." if _mixed(compared) else ""
-    return f"The t test assumes that the differences are draws of one normal distribution.{where}"
-
-
-def _mixed(compared: list[Contender]) -> bool:
-    return any(contender.mixed for contender in compared)
 
 
 def _many_differences(compared: list[Contender]) -> list[str]:

@@ -90,12 +90,7 @@ def plot_curves(curves: Mapping[str, Mapping[int, DevCurve]], path: Path, *, tit
 
 
 def learning_curve(
-    curves: list[dict[str, float]],
-    path: Path,
-    *,
-    title: str,
-    majority_rate: float,
-    paper_accuracy: float | None,
+    curves: list[dict[str, float]], path: Path, *, title: str, majority_rate: float, paper_accuracy: float | None
 ) -> Path:
     """Draw loss and accuracy against the step into a PNG; below them learning rate, speed and memory.
 

@@ -61,10 +61,7 @@ class SummaryTable:
 
 
 def summary_table(
-    records_by_group: Mapping[ProtocolAndSize, list[Record]],
-    *,
-    reference: str,
-    links: Mapping[Place, str],
+    records_by_group: Mapping[ProtocolAndSize, list[Record]], *, reference: str, links: Mapping[Place, str]
 ) -> SummaryTable:
     """Build the summary of some records. Runs of size=full on stand-in data are left out.
 

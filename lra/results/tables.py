@@ -165,7 +165,7 @@ class TextTable:
             ],
             list(map(for_markdown, self.columns)),
             tablefmt="pipe",
-            colalign=self._alignments(),
+            colalign=("left", *["right"] * (len(self.columns) - 1)),
             disable_numparse=True,
         )
         return "\n\n".join([f"**{for_markdown(self.title)}**", body, *map(for_markdown, self.notes)]) + "\n"
@@ -223,9 +223,6 @@ class TextTable:
         """Convert to the format `form`: `markdown`, `csv` or `latex`."""
         makers = {"markdown": self.to_markdown, "csv": self.to_csv, "latex": self.to_latex}
         return makers[form]()
-
-    def _alignments(self) -> tuple[str, ...]:
-        return ("left", *["right"] * (len(self.columns) - 1))
 
 
 def _visible(value: object) -> object:

@@ -239,13 +239,7 @@ def rank_agreement(measured: Sequence[Sequence[float]], published: Sequence[floa
         drawn = [rng.choice(seeds, (RESAMPLES, len(seeds))).mean(1) for seeds in measured]
         means = np.round(np.stack(drawn, axis=1), DIGITS)
         low, high = map(float, np.nanquantile(kendall_taus(means, published), (0.025, 0.975)))
-    return RankAgreement(
-        tau=tau,
-        low=low,
-        high=high,
-        p_value=p_value,
-        attentions=len(measured),
-    )
+    return RankAgreement(tau=tau, low=low, high=high, p_value=p_value, attentions=len(measured))
 
 
 def _mean(seeds: Sequence[float]) -> float:

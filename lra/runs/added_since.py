@@ -29,7 +29,7 @@ VALUE_BEFORE: dict[str, dict[str, Any]] = {
 }
 # The value that acts as the class does without the setting.
 REMOVED: dict[str, dict[str, Any]] = {
-    "lra.attention.nystrom.NystromAttention": {"causal": False},  # docs/questions.md says why
+    "lra.attention.nystrom.NystromAttention": {"causal": False}  # docs/questions.md says why
 }
 
 

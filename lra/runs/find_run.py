@@ -60,13 +60,11 @@ def find_run(run: str, runs: Path, *, seed: int | None = None) -> Path:
     if not known:
         line = f"run={run} is not known: no run is below {place}; type: lra train size=tiny logger=csv"
         raise UserError(line, kind="unknown_run", key="run", value=run)
-    near = max(known, key=lambda known_run: _alike(digits, hash_and_seed(known_run)[0]))
+    hashes = [hash_and_seed(folder)[0][: len(digits)] for folder in known]
+    likeness = [SequenceMatcher(None, digits, of_run, autojunk=False).ratio() for of_run in hashes]
+    near = known[likeness.index(max(likeness))]
     line = f"run={run} is the hash of no run below {place}; the nearest is {typed[near]}; lra show runs lists all"
     raise UserError(line, kind="unknown_run", key="run", value=run, right=[typed[near]])
-
-
-def _alike(digits: str, of_run: str) -> float:
-    return SequenceMatcher(None, digits, of_run[: len(digits)], autojunk=False).ratio()
 
 
 def _as_typed(folders: Sequence[Path], runs: Path) -> list[str]:
