@@ -71,7 +71,7 @@ class TaskSettings(Named):
 
 @with_config(CHECKED)
 class AttentionSettings(Named):
-    """Settings of `conf/attention`, with every knob."""
+    """Settings of `conf/attention`, with every option."""
 
     num_landmarks: NotRequired[Positive]
 
