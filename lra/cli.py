@@ -12,14 +12,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from lra import __version__
-from lra.base.masking import without_credentials
 from lra.base.paths import conf_dir
-from lra.base.safe_path import safe_path
+from lra.base.processes import safe_path
 from lra.base.signals import check_stopped, ends_in_order, hears_signals
+from lra.base.text import without_credentials
 from lra.settings.config_dirs import conf_folders, take_folders
 from lra.terminal.help_text import print_help
-from lra.terminal.streams import OutputError, guard_streams
-from lra.types import BUSY, UserError
+from lra.terminal.output import OutputError, guard_streams
+from lra.types import LOCKED, UserError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -137,7 +137,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
 
-    from lra.runs.run_lock import LeasedError
+    from lra.runs.run_lock import RunLockedError
     from lra.settings.application import run_composed
     from lra.settings.check import check_config
     from lra.settings.config import without_descriptions
@@ -198,7 +198,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
         if os.environ.get("LRA_DEBUG"):
             raise
         cause = error.error if isinstance(error, _FailedError) else error
-        return _fail(explain(cause), code=BUSY if isinstance(cause, LeasedError) else 2)
+        return _fail(explain(cause), code=LOCKED if isinstance(cause, RunLockedError) else 2)
     return 0
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-BUSY = 75  # exit code when another process is at work on the same run (EX_TEMPFAIL in sysexits.h)
+LOCKED = 75  # exit code when another process is at work on the same run (EX_TEMPFAIL in sysexits.h)
 
 
 class UserError(ValueError):

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lra.runs.run_lock import is_leased
+from lra.runs.run_lock import is_locked
 from lra.training.curves import read_curves
 from tests.conftest import outer_environment
 
@@ -112,6 +112,6 @@ def steps(runs: Path, column: str = "train/loss") -> list[int]:
     return [int(max((row["step"] for row in rows if column in row), default=0)) for rows in curves]
 
 
-def leased(runs: Path) -> list[Path]:
+def locked(runs: Path) -> list[Path]:
     """Folders of runs that some process holds."""
-    return [path.parent for path in runs.rglob("*lock") if is_leased(path.parent)]
+    return [path.parent for path in runs.rglob("*lock") if is_locked(path.parent)]

@@ -10,8 +10,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from lra import build
-from lra.base.group_files import DESCRIPTION, read_choice
-from lra.base.paths import conf_dir
+from lra.base.paths import DESCRIPTION, conf_dir, read_choice
 from lra.cli import main
 from lra.results.reference import PASS_BAND, paper_accuracy
 from lra.settings import config

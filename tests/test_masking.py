@@ -7,7 +7,7 @@ import json
 import pytest
 import wandb
 
-from lra.base.masking import without_credentials
+from lra.base.text import without_credentials
 from lra.cli import main
 from lra.runs.failure import read_failure, write_failure
 from lra.runs.files import CONFIG, FAILED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lra.base.file_names import MOST_NAME_BYTES, checked_name
+from lra.base.files import MOST_NAME_BYTES, checked_name
 from lra.types import UserError
 
 

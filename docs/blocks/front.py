@@ -15,7 +15,7 @@ from docs.blocks.costs import faster_than
 from docs.blocks.markdown import prose, table, table_printed
 from docs.blocks.published import cells, measurements, records
 from docs.blocks.short_seconds import largest_difference
-from lra.base.group_files import DESCRIPTION, OF_THE_FILE
+from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS
 from lra.results.reference import PAPER, TASKS
 from lra.results.tables import MISSING, number
 from lra.runs.files import METRICS
@@ -106,7 +106,7 @@ def methods() -> str:
 
 def _options(group: str, file: dict[str, Any]) -> list[str]:
     """The options of a method that no protocol sets."""
-    others = (*OF_THE_FILE, *DESCRIPTION[group], "parameter_groups")
+    others = (*NO_OPTION_KEYS, *DESCRIPTION[group], "parameter_groups")
     return [key for key, value in file.items() if key not in others and "${protocol." not in str(value)]
 
 

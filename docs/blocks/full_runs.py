@@ -82,7 +82,7 @@ def brackets() -> str:
         size, name, steps, _ = kind
         cell, others = make_cell(members, "paper"), kept.get(kind, [])
         beside = make_cell(others, "paper") if others else None
-        mixed = cell.of_two_kinds or (beside is not None and beside.of_two_kinds)
+        mixed = cell.partly_converged or (beside is not None and beside.partly_converged)
         apart = None if mixed else over_seeds(pairs_by_seed(members, others))
         rows.append(
             (

@@ -13,7 +13,7 @@ from docs.blocks.published import records
 from lra.results.cells import make_cell
 from lra.results.convergence import convergence_step
 from lra.results.landmarks import landmark_points
-from lra.results.rank_tests import kendall, kruskal_wallis
+from lra.results.statistics import kendall, kruskal_wallis
 from lra.results.tables import MISSING, number
 from lra.runs.schema import Record
 

@@ -15,7 +15,7 @@ from lra.bench.record import BenchRecord, read_bench
 from lra.cli import main
 from lra.results.cells import TableCell, make_cell
 from lra.results.variants import group_by_variant
-from lra.runs.reading import parse_record
+from lra.runs.record import parse_record
 from lra.runs.schema import Record
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from docs.blocks.markdown import joined, prose, table, table_printed, verdict
 from docs.blocks.published import accuracy, cells, printed, records
-from lra.results.above_no_attention import NO_ATTENTION, above_no_attention
-from lra.results.rank_agreement import agreement_by_task
 from lra.results.reference import PAPER
-from lra.results.separation_of_methods import discrimination_by_task
 from lra.results.statistics import binomial_error
 from lra.results.tables import MISSING, number
+from lra.results.task_statistics import NO_ATTENTION, above_no_attention, agreement_by_task, separation_by_task
 from lra.runs.schema import Record
 
 TABLE = "table show run_group=published/short_table.jsonl size=short"
@@ -47,7 +45,7 @@ def longer_differences() -> str:
 
 def _differences(found: list[Record], said: str = "") -> Iterator[tuple[str, ...]]:
     above = above_no_attention(found)
-    for task, spread in discrimination_by_task(found).items():
+    for task, spread in separation_by_task(found).items():
         yield (
             f"{task}{said}",
             f"{spread.between:.2f} / {spread.within:.2f}",

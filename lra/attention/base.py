@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lra.base.group_files import DESCRIPTION, OF_THE_FILE, read_choice
+from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS, read_choice
 from lra.ops.packed.packing import Packing
 
 OF_PROTOCOL = "${protocol."
@@ -127,5 +127,5 @@ def options_of(attention: str, *, protocol: str) -> dict[str, Any]:
     return {
         key: switches[value.removeprefix(OF_PROTOCOL).rstrip("}")] if str(value).startswith(OF_PROTOCOL) else value
         for key, value in options.items()
-        if key not in (*OF_THE_FILE, *DESCRIPTION["attention"])
+        if key not in (*NO_OPTION_KEYS, *DESCRIPTION["attention"])
     }

@@ -28,7 +28,7 @@ PositiveFraction = Annotated[float, Gt(0), Lt(1)]
 NonNegative = Annotated[float, Ge(0), AllowInfNan(False)]
 Positive = Annotated[float, Gt(0), AllowInfNan(False)]
 
-KINDS: dict[object, str] = {  # what a value of a type is called
+TYPE_NAMES: dict[object, str] = {  # what a value of a type is called
     bool: "true or false",
     int: "a whole number",
     float: "a number",
@@ -37,22 +37,30 @@ KINDS: dict[object, str] = {  # what a value of a type is called
     dict: "a group of options",
     type(None): "null",
 }
-OPEN = object()  # the kind of an argument of which nothing is declared
-Made = TypeVar("Made", bound=Callable[..., None])
+ANY_VALUE = object()  # the kind of an argument of which nothing is declared
+Init = TypeVar("Init", bound=Callable[..., None])
 
 
 class WrongValueError(UserError):
     """A value that an option cannot have: `unknown_choice`, or `wrong_value`; `right` are the choices, or the type."""
 
-    def __init__(self, key: str, value: object, kind: object, *, default: object = None, typed: str | None = None):
-        said = f"{typed or f'{key}={as_typed(value)}'} is not"
-        if words := literals(kind):
-            choices = list(dict.fromkeys(map(as_typed, words)))
-            line = f"{said} known; choose one of {', '.join(choices)}"
+    def __init__(
+        self, key: str, value: object, annotation: object, *, default: object = None, typed: str | None = None
+    ):
+        wrong = f"{typed or f'{key}={as_typed(value)}'} is not"
+        if allowed := choices_of(annotation):
+            choices = list(dict.fromkeys(map(as_typed, allowed)))
+            line = f"{wrong} known; choose one of {', '.join(choices)}"
             super().__init__(line, kind="unknown_choice", key=key, value=value, right=choices)
         else:
             example = "" if default is None else f"; type for example {key}={as_typed(default)}"
-            super().__init__(f"{said} {in_words(kind)}{example}", kind="wrong_value", key=key, value=value, right=kind)
+            super().__init__(
+                f"{wrong} {type_in_words(annotation)}{example}",
+                kind="wrong_value",
+                key=key,
+                value=value,
+                right=annotation,
+            )
 
 
 def check_choice(key: str, value: object, choices: Iterable[str]) -> None:
@@ -61,8 +69,8 @@ def check_choice(key: str, value: object, choices: Iterable[str]) -> None:
     Raises:
         WrongValueError: with the words.
     """
-    if value not in (words := tuple(choices)):
-        raise WrongValueError(key, value, Literal[words])
+    if value not in (allowed := tuple(choices)):
+        raise WrongValueError(key, value, Literal[allowed])
 
 
 def as_typed(value: object) -> str:
@@ -74,135 +82,138 @@ def as_typed(value: object) -> str:
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def literals(kind: object) -> tuple[object, ...]:
+def choices_of(annotation: object) -> tuple[object, ...]:
     """The words of a type that has words alone; none for another."""
-    if get_origin(kind) is Literal:
-        return get_args(kind)
-    if get_origin(kind) in (Union, types.UnionType):
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    if get_origin(annotation) in (Union, types.UnionType):
         alone = {type(None): (None,), bool: (False, True)}
-        parts = [alone.get(part) or literals(part) for part in get_args(kind)]
+        parts = [alone.get(part) or choices_of(part) for part in get_args(annotation)]
         return tuple(word for part in parts for word in part) if all(parts) else ()
     return ()
 
 
-def in_words(kind: object) -> str:
+def type_in_words(annotation: object) -> str:
     """Say what a value of a declared type is, such as `a whole number of at least 1`."""
-    if get_origin(kind) is Annotated:
-        base, *limits = get_args(kind)
-        return f"{in_words(base)} {_range(limits)}".strip()
-    if get_origin(kind) is Literal:
-        return " or ".join(map(as_typed, get_args(kind)))
-    if get_origin(kind) in (Union, types.UnionType):
-        return " or ".join(dict.fromkeys(word for part in get_args(kind) for word in in_words(part).split(" or ")))
-    if get_origin(kind) is tuple:
-        return f"a list of {len(get_args(kind))}, each {in_words(get_args(kind)[0])}"
-    return KINDS.get(get_origin(kind) or kind, getattr(kind, "__name__", str(kind)))
+    if get_origin(annotation) is Annotated:
+        base, *limits = get_args(annotation)
+        return f"{type_in_words(base)} {_range(limits)}".strip()
+    if get_origin(annotation) is Literal:
+        return " or ".join(map(as_typed, get_args(annotation)))
+    if get_origin(annotation) in (Union, types.UnionType):
+        return " or ".join(
+            dict.fromkeys(word for part in get_args(annotation) for word in type_in_words(part).split(" or "))
+        )
+    if get_origin(annotation) is tuple:
+        return f"a list of {len(get_args(annotation))}, each {type_in_words(get_args(annotation)[0])}"
+    return TYPE_NAMES.get(get_origin(annotation) or annotation, getattr(annotation, "__name__", str(annotation)))
 
 
 def _range(limits: Iterable[object]) -> str:
-    words = []
+    limits_in_words = []
     for limit in limits:
         if isinstance(limit, Ge):
-            words.append(f"of at least {limit.ge}")
+            limits_in_words.append(f"of at least {limit.ge}")
         elif isinstance(limit, Gt):
-            words.append(f"above {limit.gt}")
+            limits_in_words.append(f"above {limit.gt}")
         elif isinstance(limit, Le) and limit.le != MOST_WHOLE:
-            words.append(f"and at most {limit.le}")
+            limits_in_words.append(f"and at most {limit.le}")
         elif isinstance(limit, Lt):
-            words.append(f"and below {limit.lt}")
-    return " ".join(words)
+            limits_in_words.append(f"and below {limit.lt}")
+    return " ".join(limits_in_words)
 
 
-def _is_plain(kind: object) -> bool:
+def _is_plain(annotation: object) -> bool:
     """Tell whether a type is one of configuration files: numbers, words, and lists and groups of these."""
-    origin = get_origin(kind)
-    if origin is Literal or kind in KINDS:
+    origin = get_origin(annotation)
+    if origin is Literal or annotation in TYPE_NAMES:
         return True
     if origin is Annotated:
-        return _is_plain(get_args(kind)[0])
+        return _is_plain(get_args(annotation)[0])
     return origin in (Union, types.UnionType, tuple, list, dict) and all(
-        part in (..., Any) or _is_plain(part) for part in get_args(kind)
+        part in (..., Any) or _is_plain(part) for part in get_args(annotation)
     )
 
 
 @functools.cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind, config=ConfigDict(strict=True))
+def _adapter(annotation: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(annotation, config=ConfigDict(strict=True))
 
 
-def allows(kind: object, value: object) -> bool:
+def allows(annotation: object, value: object) -> bool:
     """Tell whether an argument of a declared type may have a value; there is no conversion, as of "1" to 1."""
-    if words := literals(kind):
-        return any(type(value) is type(word) and value == word for word in words)  # 1 is not true
-    if not _is_plain(kind):
+    if choices := choices_of(annotation):
+        return any(type(value) is type(choice) and value == choice for choice in choices)  # 1 is not true
+    if not _is_plain(annotation):
         return True
-    if isinstance(value, list) and get_origin(kind) is tuple:  # YAML has no tuples
+    if isinstance(value, list) and get_origin(annotation) is tuple:  # YAML has no tuples
         value = tuple(value)
     try:
-        _adapter(kind).validate_python(value)
+        _adapter(annotation).validate_python(value)
     except ValidationError:
         return False
     return True
 
 
 @functools.cache
-def declared(made: Callable[..., Any]) -> tuple[dict[str, object], bool]:
+def declared_types(maker: Callable[..., Any]) -> tuple[dict[str, object], bool]:
     """Collect the declared types of the arguments of a class or function, and whether it takes others too (`**`)."""
-    if not _has_signature(made):
+    if not _has_signature(maker):
         return {}, True
-    function = made.__init__ if isinstance(made, type) else made  # type: ignore[misc]
+    function = maker.__init__ if isinstance(maker, type) else maker  # type: ignore[misc]
     names = getattr(inspect.unwrap(function), "__globals__", {})
-    kinds: dict[str, object] = {}
-    parameters = inspect.signature(made).parameters.values()
-    for each in parameters:
-        if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL):
-            kinds[each.name] = _evaluated(each.annotation, names)
-    return kinds, any(each.kind is each.VAR_KEYWORD for each in parameters)
+    types_by_name: dict[str, object] = {}
+    parameters = inspect.signature(maker).parameters.values()
+    for parameter in parameters:
+        if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+            types_by_name[parameter.name] = _evaluated(parameter.annotation, names)
+    return types_by_name, any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
 
-def _has_signature(made: Callable[..., Any]) -> bool:
+def _has_signature(maker: Callable[..., Any]) -> bool:
     """Tell whether Python knows the arguments: not of a class that is written in C."""
     try:
-        inspect.signature(made)
+        inspect.signature(maker)
     except ValueError:
         return False
     return True
 
 
-def needed(made: Callable[..., Any]) -> list[str]:
+def required_arguments(maker: Callable[..., Any]) -> list[str]:
     """List the keyword arguments without a default."""
-    parameters = inspect.signature(made).parameters.values() if _has_signature(made) else ()
-    return [each.name for each in parameters if each.kind is each.KEYWORD_ONLY and each.default is each.empty]
+    parameters = inspect.signature(maker).parameters.values() if _has_signature(maker) else ()
+    keyword_only = [parameter for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+    return [parameter.name for parameter in keyword_only if parameter.default is parameter.empty]
 
 
 def _evaluated(annotation: object, names: Mapping[str, Any]) -> object:
     if annotation in (inspect.Parameter.empty, Any):
-        return OPEN
+        return ANY_VALUE
     if not isinstance(annotation, str):
         return annotation
     try:
-        kind: object = eval(annotation, dict(names))
+        evaluated: object = eval(annotation, dict(names))
     except NameError:  # a name that is imported for type checkers alone
-        return OPEN
-    return OPEN if kind is Any else kind
+        return ANY_VALUE
+    return ANY_VALUE if evaluated is Any else evaluated
 
 
-def check_options(values: Mapping[str, object], kinds: Mapping[str, object]) -> None:
+def check_options(values: Mapping[str, object], annotations: Mapping[str, object]) -> None:
     """Refuse options that are not of their declared types.
 
     Args:
         values: the options by name.
-        kinds: the declared types by name; an option without one may have any value.
+        annotations: the declared types by name; an option without one may have any value.
 
     Raises:
         WrongValueError: for the first wrong value.
     """
     for name, value in values.items():
-        if not allows(kinds.get(name, OPEN), value):
-            raise WrongValueError(name, value, kinds[name])
+        if not allows(annotations.get(name, ANY_VALUE), value):
+            raise WrongValueError(name, value, annotations[name])
 
 
-def checked(init: Made) -> Made:
+def checked(init: Init) -> Init:
     """Decorate a constructor so that it refuses arguments outside their declared types.
 
     Raises:
@@ -211,7 +222,7 @@ def checked(init: Made) -> Made:
 
     @functools.wraps(init)
     def with_check(self: Any, *args: Any, **arguments: Any) -> None:
-        check_options(arguments, declared(init)[0])
+        check_options(arguments, declared_types(init)[0])
         init(self, *args, **arguments)
 
     return with_check  # type: ignore[return-value]

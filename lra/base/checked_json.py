@@ -55,5 +55,5 @@ def checked(adapter: TypeAdapter[T], value: object, place: object, remedy: str) 
     shown = repr(wrong["input"])
     shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
     _, should, what = wrong["msg"].partition(" should ")
-    said = f"should {what}" if should else f"is wrong ({wrong['msg']})"
-    raise UserError(f"{place}: {key}={shown} {said}; {remedy}", kind="wrong_field", key=key, value=wrong["input"])
+    fault = f"should {what}" if should else f"is wrong ({wrong['msg']})"
+    raise UserError(f"{place}: {key}={shown} {fault}; {remedy}", kind="wrong_field", key=key, value=wrong["input"])

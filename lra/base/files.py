@@ -1,4 +1,4 @@
-"""Write files and folders whole. Check what a file is.
+"""Write files and folders whole. Check what a file is, and what it is called.
 
 A kill or a power cut leaves the old file or the new one. A kill leaves the old folder or the new one, but between two
 renames none at its place and both beside it, see `making_folder`.
@@ -23,6 +23,7 @@ LEFT_SECONDS = 3600.0  # a shared file's temporary path of this age has been lef
 NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)  # a folder of another user's, or a read-only disk
 MOVE_AWAY = "move it away"
 SPECIAL = ((stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"), (stat.S_ISCHR, "device"), (stat.S_ISBLK, "device"))
+MOST_NAME_BYTES = 200  # file systems take 255, and endings such as those of lock files are added to a name
 
 
 @contextmanager
@@ -151,18 +152,18 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def regular_file(path: Path, said: str | None = None, *, remedy: str = "name a file on disk") -> Path:
+def regular_file(path: Path, typed: str | None = None, *, remedy: str = "name a file on disk") -> Path:
     """Return `path` if it is a readable regular file; reading a pipe or a device may never end.
 
     Args:
         path: an existing path.
-        said: how the user named the file, for the error; None: the path.
+        typed: how the user named the file, for the error; None: the path.
         remedy: what the user can do, for the error.
 
     Raises:
         UserError: for a folder, a pipe, a socket or a device, and for a file that cannot be read.
     """
-    named = said or str(path)
+    named = typed or str(path)
     try:
         mode = path.stat().st_mode
         kind = next((word for is_kind, word in SPECIAL if is_kind(mode)), "folder" if stat.S_ISDIR(mode) else None)
@@ -176,3 +177,34 @@ def regular_file(path: Path, said: str | None = None, *, remedy: str = "name a f
             f"{named} cannot be read; type: chmod u+r {path}", kind="unreadable", key=named, right=f"chmod u+r {path}"
         ) from error
     return path
+
+
+def checked_name(name: object, before: str, *, example: str, nested: bool = False) -> str:
+    """Return the name as text, if it can be the name of a file or a folder.
+
+    Args:
+        name: the name, from the user, a record or a stored configuration.
+        before: the text before the name in the error, such as `run_group=`.
+        example: a correct name, for the error.
+        nested: whether the name may have a parent folder, such as `mine/first`.
+
+    Raises:
+        UserError: for an empty or very long name, a hidden one, one that leads to another folder, and one with
+            characters that are not printable.
+    """
+    text = str(name)
+    parts = text.split("/") if nested else [text]
+    if len(text.encode(errors="replace")) > MOST_NAME_BYTES:
+        trouble = f"is longer than {MOST_NAME_BYTES} bytes"
+    elif any(not part or part[0] == "." or "/" in part or "\\" in part or not part.isprintable() for part in parts):
+        trouble = "is no name for a file or a folder"
+    else:
+        return text
+    shown = text if len(text) <= MOST_NAME_BYTES else f"{text[:40]}…"
+    raise UserError(
+        f"{before}{shown} {trouble}; type a word without /, for example {before}{example}",
+        kind="bad_name",
+        key=before.rstrip("="),
+        value=name,
+        right=example,
+    )

@@ -1,12 +1,14 @@
-"""Folders on this machine: configurations, prepared data, source archives, runs."""
+"""Folders on this machine (configurations, prepared data, source archives, runs), and the files of config groups."""
 
 from __future__ import annotations
 
 import functools
 import importlib.util
 import os
+from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -15,6 +17,13 @@ from lra.types import UserError
 CONF_VARIABLE = "LRA_CONF_PATH"  # the user's own folders in the form of `conf/`
 CONF_ENTRY_POINT = "lra.conf"  # an installed package names its conf folder by it: `package`, or `package:folder`
 NAMED_GROUPS = ("attention", "mixer", "task", "protocol")  # runs, data and rows are called by the `name` in the file
+NO_OPTION_KEYS = ("name", "_target_", "_partial_")  # recorded, but no arguments of the class
+METHOD_DESCRIPTION = ("display", "cite", "about", "source", "cost", "differs")
+DESCRIPTION: Mapping[str, tuple[str, ...]] = {  # for readers: in no composed configuration, no hash and no record
+    "attention": METHOD_DESCRIPTION,
+    "mixer": METHOD_DESCRIPTION,
+    "task": ("display", "about", "terms"),
+}
 
 
 def conf_dir() -> Path:
@@ -55,25 +64,25 @@ def conf_names(group: str) -> list[str]:
 def _conf_dirs(variable: str, _here: str) -> tuple[Path, ...]:
     """Find and check the folders, once for each value of the variable and each current folder."""
     ours = conf_dir()
-    said = {
+    named_by = {
         Path(folder).expanduser().resolve(): f"--config-dir or {CONF_VARIABLE}"
         for folder in variable.split(os.pathsep)
         if folder
     }
     for entry in sorted(entry_points(group=CONF_ENTRY_POINT), key=lambda entry: entry.name):
-        said.setdefault(_folder_of(entry), f"entry point {CONF_ENTRY_POINT}: {entry.name} = {entry.value}")
-    said.pop(ours.resolve(), None)
+        named_by.setdefault(_folder_of(entry), f"entry point {CONF_ENTRY_POINT}: {entry.name} = {entry.value}")
+    named_by.pop(ours.resolve(), None)
     folders = [ours]
-    for folder, typed in said.items():
+    for folder, place in named_by.items():
         if not folder.is_dir():
             what = "is a file" if folder.exists() else "is not there"
             raise UserError(
-                f"{typed}: {folder} {what}; name a folder that holds GROUP/NAME.yaml",
+                f"{place}: {folder} {what}; name a folder that holds GROUP/NAME.yaml",
                 kind="missing_folder",
                 key=str(folder),
             )
         if not any(folder.glob("*/*.yaml")):
-            raise UserError(f"{typed}: {folder} has no GROUP/NAME.yaml, such as attention/mine.yaml; name its parent?")
+            raise UserError(f"{place}: {folder} has no GROUP/NAME.yaml, such as attention/mine.yaml; name its parent?")
         for other in folders:
             _check_names(folder, other)
         folders.append(folder)
@@ -139,3 +148,27 @@ def source_dirs() -> list[Path]:
 def runs_dir() -> Path:
     """Folder of the runs: `$LRA_RUNS_DIR`, else `./runs`."""
     return Path(os.environ.get("LRA_RUNS_DIR") or "runs").expanduser().resolve()
+
+
+def read_choice(group: str, name: str) -> dict[str, Any]:
+    """Read the file of `GROUP=NAME`, the user's own too, with interpolations as they are written.
+
+    Options come from the group's other files too, which its defaults list names; a description is of the file itself.
+    """
+    place = next(path for folder in conf_dirs() if (path := folder / group / f"{name}.yaml").is_file())
+    own: dict[str, Any] = yaml.safe_load(place.read_text("utf-8"))
+    options: dict[str, Any] = {}
+    for other in own.pop("defaults", []):
+        if other in conf_names(group):
+            options = _merged(options, read_choice(group, other))
+    described = DESCRIPTION.get(group, ())
+    return _merged({key: value for key, value in options.items() if key not in described}, own)
+
+
+def _merged(first: dict[str, Any], then: dict[str, Any]) -> dict[str, Any]:
+    both = {key: _merged(first[key], value) for key, value in then.items() if _are_groups(first.get(key), value)}
+    return first | then | both
+
+
+def _are_groups(*values: Any) -> bool:
+    return all(isinstance(value, dict) for value in values)

@@ -1,4 +1,4 @@
-"""Child processes that end when this process ends, for whatever reason, and that report why they failed."""
+"""Child processes that end when this process ends, report why they failed, and import installed code alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +27,7 @@ STOP_SECONDS = 60.0  # time that a child has after SIGTERM before it is killed
 LOOK_SECONDS = 0.1
 READ_SECONDS = 10.0  # time to read an ended child's last lines; less only if one of its own children holds the pipe
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None  # a library must not be loaded between fork and exec
+VARIABLE = "PYTHONSAFEPATH"
 
 
 def reset_peak_resident() -> None:
@@ -159,9 +161,9 @@ class Child:
     def error(self) -> str:
         """Word why the child ended: its `lra:` line, else the signal that killed it, else its last line on stderr."""
         code = self.code
-        said = [line.removeprefix("lra: ") for line in self._lines if line.startswith("lra: ")]
-        printed = said or [line for line in self._lines if line]
-        if code is None or code >= 0 or said:
+        explained = [line.removeprefix("lra: ") for line in self._lines if line.startswith("lra: ")]
+        printed = explained or [line for line in self._lines if line]
+        if code is None or code >= 0 or explained:
             return (printed or [f"exit code {code}"])[-1]
         name = signal.Signals(-code).name
         why = "out of memory?" if name == "SIGKILL" else "".join(printed[-1:])  # SIGABRT: C++ prints why
@@ -193,3 +195,25 @@ def stop(children: Iterable[Child]) -> None:
         if not child.join(max(begun + child.patience_seconds - time.monotonic(), 0)):
             child.send(signal.SIGKILL)
             child.join(STOP_SECONDS)
+
+
+def python_module(module: str, *words: str) -> tuple[str, ...]:
+    """Return the command that runs an installed module with some arguments in a process of its own."""
+    return (sys.executable, "-P", "-m", module, *words)
+
+
+@contextmanager
+def safe_path() -> Iterator[None]:
+    """Let processes that a library starts meanwhile import nothing from the current folder either.
+
+    Such are those of Hydra's launchers, of multiprocessing and of torch's compiler, whose command is not ours.
+    """
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[VARIABLE]
+        else:
+            os.environ[VARIABLE] = before

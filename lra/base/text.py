@@ -1,4 +1,4 @@
-"""Escape text from records, so that it is never markup or code on a terminal, in Markdown, CSV or figures.
+"""Text for people: escaped, so that it is never markup or code; without passwords; durations.
 
 Anybody may have written a record. `visible` spells out characters that are not printable: line ends, terminal codes,
 changes of the writing direction, single surrogates. One function per format then escapes the format's own markup.
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Any
 
 FORMULA = re.compile(r"\s*[=+\-@]")  # text that a spreadsheet takes for a formula
 MARKUP = re.compile(r"[\\`*|~$]|\](?=[(\[:])|(?<!\w)_|_(?!\w)")  # markup of GitHub's Markdown, such as links
-
 LATEX = {
     **{sign: rf"\{sign}" for sign in "&%$#_{}"},
     **{sign: f"{{{sign}}}" for sign in "[]*-'"},  # so that they cannot belong to a command or a ligature
@@ -22,6 +22,10 @@ LATEX = {
     **{"Δ": r"$\Delta$", "α": r"$\alpha$"},
     **{"†": r"$\dagger$", "‡": r"$\ddagger$", "§": r"\S{}", "…": r"\dots{}", "’": "'"},
 }
+# What stands before the host: up to an `@`, or after a colon up to the last `@` of the word, for a password may hold
+# any letter. `https://host:80/x@y` loses its host by that, which is the smaller harm.
+CREDENTIALS = re.compile(r"(?<=://)(?:[^\s/?#@:]*:\S*|[^\s/?#]+)@")
+HIDDEN = "***@"
 
 
 def visible(text: str) -> str:
@@ -74,3 +78,23 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def without_credentials(text: str) -> str:
+    """Return a text in which `***` stands for the user name and password of every address."""
+    return CREDENTIALS.sub(HIDDEN, text)
+
+
+def all_without_credentials(value: Any) -> Any:
+    """Return nested plain values, as of a configuration, with the texts among them as by `without_credentials`."""
+    if isinstance(value, str):
+        return without_credentials(value)
+    if isinstance(value, dict):
+        return {key: all_without_credentials(inner) for key, inner in value.items()}
+    return [all_without_credentials(inner) for inner in value] if isinstance(value, list) else value
+
+
+def as_duration(seconds: float) -> str:
+    """Seconds as `h:mm:ss`."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"

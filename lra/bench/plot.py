@@ -12,13 +12,14 @@ import matplotlib.pyplot as plt
 from lra.bench.record import PASS_TITLES, BenchRecord, lengths_of
 from lra.bench.summary import FUSED, MATH, median_of, points_of, quartiles
 from lra.bench.tables import MEBIBYTE, ran_passes, title_of_bench
-from lra.results.direct_labels import Label, label_ends
 from lra.results.plots import (
     COLUMN,
     GREY,
+    Label,
     colours_of,
     for_a_column,
     hover,
+    label_ends,
     save_figure,
     short_name,
     ticks_that_fit,

@@ -21,7 +21,7 @@ from lra.diagnosis.swap import LANDMARK_COUNTS, measure_swaps, substitutes
 from lra.results.tables import TextTable
 from lra.runs.files import DIAGNOSIS_PAGE
 from lra.settings import config
-from lra.terminal.progress_bar import work_progress
+from lra.terminal.console import work_progress
 from lra.training.loggers import finish_wandb, start_wandb
 
 if TYPE_CHECKING:

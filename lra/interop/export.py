@@ -5,23 +5,35 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lra.base.files import making_folder
+from lra.base.paths import NO_OPTION_KEYS
+from lra.base.text import for_markdown, visible
+from lra.results.statistics import binomial_error
+from lra.runs.files import BEST
+from lra.runs.schema import MIXERS, TARGET, Record, is_ours
 from lra.types import UserError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
-    from torch import Tensor
 
-    from lra.runs.schema import Record
 
 NOT_FOR_BUILDING = ("name", "_partial_", "parameter_groups")
 HYDRAS = re.compile(r"\b_\w+_\b")  # keys that Hydra reads, such as `_target_`
 CARD = "README.md"
+USE = """\
+```python
+import lra
+
+model = lra.load_exported("{folder}"{trusted})
+logits = model(tokens, {mask})  # tokens [B, {sequences}, {length}] → logits [B, {classes}]
+```
+"""
+NOT_OFFICIAL = "Its data are not the benchmark's official ones but `{}`: the accuracy is no result of the benchmark."
 
 
 def check_target(to: Path) -> None:
@@ -74,31 +86,94 @@ def _keys(settings: object) -> Iterator[object]:
 
 def own_package(config: dict[str, Any]) -> str | None:
     """Name the package of the user's own that has a class of the exported model; None if there is none."""
-    from lra.runs.schema import is_ours
-
-    targets = [config[group]["_target_"] for group in ("model", "attention", "mixer") if group in config]
+    targets = [config[group][TARGET] for group in ("model", "attention", "mixer") if group in config]
     return next((target.split(".")[0] for target in targets if not is_ours(target)), None)
 
 
-def best_weights(run: Path, cfg: DictConfig) -> dict[str, Tensor]:
-    """Read the weights of the model that had the best dev accuracy, as the run's checkpoint has them."""
+def write_exported(run: Path, to: Path, cfg: DictConfig, record: Record) -> None:
+    """Write the best checkpoint of the folder `run`, settings and card to the folder `to`, whole or not at all."""
     from lra import build
-    from lra.runs.files import BEST
+    from lra.interop.files import CONFIG_JSON, SAFETENSORS, write_tensors
     from lra.training.checkpoints import fitting_weights
 
-    return fitting_weights(run / BEST, build.build_model(cfg))
-
-
-def write_exported(run: Path, to: Path, cfg: DictConfig, record: Record) -> None:
-    """Write the folder whole, or not at all."""
-    from lra.interop.card import model_card
-    from lra.interop.files import CONFIG_JSON, SAFETENSORS, write_tensors
-
     to = to.absolute()
-    config, weights = exported_config(cfg), best_weights(run, cfg)
+    config = exported_config(cfg)
+    weights = fitting_weights(run / BEST, build.build_model(cfg))
     card = model_card(record, config, folder=to.name, trusted=own_package(config))
     with making_folder(to, replace=False) as unfinished:
         write_tensors(unfinished / SAFETENSORS, weights)
         (unfinished / CONFIG_JSON).write_text(json.dumps(config, indent=2) + "\n", "utf-8")
         (unfinished / CARD).write_text(card, "utf-8")
         check_target(to)
+
+
+def model_card(record: Record, config: Mapping[str, Any], *, folder: str, trusted: str | None) -> str:
+    """Write the card as Markdown with the header that model hubs read.
+
+    Args:
+        record: the run's record.
+        config: the settings that the model is built from, see `lra.interop.exported.ExportedConfig`.
+        folder: name of the folder that the card stands in.
+        trusted: package of the user's own that the model needs; None: none.
+    """
+    identity, outcome, provenance = record["identity"], record["outcome"], record["provenance"]
+    named = f"{identity['attention']} on {identity['task']}"
+    method = next(record["settings"][group] for group in MIXERS if group in record["settings"])
+    options = ", ".join(f"{key}={value}" for key, value in method.items() if key not in NO_OPTION_KEYS)
+    error = binomial_error(outcome["test_accuracy"], outcome["test_examples"])
+    accuracy = (
+        f"{outcome['test_accuracy']:.2%} ± {100 * error:.2f} % (standard error of n = {outcome['test_examples']})"
+    )
+    rows = {
+        "task": f"{identity['task']}, size {identity['size']}",
+        "attention": identity["attention"],
+        "its settings": options or "none",
+        "protocol": identity["protocol"],
+        "test accuracy": accuracy,
+        "majority class": f"{outcome['majority_rate']:.2%}",
+        "best dev accuracy": f"{outcome['best_dev_accuracy']:.2%}, at step {outcome['best_step']}",
+        "steps": str(outcome["steps"]),
+        "seed": str(identity["seed"]),
+        "parameters": f"{record['cost']['parameters']:,}",
+        "data": f"{provenance['data_origin']}: {_pairs(provenance['data_sha256'])}",
+        "versions": _pairs(provenance["versions"]),
+        "commit": provenance.get("git_commit") or "not recorded",
+        "hash of the settings": provenance["config_hash"],
+        "finished": provenance["finished_at"],
+    }
+    table = [f"| {name} | {for_markdown(visible(value))} |" for name, value in rows.items()]
+    task = config["task"]
+    use = USE.format(
+        folder=visible(folder).replace("\\", "\\\\").replace('"', '\\"'),
+        trusted=f', trusted=["{trusted}"]' if trusted else "",
+        mask="tokens != 0" if config["mask_zero"] else "None",
+        sequences=task["num_sequences"],
+        length=task["seq_len"],
+        classes=task["num_classes"],
+    )
+    warning = [] if provenance["data_origin"] == "official" else [NOT_OFFICIAL.format(provenance["data_origin"]), ""]
+    lines = [
+        *_header(identity["task"], identity["attention"]),
+        f"# {for_markdown(visible(named))}",
+        "",
+        "A model of the Long Range Arena benchmark harness `lra`: one of several attentions in the same encoder.",
+        "",
+        *warning,
+        "|  |  |",
+        "|---|---|",
+        *table,
+        "",
+        "## Use",
+        "",
+        use,
+    ]
+    return "\n".join(lines)
+
+
+def _header(task: str, attention: str) -> list[str]:
+    tags = json.dumps(["long-range-arena", task, attention])
+    return ["---", "library_name: lra", f"tags: {tags}", 'metrics: ["accuracy"]', "---", ""]
+
+
+def _pairs(values: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items())

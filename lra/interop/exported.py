@@ -23,7 +23,7 @@ from lra.base.checked_json import Positive, checked
 from lra.interop.files import CONFIG_JSON, SAFETENSORS, first_misfit, read_json, read_tensors
 from lra.model.mixer import MakeMixers, SequenceMixer, mixer_layers
 from lra.model.self_attention import attention_layers
-from lra.runs.added_since import drop_removed, later_settings
+from lra.runs.added_since import drop_removed_settings, values_before
 from lra.types import TaskSpec, UserError
 
 OUR_ROOMS = ("lra.attention", "lra.mixers", "lra.model")
@@ -108,8 +108,8 @@ def _build(config: ExportedConfig, place: Path, trusted: tuple[str, ...]) -> nn.
     try:
         model: nn.Module = make(TaskSpec(**config["task"]), make_mixers)
     except WRONG_SETTINGS as error:
-        said = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(f"{place}: no model can be built from it ({said}); {AGAIN}") from error
+        message = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(f"{place}: no model can be built from it ({message}); {AGAIN}") from error
     return model
 
 
@@ -126,15 +126,15 @@ def _maker(
             f' lra.load_exported(FOLDER, trusted=["{own}"])'
         )
     try:
-        found = getattr(importlib.import_module(module), target.rpartition(".")[2], None)
+        named_class = getattr(importlib.import_module(module), target.rpartition(".")[2], None)
     except ImportError as error:
         raise UserError(f"{place} names {target}, whose module cannot be imported ({error})") from error
-    if not (inspect.isclass(found) and issubclass(found, kind)):
+    if not (inspect.isclass(named_class) and issubclass(named_class, kind)):
         raise UserError(f"{place} names {target}, which is no {kind.__name__}; {AGAIN}")
-    values = {**later_settings(settings), **settings}
+    values = {**values_before(settings), **settings}
     try:
-        drop_removed(group, values)
+        drop_removed_settings(group, values)
     except UserError as error:
         raise UserError(f"{place}: {error}; load it with the version that exported it") from error
     del values[TARGET_KEY]
-    return partial(found, **values)
+    return partial(named_class, **values)

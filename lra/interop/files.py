@@ -77,8 +77,8 @@ def read_torch_file(path: Path, remedy: str) -> dict[str, Tensor]:
                 raise UserError(f"{path} is no checkpoint of torch (a pointer of Git LFS?); {remedy}") from error
         raise UserError(f"{path} holds more than tensors, which is never loaded; {remedy}") from error
     except (RuntimeError, EOFError, LookupError, ValueError, TypeError, AttributeError) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise UserError(f"{path} cannot be read ({said}); {remedy}") from error
+        message = (str(error).splitlines() or [type(error).__name__])[0]
+        raise UserError(f"{path} cannot be read ({message}); {remedy}") from error
     if not isinstance(weights, dict) or not all(isinstance(weight, Tensor) for weight in weights.values()):
         raise UserError(f"{path} holds more than tensors by their names; {remedy}")
     return {str(name): weight for name, weight in weights.items()}
@@ -90,7 +90,7 @@ def first_misfit(weights: Mapping[str, Tensor], model: nn.Module) -> str | None:
     wrong = sorted({name for name, _ in shapes[0].items() ^ shapes[1].items()})
     if not wrong:
         return None
-    has, should = (found.get(wrong[0], "nothing") for found in shapes)
+    has, should = (shape_of.get(wrong[0], "nothing") for shape_of in shapes)
     return f"{wrong[0]} has {has}, not {should}"
 
 

@@ -51,13 +51,13 @@ def our_weights(theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
             layer, which, kind = projection.groups()
             projections.setdefault(OUR_PROJECTIONS.format(layer) + kind, {})[which] = weight
         elif not NOT_WEIGHTS.search(name) and name not in TIED:
-            mine = _renamed(name, ((their, our) for their, our in (*ENCODER_NAMES, *HEAD_NAMES)))
-            ours[mine] = weight[:, 0, :, 0] if mine.endswith(VALUE_SKIP) and weight.ndim == 4 else weight
-    for mine, parts in projections.items():
+            our_name = _renamed(name, ((their, our) for their, our in (*ENCODER_NAMES, *HEAD_NAMES)))
+            ours[our_name] = weight[:, 0, :, 0] if our_name.endswith(VALUE_SKIP) and weight.ndim == 4 else weight
+    for our_name, parts in projections.items():
         if len(parts) == len(QUERY_KEY_VALUE) and len({part.shape for part in parts.values()}) == 1:
-            ours[mine] = torch.cat([parts[which] for which in QUERY_KEY_VALUE])
+            ours[our_name] = torch.cat([parts[which] for which in QUERY_KEY_VALUE])
         else:  # these names do not fit the model, which is what the user is told
-            ours |= {f"{mine} ({which})": part for which, part in parts.items()}
+            ours |= {f"{our_name} ({which})": part for which, part in parts.items()}
     return ours
 
 

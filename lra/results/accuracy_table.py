@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lra.results.above_no_attention import TESTS, above_no_attention
 from lra.results.cells import Row, TableCell, best_places, cell_note, make_rows, middles
-from lra.results.data_origin_marks import marked, origin_notes, without_stand_ins
 from lra.results.paper import in_short
-from lra.results.provenance import precisions, unrecorded_notes
-from lra.results.rank_agreement import agreement_by_task
+from lra.results.protocol_and_size import holding, method_head
+from lra.results.provenance import origin_notes, precisions, unrecorded_notes, without_stand_ins
 from lra.results.reference import PASS_BAND, SOURCES, TASKS, convergence_rule, in_order
-from lra.results.separation_of_methods import discrimination_by_task
 from lra.results.statistics import LEAST_SEEDS_FOR_T
 from lra.results.tables import MISSING, TextTable, number
-from lra.results.titles import holding, method_head
+from lra.results.task_statistics import TESTS, above_no_attention, agreement_by_task, separation_by_task
 from lra.runs.schema import Record
 
 MOST_REASONS = 3  # number of deviations that a note lists; format=csv has all of them
@@ -60,26 +57,24 @@ def accuracy_table(records: list[Record], *, reference: str, asked: Iterable[str
 
 def size_and_hours(row: Row) -> list[str]:
     """Write the number of parameters of a row's models, and the hours of training of all its tasks together."""
-    known = [cell for cell in row.cells.values() if cell is not None]
-    sizes = sorted({f"{cell.parameters / 1e6:.2f}" for cell in known}, key=float)
-    hours = sum(cell.hours for cell in known)
+    sizes = sorted({f"{cell.parameters / 1e6:.2f}" for cell in row.known}, key=float)
+    hours = sum(cell.hours for cell in row.known)
     return [f"{'–'.join(dict.fromkeys((sizes[0], sizes[-1])))} M", number(hours, 2 if hours < 10 else 0)]
 
 
 def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
     cells = [row.cells[task] for task in tasks]
-    known = [cell for cell in cells if cell is not None]
     lines = [
         [
             row.name,
-            *(MISSING if cell is None else marked(cell) for cell in cells),
+            *(MISSING if cell is None else cell.marked for cell in cells),
             number(row.average),
             *size_and_hours(row),
         ]
     ]
-    if any(cell.reference is not None for cell in known):
+    if any(cell.reference is not None for cell in row.known):
         average, published = row.average, row.average_reference
-        apart = None if average is None or published is None else average - published
+        difference = None if average is None or published is None else average - published
         lines.append(
             [
                 f"  {reference}",
@@ -89,34 +84,25 @@ def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
                 "",
             ]
         )
-        lines.append(["  difference", *map(_difference, cells), number(apart, sign=True), "", ""])
+        lines.append(["  difference", *map(_difference, cells), number(difference, sign=True), "", ""])
     return lines
 
 
 def _difference(cell: TableCell | None) -> str:
     if cell is None or cell.difference is None:
         return MISSING
-    whose = "mean " if cell.of_two_kinds else ""  # the cell above shows the median
+    whose = "mean " if cell.partly_converged else ""  # the cell above shows the median
     return whose + number(cell.difference, sign=True) + (f" {cell.verdict}" if cell.verdict else "")
-
-
-def _legend(rows: list[Row]) -> str:
-    return cell_note(cell for row in rows for cell in row.cells.values())
 
 
 def _caption(records: list[Record], rows: list[Row], reference: str) -> str:
     """Word what a reader of the table alone needs: the numbers, the marks, and whose the published values are."""
     marks = " ".join(origin_notes(records, left_out=0)).removesuffix(".")
-    published = any(cell is not None and cell.reference is not None for row in rows for cell in row.cells.values())
+    cells = [cell for row in rows for cell in row.known]
+    published = any(cell.reference is not None for cell in cells)
     judged = ", within or outside the tolerance around it" if reference == "paper" else ""
     source = f"{reference}: {SOURCES[reference]}; difference: ours minus theirs, in points{judged}" if published else ""
-    return ". ".join(filter(None, [_legend(rows), source, marks]))
-
-
-def _tested(records: list[Record]) -> str:
-    limited = any("limit_test_batches" in record["settings"].get("trainer", {}) for record in records)
-    part = "; a row with limit_test_batches: so many batches, or that fraction of them, alone" if limited else ""
-    return f"every test example{part}"
+    return ". ".join(filter(None, [cell_note(cells), source, marks]))
 
 
 def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: int) -> list[str]:
@@ -124,8 +110,9 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
     origins = origin_notes(records, left_out=left_out)
     if not records:
         return origins or ["No record yet: lra table run makes them."]
-    notes = [f"{_legend(rows)}."]
-    if any(cell is not None and cell.reference is not None for row in rows for cell in row.cells.values()):
+    cells = [cell for row in rows for cell in row.known]
+    notes = [f"{cell_note(cells)}."]
+    if any(cell.reference is not None for cell in cells):
         compared = {task for row in rows for task, cell in row.cells.items() if cell and cell.inside is not None}
         bands = ", ".join(f"{task} ±{band:g}" for task, band in PASS_BAND.items() if task in compared)
         judged = (
@@ -134,7 +121,9 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
             else " Its settings differ from those of these runs, so its values are shown for information only."
         )
         notes.append(f"{reference}: {SOURCES[reference]}.{judged}")
-    return [*notes, *origins, *_deviations(rows), *_not_converged(rows)]
+    count = sum(cell.count - cell.converged for cell in cells)
+    failed = [f"{count} of {sum(cell.count for cell in cells)} runs did not converge."] if count else []
+    return [*notes, *origins, *_deviations(rows), *failed]
 
 
 def _details(records: list[Record], rows: list[Row], reference: str) -> list[str]:
@@ -143,8 +132,10 @@ def _details(records: list[Record], rows: list[Row], reference: str) -> list[str
         return []
     tasks = in_order(record["identity"]["task"] for record in records)
     released = " (the released runs': 16-mixed)" if set(tasks) & set(TASKS) else ""
+    limited = any("limit_test_batches" in record["settings"].get("trainer", {}) for record in records)
+    part = "; a row with limit_test_batches: so many batches, or that fraction of them, alone" if limited else ""
     details = [
-        f"Tested: {_tested(records)}, with the best checkpoint by dev accuracy"
+        f"Tested: every test example{part}, with the best checkpoint by dev accuracy"
         + (
             "; Text's dev split is its test split."
             if any(record["settings"]["task"].get("dev_split") == "test" for record in records)
@@ -155,7 +146,12 @@ def _details(records: list[Record], rows: list[Row], reference: str) -> list[str
         "average: complete rows only. hours: training time (fastest seed), all tasks together.",
         *unrecorded_notes(records),
     ]
-    cells = _cells_not_converged(rows)
+    cells = [
+        f"{row.name} on {task} {cell.count - cell.converged} of {cell.count}"
+        for row in rows
+        for task, cell in row.cells.items()
+        if cell is not None and cell.converged < cell.count
+    ]
     if cells:
         details.append(f"Seeds that did not converge: {'; '.join(cells)}. Converged: {convergence_rule(tasks)}.")
     if {record["identity"]["size"] for record in records} != {"full"}:
@@ -163,39 +159,25 @@ def _details(records: list[Record], rows: list[Row], reference: str) -> list[str
     return details
 
 
-def _not_converged(rows: list[Row]) -> list[str]:
-    """Word a note on how many runs did not converge; no note if all did."""
-    known = [cell for row in rows for cell in row.cells.values() if cell is not None]
-    count = sum(cell.count - cell.converged for cell in known)
-    return [f"{count} of {sum(cell.count for cell in known)} runs did not converge."] if count else []
-
-
-def _cells_not_converged(rows: list[Row]) -> list[str]:
-    return [
-        f"{row.name} on {task} {cell.count - cell.converged} of {cell.count}"
-        for row in rows
-        for task, cell in row.cells.items()
-        if cell is not None and cell.converged < cell.count
-    ]
-
-
 def _discrimination(records: list[Record]) -> list[str]:
     """What each task of a table can tell apart: one note, if there are seeds to judge by."""
-    by_task = discrimination_by_task(records)
+    by_task = separation_by_task(records)
     if not by_task:
         return []
-    said = "; ".join(f"{task} {spread}" for task, spread in by_task.items())
+    texts = "; ".join(f"{task} {spread}" for task, spread in by_task.items())
     return [
         "Between-method SD / between-seed SD, in points (without any difference the ratio is 1/√seeds), p of the"
-        f" one-way ANOVA and p of Kruskal–Wallis, without rows of one seed: {said}."
+        f" one-way ANOVA and p of Kruskal–Wallis, without rows of one seed: {texts}."
     ]
 
 
 def _above_none(records: list[Record]) -> list[str]:
     """Which methods are significantly better than no mixing, and which have too few seeds to be compared."""
     by_task = above_no_attention(records)
-    compared = "; ".join(f"{task} {found}" for task, found in by_task.items() if found.points)
-    few = "; ".join(f"{task} {', '.join(found.not_compared)}" for task, found in by_task.items() if found.not_compared)
+    compared = "; ".join(f"{task} {result}" for task, result in by_task.items() if result.points)
+    few = "; ".join(
+        f"{task} {', '.join(result.not_compared)}" for task, result in by_task.items() if result.not_compared
+    )
     notes = []
     if compared:
         notes.append(f"Rows significantly above attention=none (no mixing): {compared}. {TESTS}")
@@ -212,29 +194,29 @@ def _agreement(records: list[Record], reference: str) -> list[str]:
     by_task = agreement_by_task(records, reference=reference)
     if not by_task:
         return []
-    said = "; ".join(f"{task} {agreement}" for task, agreement in by_task.items())
+    texts = "; ".join(f"{task} {agreement}" for task, agreement in by_task.items())
     drawn = "95 % of resampled seeds, attentions fixed"
     whose = "the paper's" if reference == "paper" else f"{reference}'s"
     return [
-        f"Order of attentions against {whose}, Kendall's rank correlation [{drawn}]: {said}."
+        f"Order of attentions against {whose}, Kendall's rank correlation [{drawn}]: {texts}."
         " With p above 0.05 the order is not significantly correlated. No other claim is made about the benchmark."
     ]
 
 
 def _deviations(rows: list[Row]) -> list[str]:
     """Word a note that says for which cells the paper's number is left out, and why."""
-    apart: dict[tuple[str, ...], list[str]] = {}
+    cells_by_reasons: dict[tuple[str, ...], list[str]] = {}
     compared = False
     for row in rows:
         for task, cell in row.cells.items():
-            if cell is not None and cell.departures:
-                apart.setdefault(cell.departures, []).append(f"{row.name} on {task}")
+            if cell is not None and cell.deviations:
+                cells_by_reasons.setdefault(cell.deviations, []).append(f"{row.name} on {task}")
             compared |= cell is not None and cell.reference is not None
-    if not apart:
+    if not cells_by_reasons:
         return []
-    if len(apart) == 1 and not compared:
-        return [f"Not the paper's settings, so without its numbers: {in_short(*apart, most=MOST_REASONS)}."]
-    why = [f"{', '.join(names)}: {in_short(reasons, most=MOST_REASONS)}" for reasons, names in apart.items()]
+    if len(cells_by_reasons) == 1 and not compared:
+        return [f"Not the paper's settings, so without its numbers: {in_short(*cells_by_reasons, most=MOST_REASONS)}."]
+    why = [f"{', '.join(names)}: {in_short(reasons, most=MOST_REASONS)}" for reasons, names in cells_by_reasons.items()]
     return [f"Not the paper's settings, so without its number: {'; '.join(why)}."]
 
 
@@ -249,5 +231,5 @@ def _numbers(task: str, cell: TableCell | None, reference: str) -> dict[str, obj
     range_keys = ("median", "lowest", "highest")
     middle = (None,) * 3 if cell is None else (cell.median, min(cell.accuracies), max(cell.accuracies))
     values |= dict(zip(range_keys, middle, strict=True))
-    origins, apart = (frozenset(), ()) if cell is None else (cell.origins, cell.departures)
-    return {**empty, **values, "origins": " ".join(sorted(origins)), "departures": "; ".join(apart)}
+    origins, deviations = (frozenset(), ()) if cell is None else (cell.origins, cell.deviations)
+    return {**empty, **values, "origins": " ".join(sorted(origins)), "departures": "; ".join(deviations)}

@@ -6,7 +6,8 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lra.results.paper import beside, departures
+from lra.results.paper import deviations_from_paper, published_accuracy_for
+from lra.results.provenance import MARKS
 from lra.results.reference import CONVERGED_FROM, PASS_BAND, TASKS, paper_accuracy
 from lra.results.statistics import binomial_error, converged, sample_std
 from lra.results.variants import group_by_variant
@@ -22,7 +23,7 @@ class TableCell:
         mean, std: mean and standard deviation over seeds; no standard deviation for one seed.
         noise: binomial standard error of one test.
         reference: the published accuracy; None if there is none, or if these runs may not be compared with it.
-        departures: how the runs differ from the paper's run, if the paper has one for this cell.
+        deviations: how the runs differ from the paper's run, if the paper has one for this cell.
         inside: whether the mean is within the tolerance around the paper's accuracy; None if no comparison with the
             paper is made.
         converged: number of seeds that are more than three standard errors above the majority class, and at least at
@@ -38,7 +39,7 @@ class TableCell:
     std: float | None
     noise: float
     reference: float | None
-    departures: tuple[str, ...]
+    deviations: tuple[str, ...]
     inside: bool | None
     converged: int
     parameters: int
@@ -54,13 +55,18 @@ class TableCell:
 
     def __str__(self) -> str:
         """`37.00 ± 1.00 (3)`, or, of seeds of two kinds, `36.85 [18.20, 37.75] (5)`; `cell_note` says what it is."""
-        if self.of_two_kinds:
+        if self.partly_converged:
             return f"{self.middle:.2f} [{min(self.accuracies):.2f}, {max(self.accuracies):.2f}] ({self.count})"
         spread = "" if self.std is None else f" ± {self.std:.2f}"
         return f"{self.middle:.2f}{spread} ({self.count})"
 
     @property
-    def of_two_kinds(self) -> bool:
+    def marked(self) -> str:
+        """The cell with the marks of its data, such as `37.00 ± 1.00 (3)‡`."""
+        return str(self) + "".join(sorted(MARKS[origin] for origin in self.origins))
+
+    @property
+    def partly_converged(self) -> bool:
         """Whether some seeds converged and others did not: their mean is near no seed."""
         return 0 < self.converged < self.count
 
@@ -72,7 +78,7 @@ class TableCell:
     @property
     def middle(self) -> float:
         """The number that stands for the seeds: their mean, or the median of seeds of two kinds."""
-        return self.median if self.of_two_kinds else self.mean
+        return self.median if self.partly_converged else self.mean
 
     @property
     def share_converged(self) -> str:
@@ -98,6 +104,11 @@ class Row:
     cells: Mapping[str, TableCell | None]
 
     @property
+    def known(self) -> list[TableCell]:
+        """The cells that have a record."""
+        return [cell for cell in self.cells.values() if cell is not None]
+
+    @property
     def average(self) -> float | None:
         """Mean of the five tasks' accuracies in percent; None unless each of them has an accuracy."""
         means = [cell.mean for cell in self._of_five if cell is not None]
@@ -114,10 +125,10 @@ class Row:
         return [self.cells.get(task) for task in TASKS]
 
 
-def cell_note(cells: Iterable[TableCell | None]) -> str:
+def cell_note(cells: Iterable[TableCell]) -> str:
     """Word what the numbers of some cells are: a caption for their table."""
     note = "m ± s (n): mean and standard deviation over n seeds"
-    if any(cell is not None and cell.of_two_kinds for cell in cells):
+    if any(cell.partly_converged for cell in cells):
         note += "; m [low, high] (n): median and range, where only some seeds converged"
     return note
 
@@ -155,18 +166,18 @@ def make_cell(records: list[Record], reference: str) -> TableCell:
     accuracies = [100 * outcome["test_accuracy"] for outcome in outcomes]
     mean = statistics.fmean(accuracies)
     identity = records[0]["identity"]
-    every = {beside(record, reference) for record in records}
-    published = every.pop() if len(every) == 1 else None
-    apart = next(filter(None, map(departures, records)), []) if reference == "paper" else []
+    references = {published_accuracy_for(record, reference) for record in records}
+    reference_accuracy = references.pop() if len(references) == 1 else None
+    deviations = next(filter(None, map(deviations_from_paper, records)), []) if reference == "paper" else []
     band = PASS_BAND.get(identity["task"]) if reference == "paper" else None
     return TableCell(
         accuracies=tuple(accuracies),
         mean=mean,
         std=sample_std(accuracies),
         noise=100 * binomial_error(mean / 100, outcomes[0]["test_examples"]),
-        reference=published,
-        departures=tuple(apart) if paper_accuracy(identity["attention"], identity["task"]) is not None else (),
-        inside=None if published is None or band is None else abs(mean - published) <= band,
+        reference=reference_accuracy,
+        deviations=tuple(deviations) if paper_accuracy(identity["attention"], identity["task"]) is not None else (),
+        inside=None if reference_accuracy is None or band is None else abs(mean - reference_accuracy) <= band,
         converged=sum(
             converged(
                 outcome["test_accuracy"],

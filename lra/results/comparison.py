@@ -1,26 +1,24 @@
-"""Compare variants on one task: differences with confidence intervals, paired by seed and by test example."""
+"""Compare variants on one task with a baseline: differences with confidence intervals.
+
+Differences are paired by seed and by test example.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lra.results.cells import TableCell, best_places, cell_note, make_cell
+from lra.results.protocol_and_size import method_head
 from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES, convergence_rule
-from lra.results.statistics import (
-    LEAST_SEEDS_FOR_T,
-    Interval,
-    binomial_error,
-    discoveries,
-    paired_bootstrap,
-    paired_t,
-)
+from lra.results.statistics import LEAST_SEEDS_FOR_T, Interval, binomial_error, discoveries, paired_bootstrap, paired_t
 from lra.results.tables import MISSING, TextTable, number
-from lra.results.titles import method_head
 from lra.results.variants import group_by_variant
-from lra.runs.correct_bits import unpack_correct
-from lra.runs.schema import Record
+from lra.runs.flatten_settings import flatten
+from lra.runs.record import unpack_correct
+from lra.runs.schema import MIXERS, Record
 
 SIGNIFICANT = {True: "significant", False: "n.s."}
 DIFFERENCE = "Δ: difference from the first row in points, with its 95 % interval"
@@ -86,16 +84,16 @@ def contenders(records: list[Record], baseline: str | None = None, *, methods: S
     return [_contender(name, groups[name], groups[first] if name != first else []) for name in order]
 
 
-def _contender(name: str, mine: list[Record], others: list[Record]) -> Contender:
-    pairs, cell = pairs_by_seed(mine, others), make_cell(mine, "paper")
-    base = make_cell(others, "paper") if others else None
-    mixed = cell.share_converged if cell.of_two_kinds else ""
-    if not mixed and base is not None and base.of_two_kinds:
-        mixed = f"baseline {base.share_converged}"
+def _contender(name: str, records: list[Record], baseline_records: list[Record]) -> Contender:
+    pairs, cell = pairs_by_seed(records, baseline_records), make_cell(records, "paper")
+    baseline = make_cell(baseline_records, "paper") if baseline_records else None
+    mixed = cell.share_converged if cell.partly_converged else ""
+    if not mixed and baseline is not None and baseline.partly_converged:
+        mixed = f"baseline {baseline.share_converged}"
     return Contender(
         name=name,
         cell=cell,
-        accuracies={record["identity"]["seed"]: 100 * record["outcome"]["test_accuracy"] for record in mine},
+        accuracies={record["identity"]["seed"]: 100 * record["outcome"]["test_accuracy"] for record in records},
         over_seeds=None if mixed else over_seeds(pairs),
         over_examples=_over_examples(pairs),
         pairs=len(pairs),
@@ -103,10 +101,10 @@ def _contender(name: str, mine: list[Record], others: list[Record]) -> Contender
     )
 
 
-def pairs_by_seed(mine: list[Record], others: list[Record]) -> list[tuple[Record, Record]]:
+def pairs_by_seed(first: list[Record], second: list[Record]) -> list[tuple[Record, Record]]:
     """Pair the records of two variants on one task that have the same seed."""
-    by_seed = {record["identity"]["seed"]: record for record in others}
-    return [(record, by_seed[record["identity"]["seed"]]) for record in mine if record["identity"]["seed"] in by_seed]
+    by_seed = {record["identity"]["seed"]: record for record in second}
+    return [(record, by_seed[record["identity"]["seed"]]) for record in first if record["identity"]["seed"] in by_seed]
 
 
 def over_seeds(pairs: list[tuple[Record, Record]]) -> Interval | None:
@@ -215,9 +213,11 @@ def _details(compared: list[Contender], records: list[Record]) -> list[str]:
     if not compared:
         return []
     task = records[0]["identity"]["task"]
+    mixed = any(contender.mixed for contender in compared)
+    where = " Where only some seeds converged they are not: each seed's accuracy is shown." if mixed else ""
     return [
         *_many_differences(compared),
-        _assumption(compared),
+        f"The t test assumes that the differences are draws of one normal distribution.{where}",
         "Δ: over the seeds that both have; over examples: bootstrap over test examples, for these trained models only.",
         f"converged: {convergence_rule([task])}.",
         "s/step: fastest seed, dev passes included. MiB: peak memory of the process.",
@@ -225,24 +225,14 @@ def _details(compared: list[Contender], records: list[Record]) -> list[str]:
     ]
 
 
-def _assumption(compared: list[Contender]) -> str:
-    """Word what the t test assumes, and what is shown where that cannot be so."""
-    where = " Where only some seeds converged they are not: each seed's accuracy is shown." if _mixed(compared) else ""
-    return f"The t test assumes that the differences are draws of one normal distribution.{where}"
-
-
-def _mixed(compared: list[Contender]) -> bool:
-    return any(contender.mixed for contender in compared)
-
-
 def _many_differences(compared: list[Contender]) -> list[str]:
     """Say what of several verdicts over seeds is left when chance has several occasions."""
     judged = {contender.name: contender.over_seeds.p for contender in compared if contender.over_seeds}
     if len(judged) < 2:
         return []
-    found = discoveries([p for p in judged.values() if p is not None])
-    left = [name for name, yes in zip(judged, found, strict=True) if yes]
-    count = f"{len(left)} of {len(judged)}" + (f" ({', '.join(left)})" if left else "")
+    significant = discoveries([p for p in judged.values() if p is not None])
+    names = [name for name, yes in zip(judged, significant, strict=True) if yes]
+    count = f"{len(names)} of {len(judged)}" + (f" ({', '.join(names)})" if names else "")
     return [
         f"{len(judged)} differences over seeds were tested: of equal methods chance makes one in twenty significant."
         f" Significant at a false discovery rate of 5 % (Benjamini–Hochberg): {count}."
@@ -279,3 +269,36 @@ def _numbers(contender: Contender) -> dict[str, object]:
         "hours": cell.hours,
         "peak_memory_bytes": cell.peak_memory_bytes,
     }
+
+
+def baseline_row(rows: Mapping[str, list[Record]], asked: Mapping[str, Any]) -> str | None:
+    """Choose among the rows of a method: the one nearest to the asked settings, then the one with most seeds.
+
+    Nearest is the row with the fewest options of the method, then with the fewest other settings, that differ; among
+    rows that are alike in all of this the first counts.
+
+    Args:
+        rows: the rows that may be chosen, all of one method or of none.
+        asked: settings by group, as those of a run: the default options where a user asks for no others. Groups that
+            are not there are not compared.
+
+    Returns:
+        The row's name; None without rows.
+    """
+    if not rows:
+        return None
+    wanted = set(flatten(asked).items())
+
+    def rank(name: str) -> tuple[int, int, int]:
+        settings = rows[name][0]["settings"]
+        compared = set(flatten({group: value for group, value in settings.items() if group in asked}).items())
+        differing = {key for key, _ in wanted ^ compared}
+        of_method = sum(key.split(".")[0] in MIXERS for key in differing)
+        return of_method, len(differing) - of_method, -len(rows[name])
+
+    return min(rows, key=rank)
+
+
+def rows_of(method: str, rows: Mapping[str, list[Record]]) -> dict[str, list[Record]]:
+    """The rows of an attention or mixer."""
+    return {name: members for name, members in rows.items() if members[0]["identity"]["attention"] == method}

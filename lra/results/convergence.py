@@ -44,24 +44,24 @@ def convergence_step(record: Record) -> int | None:
     outcome, least = record["outcome"], CONVERGED_FROM.get(record["identity"]["task"], 0.0)
     if "dev_curve" not in outcome or "dev_examples" not in outcome:
         return None
-    left = None
+    since = None
     passes = zip(outcome["dev_curve"]["step"], outcome["dev_curve"]["accuracy"], strict=True)
     for step, accuracy in passes:
         if not converged(accuracy, outcome["majority_rate"], outcome["dev_examples"], least=least):
-            left = None
-        elif left is None:
-            left = step
-    return left
+            since = None
+        elif since is None:
+            since = step
+    return since
 
 
-def plateau_notes(records: list[Record]) -> list[str]:
+def convergence_notes(records: list[Record]) -> list[str]:
     """One note: how many seeds of each variant converged by their dev accuracy, and after how many steps.
 
     Records without a dev curve or without the number of dev examples are not counted; no note if there are no others.
     """
     lines = []
-    for name, every in _with_curve(records).items():
-        members = [record for record in every if "dev_examples" in record["outcome"]]
+    for name, of_variant in _with_curve(records).items():
+        members = [record for record in of_variant if "dev_examples" in record["outcome"]]
         if not members:
             continue
         steps = sorted(step for record in members if (step := convergence_step(record)) is not None)

@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from lra.base.group_files import read_choice
-from lra.base.paths import conf_names
+from lra.base.paths import conf_names, read_choice
 
 BIBLIOGRAPHY = Path(__file__).with_name("references.bib")
 FIRST_WORD = re.compile(r"[\w.-]*")
@@ -33,9 +32,9 @@ def named(text: str, *, of: tuple[str, ...] = METHOD) -> Named:
         text: such as a row's name, `nystrom (num_landmarks=32)`.
         of: the config groups that the name may be of, `METHOD` or `TASK`.
     """
-    found = FIRST_WORD.match(text)
-    assert found is not None
-    name = found.group()
+    first_word = FIRST_WORD.match(text)
+    assert first_word is not None
+    name = first_word.group()
     file = next((read_choice(group, name) for group in of if name in conf_names(group)), {})
     key = str(file.get("cite", ""))
     return Named(str(file.get("display", name)), key if CITATION_KEY.fullmatch(key) else "", text.removeprefix(name))
@@ -43,8 +42,8 @@ def named(text: str, *, of: tuple[str, ...] = METHOD) -> Named:
 
 def display_name(text: str, *, of: tuple[str, ...] = METHOD) -> str:
     """Replace the name at the beginning of a text by its display name."""
-    found = named(text, of=of)
-    return found.display + found.rest
+    split = named(text, of=of)
+    return split.display + split.rest
 
 
 def bibliography(keys: set[str]) -> list[str]:

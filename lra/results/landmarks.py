@@ -46,7 +46,7 @@ def landmark_points(records: list[Record]) -> list[Point]:
     Records of other attentions are ignored.
     """
     points = []
-    for name, members in group_by_variant(records, but=(SWEPT,)).items():
+    for name, members in group_by_variant(records, ignored=(SWEPT,)).items():
         counts = {_count(record) for record in members if record["identity"]["attention"] in ("nystrom", "full")}
         for count in counts:
             seeds = [record for record in members if _count(record) == count]
@@ -88,8 +88,8 @@ def _error(values: list[float]) -> tuple[float, float | None] | None:
 def point_name(point: Point) -> str:
     """Name a point's row, such as `64`, `exact`, or `64 (model.num_layers=1)`."""
     count = "exact" if point.num_landmarks is None else str(point.num_landmarks or NOT_RECORDED)
-    _, bracket, apart = point.variant.partition(" (")
-    return f"{count}{bracket}{apart}"
+    _, bracket, differences = point.variant.partition(" (")
+    return f"{count}{bracket}{differences}"
 
 
 def landmark_table(points: list[Point], *, title: str) -> TextTable:

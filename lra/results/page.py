@@ -152,5 +152,5 @@ def svg(draw: Callable[[Path], Path]) -> str:
     return re.sub(r'width="([\d.]+)pt" height="[\d.]+pt"', _page_width, coloured, count=1)
 
 
-def _page_width(found: re.Match[str]) -> str:
-    return f'width="{float(found[1]) / 72 * REM_FOR_AN_INCH:.1f}rem"'
+def _page_width(match: re.Match[str]) -> str:
+    return f'width="{float(match[1]) / 72 * REM_FOR_AN_INCH:.1f}rem"'

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lra.results.reference import REFERENCES, TEST_EXAMPLES, paper_accuracy
-from lra.runs.flatten_settings import NOT_RECORDED, Flat, branches, flat
+from lra.runs.flatten_settings import NOT_RECORDED, FlatSettings, branches, flatten
 from lra.runs.schema import Record
 
 FILE = Path(__file__).with_name("paper_settings.json")
@@ -52,7 +52,7 @@ def paper_attention(attention: str) -> dict[str, Any]:
     return options
 
 
-def departures(record: Record) -> list[str]:
+def deviations_from_paper(record: Record) -> list[str]:
     """List in words how a run differs from the paper's; the list is empty for the paper's own settings and data.
 
     The precision may be float32 or the released code's fp16, the machine any. A setting that was not recorded counts
@@ -66,24 +66,24 @@ def departures(record: Record) -> list[str]:
     papers = paper_settings(identity["task"], identity["attention"])
     if papers is None:
         return ["not in the paper"]
-    mine, theirs = _compared(record["settings"]), _compared(papers)
-    free = {*FREE, *(("trainer.precision",) if mine.get("trainer.precision") in PRECISIONS else ())}
-    said = [
-        f"{key}={word}" + (f" for {theirs[key]}" if key in theirs else "")
-        for key, word in mine.items()
-        if key not in free and theirs.get(key) != word
+    ours, theirs = _compared(record["settings"]), _compared(papers)
+    free = {*FREE, *(("trainer.precision",) if ours.get("trainer.precision") in PRECISIONS else ())}
+    differences = [
+        f"{key}={value}" + (f" for {theirs[key]}" if key in theirs else "")
+        for key, value in ours.items()
+        if key not in free and theirs.get(key) != value
     ]
     examples, tested = TEST_EXAMPLES[identity["task"]], record["outcome"]["test_examples"]
     if tested != examples:
-        said.append(f"{tested:,} test examples for {examples:,}")
-    missing = branches((key for key in theirs if key not in mine and key not in free), mine)
-    return said + [
+        differences.append(f"{tested:,} test examples for {examples:,}")
+    missing = branches([key for key in theirs if key not in ours and key not in free], ours)
+    return differences + [
         f"{key} {NOT_RECORDED}" for key in sorted(missing, key=lambda key: (key.count("."), "._" in key, key))
     ]
 
 
 def in_short(reasons: Sequence[str], *, most: int) -> str:
-    """Word departures in short: the first `most` different settings, and the first `most` that were not recorded."""
+    """Word deviations in short: the first `most` different settings, and the first `most` that were not recorded."""
     suffix = f" {NOT_RECORDED}"
     different = [reason for reason in reasons if not reason.endswith(suffix)]
     missing = [reason.removesuffix(suffix) for reason in reasons if reason.endswith(suffix)]
@@ -91,18 +91,18 @@ def in_short(reasons: Sequence[str], *, most: int) -> str:
     return "; ".join(parts + ([f"{NOT_RECORDED}: {_few(missing, most)}"] if missing else []))
 
 
-def _few(words: Sequence[str], most: int) -> str:
-    more = len(words) - most
-    return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
+def _few(texts: Sequence[str], most: int) -> str:
+    more = len(texts) - most
+    return ", ".join(texts[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def _compared(settings: Mapping[str, Any]) -> Flat:
+def _compared(settings: Mapping[str, Any]) -> FlatSettings:
     """Flatten those settings that decide whether a run is the paper's."""
     protocol = {key: value for key, value in settings["protocol"].items() if key in ACTING_ALONE}
-    return flat({**settings, "protocol": protocol})
+    return flatten({**settings, "protocol": protocol})
 
 
-def beside(record: Record, reference: str) -> float | None:
+def published_accuracy_for(record: Record, reference: str) -> float | None:
     """Return the published accuracy, in percent, to show beside a run; None if there is none.
 
     The paper's accuracy is shown only for runs with the paper's settings. Other sources have other settings anyway, so
@@ -114,7 +114,7 @@ def beside(record: Record, reference: str) -> float | None:
     """
     identity = record["identity"]
     if reference == "paper":
-        return None if departures(record) else paper_accuracy(identity["attention"], identity["task"])
+        return None if deviations_from_paper(record) else paper_accuracy(identity["attention"], identity["task"])
     papers = _parts()
     whole = identity["size"] == "full" and record["provenance"]["data_origin"] != "stand-in"
     if not whole or identity["task"] not in papers["task"] or record["settings"].get("model") != papers["model"]:

@@ -15,14 +15,15 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.transforms import Bbox
 
-from lra.results.direct_labels import Label, label_points
 from lra.results.landmarks import Point, point_name
 from lra.results.plots import (
     COLUMN,
     QUIET,
+    Label,
     colours_of,
     for_a_column,
     hover,
+    label_points,
     majority_line,
     round_ticks,
     save_figure,

@@ -1,4 +1,7 @@
-"""Parts that several figures share: size and colours of a paper's column, hover texts, files; and contact sheets."""
+"""Parts that several figures share: a paper's column, its colours, names beside what they name, hover texts, files.
+
+Names are placed so that a figure needs no legend and no text lies on another.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,9 @@ import io
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
@@ -18,6 +21,8 @@ import matplotlib.pyplot as plt
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Annotation
+from matplotlib.transforms import Bbox
 
 from lra.base.files import replacing
 from lra.base.text import for_figure, visible
@@ -45,14 +50,15 @@ for_a_column = matplotlib.rc_context(STYLE)  # decorates a function that draws
 OWNERS = re.compile(r"[\w.]+\.(?=\w+=)")  # in front of the last part of a key
 HOVER = "hover:"  # begins the id of what has a text for a pointer
 LEGEND_LETTERS = 32  # width of a name in a legend
-STYLES: dict[str, dict[str, Any]] = {"train": {"alpha": 0.5, "color": "tab:gray"}, "dev": {"marker": "o", "ms": 3}}
-OF_THE_MACHINE = {  # the small panels: for each column of metrics.csv its label, and what it is divided by
-    "learning_rate": ("learning rate", 1),
-    "steps_per_second": ("steps per second", 1),
-    "peak_memory_bytes": ("peak memory (MiB)", 2**20),
-}
 OF_TEST = " of the test split"
 MOST_TICKS = 9  # numbers below an axis of four inches
+DISTANCES = (5, 8, 12, 17, 23, 30, 38, 47)  # of a name from its point, in points of 1/72 inch
+ANGLES = 16
+LINE_FROM = 9  # a name at least so far from its point is joined to it by a line
+TO_NAME = 8  # from an axis to the names at its right, in points
+SMALLER = 6 / 7  # size of a grey name, as part of the others'
+ON_LINE = 14  # points that a name had better go further so as not to cover one more line
+MARKER = 3.0  # half the width of a marker, in points
 
 
 def legend_below(
@@ -163,56 +169,6 @@ def majority_line(axis: Axes, majority_rate: float, *, of: str = "") -> None:
     axis.axhline(100 * majority_rate, ls=":", lw=1, color=QUIET, label=f"majority class{of} {100 * majority_rate:.1f}")
 
 
-def learning_curve(
-    curves: list[dict[str, float]],
-    path: Path,
-    *,
-    title: str,
-    majority_rate: float,
-    paper_accuracy: float | None,
-) -> Path:
-    """Draw loss and accuracy against the step into a PNG; below them learning rate, speed and memory.
-
-    Args:
-        curves: rows of `metrics.csv`; accuracies are fractions in [0, 1].
-        path: the PNG file.
-        title: title of the figure.
-        majority_rate: accuracy of the majority class of the test split, a fraction in [0, 1].
-        paper_accuracy: the paper's accuracy in percent; None: no line is drawn.
-    """
-    figure = plt.figure(figsize=(10, 6), layout="constrained")
-    grid = figure.add_gridspec(2, 6, height_ratios=(2.4, 1))
-    loss, accuracy = figure.add_subplot(grid[0, :3]), figure.add_subplot(grid[0, 3:])
-    for axis, metric in ((loss, "loss"), (accuracy, "accuracy")):
-        scale = 100 if metric == "accuracy" else 1
-        for split, style in STYLES.items():
-            points = [(row["step"], scale * row[f"{split}/{metric}"]) for row in curves if f"{split}/{metric}" in row]
-            if points:
-                axis.plot(*zip(*points, strict=True), label=split, **style)
-        axis.set_xlabel("step")
-    loss.set_ylabel("cross-entropy")
-    accuracy.set_ylabel("accuracy (%)")
-    majority_line(accuracy, majority_rate, of=OF_TEST)
-    if paper_accuracy is not None:
-        accuracy.axhline(paper_accuracy, ls="--", color="tab:green", label=f"paper, full run {paper_accuracy:.2f}")
-    for axis in (loss, accuracy):
-        axis.grid(alpha=0.3)
-    legend_below(figure, (loss, accuracy), columns=4)
-    for place, (metric, (label, scale)) in enumerate(OF_THE_MACHINE.items()):
-        axis = figure.add_subplot(grid[1, 2 * place : 2 * place + 2])
-        points = [(row["step"], row[metric] / scale) for row in curves if metric in row]
-        axis.plot([step for step, _ in points], [value for _, value in points], color="tab:gray", lw=1)
-        axis.set_ylim(bottom=0)
-        axis.set_ylabel(label, fontsize=9)
-        axis.tick_params(labelsize=8)
-        axis.grid(alpha=0.3)
-    figure.suptitle(for_figure(title))
-    with replacing(path) as unfinished:
-        figure.savefig(unfinished, dpi=120, format="png")
-    plt.close(figure)
-    return path
-
-
 def contact_sheet(images: list[np.ndarray], labels: list[int], path: Path, columns: int = 8) -> Path:
     """Draw grey images `[side, side]` uint8 side by side into a PNG, each with its label above."""
     rows = -(-len(images) // columns)
@@ -225,3 +181,148 @@ def contact_sheet(images: list[np.ndarray], labels: list[int], path: Path, colum
     figure.savefig(path, dpi=100)
     plt.close(figure)
     return path
+
+
+class Label(NamedTuple):
+    """A name for a point: the point in data coordinates, the text, its colour."""
+
+    x: float
+    y: float
+    text: str
+    colour: str
+
+
+def label_points(axis: Axes, labels: Sequence[Label], *, lines: Iterable[Bbox] = ()) -> list[str]:
+    """Write each name where it covers nothing, the first ones nearest to their points; return those without a place.
+
+    Call it when all else is drawn: it lays the figure out.
+
+    Args:
+        axis: where.
+        labels: the names, the most important first.
+        lines: boxes in data coordinates that a name had better not cover, such as the range of a point's seeds.
+    """
+    figure = axis.figure
+    assert isinstance(figure, Figure)
+    figure.draw_without_rendering()
+    scale, inside = figure.dpi / 72, axis.get_window_extent()
+    at = {label: axis.transData.transform((label.x, label.y)) for label in labels}
+    taken = [Bbox.from_extents(x - MARKER * scale, y - MARKER * scale, x + MARKER * scale, y + MARKER * scale)
+             for x, y in at.values()]  # fmt: skip
+    taken += [text.get_window_extent() for text in axis.texts]
+    near = [box.padded(3 * scale) for box in taken]
+    thin = [box.transformed(axis.transData).padded(scale) for box in lines]
+    unplaced = []
+    for place, label in enumerate(labels):
+        others = near[:place] + near[place + 1 : len(labels)]
+        text = _annotation(axis, label)
+        x, y = at[label]
+        free = [
+            (distance + ON_LINE * sum(map(box.overlaps, [*thin, *others])) - aside, distance, box)
+            for distance, aside, box in _around(x, y, text.get_window_extent(), scale)
+            if _contains(inside, box) and not any(map(box.overlaps, taken))
+        ]
+        if not free:
+            text.remove()
+            unplaced.append(label.text)
+            continue
+        _, distance, box = min(free, key=lambda place: place[0])
+        text.set_position(((box.x0 - x) / scale, (box.y0 - y) / scale))
+        if distance >= LINE_FROM:
+            end = min(max(x, box.x0), box.x1), min(max(y, box.y0), box.y1)
+            places = axis.transData.inverted().transform([(x, y), end])
+            axis.plot(*places.T, color=label.colour, lw=0.4, alpha=0.7, zorder=1.5, scalex=False, scaley=False)
+        taken.append(box.padded(4 * scale, 0))
+    return unplaced
+
+
+def _around(x: float, y: float, size: Bbox, scale: float) -> Iterator[tuple[int, float, Bbox]]:
+    """Yield places for a name around a point: the distance, how far to the right of it, and the box, in pixels."""
+    for distance in DISTANCES:
+        for number in range(ANGLES):
+            angle = 2 * math.pi * number / ANGLES
+            right, up = math.cos(angle), math.sin(angle)
+            left = x + distance * scale * right - size.width * (1 - right) / 2
+            low = y + distance * scale * up - size.height * (1 - up) / 2
+            yield distance, 2 * right, Bbox.from_bounds(left, low, size.width, size.height)
+
+
+def _annotation(axis: Axes, label: Label) -> Annotation:
+    size = matplotlib.rcParams["font.size"] * (SMALLER if label.colour == GREY else 1)
+    text = axis.annotate(
+        label.text, (label.x, label.y), (0, 0), textcoords="offset points", color=label.colour, fontsize=size
+    )
+    text.set_in_layout(False)
+    return text
+
+
+def _contains(outer: Bbox, inner: Bbox) -> bool:
+    return bool(outer.x0 <= inner.x0 and inner.x1 <= outer.x1 and outer.y0 <= inner.y0 and inner.y1 <= outer.y1)
+
+
+def label_ends(figure: Figure, ends: Mapping[Axes, Sequence[Label]]) -> None:
+    """Write names of lines in a column to the right of each axis, at the height of its line's end or near it.
+
+    Names that would lie on each other move apart, and a thin line joins each to the end of its line. Call it when all
+    else is drawn: it makes room for the names and lays the figure out.
+    """
+    texts = {axis: [_annotation(axis, label) for label in labels] for axis, labels in ends.items()}
+    figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for column in texts.values() for text in column]
+    if not boxes:
+        return
+    scale, engine = figure.dpi / 72, figure.get_layout_engine()
+    assert engine is not None
+    width = max(box.width for box in boxes) + (TO_NAME + 1) * scale
+    engine.set(rect=(0, 0, 1 - width / figure.bbox.width, 1))  # type: ignore[call-arg]
+    figure.draw_without_rendering()
+    lacking = max(
+        sum(text.get_window_extent().height for text in column) - axis.get_window_extent().height
+        for axis, column in texts.items()
+    )
+    figure.set_figheight(figure.get_figheight() + max(lacking, 0) * len(texts) / figure.dpi)
+    figure.draw_without_rendering()
+    for axis, labels in ends.items():
+        inside = axis.get_window_extent()
+        at = [axis.transData.transform((label.x, label.y)) for label in labels]
+        order = sorted(range(len(labels)), key=lambda place: at[place][1])
+        heights = [texts[axis][place].get_window_extent().height for place in order]
+        middles = _spread([at[place][1] for place in order], heights, inside.y0, inside.y1)
+        for place, middle in zip(order, middles, strict=True):
+            label, text, (x, y) = labels[place], texts[axis][place], at[place]
+            right = inside.x1 + TO_NAME * scale
+            text.set(va="center")
+            text.set_position(((right - x) / scale, (middle - y) / scale))
+            corners = [
+                (x + 2 * scale, y),
+                (inside.x1 + 2 * scale, y),
+                (right - 2 * scale, middle),
+                (right - scale, middle),
+            ]
+            line = axis.transData.inverted().transform(corners)
+            axis.plot(*line.T, color=label.colour, lw=0.4, alpha=0.8, clip_on=False, scalex=False, scaley=False)
+
+
+def _spread(wanted: list[float], heights: list[float], low: float, high: float) -> list[float]:
+    """Move ascending middles of names apart and into `low` to `high`, as little as that takes.
+
+    Names that would touch share the way: each run of them is centred on the middle of what its names want.
+    """
+    runs: list[tuple[list[float], list[float]]] = []  # what the names of a run want, and their heights
+
+    def bottom(run: tuple[list[float], list[float]]) -> float:
+        total = sum(run[1])
+        return min(max(sum(run[0]) / len(run[0]) - total / 2, low), max(high - total, low))
+
+    for place, height in zip(wanted, heights, strict=True):
+        runs.append(([place], [height]))
+        while len(runs) > 1 and bottom(runs[-2]) + sum(runs[-2][1]) > bottom(runs[-1]):
+            upper, lower = runs.pop(), runs.pop()
+            runs.append((lower[0] + upper[0], lower[1] + upper[1]))
+    middles = []
+    for run in runs:
+        edge = bottom(run)
+        for height in run[1]:
+            middles.append(edge + height / 2)
+            edge += height
+    return middles

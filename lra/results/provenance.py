@@ -1,6 +1,8 @@
-"""Word the notes below a table: origin of the data, device, precision, settings that were not recorded."""
+"""Where results come from: marks and notes on the origin of the data, device, precision and settings not recorded."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from lra.results.reference import TASKS
 from lra.runs.flatten_settings import NOT_RECORDED
@@ -9,6 +11,12 @@ from lra.runs.schema import Record
 LATER_GROUPS = ("model", "recipe")  # that older records lack
 TESTED = "tested with the best checkpoint by dev accuracy"
 KEYS = {"task": ("data", "dev_split"), "trainer": ("accelerator",)}
+MARKS = {"official": "", "unverified": "†", "generated": "‡", "stand-in": "§", "own": ""}
+MEANINGS = {
+    "unverified": "† data not from the published archive",
+    "generated": "‡ data made by our own generator",
+    "stand-in": "§ placeholder data: no result of that task",
+}
 
 
 def provenance_notes(records: list[Record]) -> list[str]:
@@ -40,8 +48,8 @@ def unrecorded_notes(records: list[Record]) -> list[str]:
         missing = tuple(_missing(record))
         if missing:
             lacking[missing] = lacking.get(missing, 0) + 1
-    said = [f"{count} of {len(records)} records lack {', '.join(missing)}" for missing, count in lacking.items()]
-    return [f"Settings that were {NOT_RECORDED}: {'; '.join(said)}."] if said else []
+    counts = [f"{count} of {len(records)} records lack {', '.join(missing)}" for missing, count in lacking.items()]
+    return [f"Settings that were {NOT_RECORDED}: {'; '.join(counts)}."] if counts else []
 
 
 def _missing(record: Record) -> list[str]:
@@ -49,3 +57,19 @@ def _missing(record: Record) -> list[str]:
     groups = [group for group in LATER_GROUPS if group not in settings]
     held = {"task": settings["task"].keys(), "trainer": settings.get("trainer", {}).keys()}
     return groups + [f"{group}.{key}" for group, keys in KEYS.items() for key in keys if key not in held[group]]
+
+
+def without_stand_ins(records: Iterable[Record]) -> list[Record]:
+    """Leave out runs of `size=full` on placeholder data."""
+    return [
+        record
+        for record in records
+        if record["identity"]["size"] != "full" or record["provenance"]["data_origin"] != "stand-in"
+    ]
+
+
+def origin_notes(records: list[Record], *, left_out: int) -> list[str]:
+    """Say what the marks of some records mean, and how many runs were left out."""
+    origins = sorted({record["provenance"]["data_origin"] for record in records} & set(MEANINGS), key=[*MEANINGS].index)
+    notes = [f"{'; '.join(MEANINGS[origin] for origin in origins)}."] if origins else []
+    return notes + ([f"{left_out} records on placeholder data are left out."] if left_out else [])

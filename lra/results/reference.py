@@ -71,8 +71,8 @@ def convergence_rule(tasks: Iterable[str]) -> str:
 
 def in_order(tasks: Iterable[str]) -> tuple[str, ...]:
     """Put tasks into the order of the benchmark's table, each once; other tasks come last, by name."""
-    there = set(tasks)
-    return *(task for task in TASKS if task in there), *sorted(there - set(TASKS))
+    given = set(tasks)
+    return *(task for task in TASKS if task in given), *sorted(given - set(TASKS))
 
 
 def paper_accuracy(attention: str, task: str) -> float | None:

@@ -7,13 +7,12 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from lra.results.task_protocol_size import by_kind
+from lra.results.protocol_and_size import by_protocol_and_size
 from lra.results.variants import group_by_variant, natural
 from lra.runs.failure import read_failure
 from lra.runs.files import MARKS_OF_A_RUN, METRICS, SETTINGS_FOLDER, run_folders
-from lra.runs.reading import OtherVersionError
-from lra.runs.record import read_record
-from lra.runs.run_lock import is_leased
+from lra.runs.record import OtherVersionError, read_record
+from lra.runs.run_lock import is_locked
 from lra.runs.schema import Record
 from lra.types import UserError
 
@@ -82,7 +81,7 @@ def _unfinished(folder: Path) -> str:
     assert total is not None
     at = f"step {last_step(folder):,} of {int(total['steps']):,}"
     failure = read_failure(folder)
-    if is_leased(folder):
+    if is_locked(folder):
         return f"running, {at}"
     return f"begun, {at}" if failure is None else f"failed at {at}: {failure.error}"
 
@@ -106,8 +105,8 @@ def method_names(records: Collection[Record]) -> dict[int, str]:
     """Name the method of each record, by the record's id, with the settings that tell it apart from the others."""
     return {
         id(record): name
-        for of_kind in by_kind(records).values()
-        for name, members in group_by_variant(of_kind).items()
+        for of_group in by_protocol_and_size(records).values()
+        for name, members in group_by_variant(of_group).items()
         for record in members
     }
 

@@ -165,7 +165,7 @@ class TextTable:
             ],
             list(map(for_markdown, self.columns)),
             tablefmt="pipe",
-            colalign=self._alignments(),
+            colalign=("left", *["right"] * (len(self.columns) - 1)),
             disable_numparse=True,
         )
         return "\n\n".join([f"**{for_markdown(self.title)}**", body, *map(for_markdown, self.notes)]) + "\n"
@@ -224,9 +224,6 @@ class TextTable:
         makers = {"markdown": self.to_markdown, "csv": self.to_csv, "latex": self.to_latex}
         return makers[form]()
 
-    def _alignments(self) -> tuple[str, ...]:
-        return ("left", *["right"] * (len(self.columns) - 1))
-
 
 def _visible(value: object) -> object:
     return visible(value) if isinstance(value, str) else value
@@ -239,9 +236,9 @@ def in_lines(cell: str) -> str:
 
 def with_verdict(text: Text) -> Text:
     """Colour the verdict in a text: green within, red outside the tolerance."""
-    found = VERDICTS.search(text.plain)
-    if found is not None and found.lastgroup is not None:
-        text.stylize(VERDICT_STYLES[found.lastgroup], *found.span())
+    verdict = VERDICTS.search(text.plain)
+    if verdict is not None and verdict.lastgroup is not None:
+        text.stylize(VERDICT_STYLES[verdict.lastgroup], *verdict.span())
     return text
 
 

@@ -1,4 +1,20 @@
-"""Group records into variants with equal settings, so that only equal runs are averaged, and name each variant."""
+"""Which runs may be averaged: group records into variants, whose runs differ by the seed alone, and name the variants.
+
+The rule: two records are in one row of a table only if all that they hold of method, settings and data is equal, and if
+the hashes of their settings, which also cover what older records do not hold, are equal too.
+
+The name of a row is its method and, in brackets, all that sets it apart: `nystrom (num_landmarks=32)`. Records with the
+same name are one row, so a name must say every difference. It is made in five steps:
+
+1. `_equal_runs` puts records with equal settings and data together, such as the seeds of one run, and writes their
+   options as text by dotted key.
+2. `_all_options` adds what a record does not hold because it was not set, or because the option was added later.
+3. `_usual_values` finds the usual value of each option, which goes without saying.
+4. `_differences` words what is not usual, and what only other records hold: "not recorded" is no value.
+5. `_hashes_apart` words the hashes where they tell of different settings that were not recorded.
+
+What this must know of the options of other rooms is declared in `lra.runs.schema`, below the record.
+"""
 
 from __future__ import annotations
 
@@ -6,79 +22,93 @@ import functools
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from lra.results.paper import paper_settings
-from lra.results.reference import in_order
-from lra.runs.added_since import later_settings, removed_settings
+from lra.runs.added_since import removed_settings, values_before
 from lra.runs.collect import data_of
-from lra.runs.flatten_settings import NOT_RECORDED, Flat, branches, flat, in_words, keys
-from lra.runs.schema import ALWAYS_RECORDED, MIXERS, TARGET, Record
+from lra.runs.flatten_settings import NOT_RECORDED, FlatSettings, branches, flatten, value_text
+from lra.runs.schema import (
+    ALWAYS_RECORDED,
+    COUNTED_WITHIN,
+    GROUPS_IN_NAMES,
+    MIXERS,
+    RECORDED_IF_SET,
+    SET_BY_THE_DEVICE,
+    TAKE_ANY_ARGUMENT,
+    TARGET,
+    USUAL_VALUES,
+    Record,
+)
 
-ORDER = ("attention", "mixer", "model", "protocol", "size", "task", "data", "recipe", "trainer", "callbacks")
-ALWAYS_SET = tuple(f"trainer.{name}" for name in ALWAYS_RECORDED)
-UNSET = "unset"  # the word of a setting that is recorded only if it is set
-# What a row without words has, even if no record has it: a table in another precision must not look like the paper's.
-ALWAYS_USUAL = {"trainer.precision": "32-true", "protocol.listops_brackets": "kept"}
-WITH_THE_DEVICE = ("trainer.fused_optimizer",)  # recorded only if set, but usual where the device brings it
-WITH_ARGUMENTS = ("recipe.optimizer", "recipe.schedule")  # a user may add any argument, or choose another class
-METHODS = (*MIXERS, "model")
+ALWAYS_SET = tuple(f"trainer.{option}" for option in ALWAYS_RECORDED)
+UNSET = "unset"  # the value of an option that is recorded only if it is set, for records without it
+MOST_NOT_RECORDED = 3  # options that a name lists as not recorded; more are counted
 NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)")
-OF_THE_TASK = ("task", "data", "recipe")
-GROUP_PLACES = {name: place for place, name in enumerate(ORDER)}
-Family = tuple[str, ...]
-Usual = dict[Family, dict[str, tuple[int, str | None]]]  # of each key the order in which it was met, and its value
+Words = tuple[str, ...]
+Scope = tuple[str, ...]  # a config group and, where its options are compared among some records alone, what they share
 
 
-def group_by_variant(records: Iterable[Record], *, but: tuple[str, ...] = ()) -> dict[str, list[Record]]:
-    """Group records by attention, settings and data; the keys of the result are names for table rows.
+@dataclass(frozen=True, kw_only=True)
+class _EqualRuns:
+    """Records with equal settings and data, such as the seeds of one run.
 
-    A name lists settings that tell variants apart. A knob of an attention is listed when it differs among the
-    attention's records: `nystrom (num_landmarks=32)`. Any other setting is listed when it differs from the most
-    frequent value, which is counted among the records of a task for data and recipe, and else among all records. A
-    setting that only some records hold is listed as "not recorded" for the others; more than three of them are counted,
-    if that does not make two names equal. So no group mixes settings.
+    Attributes:
+        places: their places among all records.
+        first: the first of them.
+        options: the text of each option by its dotted key, without those that the row's name begins with.
+        ignored: the texts of the options that `group_by_variant` is told to ignore.
+    """
+
+    places: list[int]
+    first: Record
+    options: FlatSettings
+    ignored: Words
+
+
+class _Usual(NamedTuple):
+    """The usual value of an option, which names do not list, and the option's place in names.
+
+    Without a usual value (None) names list each value.
+    """
+
+    value: str | None
+    place: tuple[int, int]
+
+
+UsualValues = Mapping[Scope, Mapping[str, _Usual]]
+
+
+def group_by_variant(records: Iterable[Record], *, ignored: tuple[str, ...] = ()) -> dict[str, list[Record]]:
+    """Group records by method, settings and data; the keys of the result are names for table rows.
+
+    A name lists the options that tell variants apart. An option of an attention or mixer is listed when it differs
+    among the method's records: `nystrom (num_landmarks=32)`. Any other option is listed when it differs from the most
+    frequent value, which is counted among the records of a task for data and recipe, and else among all records. An
+    option that only some records hold is listed as "not recorded" for the others; more than three of them are counted,
+    if that does not make two names equal.
 
     Args:
         records: any records.
-        but: settings that are ignored, such as `attention.num_landmarks` in a sweep over it.
+        ignored: dotted keys of options that are not compared, such as `attention.num_landmarks` in a sweep over it.
     """
     records = list(records)
-    kinds = _of_equal_settings(records)
-    settings = [_settings(records[places[0]], but) for places in kinds]
-    recorded = {key for mine in settings for key in mine}
-    only_if_set = {key for key in recorded if _only_if_set(key)}
-    settings = [
-        _unset(mine, recorded, only_if_set) | _later(records[places[0]], recorded) | mine
-        for places, mine in zip(kinds, settings, strict=True)
-    ]
-    members = [[records[place] for place in places] for places in kinds]
-    usual = _usual(members, settings)
-    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for places, mine in zip(kinds, settings, strict=True):
-        first = records[places[0]]
-        groups[first["identity"]["attention"], *_apart(first, mine, usual)] += places
-    variants: dict[tuple[str, ...], list[Record]] = defaultdict(list)
-    swept = _swept(records, kinds, but)
-    for words, places in groups.items():
-        unrecorded = _unrecorded({place: (records[place], swept[place]) for place in sorted(places)})
-        for place in sorted(places):
-            variants[*words, *unrecorded.get(place, [])].append(records[place])
-    short = {words: _name(*_counted(words)) for words in variants}
+    runs = _equal_runs(records, ignored)
+    usual = _usual_values(runs)
+    rows: dict[Words, list[_EqualRuns]] = defaultdict(list)
+    for run in runs:
+        rows[run.first["identity"]["attention"], *_differences(run, usual)].append(run)
+    variants: dict[Words, list[Record]] = defaultdict(list)
+    for words, members in rows.items():
+        hashes = _hashes_apart(records, members)
+        for place in sorted(place for run in members for place in run.places):
+            variants[*words, *hashes.get(place, ())].append(records[place])
+    short = {words: _name(_counted(words)) for words in variants}
     times = Counter(short.values())
-    named = {short[words] if times[short[words]] == 1 else _name(*words): found for words, found in variants.items()}
+    named = {short[words] if times[short[words]] == 1 else _name(words): group for words, group in variants.items()}
     return dict(sorted(named.items(), key=lambda item: natural(item[0])))
-
-
-def _name(attention: str, *apart: str) -> str:
-    return f"{in_words(attention)} ({', '.join(apart)})" if apart else in_words(attention)
-
-
-def _counted(words: tuple[str, ...]) -> list[str]:
-    """Replace more than three settings that were not recorded by their number."""
-    others = [word for word in words if not word.endswith(f" {NOT_RECORDED}")]
-    number = len(words) - len(others)
-    return [*others, f"{number} settings {NOT_RECORDED}"] if number > 3 else list(words)
 
 
 def natural(name: str) -> tuple[list[str | float], str]:
@@ -87,141 +117,117 @@ def natural(name: str) -> tuple[list[str | float], str]:
     return [float(part) if place % 2 else part for place, part in enumerate(parts)], name
 
 
-def rows_by_task(records: Iterable[Record]) -> dict[str, dict[str, list[Record]]]:
-    """Split records by task, in the order of the table, and there by the row that they have in a table of all."""
-    rows: dict[str, dict[str, list[Record]]] = {}
-    for name, members in group_by_variant(records).items():
-        for record in members:
-            rows.setdefault(record["identity"]["task"], {}).setdefault(name, []).append(record)
-    return {task: rows[task] for task in in_order(rows)}
-
-
-def accuracies(records: Iterable[Record]) -> list[float]:
-    """Test accuracies, as fractions."""
-    return [record["outcome"]["test_accuracy"] for record in records]
-
-
-def settings_beside_the_mixer(records: list[Record]) -> dict[int, str]:
-    """Write, by the `id` of each record, the settings that its row's name lists and that are not the attention's."""
-    knobs: set[str] = set()
-    for record in records:
-        settings = record["settings"]
-        knobs |= keys({group: settings[group] for group in MIXERS if group in settings})
-    named = group_by_variant(records, but=tuple(sorted(knobs)))
-    return {id(record): name.partition(" (")[2] for name, members in named.items() for record in members}
-
-
-def _settings(record: Record, but: tuple[str, ...]) -> Flat:
-    """Flatten the settings and data of a record, without those that its task and attention name."""
-    data = {"origin": record["provenance"]["data_origin"], "content": data_of(record)}
-    callbacks = {f"callbacks.{name}": _call(made) for name, made in record["settings"].get("callbacks", {}).items()}
-    settings = {group: values for group, values in record["settings"].items() if group != "callbacks"}
-    leaves = flat({**settings, "data": data}) | callbacks
-    row = record["identity"]["attention"]  # the row's name starts with it
-    said = {"task.name", *but, *(f"{group}.name" for group in METHODS if leaves.get(f"{group}.name") == in_words(row))}
-    return {key: word for key, word in leaves.items() if key not in said}
-
-
-def _of_equal_settings(records: list[Record]) -> list[list[int]]:
-    """The places of the records, those together whose settings, data and names are equal, such as seeds of one run."""
-    places: dict[tuple[str, ...], list[int]] = defaultdict(list)
+def _equal_runs(records: Sequence[Record], ignored: tuple[str, ...]) -> list[_EqualRuns]:
+    """Step 1: put records together whose names, settings and data are equal."""
+    places: dict[Words, list[int]] = defaultdict(list)
     for place, record in enumerate(records):
         identity, provenance = record["identity"], record["provenance"]
         names = (identity["task"], identity["attention"], identity["protocol"], provenance["data_origin"])
         places[*names, json.dumps(record["settings"]), json.dumps(provenance["data_sha256"])].append(place)
-    return list(places.values())
+    recorded = [(equal, _recorded_options(records[equal[0]])) for equal in places.values()]
+    keys = {key for _, options in recorded for key in options} - {*ignored}
+    return [
+        _EqualRuns(
+            places=equal,
+            first=records[equal[0]],
+            options=_all_options(records[equal[0]], {key: options[key] for key in options if key not in ignored}, keys),
+            ignored=tuple(options.get(key, "") for key in ignored),
+        )
+        for equal, options in recorded
+    ]
 
 
-def _unset(mine: Flat, recorded: set[str], only_if_set: set[str]) -> Flat:
-    """Those recorded settings that are recorded only if they are set, and the arguments of a class that others have."""
-    classes = tuple(f"{place}." for place in WITH_ARGUMENTS if f"{place}.{TARGET}" in mine)
-    of_classes = {key for key in recorded if key.startswith(classes)} if classes else set()
-    return dict.fromkeys(sorted(only_if_set | of_classes), UNSET)
+def _recorded_options(record: Record) -> FlatSettings:
+    """Flatten the settings and data of a record, without the names of its task and method."""
+    data = {"origin": record["provenance"]["data_origin"], "content": data_of(record)}
+    groups = {group: options for group, options in record["settings"].items() if group != "callbacks"}
+    callbacks = record["settings"].get("callbacks", {}).items()
+    options = flatten({**groups, "data": data}) | {
+        f"callbacks.{name}": _as_call(callback) for name, callback in callbacks
+    }
+    method = value_text(record["identity"]["attention"])
+    named = {"task.name", *(f"{group}.name" for group in (*MIXERS, "model") if options.get(f"{group}.name") == method)}
+    return {key: text for key, text in options.items() if key not in named}
 
 
-def _later(record: Record, recorded: set[str]) -> Flat:
-    """Those of some recorded settings that a record's classes have not always had, with the values of runs without."""
-    groups = {name: group for name, group in record["settings"].items() if isinstance(group, dict)}
-    later = flat({name: later_settings(group, name) | removed_settings(group) for name, group in groups.items()})
-    return {key: word for key, word in later.items() if key in recorded}
-
-
-def _call(made: dict[str, object]) -> str:
+def _as_call(callback: Mapping[str, object]) -> str:
     """Write what a class is made from as a call, such as `EarlyStopping(monitor=dev/accuracy, patience=5)`."""
-    arguments = flat({key: value for key, value in made.items() if key != TARGET})
-    called = str(made.get(TARGET)).rpartition(".")[2]
-    return f"{called}({', '.join(f'{key}={word}' for key, word in sorted(arguments.items()))})"
+    arguments = flatten({key: value for key, value in callback.items() if key != TARGET})
+    name = str(callback.get(TARGET)).rpartition(".")[2]
+    return f"{name}({', '.join(f'{key}={text}' for key, text in sorted(arguments.items()))})"
 
 
-def _only_if_set(key: str) -> bool:
-    return key.startswith(("trainer.", "callbacks.")) and key not in ALWAYS_SET
-
-
-def _usual(kinds: list[list[Record]], settings: list[Flat]) -> Usual:
-    """Find the usual value of each key, which names do not list, within each family of records.
-
-    Args:
-        kinds: the records, those together whose settings are equal.
-        settings: the settings of each kind.
-    """
-    seen: dict[tuple[Family, str], Counter[str]] = defaultdict(Counter)
-    for members, mine in zip(kinds, settings, strict=True):
-        for key, word in mine.items():
-            seen[_family(members[0], key), key][word] += len(members)
-    papers = {(_family(first, key), key): word for first, *_ in kinds for key, word in _papers(first).items()}
-    usual: Usual = defaultdict(dict)
-    for place, ((family, key), counts) in enumerate(seen.items()):
-        usual[family][key] = (place, _most(key, counts, papers.get((family, key))))
-    return usual
-
-
-def _papers(record: Record) -> Flat:
-    return _flat_papers(record["identity"]["task"], record["identity"]["attention"])
+def _all_options(record: Record, recorded: FlatSettings, keys: set[str]) -> FlatSettings:
+    """Step 2: add to what a record holds those of the keys of all records whose value is known without a record."""
+    classes = tuple(f"{place}." for place in TAKE_ANY_ARGUMENT if f"{place}.{TARGET}" in recorded)
+    unset = sorted(key for key in keys if _is_recorded_if_set(key) or key.startswith(classes))
+    groups = {name: group for name, group in record["settings"].items() if isinstance(group, dict)}
+    before = flatten({name: values_before(group, name) | removed_settings(group) for name, group in groups.items()})
+    return dict.fromkeys(unset, UNSET) | {key: text for key, text in before.items() if key in keys} | recorded
 
 
 @functools.cache
-def _flat_papers(task: str, attention: str) -> Flat:
-    settings = paper_settings(task, attention)
-    return {} if settings is None else flat(settings)
+def _is_recorded_if_set(key: str) -> bool:
+    group, _, option = key.partition(".")
+    return group in RECORDED_IF_SET and option != "" and key not in ALWAYS_SET
 
 
-def _most(key: str, counts: Counter[str], papers: str | None) -> str | None:
-    """Choose the usual value: the most frequent one, or the paper's among equals; None for a knob that varies."""
-    if key in ALWAYS_USUAL:
-        return ALWAYS_USUAL[key]
-    if key.startswith(("attention.", "mixer.")) and len(counts) > 1:
+def _scope(record: Record, key: str) -> Scope:
+    """Name the records among which the usual value of an option is counted: a config group, and what they share."""
+    group, shared = _group_and_shared_names(key)
+    return (group, *[record["identity"][name] for name in shared])
+
+
+@functools.cache
+def _group_and_shared_names(key: str) -> tuple[str, tuple[Literal["task", "attention", "protocol"], ...]]:
+    group = key.split(".")[0]
+    return group, COUNTED_WITHIN.get(key, COUNTED_WITHIN.get(group, ()))
+
+
+def _usual_values(runs: Sequence[_EqualRuns]) -> UsualValues:
+    """Step 3: find the usual value of each option within each scope."""
+    counts: dict[tuple[Scope, str], Counter[str]] = defaultdict(Counter)
+    papers: dict[tuple[Scope, str], str] = {}
+    for run in runs:
+        for key, text in run.options.items():
+            counts[_scope(run.first, key), key][text] += len(run.places)
+        for key, text in _papers_options(run.first["identity"]["task"], run.first["identity"]["attention"]).items():
+            papers[_scope(run.first, key), key] = text
+    usual: dict[Scope, dict[str, _Usual]] = defaultdict(dict)
+    for place, ((scope, key), times) in enumerate(counts.items()):
+        of_group = GROUPS_IN_NAMES.index(scope[0]) if scope[0] in GROUPS_IN_NAMES else len(GROUPS_IN_NAMES)
+        usual[scope][key] = _Usual(_usual_value(key, times, papers.get((scope, key))), (of_group, place))
+    return usual
+
+
+@functools.cache
+def _papers_options(task: str, attention: str) -> FlatSettings:
+    return flatten(paper_settings(task, attention) or {})
+
+
+def _usual_value(key: str, times: Counter[str], papers: str | None) -> str | None:
+    """Choose the most frequent value, or the paper's among equals; None for an option of a method that varies."""
+    if key in USUAL_VALUES:
+        return USUAL_VALUES[key]
+    if key.startswith(("attention.", "mixer.")) and len(times) > 1:
         return None
-    if _only_if_set(key) and key not in WITH_THE_DEVICE:
+    if _is_recorded_if_set(key) and key not in SET_BY_THE_DEVICE:
         return UNSET
-    return max(sorted(counts), key=lambda word: (counts[word], word == papers))
+    return max(sorted(times), key=lambda text: (times[text], text == papers))
 
 
-def _family(record: Record, key: str) -> Family:
-    """Name the family of records among which the usual value of a key is found."""
-    identity, group = record["identity"], key.split(".")[0]
-    if group in MIXERS:
-        return (group, identity["attention"], identity["protocol"])
-    if group == "protocol" and key != "protocol.name":
-        return (group, identity["protocol"])
-    return (group, identity["task"]) if group in OF_THE_TASK else (group,)
-
-
-def _families(record: Record, usual: Usual) -> set[Family]:
-    """The families among which the usual values of a record's settings were found."""
-    return {_family(record, key) for group in {family[0] for family in usual} for key in (f"{group}.name", group)}
-
-
-def _apart(record: Record, mine: Flat, usual: Usual) -> list[str]:
-    """List in words the settings of a record that are not usual, and those that only other records hold."""
-    apart, absent = {}, []
-    for family in _families(record, usual):
-        for key, (place, word) in usual.get(family, {}).items():
-            if key not in mine:
-                absent.append(key)
-            elif mine[key] != word:
-                apart[key] = (GROUP_PLACES.get(key.split(".")[0], len(ORDER)), place)
-    said = [f"{_short(key)}={mine[key]}" for key in sorted(apart, key=lambda key: apart[key])]
-    return said + [f"{key} {NOT_RECORDED}" for key in branches(absent, mine)]
+def _differences(run: _EqualRuns, usual: UsualValues) -> list[str]:
+    """Step 4: word the options that are not usual, and those that only other records hold."""
+    groups = {scope[0] for scope in usual}
+    scopes = {_scope(run.first, key) for group in groups for key in (group, f"{group}.name")}
+    different, absent = [], []
+    for key, (value, place) in (item for scope in scopes for item in usual.get(scope, {}).items()):
+        if key not in run.options:
+            absent.append(key)
+        elif run.options[key] != value:
+            different.append((place, f"{_short(key)}={run.options[key]}"))
+    not_recorded = [f"{branch} {NOT_RECORDED}" for branch in branches(absent, run.options)]
+    return [words for _, words in sorted(different)] + not_recorded
 
 
 def _short(key: str) -> str:
@@ -232,24 +238,24 @@ def _short(key: str) -> str:
     return ".".join(rest) if group in (*MIXERS, "callbacks") else key.removesuffix(".name")
 
 
-def _swept(records: list[Record], kinds: list[list[int]], but: tuple[str, ...]) -> dict[int, tuple[str, ...]]:
-    """By the place of each record, its values of the settings that are ignored."""
-    held = [flat(records[places[0]]["settings"]) if but else {} for places in kinds]
-    values = [tuple(settings.get(key, "") for key in but) for settings in held]
-    return {place: mine for places, mine in zip(kinds, values, strict=True) for place in places}
+def _hashes_apart(records: Sequence[Record], runs: Sequence[_EqualRuns]) -> dict[int, Words]:
+    """Step 5: word, by place, the hashes of those records of a row that have several for one task."""
+    hashes: dict[Words, dict[int, str]] = defaultdict(dict)
+    for run in runs:
+        for place in run.places:
+            hash_of_place = records[place]["provenance"]["config_hash"]
+            hashes[run.first["identity"]["task"], *run.ignored][place] = hash_of_place
+    several = (by_place for by_place in hashes.values() if len(set(by_place.values())) > 1)
+    return {place: (f"unrecorded settings {value}",) for by_place in several for place, value in by_place.items()}
 
 
-def _unrecorded(members: dict[int, tuple[Record, tuple[str, ...]]]) -> dict[int, list[str]]:
-    """Tell apart records whose recorded settings are equal but whose hashes differ, by naming the hash.
+def _name(words: Sequence[str]) -> str:
+    method, *apart = words
+    return f"{value_text(method)} ({', '.join(apart)})" if apart else value_text(method)
 
-    Args:
-        members: the records by place, each with its values of the settings that are ignored.
-    """
-    hashes: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    for record, values in members.values():
-        hashes[record["identity"]["task"], *values].add(record["provenance"]["config_hash"])
-    return {
-        place: [f"unrecorded settings {record['provenance']['config_hash']}"]
-        for place, (record, values) in members.items()
-        if len(hashes[record["identity"]["task"], *values]) > 1
-    }
+
+def _counted(words: Words) -> Words:
+    """Replace more than three options that were not recorded by their number."""
+    others = [text for text in words if not text.endswith(f" {NOT_RECORDED}")]
+    count = len(words) - len(others)
+    return (*others, f"{count} settings {NOT_RECORDED}") if count > MOST_NOT_RECORDED else words

@@ -13,7 +13,7 @@ from typing import Any
 from lra.types import UserError
 
 # Keys: a class that a group names in `_target_`, a config group, or a choice of a config group.
-LATER: dict[str, dict[str, Any]] = {
+VALUE_BEFORE: dict[str, dict[str, Any]] = {
     "lra.attention.nystrom.NystromAttention": {
         "landmark_rule": "segment_means",
         "landmark_source": "both",
@@ -29,11 +29,11 @@ LATER: dict[str, dict[str, Any]] = {
 }
 # The value that acts as the class does without the setting.
 REMOVED: dict[str, dict[str, Any]] = {
-    "lra.attention.nystrom.NystromAttention": {"causal": False},  # docs/questions.md says why
+    "lra.attention.nystrom.NystromAttention": {"causal": False}  # docs/questions.md says why
 }
 
 
-def later_settings(settings: Mapping[Any, Any], group: str = "") -> dict[str, Any]:
+def values_before(settings: Mapping[Any, Any], group: str = "") -> dict[str, Any]:
     """Return the later settings of a config group, with their earlier values.
 
     Args:
@@ -41,7 +41,7 @@ def later_settings(settings: Mapping[Any, Any], group: str = "") -> dict[str, An
         group: its name, such as `task`; without it, only those of the class are returned.
     """
     keys = (str(settings.get("_target_")), group, f"{group}={settings.get('name')}")
-    return {name: value for key in keys for name, value in LATER.get(key, {}).items()}
+    return {name: value for key in keys for name, value in VALUE_BEFORE.get(key, {}).items()}
 
 
 def removed_settings(group: Mapping[Any, Any]) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def removed_settings(group: Mapping[Any, Any]) -> dict[str, Any]:
     return REMOVED.get(str(group.get("_target_")), {})
 
 
-def drop_removed(name: str, group: MutableMapping[Any, Any]) -> None:
+def drop_removed_settings(name: str, group: MutableMapping[Any, Any]) -> None:
     """Take the removed settings out of a stored group, in place.
 
     Args:
@@ -65,7 +65,7 @@ def drop_removed(name: str, group: MutableMapping[Any, Any]) -> None:
             raise UserError(f"{name}.{key}={json.dumps(value)} is an option that was removed from lra")
 
 
-def without_later(settings: Mapping[str, Any], group: str) -> dict[str, Any]:
+def without_values_before(settings: Mapping[str, Any], group: str) -> dict[str, Any]:
     """Leave out the later settings that have their earlier value."""
-    later = later_settings(settings, group)
+    later = values_before(settings, group)
     return {key: value for key, value in settings.items() if key not in later or value != later[key]}

@@ -1,25 +1,26 @@
-"""Collect records from folders of runs and files of published records; broken records are reported, not used."""
+"""Collect records from folders of runs and files of published records, and append to such a file.
+
+Broken records are reported, not used.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from lra.base.files import replace_text
 from lra.base.text import visible
 from lra.runs.files import RESULT
 from lra.runs.flatten_settings import hash_of
-from lra.runs.reading import parse_json, validated
-from lra.runs.record import read_text
+from lra.runs.record import parse_json, read_text, validated
 from lra.runs.schema import Record
 from lra.types import UserError
 
 __all__ = ["Collection", "Record", "collect", "data_of", "describe", "finished_at", "records_in", "run_key"]
-
-
 PUBLISHED = ".jsonl"  # the end of the name of a file of published records, one a line
 
 
@@ -74,15 +75,16 @@ def collect(place: Path, *, groups_apart: bool = False) -> Collection:
     counting: list[_Found] = []
     skipped: dict[tuple[Path, Path], list[tuple[_Found, _Found]]] = defaultdict(list)
     for key in sorted(of_run, key=json.dumps):
-        found = of_run[key]
-        first = max(reversed(found), key=lambda each: (each.path.suffix != PUBLISHED, sizes[each.path], each.time))
+        candidates = of_run[key]
+        first = max(reversed(candidates), key=lambda one: (one.path.suffix != PUBLISHED, sizes[one.path], one.time))
         counting.append(first)
-        for each in found:
-            if each.record != first.record:
-                skipped[each.path, first.path].append((each, first))
+        for candidate in candidates:
+            if candidate.record != first.record:
+                skipped[candidate.path, first.path].append((candidate, first))
     collection.left_out = len(collection.troubles) + sum(map(len, skipped.values()))
     collection.troubles += map(_skipped, skipped.values())
-    collection.records, collection.sources = [each.record for each in counting], [each.path for each in counting]
+    collection.records = [candidate.record for candidate in counting]
+    collection.sources = [candidate.path for candidate in counting]
     return collection
 
 
@@ -157,3 +159,25 @@ def describe(record: Record) -> str:
     identity = record["identity"]
     settings = f"{identity['protocol']}, {identity['size']}, {record['provenance']['config_hash']}"
     return visible(f"{identity['task']}/{identity['attention']} seed {identity['seed']} ({settings})")
+
+
+def append_new(target: Path, choose: Callable[[list[Record]], list[Record]]) -> int:
+    """Append records to a file atomically, under a lock, and return their number.
+
+    Args:
+        target: the file; it is made with its folder if it does not exist. Lines that are no record are kept.
+        choose: gets the records in the file, and returns the records to append.
+
+    Raises:
+        UserError: when the file cannot be read as text.
+    """
+    from filelock import FileLock  # here: no table needs this import
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(target.with_name(f".{target.name}.lock")):
+        before = read_text(target) if target.exists() else ""
+        new = choose([record for *_, record in records_in(target) if not isinstance(record, UserError)])
+        if new:
+            whole = before if not before or before.endswith("\n") else f"{before}\n"
+            replace_text(target, whole + "".join(json.dumps(record) + "\n" for record in new))
+    return len(new)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from lra.base.checked_json import parsed_json
 from lra.base.files import read_file, replace_text
-from lra.base.masking import without_credentials
+from lra.base.text import without_credentials
 from lra.runs.files import FAILED
 from lra.runs.record import move_aside
 
@@ -41,12 +41,12 @@ def read_failure(folder: Path) -> Failure | None:
     text = ""
     try:
         text = read_file(path).decode()
-        said = parsed_json(text, path, "")
+        content = parsed_json(text, path, "")
     except (OSError, ValueError):  # UserError is a ValueError
-        said = None
-    if not isinstance(said, dict) or not isinstance(said.get("error"), str):
+        content = None
+    if not isinstance(content, dict) or not isinstance(content.get("error"), str):
         return Failure(f"it failed, and why cannot be read in {path}", id=text)
-    return Failure(without_credentials(said["error"]), id=str(said.get("id", text)))  # older versions wrote no id
+    return Failure(without_credentials(content["error"]), id=str(content.get("id", text)))  # older versions wrote no id
 
 
 def forget_failure(folder: Path) -> None:

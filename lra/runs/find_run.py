@@ -46,27 +46,25 @@ def find_run(run: str, runs: Path, *, seed: int | None = None) -> Path:
         line = f"run={run} is no folder, and no hash of a run's settings (4 to 8 digits); lra show runs lists the runs"
         raise UserError(line, kind="unknown_run", key="run", value=run)
     known = list(run_folders(place, runs))
-    of_hash = [each for each in known if hash_and_seed(each)[0].startswith(digits)]
-    found = [each for each in of_hash if seed in (None, hash_and_seed(each)[1])]
-    if len(found) == 1:
-        return found[0]
+    of_hash = [known_run for known_run in known if hash_and_seed(known_run)[0].startswith(digits)]
+    matching = [known_run for known_run in of_hash if seed in (None, hash_and_seed(known_run)[1])]
+    if len(matching) == 1:
+        return matching[0]
     typed = dict(zip(known, _as_typed(known, runs), strict=True))
-    if found:
-        right, fault = [typed[each] for each in found], f"is of {len(found)} runs"
+    if matching:
+        right, fault = [typed[known_run] for known_run in matching], f"is of {len(matching)} runs"
         raise UserError(f"run={run} {fault}; {_one_of(right)}", kind="several_runs", key="run", value=run, right=right)
     if of_hash:
-        right, fault = [typed[each] for each in of_hash], f"has no seed={seed}"
+        right, fault = [typed[known_run] for known_run in of_hash], f"has no seed={seed}"
         raise UserError(f"run={run} {fault}; {_one_of(right)}", kind="unknown_run", key="seed", value=seed, right=right)
     if not known:
         line = f"run={run} is not known: no run is below {place}; type: lra train size=tiny logger=csv"
         raise UserError(line, kind="unknown_run", key="run", value=run)
-    near = max(known, key=lambda each: _alike(digits, hash_and_seed(each)[0]))
+    hashes = [hash_and_seed(folder)[0][: len(digits)] for folder in known]
+    likeness = [SequenceMatcher(None, digits, of_run, autojunk=False).ratio() for of_run in hashes]
+    near = known[likeness.index(max(likeness))]
     line = f"run={run} is the hash of no run below {place}; the nearest is {typed[near]}; lra show runs lists all"
     raise UserError(line, kind="unknown_run", key="run", value=run, right=[typed[near]])
-
-
-def _alike(digits: str, of_run: str) -> float:
-    return SequenceMatcher(None, digits, of_run[: len(digits)], autojunk=False).ratio()
 
 
 def _as_typed(folders: Sequence[Path], runs: Path) -> list[str]:

@@ -6,11 +6,11 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 PLAIN = re.compile(r"[A-Za-z0-9_./:+-]+")
-NOT_RECORDED = "not recorded"  # cannot be mistaken for a value: `in_words` puts text with a space in quotes
-Flat = dict[str, str]  # dotted key → value as text; different values have different texts
+NOT_RECORDED = "not recorded"  # cannot be mistaken for a value: `value_text` puts text with a space in quotes
+FlatSettings = dict[str, str]  # dotted key → value as text; different values have different texts
 
 
 def hash_of(settings: Mapping[str, object]) -> str:
@@ -18,22 +18,22 @@ def hash_of(settings: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
 
 
-def flat(settings: Mapping[str, object], prefix: str = "") -> Flat:
+def flatten(settings: Mapping[str, object], prefix: str = "") -> FlatSettings:
     """Flatten nested settings to a mapping from dotted keys to values as text.
 
     A setting that repeats another setting of the same name refers to it instead: `attention.pinv_start` is given as
     `=protocol.pinv_start`. So a change of both is shown as one difference.
     """
-    leaves = {key: in_words(value) for key, value in _leaves(settings, prefix)}
+    leaves = {key: value_text(value) for key, value in _leaves(settings, prefix)}
     return {key: _echo(key, leaves) or word for key, word in leaves.items()}
 
 
-def keys(settings: Mapping[str, object]) -> set[str]:
+def flat_keys(settings: Mapping[str, object]) -> set[str]:
     """The dotted keys of nested settings."""
     return {key for key, _ in _leaves(settings, "")}
 
 
-def in_words(value: object) -> str:
+def value_text(value: object) -> str:
     """Write a value as a user types it; text that looks like another type is put in quotes, as in JSON."""
     return value if isinstance(value, str) and _is_plain(value) else json.dumps(value)
 
@@ -49,14 +49,16 @@ def _is_plain(text: str) -> bool:
     return False
 
 
-def branches(absent: Iterable[str], present: Iterable[str]) -> list[str]:
+def branches(absent: Sequence[str], present: Iterable[str]) -> list[str]:
     """Shorten absent keys to whole branches: `model` in place of `model.width`, `model.dropout` and so on."""
-    there = {key[:end] for key in present for end in range(len(key) + 1) if end == len(key) or key[end] == "."}
+    if not absent:
+        return []
+    prefixes = {key[:end] for key in present for end in range(len(key) + 1) if end == len(key) or key[end] == "."}
     shortest: dict[str, None] = {}
     for key in absent:
         parts = key.split(".")
         heads = (".".join(parts[: count + 1]) for count in range(len(parts)))
-        shortest[next((head for head in heads if head not in there), key)] = None
+        shortest[next((head for head in heads if head not in prefixes), key)] = None
     return sorted(shortest)
 
 
@@ -69,7 +71,7 @@ def _leaves(settings: Mapping[str, object], prefix: str) -> Iterable[tuple[str, 
             yield f"{prefix}{key}", value
 
 
-def _echo(key: str, leaves: Flat) -> str | None:
+def _echo(key: str, leaves: FlatSettings) -> str | None:
     """Return a reference such as `=protocol.pinv_start` if a leaf repeats another setting, else None."""
     *path, name = key.split(".")
     owners = [".".join([*path[:depth], name]) for depth in range(1, len(path))]

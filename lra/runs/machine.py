@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 VECTORS = ("avx512f", "avx2")  # as Linux calls them, the widest first
@@ -13,13 +14,11 @@ PACKAGES = ("lra", "torch", "pytorch-lightning", "torchmetrics", "hydra-core", "
 
 def versions() -> dict[str, str]:
     """Read the versions of Python, the platform, the processor and the packages that can change a result."""
-    numbers = {name: importlib.metadata.version(name) for name in PACKAGES if _installed(name)}
-    return {
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "processor": processor(),
-        **numbers,
-    }
+    numbers = {}
+    for name in PACKAGES:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            numbers[name] = importlib.metadata.version(name)
+    return {"python": platform.python_version(), "platform": platform.platform(), "processor": processor(), **numbers}
 
 
 def processor() -> str:
@@ -31,14 +30,6 @@ def processor() -> str:
     facts = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in reversed(lines))}
     vectors = next((name for name in VECTORS if name in facts.get("flags", "").split()), None)
     return facts.get("model name", platform.machine()) + (f" ({vectors})" if vectors else "")
-
-
-def _installed(name: str) -> bool:
-    try:
-        importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
 
 
 def git_commit() -> str | None:

@@ -1,21 +1,171 @@
-"""Write and read the record of a run: its `result.json`, from which every table is made."""
+"""Write, read and check the record of a run: its `result.json`, from which every table is made.
+
+A record may come from anywhere. Which test examples were predicted right is stored in it as one bit per example, in the
+split's order.
+"""
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
+from typing import Any, Literal
 
+import numpy as np
+
+from lra.base.checked_json import checked
 from lra.base.files import replace_text
 from lra.runs.files import RESULT
-from lra.runs.reading import REMEDY, OtherVersionError, parse_record, validated
-from lra.runs.schema import SCHEMA_VERSION, Record
+from lra.runs.flatten_settings import hash_of
+from lra.runs.schema import MIXERS, RECORD, SCHEMA_VERSION, Record, method_of
 from lra.types import UserError
 
+LAST_VERSION = 1000  # largest schema version that is taken for one of a later lra
+READS_EARLIER = "1c9c07f"  # the last commit that reads the schema versions 1 and 2
+DEEPEST = 20  # largest depth of nesting in a record
+ROUNDING = 1e-5  # tolerance for an accuracy that was computed in float32
+REMEDY = "mend it, or move it away and run again"
 MOST_RECORD_BYTES = 256 << 20
+
+
+def pack_correct(correct: np.ndarray) -> str:
+    """Pack booleans `[examples]` into bits, and encode the bytes in base64."""
+    return base64.b64encode(np.packbits(correct.astype(bool)).tobytes()).decode("ascii")
+
+
+def unpack_correct(text: str, count: int) -> np.ndarray:
+    """Decode the text of `pack_correct` to `count` booleans.
+
+    Raises:
+        ValueError: when the text is not base64, or its length does not fit `count` examples.
+    """
+    octets = np.frombuffer(base64.b64decode(text, validate=True), np.uint8)
+    if len(octets) != -(-count // 8):
+        raise ValueError(f"{len(octets)} bytes cannot hold the correctness of {count} examples")
+    return np.unpackbits(octets, count=count).astype(bool)
+
+
+class OtherVersionError(UserError):
+    """Raised for a record of another schema version: the run has a result, but this version of lra cannot read it.
+
+    Attributes:
+        advice: what reads it.
+    """
+
+    def __init__(self, place: object, version: int):
+        of, self.advice = "a later lra", "update this one"
+        if version < SCHEMA_VERSION:
+            of, self.advice = "an earlier lra", f"lra at commit {READS_EARLIER} reads it"
+        super().__init__(f"{place} is a record of schema version {version}, of {of}; {self.advice}")
+
+
+def parse_record(text: str, place: object) -> Record:
+    """Parse and check a record.
+
+    Args:
+        text: the record as JSON.
+        place: the file, or the place in it, for errors.
+
+    Raises:
+        UserError: when the text is no valid record.
+        OtherVersionError: for a record of another schema version.
+    """
+    return validated(parse_json(text, place), place)
+
+
+def parse_json(text: str, place: object) -> Any:
+    """Parse JSON strictly: NaN, infinity, broken Unicode and very deep nesting are refused.
+
+    Args:
+        text: the JSON text.
+        place: the file, or the place in it, for errors.
+
+    Raises:
+        UserError: when the text is no such JSON.
+    """
+    try:
+        value = json.loads(text)
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()  # refuses NaN, infinity, single surrogates
+        _check_depth(value)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{place} is not JSON ({error}); {REMEDY}", kind="no_json", key=str(place)) from error
+    return value
+
+
+def validated(value: object, place: object) -> Record:
+    """Check a record.
+
+    Args:
+        value: the parsed JSON.
+        place: the file, or the place in it, for errors.
+
+    Raises:
+        UserError: when the value is no valid record.
+        OtherVersionError: for a record of another schema version.
+    """
+    version = value.get("schema_version") if isinstance(value, dict) else None
+    if type(version) is not int or not 1 <= version <= LAST_VERSION:
+        raise UserError(f"{place} is not a record of schema version {SCHEMA_VERSION}; {REMEDY}")
+    if version != SCHEMA_VERSION:
+        raise OtherVersionError(place, version)
+    record = checked(RECORD, value, place, REMEDY)
+    contradiction = next(_contradictions(record), None)
+    if contradiction:
+        raise UserError(f"{place}: {contradiction}; {REMEDY}")
+    return record
+
+
+NAMED: tuple[Literal["task", "protocol", "size"], ...] = ("task", "protocol", "size")
+
+
+def _contradictions(record: Record) -> Iterator[str]:
+    """Word the contradictions between fields of a record."""
+    identity, settings, outcome = record["identity"], record["settings"], record["outcome"]
+    groups = [group for group in MIXERS if group in settings]
+    if len(groups) != 1:
+        yield f"settings has {' and '.join(groups) or 'neither attention nor mixer'}, where one of the two belongs"
+        return
+    pairs = [(key, identity[key], settings[key]["name"]) for key in NAMED]
+    for key, identity_name, name in (*pairs, ("attention", identity["attention"], method_of(settings))):
+        if identity_name != name:
+            yield f"identity.{key}={identity_name!r}, but settings name it {name!r}"
+    steps = settings["recipe"]["steps"] if "recipe" in settings else outcome["steps"]
+    if outcome["steps"] != steps or not outcome["best_step"] <= outcome.get("stopped_step", steps) <= steps:
+        yield f"outcome.steps={outcome['steps']}, best_step={outcome['best_step']}, but settings.recipe.steps={steps}"
+    if "dev_curve" in outcome:
+        passes, accuracies = outcome["dev_curve"]["step"], outcome["dev_curve"]["accuracy"]
+        if len(passes) != len(accuracies) or any(step >= after for step, after in pairwise([*passes, steps + 1])):
+            yield f"outcome.dev_curve: its {len(passes)} steps do not grow up to {steps}, or are not one per accuracy"
+    if record.get("migrated_from") != 1 and hash_of(settings) != record["provenance"]["config_hash"]:
+        yield f"provenance.config_hash={record['provenance']['config_hash']!r} is not that of settings"
+    if "test_correct" in outcome:
+        try:
+            right = unpack_correct(outcome["test_correct"], outcome["test_examples"]).mean()
+        except ValueError as error:
+            yield f"outcome.test_correct: {error}"
+            return
+        if abs(right - outcome["test_accuracy"]) > ROUNDING:
+            yield f"outcome.test_accuracy={outcome['test_accuracy']}, but test_correct has {right:.6f}"
+
+
+def _check_depth(value: object) -> None:
+    """Refuse very deep nesting, so that recursive functions on a record cannot overflow the stack."""
+    level = [value] if value and isinstance(value, (dict, list)) else []
+    for _ in range(DEEPEST - 1):  # what is in a container is one deeper
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if inner and isinstance(inner, (dict, list))
+        ]
+        if not level:
+            return
+    raise ValueError(f"nested deeper than {DEEPEST}")
 
 
 def write_record(folder: Path, record: Mapping[str, object]) -> Record:

@@ -71,7 +71,7 @@ class TaskSettings(Named):
 
 @with_config(CHECKED)
 class AttentionSettings(Named):
-    """Settings of `conf/attention`, with every knob."""
+    """Settings of `conf/attention`, with every option."""
 
     num_landmarks: NotRequired[Positive]
 
@@ -118,7 +118,7 @@ class DevCurve(TypedDict):
 
 @with_config(CHECKED)
 class Outcome(TypedDict):
-    """The outcome of a run; accuracies are fractions in [0, 1], `test_correct` is made by `lra.runs.correct_bits`."""
+    """The outcome of a run; accuracies are fractions in [0, 1], `test_correct` is made by `lra.runs.record`."""
 
     test_accuracy: Fraction
     test_loss: NotRequired[Error]
@@ -216,3 +216,23 @@ def is_ours(target: object) -> bool:
 
 
 RECORD: TypeAdapter[Record] = TypeAdapter(Record)
+
+# How tables compare settings, see lra/results/variants.py. Options have dotted keys, such as `model.num_layers`.
+
+# The groups in the order in which the name of a row lists their options. `data` is from the provenance.
+GROUPS_IN_NAMES = ("attention", "mixer", "model", "protocol", "size", "task", "data", "recipe", "trainer", "callbacks")
+# Groups, and options, whose usual value is counted only among runs that share these names; others: among all runs.
+COUNTED_WITHIN: Mapping[str, tuple[Literal["task", "attention", "protocol"], ...]] = {
+    "attention": ("attention", "protocol"),
+    "mixer": ("attention", "protocol"),
+    "protocol": ("protocol",),
+    "protocol.name": (),
+    "task": ("task",),
+    "data": ("task",),
+    "recipe": ("task",),
+}
+# Usual whatever the runs have: a table in which all runs have another precision must not look like the paper's.
+USUAL_VALUES = {"trainer.precision": "32-true", "protocol.listops_brackets": "kept"}
+RECORDED_IF_SET = ("trainer", "callbacks")  # groups whose options are recorded only if set, but for ALWAYS_RECORDED
+SET_BY_THE_DEVICE = ("trainer.fused_optimizer",)  # recorded only if set, but usual where the device brings it
+TAKE_ANY_ARGUMENT = ("recipe.optimizer", "recipe.schedule")  # a user may add any argument, or choose another class

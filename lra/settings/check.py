@@ -7,7 +7,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.arguments import Positive, WrongValueError, allows
-from lra.base.file_names import checked_name
+from lra.base.files import checked_name
 from lra.runs.schema import is_ours
 from lra.settings.added_keys import ENTRIES, check_additions
 from lra.settings.schema import check_values

@@ -17,13 +17,21 @@ from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from lra.base.file_names import checked_name
-from lra.base.group_files import DESCRIPTION
-from lra.base.paths import conf_dir, conf_dirs, conf_groups, conf_names, data_dir, runs_dir, users_conf_files
-from lra.runs.added_since import without_later
+from lra.base.files import checked_name
+from lra.base.paths import (
+    DESCRIPTION,
+    conf_dir,
+    conf_dirs,
+    conf_groups,
+    conf_names,
+    data_dir,
+    runs_dir,
+    users_conf_files,
+)
+from lra.runs.added_since import without_values_before
 from lra.runs.files import run_folder
 from lra.runs.flatten_settings import hash_of
-from lra.runs.reading import NAMED
+from lra.runs.record import NAMED
 from lra.runs.schema import ALWAYS_RECORDED, own_model
 from lra.settings.added_keys import added_settings, targets_of
 
@@ -221,7 +229,7 @@ def settings(cfg: DictConfig) -> dict[str, Any]:
     chosen = {mixer_group(cfg): mixer_settings(cfg)} | {group: plain(cfg[group]) for group in SETTINGS}
     for key in LOOKS_OF_TASK:
         chosen["task"].pop(key, None)
-    chosen = {group: without_later(values, group) for group, values in chosen.items()}
+    chosen = {group: without_values_before(values, group) for group, values in chosen.items()}
     trainer = {key: cfg.trainer[key] for key in ALWAYS_RECORDED} | {"accumulate_grad_batches": batch_parts(cfg)}
     if cfg.trainer.devices > 1:
         trainer["devices"] = cfg.trainer.devices

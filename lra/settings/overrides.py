@@ -10,8 +10,8 @@ from hydra.core.override_parser.types import Override, OverrideType, QuotedStrin
 from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
-from lra.base.arguments import OPEN, WrongValueError, allows, as_typed
-from lra.base.file_names import checked_name
+from lra.base.arguments import ANY_VALUE, WrongValueError, allows, as_typed
+from lra.base.files import checked_name
 from lra.base.paths import conf_groups, conf_names
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import ENTRIES
@@ -241,8 +241,8 @@ def _checked(known: list[DictConfig], override: Override, *, classes: bool) -> s
     default = OmegaConf.select(cfg, key) if not OmegaConf.is_missing(cfg, key) else None
     example = OmegaConf.to_container(default) if isinstance(default, ListConfig) else default
     group, _, name = key.rpartition(".")
-    kind = kinds_of(cfg, group, classes=classes)[0].get(name, OPEN)
-    if kind is OPEN:  # an option of a class that declares nothing: as its default
+    kind = kinds_of(cfg, group, classes=classes)[0].get(name, ANY_VALUE)
+    if kind is ANY_VALUE:  # an option of a class that declares nothing: as its default
         kind = str if default is None else CONTAINERS.get(type(default), type(default))
     word, values, texts = str(override.input_line), _values(override), []
     for value in values:

@@ -10,8 +10,8 @@ from typing import Any, get_type_hints
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.arguments import OPEN, check_options, declared, needed
-from lra.base.group_files import OF_THE_FILE
+from lra.base.arguments import ANY_VALUE, check_options, declared_types, required_arguments
+from lra.base.paths import NO_OPTION_KEYS
 from lra.runs.schema import TARGET
 from lra.settings.option_groups import GROUPS, OF_IMAGES, Images, ParameterGroup
 from lra.types import UserError
@@ -42,14 +42,14 @@ def declared_by_class(target: str) -> tuple[dict[str, object], bool]:
         made = get_object(target)
     except Exception:  # the user's module may raise anything when it is imported
         return {}, True
-    return declared(made) if callable(made) else ({}, True)
+    return declared_types(made) if callable(made) else ({}, True)
 
 
 @cache
 def needed_by_class(target: str) -> list[str]:
     """List the options that a class needs: its keyword arguments without a default; none of a class of no signature."""
     made = get_object(target)
-    return needed(made) if callable(made) else []
+    return required_arguments(made) if callable(made) else []
 
 
 def class_of(cfg: DictConfig, group: str) -> str | None:
@@ -98,8 +98,8 @@ def check_values(cfg: DictConfig, *, classes: bool, within: tuple[str, ...] | No
     kinds: dict[str, object] = {}
     for group, options in _groups("", plain):
         declared_here, owner = kinds_of(cfg, group, classes=classes)
-        for name in [name for name in options if name not in OF_THE_FILE]:
-            key, kind = f"{group}.{name}".lstrip("."), declared_here.get(name, OPEN)
+        for name in [name for name in options if name not in NO_OPTION_KEYS]:
+            key, kind = f"{group}.{name}".lstrip("."), declared_here.get(name, ANY_VALUE)
             if owner and name not in declared_here:
                 line = f"{owner} takes no {name}; it takes {', '.join(declared_here)}"
                 raise UnknownArgumentError(line, kind="unknown_option", key=key, right=list(declared_here))

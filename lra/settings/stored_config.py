@@ -13,10 +13,9 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from lra.base.arguments import WrongValueError
-from lra.base.file_names import checked_name
-from lra.base.files import read_file
+from lra.base.files import checked_name, read_file
 from lra.base.paths import conf_dirs
-from lra.runs.added_since import drop_removed, later_settings
+from lra.runs.added_since import drop_removed_settings, values_before
 from lra.runs.files import BEST, CONFIG
 from lra.runs.record import read_record
 from lra.runs.schema import TARGET
@@ -108,7 +107,7 @@ def _drop_removed(cfg: DictConfig, folder: Path) -> None:
     for name, group in cfg.items():
         if isinstance(group, DictConfig):
             try:
-                drop_removed(str(name), group)
+                drop_removed_settings(str(name), group)
             except UserError as error:
                 raise error.reworded(f"{error}; {in_that_version(folder)}") from error
 
@@ -117,7 +116,7 @@ def _add_later(cfg: DictConfig) -> None:
     """Add settings that an earlier version's run lacks, with the value that acts as that version did."""
     for group, settings in cfg.items():
         if isinstance(settings, DictConfig):
-            for name, value in later_settings(settings, str(group)).items():
+            for name, value in values_before(settings, str(group)).items():
                 settings.setdefault(name, value)
 
 

@@ -14,7 +14,7 @@ from lra.base.paths import conf_dir
 from lra.settings.added_keys import trainer_advice
 from lra.settings.config import ATTENTION
 from lra.settings.option_groups import CLOSED, Images
-from lra.settings.schema import OF_THE_FILE, declared_in_group
+from lra.settings.schema import NO_OPTION_KEYS, declared_in_group
 from lra.types import UserError
 
 MOST_LISTED = 24  # names that an error lists: every attention, but not every setting
@@ -89,7 +89,7 @@ def _beside(key: str, keys: Iterable[str]) -> list[str]:
     """The names of a key's own branch."""
     branch = key.rpartition(".")[0]
     names = [name for place, _, name in (known.rpartition(".") for known in keys) if place == branch]
-    return [name for name in names if name not in OF_THE_FILE]
+    return [name for name in names if name not in NO_OPTION_KEYS]
 
 
 def _in_words(names: list[str]) -> str:
@@ -113,7 +113,7 @@ def refuse_unused(cfg: DictConfig, verb: str) -> None:
         UserError: with the setting, and the one that is most like it.
     """
     is_our_task = "task" in cfg and (conf_dir() / "task" / f"{cfg.task.name}.yaml").is_file()
-    known = {group: [*declared_in_group(group), *OF_THE_FILE] for group in CLOSED if group in cfg}
+    known = {group: [*declared_in_group(group), *NO_OPTION_KEYS] for group in CLOSED if group in cfg}
     if is_our_task:
         known |= {group: [*declared_in_group(group), *Images.__annotations__] for group in ("task", "task.data")}
     known[""] = [*_names_in(verb), *CLOSED]  # a size brings its recipe along, to verbs that do not train too

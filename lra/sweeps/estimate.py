@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
-from lra.base.processes import Child
-from lra.base.safe_path import python_module
+from lra.base.processes import Child, python_module
 from lra.sweeps.grid import Cell
 from lra.types import Batch, TaskSpec, UserError
 

@@ -14,8 +14,7 @@ from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.paths import conf_names
-from lra.runs.reading import OtherVersionError
-from lra.runs.record import read_record
+from lra.runs.record import OtherVersionError, read_record
 from lra.runs.schema import Record
 from lra.settings import config
 from lra.types import UserError

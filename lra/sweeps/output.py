@@ -58,8 +58,8 @@ def write_tasks(run_set: RunSet, console: Console, kind: str, make: Make) -> Non
     `make` gets a task's records and a title. It returns the table, and for each figure its name and a function that
     draws it; the files are named `NAME-TASK`.
     """
+    from lra.results.protocol_and_size import title_of
     from lra.results.provenance import provenance_notes
-    from lra.results.titles import title_of
 
     records, written = run_set.records(), ""
     by_task = {task: [record for record in records if record["identity"]["task"] == task] for task in run_set.tasks()}
@@ -119,7 +119,7 @@ def write_out(
     from lra.base.files import replace_text
     from lra.base.text import visible
     from lra.terminal.fit_table import print_text_table
-    from lra.terminal.out_file import out_path
+    from lra.terminal.output import out_path
 
     form, out = format_of(run_set), run_set.options.out
     if form == "csv":  # which has no notes

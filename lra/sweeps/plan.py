@@ -134,12 +134,12 @@ def _states(cells: list[Cell]) -> list[str]:
     """Word the state of each unfinished seed that has started: running, begun or failed."""
     from lra.results.run_states import last_step
     from lra.runs.failure import read_failure
-    from lra.runs.run_lock import is_leased
+    from lra.runs.run_lock import is_locked
 
     states = []
     for cell in cells:
         failure, steps = read_failure(cell.folder), last_step(cell.folder)
-        if is_leased(cell.folder):
+        if is_locked(cell.folder):
             states.append(f"seed {cell.cfg.seed} running, step {steps:,}")
         elif failure is not None:
             states.append(f"seed {cell.cfg.seed} failed: {failure.error}")

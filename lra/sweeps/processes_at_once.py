@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from omegaconf import DictConfig
 
-from lra.base.processes import Child, stop
-from lra.base.safe_path import python_module
+from lra.base.processes import Child, python_module, stop
 from lra.types import UserError
 
 if TYPE_CHECKING:

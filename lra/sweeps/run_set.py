@@ -233,7 +233,7 @@ def read_run_set(verb: str, words: Sequence[str], *, second_sweep: str | None = 
 def _check_options(verb: str, options: DictConfig) -> None:
     from lra.results.reference import REFERENCES
     from lra.settings.check import check_stored
-    from lra.terminal.out_file import check_out
+    from lra.terminal.output import check_out
 
     if options.what not in ACTIONS:
         raise UserError(f"{options.what!r} is no action; type: lra {verb} {'|'.join(ACTIONS)}")

@@ -12,16 +12,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from lra.base.durations import as_duration
-from lra.base.processes import Child
-from lra.base.safe_path import python_module
-from lra.base.text import visible
+from lra.base.processes import Child, python_module
+from lra.base.text import as_duration, visible
 from lra.runs.failure import Failure, forget_failure, read_failure, write_failure
 from lra.runs.files import LAST, RESULT
 from lra.runs.record import move_aside
-from lra.runs.run_lock import RUNNER, LeasedError, is_leased, lease
+from lra.runs.run_lock import RUNNER, RunLockedError, is_locked, lock_run
 from lra.sweeps.grid import Cell
-from lra.types import BUSY
+from lra.types import LOCKED
 
 POLL_SECONDS = 2.0
 TRAIN = python_module("lra", "train")
@@ -67,7 +65,7 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
         todo = [
             cell for cell in cells if not cell.finished and cell.folder not in early and not _failed_since(cell, before)
         ]
-        free = [cell for cell in todo if not is_leased(cell.folder)]
+        free = [cell for cell in todo if not is_locked(cell.folder)]
         if not todo:
             break
         if not free:
@@ -89,7 +87,7 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
         elif code == 0:
             early.add(cell.folder)
             console.print(f"stopped early, not finished: {cell.name}")
-        elif code != BUSY:
+        elif code != LOCKED:
             console.print(Text.assemble(("failed", "red"), f": {cell.name}; the others go on"))
 
 
@@ -107,7 +105,7 @@ def _failed_since(cell: Cell, before: dict[Path, Failure | None]) -> bool:
 
 def _make_room(cell: Cell, console: Console) -> None:
     """Rename an unreadable record, and print that the run is repeated."""
-    with lease(cell.folder, patience_seconds=0):
+    with lock_run(cell.folder, patience_seconds=0):
         if os.path.lexists(cell.folder / RESULT) and not cell.finished:
             aside = move_aside(cell.folder / RESULT)
             console.print(visible(f"its record cannot be read, so it is run again; kept as {aside}"))
@@ -116,22 +114,22 @@ def _make_room(cell: Cell, console: Console) -> None:
 def _take(cell: Cell, console: Console, before: dict[Path, Failure | None]) -> int:
     """Run a cell, unless another process has it or has just had it; note a failure. Return the exit code."""
     try:
-        with lease(cell.folder, RUNNER, patience_seconds=0):
+        with lock_run(cell.folder, RUNNER, patience_seconds=0):
             if cell.finished:
                 return 0
             if _failed_since(cell, before):
-                return BUSY
+                return LOCKED
             _make_room(cell, console)
             code, error = _train(cell)
-            if code != BUSY and (cell.folder / RESULT).exists():
+            if code != LOCKED and (cell.folder / RESULT).exists():
                 if code:
                     console.print(f"Warning: its process ended after its result was written: {error}")
                 return 0
-            if code not in (0, BUSY):
-                write_failure(cell.folder, error)  # before the lease ends, or another process would try again
+            if code not in (0, LOCKED):
+                write_failure(cell.folder, error)  # before the lock is released, or another process would try again
             return code
-    except LeasedError:
-        return BUSY
+    except RunLockedError:
+        return LOCKED
 
 
 def _train(cell: Cell) -> tuple[int, str]:

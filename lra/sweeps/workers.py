@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def start_workers(sweep: str, words: list[str], workers: int, launcher: list[str], console: Console) -> None:
-    """Start workers and wait for them; leases keep two workers from running the same cell.
+    """Start workers and wait for them; locks keep two workers from running the same cell.
 
     Args:
         sweep: name of the sweep, as in `sweep=NAME`.
@@ -29,8 +29,7 @@ def start_workers(sweep: str, words: list[str], workers: int, launcher: list[str
     Raises:
         UserError: when every worker has failed.
     """
-    from lra.base.processes import Child, stop
-    from lra.base.safe_path import python_module
+    from lra.base.processes import Child, python_module, stop
 
     if launcher:
         _launch(sweep, words, workers, launcher)

@@ -10,8 +10,7 @@ from contextlib import redirect_stdout
 from io import StringIO
 from typing import Any
 
-from lra.base.group_files import DESCRIPTION
-from lra.base.paths import conf_dir
+from lra.base.paths import DESCRIPTION, conf_dir
 from lra.settings.added_keys import trainers_own
 from lra.settings.config_dirs import conf_folders, take_folders
 from lra.types import UserError

@@ -1,10 +1,15 @@
-"""The console that commands print to, and how sizes are worded."""
+"""The console that commands print to, how sizes are worded, and the bar of a measurement with the time left."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 PIPE_WIDTH = 120  # least width of output into a pipe, which has no width of its own
+Advance = Callable[..., object]  # takes `what`, a text, and `cost`
 
 
 def make_console() -> Console:
@@ -26,3 +31,30 @@ def size_text(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
     raise AssertionError
+
+
+@contextmanager
+def work_progress(console: Console, total: float) -> Iterator[Advance]:
+    """Yield a function that takes what is measured now and the cost of what has been measured, and advances the bar.
+
+    Args:
+        console: where to show the bar.
+        total: the sum of all costs, in any unit; without any there is no bar.
+    """
+    if not console.is_terminal or not total:
+        yield lambda what, cost: None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=total)
+
+        def advance(what: str, cost: float) -> None:
+            bar.update(task, advance=cost, description=what)
+
+        yield advance

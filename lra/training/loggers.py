@@ -24,7 +24,7 @@ from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 
 from lra.base.files import read_file, replace_text
-from lra.base.masking import all_without_credentials
+from lra.base.text import all_without_credentials
 from lra.runs.files import BEST, CURVE, METRICS, WANDB_ID
 from lra.training.curves import COLUMNS, read_curves
 from lra.training.ranks import set_rank_zero

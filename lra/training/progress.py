@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from torch.optim import Optimizer
 
-from lra.base.durations import as_duration
+from lra.base.text import as_duration
 from lra.training.memory import peak_memory_bytes
 from lra.types import Batch
 

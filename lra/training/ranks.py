@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
-from lra.base.processes import Child, stop, wait_any
-from lra.base.safe_path import python_module
+from lra.base.processes import Child, python_module, stop, wait_any
 from lra.types import UserError
 
 if TYPE_CHECKING:  # importing torch is slow, and a finished run, which asks `is_launched`, does not need it

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from lra.base.files import read_file
-from lra.base.masking import without_credentials
+from lra.base.text import without_credentials
 from lra.types import UserError
 
 T = TypeVar("T")

@@ -43,7 +43,7 @@ def main(words: Sequence[str]) -> None:
 def show(run_set: RunSet, console: Console) -> None:
     """Print a table and draw two pictures for every task: accuracy against time, and the dev curves of all seeds."""
     from lra.results.comparison import comparison_table, contenders
-    from lra.results.convergence import dev_curves, plateau_notes
+    from lra.results.convergence import convergence_notes, dev_curves
     from lra.results.plot_comparison import plot_pareto
     from lra.results.plot_curves import plot_curves
     from lra.sweeps.output import write_tasks
@@ -57,14 +57,14 @@ def show(run_set: RunSet, console: Console) -> None:
         drawings: dict[str, Draw] = {"compare": partial(plot_pareto, compared, title=title, majority_rate=rate)}
         if curves:
             drawings["curves"] = partial(plot_curves, curves, title=title, majority_rate=rate)
-        return table.with_details(*plateau_notes(records)), drawings
+        return table.with_details(*convergence_notes(records)), drawings
 
     write_tasks(run_set, console, "compare", make)
 
 
 def _baseline(run_set: RunSet, records: list[Record]) -> str | None:
     """Name the row that is the baseline: of the first cell that has records; None when no cell has any."""
-    from lra.results.baseline import baseline_row
+    from lra.results.comparison import baseline_row
     from lra.results.variants import group_by_variant
     from lra.settings import config
 

@@ -16,7 +16,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lra.base.file_names import checked_name
+from lra.base.files import checked_name
 from lra.runs.files import BEST, CONFIG, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID, run_folder
 from lra.types import UserError
 
@@ -95,19 +95,19 @@ def _bring(source: Path, record: Record, folder: Path) -> bool:
         UserError: when the folder holds another run, or one that is not finished.
     """
     from lra.runs.record import read_record
-    from lra.runs.run_lock import RUNNER, TRAINING, LeasedError, lease
+    from lra.runs.run_lock import RUNNER, TRAINING, RunLockedError, lock_run
 
     there = read_record(folder)
     if there is None:
         try:
-            with lease(folder, RUNNER, patience_seconds=0), lease(folder, TRAINING, patience_seconds=0):
+            with lock_run(folder, RUNNER, patience_seconds=0), lock_run(folder, TRAINING, patience_seconds=0):
                 there = read_record(folder)
                 if there is None:
                     if any((folder / name).exists() for name in BEGUN):
                         raise UserError(f"a run of these settings was begun here; finish it, or move it away: {folder}")
                     _copy(source, record, folder)
                     return True
-        except LeasedError as error:
+        except RunLockedError as error:
             raise UserError(f"a run of these settings is in progress here: {folder}") from error
     if there != record:
         raise UserError(f"it is here already, with another result: {folder}")

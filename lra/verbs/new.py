@@ -17,8 +17,7 @@ from pathlib import Path
 import yaml
 
 import lra
-from lra.base.file_names import checked_name
-from lra.base.files import making_folder
+from lra.base.files import checked_name, making_folder
 from lra.base.paths import conf_names
 from lra.types import UserError
 

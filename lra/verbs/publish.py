@@ -25,11 +25,10 @@ def run(cfg: DictConfig) -> None:
     """Append the records that the file does not have."""
     from omegaconf import OmegaConf
 
-    from lra.base.file_names import checked_name
+    from lra.base.files import checked_name
     from lra.base.text import visible
-    from lra.runs.collect import collect
+    from lra.runs.collect import append_new, collect
     from lra.runs.find_run import find_run
-    from lra.runs.published import append_new
     from lra.terminal.console import make_console
 
     if cfg.name is None or (cfg.run is None) == (cfg.run_group is None):

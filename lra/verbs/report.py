@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from lra.results.page import Part, Section
+    from lra.results.protocol_and_size import ProtocolAndSize
     from lra.results.report import Sample
-    from lra.results.task_protocol_size import Kind
     from lra.runs.collect import Collection
     from lra.runs.schema import Record
 
@@ -39,15 +39,13 @@ def run(cfg: DictConfig) -> None:
     """Write the page."""
     from lra.base.arguments import check_choice
     from lra.base.text import visible
+    from lra.results.protocol_and_size import by_protocol_and_size
     from lra.results.reference import REFERENCES
-    from lra.results.report import write_report
-    from lra.results.report_summary_table import summary_table
-    from lra.results.runs_table import run_lines
-    from lra.results.task_protocol_size import by_kind
+    from lra.results.report import run_lines, summary_table, write_report
     from lra.runs.collect import collect, finished_at
     from lra.runs.files import group_file
     from lra.terminal.console import make_console, size_text
-    from lra.terminal.out_file import check_out, out_path
+    from lra.terminal.output import check_out, out_path
 
     check_choice("reference", cfg.reference, REFERENCES)
     check_out(cfg.out, "report.html", makes_folder=True)
@@ -60,7 +58,7 @@ def run(cfg: DictConfig) -> None:
         raise UserError(
             "; ".join([f"no record is below {group}", there, *collection.troubles]), kind="no_records", key=str(group)
         )
-    newest, kinds = max(map(finished_at, collection.records)), by_kind(collection.records)
+    newest, kinds = max(map(finished_at, collection.records)), by_protocol_and_size(collection.records)
     path = group_file(group, "report.html") if cfg.out is None else out_path(cfg.out)
     runs, cells = run_lines(kinds, _diagnoses(collection, path.parent))
     write_report(
@@ -94,7 +92,7 @@ def _groups(runs: Path) -> str:
     return ", ".join(name for name in names if not name.startswith(".")) or "none"
 
 
-def _section(kind: Kind, records: list[Record]) -> Section:
+def _section(kind: ProtocolAndSize, records: list[Record]) -> Section:
     """Make the section of a protocol and size: a part for each task that has more to show than the summary."""
     from lra.results.page import Section
     from lra.results.reference import in_order
@@ -112,8 +110,8 @@ def _part(task: str, records: list[Record]) -> Part:
     from lra.results.plot_comparison import plot_pareto
     from lra.results.plot_curves import plot_curves
     from lra.results.plot_landmarks import plot_landmarks
+    from lra.results.protocol_and_size import holding
     from lra.results.provenance import provenance_notes
-    from lra.results.titles import holding
 
     rate, tables, figures = records[0]["outcome"]["majority_rate"], [], {}
     compared, points = contenders(records, _baseline(records)), landmark_points(records)
@@ -136,7 +134,7 @@ def _part(task: str, records: list[Record]) -> Part:
 
 def _baseline(records: list[Record]) -> str | None:
     """Name the row of Nyström attention that the others are compared with; None if there is none."""
-    from lra.results.baseline import baseline_row, rows_of
+    from lra.results.comparison import baseline_row, rows_of
     from lra.results.paper import paper_attention
     from lra.results.variants import group_by_variant
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lra.base.group_files import DESCRIPTION, OF_THE_FILE, read_choice
-from lra.base.paths import conf_names
+from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS, conf_names, read_choice
 from lra.results.tables import MISSING
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def differences() -> dict[str, str]:
 
 
 def _method_row(group: str, name: str, file: dict[str, Any]) -> list[str]:
-    no_options = (*OF_THE_FILE, *DESCRIPTION[group], "parameter_groups")
+    no_options = (*NO_OPTION_KEYS, *DESCRIPTION[group], "parameter_groups")
     options = {key: _as_typed(value) for key, value in file.items() if key not in no_options}
     own = [f"{key}={value}" for key, value in options.items() if "${" not in value]
     switches = [value.removeprefix("${").removesuffix("}") for value in options.values() if "${" in value]
@@ -56,9 +55,9 @@ def _method_row(group: str, name: str, file: dict[str, Any]) -> list[str]:
 
 
 def _as_typed(value: Any) -> str:
-    from lra.runs.flatten_settings import in_words
+    from lra.runs.flatten_settings import value_text
 
-    return value if isinstance(value, str) else in_words(value)
+    return value if isinstance(value, str) else value_text(value)
 
 
 def show_tasks(size: str, data: Path) -> None:

@@ -111,9 +111,9 @@ def run(cfg: DictConfig) -> float | None:
 def _clear_leftover(folder: Path) -> None:
     """Delete what a kill has left of adding to the record, unless another process is adding to it."""
     from lra.base.files import unfinished_file
-    from lra.runs.run_lock import is_leased
+    from lra.runs.run_lock import is_locked
 
     unfinished = unfinished_file(folder / RESULT)
-    if unfinished.exists() and not is_leased(folder):
+    if unfinished.exists() and not is_locked(folder):
         with suppress(OSError):  # in another user's folder it stays
             unfinished.unlink()

@@ -12,15 +12,14 @@ from rich.text import Text
 
 from lra import build
 from lra.base.files import replace_text
-from lra.base.masking import without_credentials
+from lra.base.text import without_credentials
 from lra.build import trainer as build_trainer
 from lra.build.store import ensure_store
 from lra.data.datamodule import StoreDataModule
 from lra.data.store import verify_store
 from lra.model.classifier import count_parameters
 from lra.runs.files import BEST, CONFIG, LAST, METRICS
-from lra.runs.keep_replaced_run import set_aside
-from lra.runs.run_lock import lease
+from lra.runs.run_lock import keep_replaced_run, lock_run
 from lra.runs.schema import Record
 from lra.settings import config
 from lra.settings.config import AUTO, batch_parts
@@ -68,7 +67,7 @@ def train_run(cfg: DictConfig, folder: Path, console: Console, *, replaced: Reco
     build.check_classes(cfg)
     ensure_store(cfg, console)
     first = rank(cfg.trainer.devices) == 0
-    with lease(folder) if first else nullcontext(), says_what_is_saved(folder, cfg.recipe.steps):
+    with lock_run(folder) if first else nullcontext(), says_what_is_saved(folder, cfg.recipe.steps):
         if first and cfg.check:
             verify_store(config.store_dir(cfg))
         parts = _first_parts(cfg, folder) if replaced is None else config.batch_parts(cfg)
@@ -98,7 +97,7 @@ def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, rep
     datamodule = build.build_datamodule(split)
     module = build.build_module(split)
     if rank(cfg.trainer.devices) == 0:
-        set_aside(folder, replaced)
+        keep_replaced_run(folder, replaced)
         replace_text(folder / CONFIG, without_credentials(OmegaConf.to_yaml(split, resolve=True)))
         check_same_data(folder, datamodule.data_sha256)
         note_commit(folder)

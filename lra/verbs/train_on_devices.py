@@ -22,7 +22,7 @@ def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced:
         replaced: the record that `force=true` replaces; None if the run has none.
 
     Raises:
-        LeasedError: when another process is at work on the run.
+        RunLockedError: when another process is at work on the run.
         UserError: when a training process has failed, with its error.
     """
     from hydra.core.hydra_config import HydraConfig
@@ -31,22 +31,21 @@ def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced:
     from lra.build import trainer as build_trainer
     from lra.build.store import ensure_store
     from lra.runs.files import RESULT
-    from lra.runs.keep_replaced_run import set_aside
-    from lra.runs.run_lock import LeasedError, lease
+    from lra.runs.run_lock import RunLockedError, keep_replaced_run, lock_run
     from lra.training.checkpoints import says_what_is_saved
     from lra.training.ranks import run_together
-    from lra.types import BUSY, UserError
+    from lra.types import LOCKED, UserError
 
     build_trainer.build_machine(cfg)  # this and the data module report a mistake once, not once per process
     ensure_store(cfg, console)
     build.build_datamodule(cfg)
-    with lease(folder):  # fails now if another process has the run; later the process of rank 0 holds the lease
-        set_aside(folder, replaced)
+    with lock_run(folder):  # fails now if another process has the run; later the process of rank 0 holds the lock_run
+        keep_replaced_run(folder, replaced)
     # A file of a sweep or search among the overrides would make the processes begin it anew, were it not for the mode.
     with says_what_is_saved(folder, cfg.recipe.steps):
         code, error = run_together(cfg.trainer.devices, [*HydraConfig.get().overrides.task, "hydra.mode=RUN"])
-    if code == BUSY:
-        raise LeasedError(error)
+    if code == LOCKED:
+        raise RunLockedError(error)
     if code and (folder / RESULT).exists():
         console.print(f"Warning: a process ended after the result was written: {error}")
     elif code:

@@ -12,10 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from lra.base.text import visible, visible_lines
-from lra.results.paper import beside, departures, in_short
+from lra.results.paper import deviations_from_paper, in_short, published_accuracy_for
+from lra.results.protocol_and_size import method_head
 from lra.results.reference import PASS_BAND, paper_accuracy
 from lra.results.tables import TextTable, with_verdict
-from lra.results.titles import method_head
 from lra.runs.files import CURVE, METRICS, RESULT
 from lra.runs.schema import MIXERS, Record
 from lra.terminal.fit_table import print_text_table
@@ -35,7 +35,7 @@ CURVE_LINES, CURVE_WIDTH, LEAST_PASSES = 10, 30, 3
 def print_summary(console: Console, folder: Path, record: Record) -> None:
     """Print the table of one record, its curve and its files, and how far its accuracy can be compared."""
     identity, outcome, cost = record["identity"], record["outcome"], record["cost"]
-    paper = beside(record, "paper")
+    paper = published_accuracy_for(record, "paper")
     measured, majority = 100 * outcome["test_accuracy"], 100 * outcome["majority_rate"]
     title = f"{identity['task']}, protocol {identity['protocol']}, size {identity['size']}"
     cells = {
@@ -83,7 +83,7 @@ def verdict(record: Record) -> str:
         lines.append(_next(record))
         return "\n".join(lines)
     task = identity["task"]
-    paper, band, apart = paper_accuracy(identity["attention"], task), PASS_BAND.get(task), departures(record)
+    paper, band, apart = paper_accuracy(identity["attention"], task), PASS_BAND.get(task), deviations_from_paper(record)
     if record["provenance"]["data_origin"] == "stand-in":
         lines.append(f"Placeholder data, not those of {task}: no result of that task.")
     elif paper is not None and apart:

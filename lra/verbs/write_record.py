@@ -17,13 +17,11 @@ from lra.base.files import read_file, replace_text
 from lra.build import trainer as build_trainer
 from lra.data.datamodule import StoreDataModule
 from lra.results.convergence import dev_curve
-from lra.results.paper import beside
-from lra.results.plots import learning_curve
-from lra.runs.correct_bits import pack_correct
+from lra.results.paper import published_accuracy_for
+from lra.results.plot_curves import learning_curve
 from lra.runs.files import CODE, CURVE, DATA, LAST, RESULT, WANDB_ID
 from lra.runs.machine import git_commit, versions
-from lra.runs.reading import validated
-from lra.runs.record import write_record
+from lra.runs.record import pack_correct, validated, write_record
 from lra.runs.schema import SCHEMA_VERSION, Record
 from lra.settings import config
 from lra.training import evaluation
@@ -127,7 +125,7 @@ def write_result(
         folder / CURVE,
         title=f"{cfg.task.name} / {config.method_name(cfg)}, {cfg.protocol.name}, {cfg.size.name}, seed {cfg.seed}",
         majority_rate=majority,
-        paper_accuracy=beside(record, "paper"),
+        paper_accuracy=published_accuracy_for(record, "paper"),
     )
     return write_record(folder, record)
 

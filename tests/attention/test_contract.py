@@ -16,9 +16,8 @@ import torch
 from hydra.utils import get_object, instantiate
 
 from lra.attention.base import AttentionDims, options_of
-from lra.base.arguments import declared, literals
-from lra.base.group_files import read_choice
-from lra.base.paths import conf_names
+from lra.base.arguments import choices_of, declared_types
+from lra.base.paths import conf_names, read_choice
 from lra.testing import contract
 from lra.testing.subjects import HEAD_DIM, HEADS, AttentionSubject
 from lra.types import UserError
@@ -76,13 +75,13 @@ def test_keeps_its_promise(name, protocol, promise):
 
 def words_of(kind: object) -> tuple[object, ...]:
     """The values of a type that has a few of them: words, or true and false."""
-    return (False, True) if kind is bool else literals(kind)
+    return (False, True) if kind is bool else choices_of(kind)
 
 
 def every_choice(name: str) -> list[Any]:
     """The settings of an attention under each protocol, and (slow) each choice of each option in turn."""
     bases = [settings(name, protocol) for cell, protocol in CELLS if cell == name]
-    kinds, _ = declared(get_object(bases[0]["_target_"]))
+    kinds, _ = declared_types(get_object(bases[0]["_target_"]))
     tried = list(bases)
     for base, (option, kind) in product(bases, kinds.items()):
         changed = [{**base, option: value} for value in words_of(kind)]

@@ -10,7 +10,7 @@ import pytest
 from lra.base.arguments import as_typed
 from lra.cli import VERBS, main
 from lra.data.manifest import MANIFEST
-from lra.runs.reading import parse_record
+from lra.runs.record import parse_record
 from lra.settings.config import load_config
 from tests.conftest import ROOT, cells_of, lra_here
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lra.base.processes import Child
-from lra.base.safe_path import VARIABLE, python_module, safe_path
+from lra.base.processes import VARIABLE, Child, python_module, safe_path
 from lra.cli import main
 from tests.conftest import outer_environment
 

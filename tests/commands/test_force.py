@@ -10,10 +10,9 @@ import sys
 import pytest
 
 from lra.cli import main
-from lra.runs.keep_replaced_run import set_aside
 from lra.runs.record import read_record
-from lra.runs.run_lock import LeasedError, lease
-from lra.types import BUSY
+from lra.runs.run_lock import RunLockedError, keep_replaced_run, lock_run
+from lra.types import LOCKED
 from tests.conftest import ROOT, outer_environment
 
 COMMAND = ("train", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
@@ -64,8 +63,8 @@ def test_two_at_once_train_once_and_lose_nothing(home):
         process.stdin.flush()
     said = [process.communicate(timeout=180) for process in both]
     codes = sorted(process.returncode for process in both)
-    assert codes == [0, BUSY], said
-    (busy,) = [err for process, (_, err) in zip(both, said, strict=True) if process.returncode == BUSY]
+    assert codes == [0, LOCKED], said
+    (busy,) = [err for process, (_, err) in zip(both, said, strict=True) if process.returncode == LOCKED]
     assert "another process" in busy
     run, replaced = folders(home)
     assert read_record(run) is not None
@@ -78,14 +77,14 @@ def test_a_run_in_progress_is_left_alone(home, capsys):
     assert main([*COMMAND, "trainer.max_steps=1"]) == 0
     run, _ = folders(home)
     before = contents(run)
-    code = "import sys; from pathlib import Path; from lra.runs.run_lock import lease\n"
-    code += "with lease(Path(sys.argv[1])): print(flush=True); input()"
+    code = "import sys; from pathlib import Path; from lra.runs.run_lock import lock_run\n"
+    code += "with lock_run(Path(sys.argv[1])): print(flush=True); input()"
     holder = subprocess.Popen(
         [sys.executable, "-c", code, str(run)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT
     )
     try:
         holder.stdout.readline()
-        assert main([*COMMAND, "force=true"]) == BUSY
+        assert main([*COMMAND, "force=true"]) == LOCKED
     finally:
         holder.kill()
         holder.wait()
@@ -118,13 +117,13 @@ def test_a_move_that_was_killed_is_ended_by_the_next(finished, monkeypatch):
             raise KeyboardInterrupt
         replace(source, target)
 
-    with lease(folder):
+    with lock_run(folder):
         monkeypatch.setattr(os, "replace", killed)
         with pytest.raises(KeyboardInterrupt):
-            set_aside(folder, record)
+            keep_replaced_run(folder, record)
         assert read_record(folder) == record, "still a finished run"
         monkeypatch.setattr(os, "replace", replace)
-        set_aside(folder, record)
+        keep_replaced_run(folder, record)
     (kept,) = folder.parent.glob("*.replaced-*")
     assert {path.name: path.read_text() for path in kept.iterdir()} == files
     assert [path.name for path in folder.iterdir()] == ["lock"]
@@ -135,14 +134,14 @@ def test_a_second_result_of_the_same_second_has_a_folder_of_its_own(finished):
     for _ in range(2):
         for name, text in files.items():
             (folder / name).write_text(text)
-        with lease(folder):
-            set_aside(folder, read_record(folder))
+        with lock_run(folder):
+            keep_replaced_run(folder, read_record(folder))
     assert len(list(folder.parent.glob("*.replaced-*/result.json"))) == 2
 
 
 def test_a_result_that_came_since_is_not_moved(finished):
     folder, _ = finished
     before = sorted(path.name for path in folder.iterdir())
-    with pytest.raises(LeasedError, match="has just finished"):
-        set_aside(folder, None)
+    with pytest.raises(RunLockedError, match="has just finished"):
+        keep_replaced_run(folder, None)
     assert sorted(path.name for path in folder.iterdir()) == before

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from lra.types import BUSY
+from lra.types import LOCKED
 from tests.commands.test_force import contents, folders
 from tests.conftest import lra
 from tests.disturbance import disturbed
@@ -28,7 +28,7 @@ def test_two_at_once_train_once_and_lose_nothing(data_dir, tmp_path):
     ):
         codes = sorted(command.process.wait(240) for command in (first, second))
         said = [command.error() for command in (first, second)]
-        assert codes == [0, BUSY], said
+        assert codes == [0, LOCKED], said
         assert any("another process" in line for line in said), said
         assert first.left() == second.left() == []
     again, (kept,) = folders(runs)

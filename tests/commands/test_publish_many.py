@@ -9,14 +9,14 @@ import sys
 import pytest
 
 from lra.cli import main
-from lra.runs.run_lock import RUNNER, TRAINING, lease
+from lra.runs.run_lock import RUNNER, TRAINING, lock_run
 from tests.conftest import ROOT
 from tests.results.records import make_record
 
 APPEND = """
 import sys
 from pathlib import Path
-from lra.runs.published import append_new
+from lra.runs.collect import append_new
 from tests.results.records import make_record
 print("ready", flush=True)
 sys.stdin.readline()
@@ -94,7 +94,7 @@ def place_of(capsys, home, other):
 def test_a_run_in_progress_is_left_alone(home, capsys, other, file):
     folder = place_of(capsys, home, other)
     (folder / "best.ckpt").write_text("ours")
-    with lease(folder, file):
+    with lock_run(folder, file):
         code, _, err = run(capsys, "import", str(other))
     assert code == 2
     assert "in progress here" in err

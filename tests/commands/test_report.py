@@ -17,9 +17,9 @@ import pytest
 import lra.results
 from lra.data.manifest import read_manifest
 from lra.results.page import Part, Section, notes_once, write_page
-from lra.results.report_summary_table import summary_table
+from lra.results.protocol_and_size import by_protocol_and_size
+from lra.results.report import summary_table
 from lra.results.tables import TextTable
-from lra.results.task_protocol_size import by_kind
 from lra.verbs.report import _part
 from tests.conftest import lra_here
 from tests.results.records import make_record
@@ -184,8 +184,10 @@ def test_that_no_record_is_valid_is_said_with_the_reason(home, refused):
 
 def test_the_summary_has_marks_and_no_full_run_on_an_invented_stand_in():
     invented = make_record(attention="full", origin="stand-in")
-    kinds = by_kind([invented, make_record(), make_record(attention="linformer", size="short", origin="stand-in")])
-    made = summary_table(kinds, reference="paper")
+    kinds = by_protocol_and_size(
+        [invented, make_record(), make_record(attention="linformer", size="short", origin="stand-in")]
+    )
+    made = summary_table(kinds, reference="paper", links={})
     cells = {name: cells[0].text for rows in made.groups.values() for name, cells in rows}
     assert cells == {"nystrom": "37.00 (1)‡", "linformer": "37.00 (1)§"}
     text = "\n".join(made.notes)

@@ -11,7 +11,7 @@ import pytest
 from lra.base.paths import conf_names
 from lra.cli import main
 from lra.runs.failure import write_failure
-from lra.runs.run_lock import lease
+from lra.runs.run_lock import lock_run
 from lra.verbs.show_choices import differences
 from tests.conftest import cells_of
 from tests.results.records import make_record
@@ -67,7 +67,7 @@ def test_the_hash_and_the_seed_name_a_run_at_every_width(runs, capsys, monkeypat
 
 def test_a_group_is_chosen_and_a_running_run_is_known_by_its_lock(runs, capsys):
     folder = runs / "mine/text/full/paper-full-20000steps-0123abcd/seed1"
-    with lease(folder):
+    with lock_run(folder):
         text = shown(capsys, "runs", "run_group=mine")
     assert "running, step 100 of 20,000" in text
     assert "listops" not in text

@@ -14,7 +14,7 @@ import time
 import pytest
 
 from tests.conftest import ROOT, lra
-from tests.disturbance import disturbed, leased, steps, wait_for
+from tests.disturbance import disturbed, locked, steps, wait_for
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 LINES = {signal.SIGINT: "interrupted", signal.SIGTERM: "stopped by SIGTERM", signal.SIGHUP: "stopped by SIGHUP"}
@@ -57,7 +57,7 @@ def undisturbed(data_dir, tmp_path_factory):
 
 
 def nothing_is_left(command):
-    wait_for(lambda: not command.left() and not leased(command.runs), 60)
+    wait_for(lambda: not command.left() and not locked(command.runs), 60)
 
 
 def check_the_end(command, number, code):
@@ -242,4 +242,4 @@ def test_a_terminal_that_hangs_up_ends_the_run_in_order(data_dir, tmp_path, monk
             os.read(terminal, 4096)
     os.close(terminal)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 129
-    assert leased(runs) == []
+    assert locked(runs) == []

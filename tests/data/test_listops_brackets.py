@@ -8,7 +8,7 @@ import pytest
 from lra import build
 from lra.data import listops
 from lra.data.writer import write_store
-from lra.results.paper import beside
+from lra.results.paper import published_accuracy_for
 from lra.results.variants import group_by_variant
 from lra.settings import config
 from lra.types import UserError
@@ -85,7 +85,7 @@ def test_a_row_without_brackets_says_so_also_where_every_row_is_without():
     dropped = "linformer (protocol.listops_brackets=dropped)"
     assert list(group_by_variant([record])) == [dropped]
     assert list(group_by_variant([record, make_record("listops", "linformer", seed=1)])) == ["linformer", dropped]
-    assert beside(record, "paper") == 37.25, "which of both the paper trained on is not certain"
+    assert published_accuracy_for(record, "paper") == 37.25, "which of both the paper trained on is not certain"
 
 
 def test_the_switch_is_shown_with_its_dates(capsys):

@@ -12,9 +12,8 @@ import pytest
 from hydra.utils import get_object
 
 from lra import build
-from lra.base.arguments import as_typed, declared
-from lra.base.group_files import read_choice
-from lra.base.paths import conf_names
+from lra.base.arguments import as_typed, declared_types
+from lra.base.paths import conf_names, read_choice
 from lra.model.mixer import MixerDims, SequenceMixer
 from lra.settings import config
 from lra.testing import contract
@@ -31,7 +30,7 @@ def every_choice(name: str) -> list[tuple[str, ...]]:
     if name == config.ATTENTION:
         return ATTENTIONS
     file = read_choice("mixer", name)
-    kinds, _ = declared(get_object(file["_target_"]))
+    kinds, _ = declared_types(get_object(file["_target_"]))
     others = [(key, value) for key, kind in kinds.items() for value in words_of(kind) if value != file.get(key)]
     return [(), *((f"mixer.{key}={as_typed(value)}",) for key, value in others)]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from lra.results.paper import paper_settings
 from lra.results.reference import TEST_EXAMPLES
-from lra.runs.correct_bits import pack_correct
 from lra.runs.flatten_settings import hash_of
+from lra.runs.record import pack_correct
 from lra.runs.schema import SCHEMA_VERSION
 
 # Optimizer steps of the released code's runs.

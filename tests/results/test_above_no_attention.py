@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from docs.blocks.published import records as published
-from lra.results.above_no_attention import POOLED, RANKS, above_no_attention
 from lra.results.accuracy_table import accuracy_table
 from lra.results.statistics import bartlett, pooled_t, variances_agree
+from lra.results.task_statistics import POOLED, RANKS, above_no_attention
 from tests.results.records import make_record, with_setting
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from docs.blocks.published import PUBLISHED, by_cell
 from lra.runs.collect import collect
-from lra.runs.correct_bits import pack_correct, unpack_correct
+from lra.runs.record import pack_correct, unpack_correct
 from tests.results.records import make_record
 
 

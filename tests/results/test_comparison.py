@@ -7,7 +7,7 @@ import pytest
 
 from lra.results.accuracy_table import accuracy_table
 from lra.results.comparison import comparison_table, contenders, paper_noise
-from lra.results.pareto import pareto_front
+from lra.results.plot_comparison import pareto_front
 from tests.results.records import make_record
 
 

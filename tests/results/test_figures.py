@@ -17,7 +17,7 @@ from lra.results.display_names import display_name
 from lra.results.landmarks import landmark_points
 from lra.results.page import svg, write_page
 from lra.results.plot_comparison import plot_pareto
-from lra.results.plot_curves import plot_curves
+from lra.results.plot_curves import learning_curve, plot_curves
 from lra.results.plot_landmarks import plot_landmarks
 from lra.results.plots import (
     COLUMN,
@@ -28,7 +28,6 @@ from lra.results.plots import (
     QUIET,
     colours_of,
     hover,
-    learning_curve,
     short_name,
     svg_of,
 )

@@ -8,8 +8,7 @@ import subprocess
 
 import pytest
 
-from lra.base.group_files import read_choice
-from lra.base.paths import conf_names
+from lra.base.paths import conf_names, read_choice
 from lra.results.accuracy_table import accuracy_table
 from lra.results.cells import best_places
 from lra.results.comparison import comparison_table, contenders

@@ -11,7 +11,7 @@ from rich.console import Console
 from lra.results.accuracy_table import accuracy_table
 from lra.results.comparison import comparison_table, contenders
 from lra.runs.flatten_settings import hash_of
-from lra.runs.reading import validated
+from lra.runs.record import validated
 from lra.verbs.train_summary import print_summary
 from tests.results.records import make_record
 

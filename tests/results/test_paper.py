@@ -11,9 +11,9 @@ import pytest
 from lra import build
 from lra.base.paths import conf_dir
 from lra.results.accuracy_table import accuracy_table
-from lra.results.paper import ACTING_ALONE, beside, departures, paper_settings
+from lra.results.paper import ACTING_ALONE, deviations_from_paper, paper_settings, published_accuracy_for
 from lra.results.reference import PAPER, TASKS
-from lra.runs.reading import validated
+from lra.runs.record import validated
 from lra.settings import config
 from lra.verbs.train_summary import verdict
 from tests.results.make_paper_settings import make, settings
@@ -39,7 +39,7 @@ def test_they_are_what_a_run_records(task, attention):
 @pytest.mark.parametrize("attention", sorted(PAPER))
 @pytest.mark.parametrize("task", TASKS)
 def test_a_run_of_the_papers_settings_has_its_number(task, attention):
-    assert beside(make_record(task, attention), "paper") == PAPER[attention][task]
+    assert published_accuracy_for(make_record(task, attention), "paper") == PAPER[attention][task]
 
 
 FREE = {"trainer.accelerator": "gpu", "trainer.precision": "16-mixed"}
@@ -51,12 +51,12 @@ DECIDING = [leaf for leaf in leaves(make_record()["settings"]) if leaf[0] not in
 
 @pytest.mark.parametrize("key, value", DECIDING)
 def test_any_other_setting_has_none(key, value):
-    assert beside(with_setting(make_record(), key, another(value)), "paper") is None
+    assert published_accuracy_for(with_setting(make_record(), key, another(value)), "paper") is None
 
 
 @pytest.mark.parametrize("key, value", FREE.items())
 def test_the_machine_and_the_released_precision_are_free(key, value):
-    assert beside(with_setting(make_record(), key, value), "paper") == 37.15
+    assert published_accuracy_for(with_setting(make_record(), key, value), "paper") == 37.15
 
 
 OF_EVERY_RUN = {"pooling", "batch_constant_sides", "batch_constant_examples", "test_last_batch"}
@@ -80,7 +80,7 @@ def test_only_switches_that_act_on_a_run_decide_whether_it_is_the_papers(task, a
         value = config.load_config("train", words).protocol[key.removeprefix("protocol.")]
         record = make_record(task, attention)
         record["settings"] = config.settings(config.load_config("train", [*words, f"{key}={another(value)}"]))
-        if beside(record, "paper") is None:
+        if published_accuracy_for(record, "paper") is None:
             deciding.add(key.removeprefix("protocol."))
     assert deciding == own | OF_EVERY_RUN
 
@@ -104,7 +104,7 @@ def test_another_model_has_no_paper_number_and_one_note_says_why():
     with_papers = accuracy_table([record, make_record(), make_record(seed=1)], reference="paper")
     (note,) = [note for note in with_papers.notes if "without its number:" in note]
     assert "nystrom (model._target_=my.models.GRU) on listops: model._target_=" in note
-    assert beside(record, "skyformer") is None
+    assert published_accuracy_for(record, "skyformer") is None
     assert "Against the paper" not in verdict(record)
     assert "model._target_=my.models.GRU" in verdict(record)
 
@@ -112,17 +112,17 @@ def test_another_model_has_no_paper_number_and_one_note_says_why():
 def test_fewer_test_examples_and_other_data_have_none():
     record = make_record()
     record["outcome"]["test_examples"] = 1000
-    assert departures(record) == ["1,000 test examples for 2,000"]
-    assert departures(make_record(origin="stand-in")) == ["stand-in data"]
-    assert departures(make_record(size="demo")) == ["size=demo"]
+    assert deviations_from_paper(record) == ["1,000 test examples for 2,000"]
+    assert deviations_from_paper(make_record(origin="stand-in")) == ["stand-in data"]
+    assert deviations_from_paper(make_record(size="demo")) == ["size=demo"]
 
 
 def test_what_was_not_recorded_is_not_taken_for_the_papers():
     record = validated(from_version_1(make_record()), "x")
-    said = departures(record)
+    said = deviations_from_paper(record)
     assert said[0] == "model not recorded"
     assert all(reason.endswith(" not recorded") for reason in said)
-    assert beside(record, "paper") is None
+    assert published_accuracy_for(record, "paper") is None
     table = accuracy_table([record], reference="paper")
     assert len(table.rows) == 1
     start = "Not the paper's settings, so without its numbers: not recorded: model, "
@@ -139,7 +139,7 @@ def test_another_source_stands_beside_for_information():
 
 
 def test_a_shortened_run_says_so_once():
-    (said,) = departures(make_record(steps=300))
+    (said,) = deviations_from_paper(make_record(steps=300))
     assert said == "recipe.steps=300 for 5000"
 
 
@@ -157,4 +157,4 @@ def test_settings_hold_whether_the_model_was_compiled():
     assert compiled["trainer"]["compile"] is True
     record = copy.deepcopy(make_record())
     record["settings"] = compiled
-    assert beside(record, "paper") == 37.15
+    assert published_accuracy_for(record, "paper") == 37.15

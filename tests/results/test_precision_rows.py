@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lra.results.accuracy_table import accuracy_table
-from lra.results.paper import departures
+from lra.results.paper import deviations_from_paper
 from lra.results.variants import group_by_variant
 from tests.results.records import make_record, with_setting
 
@@ -29,7 +29,7 @@ def test_float32_needs_no_words_even_if_it_is_rare():
 
 @pytest.mark.parametrize("precision, differs", [("tf32", True), ("bf16-mixed", True), ("16-mixed", False)])
 def test_only_the_paper_s_and_the_released_precision_are_compared_with_the_paper(precision, differs):
-    said = departures(with_setting(make_record(), "trainer.precision", precision))
+    said = deviations_from_paper(with_setting(make_record(), "trainer.precision", precision))
     assert (f"trainer.precision={precision} for 32-true" in said) == differs
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lra.results.rank_tests import kendall, kendall_taus, kruskal_wallis
-from lra.results.statistics import discoveries, paired_t
+from lra.results.statistics import discoveries, kendall, kendall_taus, kruskal_wallis, paired_t
 
 
 @pytest.mark.parametrize("levels", [3, 8, 10**6])

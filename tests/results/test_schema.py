@@ -11,7 +11,7 @@ import pytest
 
 from lra.cli import main
 from lra.runs.collect import collect
-from lra.runs.reading import READS_EARLIER, OtherVersionError, parse_record, validated
+from lra.runs.record import READS_EARLIER, OtherVersionError, parse_record, validated
 from lra.types import UserError
 from tests.conftest import ROOT
 from tests.results.records import from_version_1, make_record

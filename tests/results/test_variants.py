@@ -9,8 +9,8 @@ import pytest
 from lra.results.accuracy_table import accuracy_table
 from lra.results.landmarks import landmark_points, point_name
 from lra.results.variants import group_by_variant
-from lra.runs.flatten_settings import flat
-from lra.runs.reading import validated
+from lra.runs.flatten_settings import flatten
+from lra.runs.record import validated
 from lra.runs.schema import ALWAYS_RECORDED
 from lra.settings import config
 from tests.results.records import from_version_1, make_record, with_setting
@@ -65,7 +65,7 @@ def test_that_test_walks_all_that_a_run_hashes():
     assert {key.split(".")[0] for key in walked} == {*config.SETTINGS, "attention", "trainer"}
     assert {f"trainer.{key}" for key in ALWAYS_RECORDED} <= walked
     assert "recipe.parameter_groups" in walked
-    assert walked == flat(BASE[0]["settings"]).keys()
+    assert walked == flatten(BASE[0]["settings"]).keys()
 
 
 @pytest.mark.parametrize("words", [["trainer.devices=2"], ["compile=true"]])

@@ -9,7 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 
 import lra
 from lra.base.arguments import (
-    OPEN,
+    ANY_VALUE,
     Count,
     CountOrZero,
     Fraction,
@@ -17,12 +17,11 @@ from lra.base.arguments import (
     WrongValueError,
     allows,
     checked,
-    declared,
-    in_words,
-    literals,
+    choices_of,
+    declared_types,
+    type_in_words,
 )
-from lra.base.group_files import OF_THE_FILE
-from lra.base.paths import conf_names
+from lra.base.paths import NO_OPTION_KEYS, conf_names
 from lra.cli import main
 from lra.settings.config import load_config
 from lra.settings.option_groups import GROUPS
@@ -36,7 +35,7 @@ CELLS = [
     *((f"recipe={name}",) for name in conf_names("recipe") if "base" not in name),
     *((f"trainer={name}",) for name in conf_names("trainer")),
 ]
-WITHOUT_TYPE = ("source", "paths", *OF_THE_FILE)  # any text
+WITHOUT_TYPE = ("source", "paths", *NO_OPTION_KEYS)  # any text
 DECLARED = [group for group in GROUPS if group not in ("paths", "logger.wandb")]
 
 
@@ -111,9 +110,9 @@ def test_a_file_of_ones_own_is_checked_before_data_is_made(group, content, home,
         (Literal["a", 1], ("a", 1), ("b", True, 1.0)),
         (bool | Literal["fast"], (True, "fast"), (1, "true")),
         (tuple[Fraction, Fraction], ([0.9, 0.999],), ([0.9], [0.9, 1], 0.9)),
-        (OPEN, (1, "a"), ()),
+        (ANY_VALUE, (1, "a"), ()),
     ],
-    ids=lambda case: "" if isinstance(case, tuple) or case is OPEN else in_words(case),
+    ids=lambda case: "" if isinstance(case, tuple) or case is ANY_VALUE else type_in_words(case),
 )
 def test_a_declared_type_allows_what_it_says(kind, right, wrong):
     assert [value for value in right if not allows(kind, value)] == []
@@ -121,10 +120,10 @@ def test_a_declared_type_allows_what_it_says(kind, right, wrong):
 
 
 def test_the_words_of_a_type_are_those_of_its_parts():
-    assert in_words(Count | Literal["auto"] | None) == f"{in_words(Count)} or auto or null"
-    assert len({in_words(kind) for kind in (int, float, Count, CountOrZero, Fraction, Positive)}) == 6
-    assert literals(bool | Literal["fast"] | None) == (False, True, "fast", None)
-    assert literals(Count | None) == ()
+    assert type_in_words(Count | Literal["auto"] | None) == f"{type_in_words(Count)} or auto or null"
+    assert len({type_in_words(kind) for kind in (int, float, Count, CountOrZero, Fraction, Positive)}) == 6
+    assert choices_of(bool | Literal["fast"] | None) == (False, True, "fast", None)
+    assert choices_of(Count | None) == ()
 
 
 class Owner:
@@ -135,7 +134,7 @@ class Owner:
 
 def test_a_checked_constructor_keeps_its_signature_and_refuses():
     assert Owner(1, count=2).held == (1, 2, "a")
-    assert list(declared(Owner)[0]) == ["first", "count", "word"]
+    assert list(declared_types(Owner)[0]) == ["first", "count", "word"]
     with pytest.raises(WrongValueError) as refused:
         Owner(1, count=2, word="c")
     assert (refused.value.key, refused.value.value) == ("word", "c")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lra.results.reference import TASKS
-from lra.runs.correct_bits import pack_correct
+from lra.runs.record import pack_correct
 from tests.results.records import make_record, with_setting
 
 METHODS = ("full", "nystrom", "linformer", "performer", "reformer", "none", "local", "linear", "skyformer", "average")

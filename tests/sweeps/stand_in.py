@@ -1,4 +1,4 @@
-"""A stand-in for a sweep's training, which takes the real lease; runners in processes of their own import no torch."""
+"""A stand-in for a sweep's training, which takes the real lock; runners in processes of their own import no torch."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ TRAINING = (
     + """
 import sys, time
 from pathlib import Path
-from lra.runs.run_lock import lease
+from lra.runs.run_lock import lock_run
 folder = Path(sys.argv[1])
-with lease(folder):
+with lock_run(folder):
     with open(folder.parent / "log", "a") as log: log.write(f"begun {folder.name}\\n")
     if folder.name == "bad":
         sys.exit("lra: nothing will come of this")

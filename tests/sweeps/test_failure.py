@@ -9,7 +9,7 @@ from rich.console import Console
 
 from lra.runs.failure import read_failure, write_failure
 from lra.runs.files import FAILED
-from lra.runs.run_lock import is_leased
+from lra.runs.run_lock import is_locked
 from lra.sweeps import runner
 from tests.sweeps.stand_in import make_cells
 from tests.sweeps.test_runner import _stand_in, log  # noqa: F401  (the training's stand-in)
@@ -31,15 +31,15 @@ def test_a_failure_since_this_call_began_is_not_tried_again_whatever_its_clock_s
     assert read_failure(cells[0].folder).error == "nothing will come of this"
 
 
-def test_a_failure_between_a_look_and_the_lease_is_not_tried_again(tmp_path, monkeypatch):
+def test_a_failure_between_a_look_and_the_lock_is_not_tried_again(tmp_path, monkeypatch):
     (cell,) = make_cells(tmp_path, "a")
 
     def other_fails(folder):
-        monkeypatch.setattr(runner, "is_leased", is_leased)
+        monkeypatch.setattr(runner, "is_locked", is_locked)
         write_failure(folder, "of the other")
-        return False  # it has just given its lease back
+        return False  # it has just released its lock
 
-    monkeypatch.setattr(runner, "is_leased", other_fails)
+    monkeypatch.setattr(runner, "is_locked", other_fails)
     runner.run_missing([cell], Console())
     assert log(tmp_path) == []
     assert read_failure(cell.folder).error == "of the other"

@@ -1,4 +1,4 @@
-"""Cells are run once, whoever runs them and whatever dies; the training is a stand-in that takes the real lease."""
+"""Cells are run once, whoever runs them and whatever dies; the training is a stand-in that takes the real lock."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 from filelock import FileLock
 from rich.console import Console
 
-from lra.runs import run_lock as lease_files
+from lra.runs import run_lock
 from lra.runs.failure import read_failure
-from lra.runs.run_lock import LeasedError, is_leased, lease
+from lra.runs.run_lock import RunLockedError, is_locked, lock_run
 from lra.sweeps import runner
 from tests.conftest import ROOT, hear_ctrl_c, outer_environment
 from tests.sweeps.stand_in import RECORD, TRAINING, make_cells
@@ -142,28 +142,28 @@ def test_a_killed_runners_cell_is_taken_up_and_every_cell_is_finished_once(tmp_p
     assert counts["begun c0"] == 2, "begun by the killed one, taken up by the other"
 
 
-def test_a_run_in_a_folder_that_cannot_be_written_is_not_leased(tmp_path, monkeypatch):
+def test_a_run_in_a_folder_that_cannot_be_written_is_not_locked(tmp_path, monkeypatch):
     def refuses(*_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, "no")
 
-    (tmp_path / lease_files.TRAINING).touch()
+    (tmp_path / run_lock.TRAINING).touch()
     monkeypatch.setattr(FileLock, "acquire", refuses)
-    assert not is_leased(tmp_path)
+    assert not is_locked(tmp_path)
 
 
-def test_a_lease_is_one_processs_and_gone_with_it(tmp_path):
-    assert not is_leased(tmp_path)
-    hold = "import sys, time; from pathlib import Path; from lra.runs.run_lock import lease\n"
-    hold += "with lease(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+def test_a_lock_is_one_processs_and_gone_with_it(tmp_path):
+    assert not is_locked(tmp_path)
+    hold = "import sys, time; from pathlib import Path; from lra.runs.run_lock import lock_run\n"
+    hold += "with lock_run(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
     child = subprocess.Popen([sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE, cwd=ROOT)
     assert child.stdout is not None
     child.stdout.readline()
-    assert is_leased(tmp_path)
-    with pytest.raises(LeasedError, match="another process"), lease(tmp_path, patience_seconds=0):
+    assert is_locked(tmp_path)
+    with pytest.raises(RunLockedError, match="another process"), lock_run(tmp_path, patience_seconds=0):
         pass
     child.kill()
     child.wait()
-    assert not is_leased(tmp_path)
+    assert not is_locked(tmp_path)
 
 
 @pytest.mark.slow
@@ -174,5 +174,5 @@ def test_ctrl_c_reaches_the_child_and_waits_for_it(tmp_path):
     wait_for(lambda: "begun a" in log(tmp_path))
     one.send_signal(signal.SIGINT)
     assert one.wait(30) != 0
-    wait_for(lambda: not is_leased(tmp_path / "a"), 5)
+    wait_for(lambda: not is_locked(tmp_path / "a"), 5)
     assert log(tmp_path) == ["begun a"]

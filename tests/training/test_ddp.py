@@ -9,7 +9,7 @@ import torch
 
 from lra.cli import main
 from lra.data.loader import EvalLoader
-from lra.runs.correct_bits import unpack_correct
+from lra.runs.record import unpack_correct
 from lra.training.curves import read_curves
 from lra.training.ranks import interleave
 from tests.conftest import lra, lra_here

@@ -14,7 +14,7 @@ from lra.base.signals import Stopped
 from lra.cli import main
 from lra.runs.files import RESULT
 from lra.runs.record import read_record
-from lra.runs.run_lock import lease
+from lra.runs.run_lock import lock_run
 from tests.conftest import outer_environment
 from tests.training.offline_run import offline_runs
 
@@ -123,7 +123,7 @@ def test_half_a_record_that_a_kill_left_is_deleted_unless_it_is_being_written(ho
     (path,) = home.rglob(RESULT)
     whole, half = path.read_text(), path.with_name(f"{RESULT}.unfinished")
     half.write_text(whole[:99])
-    with lease(path.parent):
+    with lock_run(path.parent):
         assert main([*CSV, "finished=show"]) == 0
     assert half.exists()
     assert main([*CSV, "finished=show"]) == 0

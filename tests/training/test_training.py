@@ -17,7 +17,7 @@ from lra.cli import main
 from lra.training.curves import read_curves
 from lra.training.loggers import CurveLogger
 from lra.training.schedule import one_cycle
-from lra.types import BUSY
+from lra.types import LOCKED
 from tests.conftest import hear_ctrl_c, outer_environment
 
 COMMAND = ("train", "size=tiny", "recipe.steps=60", "recipe.eval_every=25", "logger=csv")
@@ -161,7 +161,7 @@ def test_a_run_that_another_process_trains_is_left_alone(home, capsys):
     assert main([*COMMAND, "trainer.max_steps=2"]) == 0
     (config,) = home.rglob("config.yaml")
     with FileLock(config.parent / "lock"):
-        assert main(COMMAND) == BUSY
+        assert main(COMMAND) == LOCKED
     assert "another process is training this run" in capsys.readouterr().err
 
 

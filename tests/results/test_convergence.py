@@ -7,9 +7,9 @@ import json
 import matplotlib.pyplot as plt
 import pytest
 
-from lra.results.convergence import convergence_step, dev_curve, dev_curves, plateau_notes
+from lra.results.convergence import convergence_notes, convergence_step, dev_curve, dev_curves
 from lra.results.plot_curves import plot_curves
-from lra.runs.reading import parse_record
+from lra.runs.record import parse_record
 from lra.types import UserError
 from tests.results.records import make_record
 
@@ -40,9 +40,9 @@ def test_on_listops_it_leaves_with_25_percent():
 def test_the_note_counts_seeds_and_names_the_steps_of_each_variant():
     records = [with_curve([0.17, 0.3, 0.3]), with_curve([0.17, 0.17, 0.17], seed=1), make_record(seed=2)]
     records += [with_curve([0.3, 0.3, 0.3], attention="full")]
-    (note,) = plateau_notes(records)
+    (note,) = convergence_notes(records)
     assert "full 1 of 1 (step 50); nystrom 1 of 2 (step 100)." in note
-    assert plateau_notes([make_record()]) == []
+    assert convergence_notes([make_record()]) == []
 
 
 def test_rows_of_the_metrics_file_become_a_curve():
@@ -81,7 +81,7 @@ def test_the_figure_has_a_panel_for_each_variant_and_a_line_for_each_seed(tmp_pa
 def test_what_is_not_known_is_not_counted_as_never_left():
     unknown = with_curve([0.17, 0.3], attention="full")
     del unknown["outcome"]["dev_examples"]
-    (note,) = plateau_notes([unknown, with_curve([0.17, 0.3])])
+    (note,) = convergence_notes([unknown, with_curve([0.17, 0.3])])
     assert "full" not in note
     assert "nystrom 1 of 1" in note
-    assert plateau_notes([unknown]) == []
+    assert convergence_notes([unknown]) == []

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from lra.results.accuracy_table import accuracy_table
-from lra.results.rank_agreement import agreement_by_task, rank_agreement
 from lra.results.reference import PAPER, REFERENCES
+from lra.results.task_statistics import agreement_by_task, rank_agreement
 from tests.results.records import make_record
 
 
