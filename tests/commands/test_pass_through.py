@@ -306,7 +306,7 @@ def test_a_trial_of_a_search_that_is_stopped_is_one_line(home, capsys):
 @pytest.mark.parametrize(
     "content, line",
     [
-        ("recipe: {batchsize: 4}", "recipe.batchsize, from a file of your own, is a setting that nothing reads; did"),
+        ("recipe: {batchsize: 4}", "did you mean recipe.batch_size?"),
         ("protocol: {poling: cls}", "did you mean protocol.pooling?"),
         ("task: {data: {min_lenght: 4}}", "did you mean task.data.min_length?"),
         ("protocl: clean", "did you mean protocol?"),

@@ -118,9 +118,9 @@ def test_the_good_ones_beside_them_are_shown_by_every_verb(home, tmp_path, capsy
     assert len(found.troubles) == len(CASES) + 6
     assert all(trouble.startswith("left out: ") and trouble.isprintable() for trouble in found.troubles)
     commands = {
-        ("table", "show"): "37.00 ± 0.00 (2)‡",
-        ("compare", "show", "run_group=table"): "37.00 ± 0.00 (2)",
-        ("sweep", "landmarks", "show", "run_group=table"): "37.00 ± 0.00 (2)",
+        ("table", "show", "notes=all"): "37.00 ± 0.00 (2)‡",
+        ("compare", "show", "notes=all", "run_group=table"): "37.00 ± 0.00 (2)",
+        ("sweep", "landmarks", "show", "notes=all", "run_group=table"): "37.00 ± 0.00 (2)",
         ("publish", "run_group=table", "name=good"): "4 records appended",
         ("import", str(group), "into=again"): "4 runs imported",
     }
