@@ -91,7 +91,7 @@ def test_what_says_something_is_not_refused(words, home, capsys):
 
 
 def names(*words: str) -> list[str]:
-    return [cell.choice("attention") + cell.apart for cell in make_cells("compare", ["seed=0", *words])]
+    return [cell.choice("attention") + cell.varied_settings for cell in make_cells("compare", ["seed=0", *words])]
 
 
 @pytest.mark.slow
