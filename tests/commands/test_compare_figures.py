@@ -23,7 +23,7 @@ def test_a_comparison_draws_cost_and_the_dev_curves_that_its_records_hold(tmp_pa
             folder = tmp_path / "table" / attention / f"seed{seed}"
             folder.mkdir(parents=True)
             (folder / "result.json").write_text(json.dumps(record))
-    assert main(["compare", "show", "run_group=table"]) == 0
+    assert main(["compare", "show", "notes=all", "run_group=table"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     drawn = {path.name for path in (tmp_path / "table").glob("*.png")}
     assert drawn == {"compare-listops.png"} | ({"curves-listops.png"} if curves else set())

@@ -129,7 +129,7 @@ def test_a_file_of_ones_own_needs_no_description(home, tmp_path, monkeypatch, ca
 def test_every_task_says_whether_its_data_is_here(home, capsys):
     text = shown(capsys, "tasks", "size=tiny")
     for name in conf_names("task"):
-        assert f" {name} " in text
+        assert f"\n{name} " in text
     assert "256 / 32 / 64" in text
     assert "yes, generated" in text
     assert "no; lra prepare task=text size=tiny" in text
