@@ -43,7 +43,7 @@ def k_means() -> str:
         counts.update(below)
         shares += [clusters[count] / means[count] for count in below]
     return prose(
-        f"With {min(counts)} to {max(counts)} landmarks those of k-means have {ends(shares, '.1f')} times the error of"
-        f" segment means, depending on head and number. The sequences have {made['subject']['tokens']:.0f} real tokens"
-        " on average."
+        f"With {min(counts)} to {max(counts)} landmarks, the error of k-means landmarks is {ends(shares, '.1f')} times"
+        " that of segment means, depending on the head and the number. The sequences have"
+        f" {made['subject']['tokens']:.0f} real tokens on average."
     )

@@ -65,13 +65,12 @@ def first_run() -> str:
     (demo,) = records("demo")
     cpu, cuda = (f"{setup[build]['megabytes'] / 1000:.1f} GB" for build in ("cpu", "cuda"))
     took = prose(
-        f"From nothing, set-up takes about {setup['cpu']['seconds'] / 60:.0f} minutes, nearly all of it downloads, and"
-        f" needs {cpu}. The CUDA build of torch, which is installed where an NVIDIA GPU is seen, needs {cuda}. The demo"
-        f" trains for {demo['cost']['train_seconds'] / 60:.0f} to 2 minutes on two CPU cores. The same seed gives"
-        " bit-identical results on the same machine with the same code and number of threads. Other machines and"
-        f" versions round differently: short runs that were repeated ended at most {largest_difference('listops'):.2f}"
-        f" points apart on ListOps, and {largest_difference('pathfinder'):.2f} on Pathfinder, where some seeds converge"
-        " late."
+        f"A first set-up takes about {setup['cpu']['seconds'] / 60:.0f} minutes, mostly downloads, and {cpu} of disk."
+        f" With an NVIDIA GPU, the CUDA build of torch is installed, and `.venv` takes {cuda}. The demo trains for"
+        f" {demo['cost']['train_seconds'] / 60:.0f} to 2 minutes on two CPU cores. The same seed gives bit-identical"
+        " results on the same machine with the same code and number of threads. Other machines and versions round"
+        f" differently: repeated short runs differed by at most {largest_difference('listops'):.2f} points on ListOps"
+        f" and {largest_difference('pathfinder'):.2f} on Pathfinder, where some seeds converge late."
     )
     return f"{_demo_output(demo)}\n\n{took}"
 
@@ -101,7 +100,7 @@ def methods() -> str:
         listed = options[group, name] or MISSING
         own = listed if owners[options[group, name]] == name or listed == MISSING else f"those of `{owners[listed]}`"
         rows.append((f"`{group}={name}`", file["display"], _paper(file), file["cost"], own))
-    return table(("to type", "method", "paper", "cost in the length L", "options"), rows)
+    return table(("override", "method", "paper", "cost in the length L", "options"), rows)
 
 
 def _options(group: str, file: dict[str, Any]) -> list[str]:

@@ -59,9 +59,9 @@ def listops() -> str:
     later = [without[1] - skip[1] for skip, without in pairs]
     accuracy = wilcoxon([skip[0] - without[0] for skip, without in pairs]).pvalue
     said = prose(
-        f"Pairs of the same seed and number of landmarks: without the value skip {sum(step > 0 for step in later)} of"
-        f" {len(later)} converge later, by {ends(later, ',.0f')} steps (Wilcoxon {verdict(wilcoxon(later).pvalue)});"
-        f" for the difference of their accuracies {verdict(accuracy)}"
+        f"Runs are paired by seed and number of landmarks. Without the value skip {sum(step > 0 for step in later)} of"
+        f" {len(later)} converge later, by {ends(later, ',.0f')} steps (Wilcoxon {verdict(wilcoxon(later).pvalue)})."
+        f" The difference in accuracy: {verdict(accuracy)}"
     )
     return f"{table_printed(LISTOPS)()}\n\n{table(columns, rows)}\n\n{said}"
 

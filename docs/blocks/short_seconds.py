@@ -13,8 +13,8 @@ def seconds() -> str:
     before = by_cell("short_earlier")
     apart = {task: largest_difference(task) for task in in_order(task for task, _, _ in before)}
     again = prose(
-        f"Before and after, accuracies are at most {joined(f'{points:.2f} ({task})' for task, points in apart.items())}"
-        " points apart."
+        f"The two accuracies differ by at most {joined(f'{points:.2f} ({task})' for task, points in apart.items())}"
+        " points."
     )
     return f"{again}\n\n{_machines()}\n\n{_lost()}"
 
@@ -32,10 +32,10 @@ def _machines() -> str:
     (task,) = {task for task, _, _ in slower}
     assert task == "listops"
     return prose(
-        "The ListOps runs are of one machine, the other tasks of another, which is slower: it took"
-        f" {ends(_seconds(record) / _seconds(now[cell]) for cell, record in slower.items())} times as long for"
-        f" {len(slower)} cells of ListOps (`runs/published/short_machine.jsonl`). So the seconds of one task can be"
-        " compared with each other, but not with those of another task."
+        "ListOps was trained on one machine, the other tasks on a slower one. On the slower machine"
+        f" {len(slower)} cells of ListOps took"
+        f" {ends((_seconds(record) / _seconds(now[cell]) for cell, record in slower.items()), '.2f')}× as long"
+        " (`runs/published/short_machine.jsonl`). So compare seconds within a task, not between ListOps and others."
     )
 
 
@@ -47,9 +47,9 @@ def _lost() -> str:
     )
     apart = [abs(_apart(before[cell], now[cell])) for cell in replaced]
     return prose(
-        f"{len(named)} records, seeds 1 and 2 of nine attentions on Image and Pathfinder, name a commit that is not in"
-        f" the history. {len(replaced)} records of seed 0 did too, before they were trained again: before and after"
-        f" they are at most {max(apart):.2f} points apart."
+        f"{len(named)} records name a commit that is missing from the repository's history: seeds 1 and 2 of nine"
+        f" attentions on Image and Pathfinder. {len(replaced)} records of seed 0 did too, until these runs were trained"
+        f" again. Their accuracies changed by at most {max(apart):.2f} points."
     )
 
 

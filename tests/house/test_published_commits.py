@@ -32,7 +32,7 @@ def test_that_a_full_runs_commit_is_lost_is_said():
     lost = {cell for cell, record in by_cell("listops").items() if record["provenance"]["git_commit"] in LOST}
     text = " ".join((ROOT / "docs/results.md").read_text().split())
     assert lost == {("listops", "full", 0)}
-    assert "that of full attention's seed 0 is not in the history" in text
+    assert "the commit of full attention's seed 0 is missing from the repository's history" in text
 
 
 def test_what_was_trained_again_for_a_lost_commit_is_said():
@@ -45,8 +45,8 @@ def test_what_was_trained_again_for_a_lost_commit_is_said():
         (task, seed) for task in ("image", "pathfinder") for seed in (1, 2)
     }
     assert len({attention for _, attention, _ in lost}) == 9
-    assert f"{len(lost)} records, seeds 1 and 2 of nine attentions on Image and Pathfinder, name a commit" in text
+    assert f"{len(lost)} records name a commit that is missing from the repository's history: seeds 1 and 2" in text
     before, now = ([of[cell]["outcome"]["test_accuracy"] for cell in replaced] for of in (earlier, table))
     apart = [100 * abs(one - other) for one, other in zip(before, now, strict=True)]
     assert f"{len(replaced)} records of seed 0 did too" in text
-    assert f"at most {max(apart):.2f} points apart" in text
+    assert f"Their accuracies changed by at most {max(apart):.2f} points." in text
