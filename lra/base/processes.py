@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 
-from lra.base.signals import check_stopped
+from lra.base.signals import raise_if_stopped
 
 PR_SET_PDEATHSIG = 1
 STATUS = Path("/proc/self/status")  # exists on Linux only
@@ -139,7 +139,7 @@ class Child:
         """
         end = time.monotonic() + seconds
         while not self.join(LOOK_SECONDS):
-            check_stopped()
+            raise_if_stopped()
             if time.monotonic() >= end:
                 return None
         return self.code
@@ -182,7 +182,7 @@ def wait_any(children: Sequence[Child]) -> tuple[Child, int]:
                 code = child.code
                 assert code is not None
                 return child, code
-        check_stopped()
+        raise_if_stopped()
 
 
 def stop(children: Iterable[Child]) -> None:

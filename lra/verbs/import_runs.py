@@ -29,7 +29,7 @@ IMPORTED_FILES = (CONFIG, DATA, METRICS, CURVE, WANDB_ID, BEST)
 BEGUN = (BEST, LAST)  # where one of these is without a record, the run was begun on this machine
 
 
-def overrides(words: list[str]) -> list[str]:
+def to_overrides(words: list[str]) -> list[str]:
     """Turn a leading path into `from=PATH`."""
     if words and "=" not in words[0] and not words[0].startswith("-"):
         from lra.settings.overrides import in_quotes
