@@ -169,8 +169,8 @@ def _read(path: Path) -> DictConfig:
             raise UserError(f"{path} has an alias (*), which no run's configuration has; {RETRAIN}")
         cfg = OmegaConf.create(text)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, OmegaConfBaseException) as error:
-        said = " ".join(str(error).split())
-        raise UserError(f"{path} cannot be read as YAML: {said}; {RETRAIN}") from error
+        reason = " ".join(str(error).split())
+        raise UserError(f"{path} cannot be read as YAML: {reason}; {RETRAIN}") from error
     if not isinstance(cfg, DictConfig):
         raise UserError(f"{path} holds no options; {RETRAIN}")
     return cfg

@@ -73,9 +73,9 @@ def _launch(sweep: str, words: list[str], workers: int, launcher: list[str]) -> 
 
 def work(cfg: DictConfig) -> None:
     """Be one worker: a job of the launcher, on this machine or another machine with the same folder of runs."""
-    from lra.base.processes import end_with_pool
+    from lra.base.processes import die_with_pool_owner
 
-    end_with_pool()
+    die_with_pool_owner()
     run_cells(cfg.of, list(cfg.words))
 
 
