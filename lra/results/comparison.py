@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lra.results.cells import TableCell, best_places, cell_note, make_cell
-from lra.results.protocol_and_size import method_head
+from lra.results.cells import TableCell, cell_note, make_cell, places_of_best
+from lra.results.protocol_and_size import method_column
 from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES, convergence_rule
 from lra.results.statistics import LEAST_SEEDS_FOR_T, Interval, binomial_error, discoveries, paired_bootstrap, paired_t
 from lra.results.tables import MISSING, TextTable, number
@@ -87,9 +87,9 @@ def contenders(records: list[Record], baseline: str | None = None, *, methods: S
 def _contender(name: str, records: list[Record], baseline_records: list[Record]) -> Contender:
     pairs, cell = pairs_by_seed(records, baseline_records), make_cell(records, "paper")
     baseline = make_cell(baseline_records, "paper") if baseline_records else None
-    mixed = cell.share_converged if cell.partly_converged else ""
+    mixed = cell.converged_of_all if cell.partly_converged else ""
     if not mixed and baseline is not None and baseline.partly_converged:
-        mixed = f"baseline {baseline.share_converged}"
+        mixed = f"baseline {baseline.converged_of_all}"
     return Contender(
         name=name,
         cell=cell,
@@ -142,7 +142,7 @@ def _test_data(record: Record) -> tuple[object, ...]:
 
 def comparison_table(records: list[Record], compared: list[Contender], *, title: str) -> TextTable:
     """Build the table of a comparison of one task's records; the first contender is the baseline."""
-    head, rows, numbers = method_head(records), [], []
+    head, rows, numbers = method_column(records), [], []
     for contender in compared:
         cell = contender.cell
         rows.append(
@@ -166,9 +166,9 @@ def comparison_table(records: list[Record], compared: list[Contender], *, title:
     optional = ("parameters", "MiB", "converged", "s/step", "Δ over examples")
     cells = [contender.cell for contender in compared]
     best = {
-        "accuracy (%)": best_places([cell.middle for cell in cells]),
-        "s/step": best_places([-1 / cell.steps_per_second for cell in cells], digits=3),
-        "MiB": best_places([-cell.peak_memory_bytes / 2**20 for cell in cells], digits=0),
+        "accuracy (%)": places_of_best([cell.central_value for cell in cells]),
+        "s/step": places_of_best([-1 / cell.steps_per_second for cell in cells], digits=3),
+        "MiB": places_of_best([-cell.peak_memory_bytes / 2**20 for cell in cells], digits=0),
     }
     details = _details(compared, records)
     return TextTable(

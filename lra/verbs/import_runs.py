@@ -50,7 +50,7 @@ def run(cfg: DictConfig) -> None:
     if not place.exists():
         raise UserError(f"{place} is not there; type the folder of runs, or the .jsonl file, to import")
     into = None if cfg.into is None else checked_name(cfg.into, "into=", example="table", nested=True)
-    collection, console = collect(place, groups_apart=into is None), make_console()
+    collection, console = collect(place, separate_run_groups=into is None), make_console()
     copied, same = 0, 0
     for record, source in zip(collection.records, collection.sources, strict=True):
         try:

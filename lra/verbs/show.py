@@ -130,10 +130,10 @@ def by_block(rows: list[tuple[str, str, str, int]]) -> list[list[str]]:
     written: list[list[str]] = []
     block = ""
     for name, kind, shape, parameters in rows:
-        found = BLOCK.match(name)
-        if found and found[1] != block:
-            written.append([found[1], "", "", ""])
-        block = found[1] if found else ""
+        match = BLOCK.match(name)
+        if match and match[1] != block:
+            written.append([match[1], "", "", ""])
+        block = match[1] if match else ""
         shown = f"├ {name.removeprefix(f'{block}.')}" if block else name
         written.append([shown, kind, shape, f"{parameters:,}" if parameters else ""])
     return written
