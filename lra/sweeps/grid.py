@@ -129,7 +129,7 @@ def make_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:
     cells: dict[tuple[str, ...], None] = {}
     for chosen in itertools.product(*axes):
         groups_first = sorted(chosen, key=lambda word: "." in word.split("=")[0])
-        cells[tuple(_counting([*fixed, *groups_first]))] = None
+        cells[tuple(_without_ineffective([*fixed, *groups_first]))] = None
     return [Cell(overrides=overrides) for overrides in cells]
 
 
@@ -155,7 +155,7 @@ def _all_names(sweep: str, group: str) -> list[str]:
     return [name for name in dict.fromkeys([*first, *conf_names(group)]) if name and name != config.ATTENTION]
 
 
-def _counting(overrides: list[str]) -> list[str]:
+def _without_ineffective(overrides: list[str]) -> list[str]:
     """Drop overrides without effect: `mixer.` ones of self-attention, `attention` ones of any other mixer.
 
     Otherwise a mixer would be run once for each attention.

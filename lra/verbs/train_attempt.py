@@ -198,9 +198,10 @@ def _curve_logger(folder: Path, resume_step: int, console: Console) -> CurveLogg
     passes = saved_dev_passes(folder) or {"step": [], "accuracy": []}
     by_step = dict(zip(passes["step"], passes["accuracy"], strict=True))
     logger = CurveLogger(folder / METRICS, resume_step=resume_step, passes=by_step)
-    if logger.put_back:
+    if logger.restored_steps:
+        steps = ", ".join(f"{step:,}" for step in logger.restored_steps)
         console.print(
-            f"{folder / METRICS} had lost the dev passes at step {', '.join(f'{step:,}' for step in logger.put_back)};"
+            f"{folder / METRICS} had lost the dev passes at step {steps};"
             f" {LAST} has their accuracies, which are put back. What else was lost there is missing in the curves."
         )
     return logger
