@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from lra import __version__
 from lra.base.paths import conf_dir
 from lra.base.processes import safe_path
-from lra.base.signals import check_stopped, ends_in_order, hears_signals
+from lra.base.signals import clean_up_on_signals, exit_on_signals, raise_if_stopped
 from lra.base.text import without_credentials
-from lra.settings.config_dirs import conf_folders, take_folders
+from lra.settings.config_dirs import added_config_dirs, split_config_dirs
 from lra.terminal.help_text import print_help
 from lra.terminal.output import OutputError, guard_streams
 from lra.types import LOCKED, UserError
@@ -65,7 +65,7 @@ def usage() -> str:
     )
 
 
-@hears_signals(lambda line: _fail(line))
+@exit_on_signals(lambda line: _fail(line))
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb and return the exit code.
 
@@ -94,19 +94,19 @@ def _command(words: list[str]) -> int:
         meant = f"did you mean: lra {near[0]}?" if near else f"choose one of {', '.join(VERBS)}"
         return _fail(f"{verb!r} is not a verb of lra; {meant}")
     try:
-        rest, folders = take_folders([_with_home(word) for word in rest])
+        rest, folders = split_config_dirs([_with_home(word) for word in rest])
     except UserError as error:
         return _fail(str(error))
-    with conf_folders(folders), safe_path():
+    with added_config_dirs(folders), safe_path():
         return _dispatch(verb, rest)
 
 
-def _objects(verb: str) -> Sequence[str]:
+def _subcommands(verb: str) -> Sequence[str]:
     """The words that may follow a verb before its settings, such as `plan` after `table`."""
     from lra.sweeps.run_set import ACTIONS
 
     own = {"sweep": ("landmarks",), "table": ACTIONS, "compare": ACTIONS}
-    return own[verb] if verb in own else getattr(_module(verb), "WHAT", ()) if verb in VERBS else ()
+    return own[verb] if verb in own else getattr(_module(verb), "SUBCOMMANDS", ()) if verb in VERBS else ()
 
 
 def _module(verb: str) -> ModuleType:
@@ -125,7 +125,7 @@ def _complete(words: list[str]) -> int:
     from lra.terminal.completion import complete
 
     try:
-        complete(words, VERBS, _objects)
+        complete(words, VERBS, _subcommands)
     except UserError as error:
         return _fail(str(error))
     return 0
@@ -152,7 +152,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
         if HydraConfig.get().mode is RunMode.MULTIRUN and verb == "train":
             jobs.append(Job(cfg, list(HydraConfig.get().overrides.task)))
         try:
-            with ends_in_order():
+            with clean_up_on_signals():
                 check_config(cfg, verb)
                 return command.run(cfg)
         except Exception as error:
@@ -164,15 +164,15 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
             raise
 
     def end_sweep(typed: list[str]) -> None:
-        check_stopped()  # a launcher may have taken a signal for the end of a run
+        raise_if_stopped()  # a launcher may have taken a signal for the end of a run
         shown = (jobs or jobs_elsewhere(typed)) if flags and verb == "train" else []
         if shown:
             print_jobs(shown)
 
     try:
-        by_itself = getattr(command, "composes_itself", lambda _: hasattr(command, "main"))
-        if by_itself(words):  # a verb over many runs, or methods, composes their configurations itself
-            with ends_in_order():
+        main_reads = getattr(command, "main_reads", lambda _: hasattr(command, "main"))
+        if main_reads(words):  # a verb over many runs, or methods, composes their configurations itself
+            with clean_up_on_signals():
                 command.main(words)
             return 0
         flags = [word for word in words if word in ("-m", "--multirun")]  # Hydra takes them only in front of settings
@@ -180,8 +180,8 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
         shown = next((flag for flag in (word.split("=")[0] for word in settings) if flag in ONE_RUN_FLAGS), None)
         if flags and shown:
             raise UserError(f"{shown} is about one run and {flags[0]} about several: leave {flags[0]} out")
-        if hasattr(command, "overrides"):  # a verb whose first word is no setting, as in `lra show model`
-            settings = command.overrides(settings)
+        if hasattr(command, "to_overrides"):  # words that Hydra cannot read, as in `lra show model`
+            settings = command.to_overrides(settings)
         others, settings = _split(settings)
         settings = check_overrides(verb, settings, sweep=bool(flags))
         check_mixer(settings)
@@ -194,7 +194,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
             raise
         end_sweep(settings)
     except (Exception, _FailedError) as error:
-        check_stopped()  # an error that a signal has caused, such as a child that ended, is not reported as one
+        raise_if_stopped()  # an error that a signal has caused, such as a child that ended, is not reported as one
         if os.environ.get("LRA_DEBUG"):
             raise
         cause = error.error if isinstance(error, _FailedError) else error

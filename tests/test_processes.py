@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from lra.base.processes import Child, end_with, peak_resident_bytes, stop, wait_any
+from lra.base.processes import Child, die_with_parent, peak_resident_bytes, stop, wait_any
 from tests.conftest import outer_environment
 from tests.disturbance import wait_for
 
@@ -57,7 +57,7 @@ def test_a_child_whose_parent_has_ended_before_it_could_ask_ends_too():
     """The kernel tells nothing of a death that came before: with the parent's number wrong, it is as if it had died."""
     pid = os.fork()
     if pid == 0:
-        end_with(os.getppid() + 1)
+        die_with_parent(os.getppid() + 1)
         os._exit(0)
     assert os.WTERMSIG(os.waitpid(pid, 0)[1]) == signal.SIGKILL
 

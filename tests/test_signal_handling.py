@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from lra.base.signals import Stopped, check_stopped, ends_in_order, hears_signals
+from lra.base.signals import Stopped, clean_up_on_signals, exit_on_signals, raise_if_stopped
 from tests.conftest import ROOT
 
 NUMBERS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("not_deaf")
 def run(work):
     """Run `work` as a main function; returns its exit code and what was said."""
     said = []
-    return hears_signals(said.append)(work)(), said
+    return exit_on_signals(said.append)(work)(), said
 
 
 @pytest.mark.parametrize("number", NUMBERS)
@@ -30,7 +30,7 @@ def test_work_ends_by_an_exception_and_nothing_stays_changed(number):
     before, cleaned = [signal.getsignal(number) for number in NUMBERS], []
 
     def work():
-        with ends_in_order():
+        with clean_up_on_signals():
             try:
                 os.kill(os.getpid(), number)
                 time.sleep(10)
@@ -62,10 +62,10 @@ def test_one_that_comes_in_a_finalizer_ends_the_work_later_and_prints_no_traceba
             raise ValueError("another's fault is still shown")
 
     def work():
-        with ends_in_order():
+        with clean_up_on_signals():
             Faulty()
             Finalized()
-            check_stopped()
+            raise_if_stopped()
         return 0
 
     try:
@@ -81,7 +81,7 @@ def test_a_second_one_does_not_disturb_the_orderly_end():
     cleaned = []
 
     def work():
-        with ends_in_order():
+        with clean_up_on_signals():
             try:
                 os.kill(os.getpid(), signal.SIGTERM)
                 time.sleep(10)
@@ -97,13 +97,13 @@ def test_a_second_one_does_not_disturb_the_orderly_end():
 
 def test_a_stop_that_was_lost_is_found_again():
     def work():
-        with ends_in_order():
+        with clean_up_on_signals():
             try:
                 os.kill(os.getpid(), signal.SIGTERM)
                 time.sleep(10)
             except BaseException:
                 pass
-            check_stopped()
+            raise_if_stopped()
         return 0
 
     assert run(work)[0] == 143
@@ -120,8 +120,8 @@ def test_what_is_ignored_stays_ignored(monkeypatch):
 @pytest.mark.parametrize("number", NUMBERS)
 def test_while_it_starts_it_ends_at_once_with_a_line(number):
     code = (
-        "import os, time\nfrom lra.base.signals import hears_signals\n"
-        f"hears_signals(print)(lambda: (os.kill(os.getpid(), {int(number)}), time.sleep(10)))()"
+        "import os, time\nfrom lra.base.signals import exit_on_signals\n"
+        f"exit_on_signals(print)(lambda: (os.kill(os.getpid(), {int(number)}), time.sleep(10)))()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 128 + number

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from docs.blocks.markdown import ends, joined, prose
 from docs.blocks.published import LOST, accuracy, by_cell
-from lra.results.reference import in_order
+from lra.results.reference import in_benchmark_order
 from lra.runs.schema import Record
 
 
 def seconds() -> str:
     """Runs that were trained again, the two machines, and lost commits."""
     before = by_cell("short_earlier")
-    apart = {task: largest_difference(task) for task in in_order(task for task, _, _ in before)}
+    apart = {task: largest_difference(task) for task in in_benchmark_order(task for task, _, _ in before)}
     again = prose(
         f"The two accuracies differ by at most {joined(f'{points:.2f} ({task})' for task, points in apart.items())}"
         " points."

@@ -18,13 +18,13 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 
-from lra.base.signals import check_stopped
+from lra.base.signals import raise_if_stopped
 
 PR_SET_PDEATHSIG = 1
 STATUS = Path("/proc/self/status")  # exists on Linux only
 CLEAR = Path("/proc/self/clear_refs")  # the same
 STOP_SECONDS = 60.0  # time that a child has after SIGTERM before it is killed
-LOOK_SECONDS = 0.1
+POLL_SECONDS = 0.1
 READ_SECONDS = 10.0  # time to read an ended child's last lines; less only if one of its own children holds the pipe
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None  # a library must not be loaded between fork and exec
 VARIABLE = "PYTHONSAFEPATH"
@@ -47,7 +47,7 @@ def peak_resident_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # macOS counts bytes
 
 
-def end_with(parent: int) -> None:
+def die_with_parent(parent: int) -> None:
     """Make the kernel kill this process when its parent, with process id `parent`, ends; Linux only.
 
     The kernel does not report a parent that has ended already, so this is checked too.
@@ -58,11 +58,11 @@ def end_with(parent: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def end_with_pool() -> None:
+def die_with_pool_owner() -> None:
     """Make a process of a multiprocessing pool end with the pool's owner: joblib's workers would go on otherwise."""
     parent = multiprocessing.parent_process()
     if parent is not None and parent.pid is not None:
-        end_with(parent.pid)
+        die_with_parent(parent.pid)
 
 
 class Child:
@@ -99,7 +99,7 @@ class Child:
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            preexec_fn=partial(end_with, os.getpid()),
+            preexec_fn=partial(die_with_parent, os.getpid()),
         )
         self._readers = [threading.Thread(target=self._read_errors, daemon=True)]
         self._readers += [threading.Thread(target=self._read_output, daemon=True)] if keep_output else []
@@ -138,8 +138,8 @@ class Child:
             Stopped: when this process gets a signal meanwhile.
         """
         end = time.monotonic() + seconds
-        while not self.join(LOOK_SECONDS):
-            check_stopped()
+        while not self.join(POLL_SECONDS):
+            raise_if_stopped()
             if time.monotonic() >= end:
                 return None
         return self.code
@@ -178,11 +178,11 @@ def wait_any(children: Sequence[Child]) -> tuple[Child, int]:
     """
     while True:
         for child in children:
-            if child.join(LOOK_SECONDS):
+            if child.join(POLL_SECONDS):
                 code = child.code
                 assert code is not None
                 return child, code
-        check_stopped()
+        raise_if_stopped()
 
 
 def stop(children: Iterable[Child]) -> None:

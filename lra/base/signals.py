@@ -47,23 +47,23 @@ class Stopped(BaseException):
         return f"{how}; {self.kept}" if self.kept else how
 
 
-class _Heard:
+class _SignalState:
     """The state of the signal handler: the signal, its time, and whether `Stopped` may be raised."""
 
     number: int | None = None
     seconds = 0.0
-    in_order = False
+    cleans_up = False
 
 
-def _hear(number: int, _: FrameType | None) -> None:
-    if _Heard.number is not None:
-        if time.monotonic() - _Heard.seconds > REPEAT_SECONDS:
+def _handle_signal(number: int, _: FrameType | None) -> None:
+    if _SignalState.number is not None:
+        if time.monotonic() - _SignalState.seconds > REPEAT_SECONDS:
             os._exit(128 + number)  # the user does not want to wait for the clean-up
         return
-    _Heard.number, _Heard.seconds = number, time.monotonic()
+    _SignalState.number, _SignalState.seconds = number, time.monotonic()
     if number == signal.SIGHUP:
         _leave_terminal()
-    if not _Heard.in_order:
+    if not _SignalState.cleans_up:
         with suppress(OSError):  # stderr may have no reader any more
             os.write(2, f"lra: {Stopped(number)}\n".encode())
         os._exit(128 + number)
@@ -83,15 +83,15 @@ def _leave_terminal() -> None:
     os.close(nowhere)
 
 
-def check_stopped() -> None:
+def raise_if_stopped() -> None:
     """Raise `Stopped` if a signal has come: a library may have caught the first `Stopped` or replaced it."""
-    if _Heard.number is not None:
-        raise Stopped(_Heard.number)
+    if _SignalState.number is not None:
+        raise Stopped(_SignalState.number)
 
 
 @contextmanager
 def _quiet_where_nothing_can_be_raised() -> Iterator[None]:
-    """Print no traceback for a `Stopped` in a finalizer, where Python drops it: `check_stopped` raises it again."""
+    """Print no traceback for a `Stopped` in a finalizer, where Python drops it: `raise_if_stopped` raises it again."""
     before = sys.unraisablehook
     sys.unraisablehook = lambda what: None if what.exc_type is Stopped else before(what)
     try:
@@ -101,16 +101,16 @@ def _quiet_where_nothing_can_be_raised() -> Iterator[None]:
 
 
 @contextmanager
-def ends_in_order() -> Iterator[None]:
+def clean_up_on_signals() -> Iterator[None]:
     """Within this context a signal raises `Stopped`, so that `finally` and `with` blocks clean up."""
-    before, _Heard.in_order = _Heard.in_order, True
+    before, _SignalState.cleans_up = _SignalState.cleans_up, True
     try:
         yield
     finally:
-        _Heard.in_order = before
+        _SignalState.cleans_up = before
 
 
-def hears_signals(say: Callable[[str], object]) -> Callable[[Callable[P, int]], Callable[P, int]]:
+def exit_on_signals(say: Callable[[str], object]) -> Callable[[Callable[P, int]], Callable[P, int]]:
     """Decorate a main function so that a signal ends it cleanly with the signal's exit code.
 
     `say` prints the line of `Stopped`. A signal that the process ignores stays ignored, as `nohup` asks for.
@@ -123,7 +123,7 @@ def hears_signals(say: Callable[[str], object]) -> Callable[[Callable[P, int]], 
             try:
                 for number, handler in before.items():
                     if handler is not signal.SIG_IGN:
-                        signal.signal(number, _hear)
+                        signal.signal(number, _handle_signal)
                 with _quiet_where_nothing_can_be_raised():
                     return main(*args, **settings)
             except Stopped as stopped:
@@ -132,7 +132,7 @@ def hears_signals(say: Callable[[str], object]) -> Callable[[Callable[P, int]], 
             finally:
                 for number, handler in before.items():
                     signal.signal(number, handler)
-                _Heard.number = None
+                _SignalState.number = None
 
         return run
 

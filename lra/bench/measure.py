@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor
 
-from lra.base.signals import check_stopped
+from lra.base.signals import raise_if_stopped
 from lra.bench.methods import DTYPES, BenchCall, BenchInputs, BenchMethod, BenchShape, UnsuitableShapeError
 from lra.bench.products import Product, ProductRates, count_products
 from lra.bench.record import PASS_TITLES, PASSES, BenchCell, BenchPass
@@ -155,7 +155,7 @@ class Bench:
         timers: dict[str, dict[str, PassTimer]] = {}
         left_out: dict[str, str] = {}
         for method in self.methods:
-            check_stopped()
+            raise_if_stopped()
             passes, trouble = self._fitting(method, length)
             if passes:
                 timers[method.name], failure = self._try(method, inputs, passes)
@@ -166,7 +166,7 @@ class Bench:
         for _ in range(self.repeats):
             for method in self.methods:
                 for timer in timers.get(method.name, {}).values():
-                    check_stopped()
+                    raise_if_stopped()
                     timer.turn()
                 self.advance(method.name, length)
             cells = self._cells(length, timers, left_out)

@@ -20,7 +20,7 @@ from lra.settings.config import method_name
 from lra.terminal.fit_table import print_text_table
 from lra.timing import harness_step
 from lra.timing.counting import copy_rate, count_work, product_rate
-from lra.training.machine import set_float32, with_weights_of
+from lra.training.machine import set_float32, to_weight_dtype
 from lra.training.module import ClassifierModule
 from lra.types import Batch, to_device
 
@@ -37,7 +37,7 @@ def measure_step(cfg: DictConfig, console: Console) -> None:
     bare, harness, dev = [], [], []
     log_every_steps = 1 if device.type == "cpu" else max(1, cfg.steps // 3)  # at a logged point Python waits for a GPU
     for _ in range(TURNS):
-        module = with_weights_of(precision, build.build_module(cfg)).to(device).train()
+        module = to_weight_dtype(precision, build.build_module(cfg)).to(device).train()
         optimizer = module.make_optimizer()
         batches = harness_step.batches_of(datamodule, device)
         harness_step.bare_step(module, optimizer, next(batches), precision)
@@ -110,7 +110,7 @@ def print_losses(console: Console, cfg: DictConfig, device: torch.device) -> Non
     set_float32("32-true")
     expected = losses(_seeded_module(run), batches, "32-true")
     set_float32(precision)
-    module = with_weights_of(precision, _seeded_module(run)).to(device)
+    module = to_weight_dtype(precision, _seeded_module(run)).to(device)
     actual = losses(module, [to_device(batch, device) for batch in batches], precision)
     difference = relative_difference(expected, actual)
     console.print(

@@ -219,9 +219,9 @@ def build_trained_module(cfg: DictConfig, folder: Path) -> ClassifierModule:
 
 
 def _with_best_weights(model: nn.Module, folder: Path) -> nn.Module:
-    from lra.training.checkpoints import fitting_weights
+    from lra.training.checkpoints import read_matching_weights
 
-    model.load_state_dict(fitting_weights(folder / BEST, model))
+    model.load_state_dict(read_matching_weights(folder / BEST, model))
     return model
 
 
@@ -286,7 +286,7 @@ def _build_data(cfg: DictConfig, kind: type[Data]) -> Data:
             + (f" over {devices} devices" if devices > 1 else "")
             + f"; type trainer.accumulate_grad_batches={math.gcd(parts, cfg.recipe.batch_size // devices)}"
         )
-    made = kind(
+    datamodule = kind(
         spec=build_spec(cfg),
         store_dir=store_dir(cfg),
         mask_zero=cfg.task.mask_zero,
@@ -299,11 +299,11 @@ def _build_data(cfg: DictConfig, kind: type[Data]) -> Data:
         seed=cfg.seed,
         on_device=cfg.trainer.get("data_on_device", False),  # an older run's stored configuration does not have it
     )
-    batches = min(len(made.val_dataloader()), len(made.test_dataloader()))
+    batches = min(len(datamodule.val_dataloader()), len(datamodule.test_dataloader()))
     if devices > batches:
         fitting = max(count for count in range(1, batches + 1) if cfg.recipe.batch_size % count == 0)
         raise UserError(
-            f"trainer.devices={devices}, but the dev or the test split has only {batches} batches of {made.batch_size}"
+            f"trainer.devices={devices}, but the dev or the test split has only {batches} batches of {datamodule.batch_size}"
             f" examples, so a device would have none; type trainer.devices={fitting}"
         )
-    return made
+    return datamodule

@@ -113,8 +113,8 @@ def wandb_settings(
     The tags and the keys of the config that `logger.wandb` has are added to these here.
     """
     own = plain(cfg.logger.wandb)
-    mine = {"name": name, "group": str(cfg.run_group), "job_type": job_type, **own}
-    return {**mine, "tags": [*tags, *own.get("tags", [])], "config": {**config, **own.get("config", {})}}
+    merged = {"name": name, "group": str(cfg.run_group), "job_type": job_type, **own}
+    return {**merged, "tags": [*tags, *own.get("tags", [])], "config": {**config, **own.get("config", {})}}
 
 
 def _entry(group: str, name: str, settings: DictConfig, kind: type) -> Any:
@@ -123,7 +123,7 @@ def _entry(group: str, name: str, settings: DictConfig, kind: type) -> Any:
     Raises:
         UserError: when its class refuses the arguments, or is of another kind.
     """
-    made = instantiate(settings)
-    if not isinstance(made, kind):
+    instance = instantiate(settings)
+    if not isinstance(instance, kind):
         raise UserError(f"{group}.{name}._target_={settings._target_} is no {kind.__name__} of Lightning's")
-    return made
+    return instance

@@ -94,11 +94,11 @@ def write_exported(run: Path, to: Path, cfg: DictConfig, record: Record) -> None
     """Write the best checkpoint of the folder `run`, settings and card to the folder `to`, whole or not at all."""
     from lra import build
     from lra.interop.files import CONFIG_JSON, SAFETENSORS, write_tensors
-    from lra.training.checkpoints import fitting_weights
+    from lra.training.checkpoints import read_matching_weights
 
     to = to.absolute()
     config = exported_config(cfg)
-    weights = fitting_weights(run / BEST, build.build_model(cfg))
+    weights = read_matching_weights(run / BEST, build.build_model(cfg))
     card = model_card(record, config, folder=to.name, trusted=own_package(config))
     with making_folder(to, replace=False) as unfinished:
         write_tensors(unfinished / SAFETENSORS, weights)

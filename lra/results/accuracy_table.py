@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lra.results.cells import Row, TableCell, best_places, cell_note, make_rows, middles
-from lra.results.paper import in_short
-from lra.results.protocol_and_size import holding, method_head
+from lra.results.cells import Row, TableCell, cell_note, central_values, make_rows, places_of_best
+from lra.results.paper import shorten
+from lra.results.protocol_and_size import method_column, protocol_steps_and_size
 from lra.results.provenance import origin_notes, precisions, unrecorded_notes, without_stand_ins
-from lra.results.reference import PASS_BAND, SOURCES, TASKS, convergence_rule, in_order
+from lra.results.reference import SOURCES, TASKS, TOLERANCE_POINTS, convergence_rule, in_benchmark_order
 from lra.results.statistics import LEAST_SEEDS_FOR_T
 from lra.results.tables import MISSING, TextTable, number
 from lra.results.task_statistics import TESTS, above_no_attention, agreement_by_task, separation_by_task
@@ -17,7 +17,7 @@ from lra.runs.schema import Record
 MOST_REASONS = 3  # number of deviations that a note lists; format=csv has all of them
 
 
-def accuracy_table(records: list[Record], *, reference: str, asked: Iterable[str] = TASKS) -> TextTable:
+def accuracy_table(records: list[Record], *, reference: str, listed_tasks: Iterable[str] = TASKS) -> TextTable:
     """Build the table: a row for each variant, a column for each task.
 
     Below a variant's accuracies stand the published values and the differences. Runs of size=full on stand-in data
@@ -26,30 +26,30 @@ def accuracy_table(records: list[Record], *, reference: str, asked: Iterable[str
     Args:
         records: of any tasks.
         reference: source of the published values, one of `REFERENCES`.
-        asked: tasks that have a column also if no record is of them. The average is that of the benchmark's five.
+        listed_tasks: tasks that have a column even without a record. The average is over the benchmark's five.
     """
     shown = without_stand_ins(records)
-    tasks = in_order([*asked, *(record["identity"]["task"] for record in shown)])
+    tasks = in_benchmark_order([*listed_tasks, *(record["identity"]["task"] for record in shown)])
     rows = make_rows(shown, reference=reference, tasks=tasks)
-    head = method_head(shown)
+    head = method_column(shown)
     lines: list[list[str]] = []
     places: list[int] = []  # of each variant's own line among all
     for row in rows:
         places.append(len(lines))
         lines += _lines(row, tasks, reference)
-    columns = {task: middles(rows, task) for task in tasks} | {"average": [row.average for row in rows]}
+    columns = {task: central_values(rows, task) for task in tasks} | {"average": [row.average for row in rows]}
     details = _details(shown, rows, reference)
     table = TextTable(
-        title=", ".join(filter(None, ["Test accuracy (%)", holding(shown)])),
+        title=", ".join(filter(None, ["Test accuracy (%)", protocol_steps_and_size(shown)])),
         columns=(head, *tasks, "average", "parameters", "hours"),
         rows=lines,
         optional=("hours", "parameters", "average", *tasks[:2:-1]),  # three tasks always stay
         notes=[*_notes(shown, rows, reference, left_out=len(records) - len(shown)), *details],
         details=len(details),
-        best=frozenset((places[place], name) for name, values in columns.items() for place in best_places(values)),
+        best=frozenset((places[place], name) for name, values in columns.items() for place in places_of_best(values)),
         legend=_caption(shown, rows, reference),
         numbers=[
-            {head: row.name, **_numbers(task, cell, reference)} for row in rows for task, cell in row.cells.items()
+            {head: row.name, **_csv_numbers(task, cell, reference)} for row in rows for task, cell in row.cells.items()
         ],
     )
     return table if set(TASKS) <= set(tasks) else table.without(["average"])
@@ -57,8 +57,8 @@ def accuracy_table(records: list[Record], *, reference: str, asked: Iterable[str
 
 def size_and_hours(row: Row) -> list[str]:
     """Write the number of parameters of a row's models, and the hours of training of all its tasks together."""
-    sizes = sorted({f"{cell.parameters / 1e6:.2f}" for cell in row.known}, key=float)
-    hours = sum(cell.hours for cell in row.known)
+    sizes = sorted({f"{cell.parameters / 1e6:.2f}" for cell in row.filled_cells}, key=float)
+    hours = sum(cell.hours for cell in row.filled_cells)
     return [f"{'–'.join(dict.fromkeys((sizes[0], sizes[-1])))} M", number(hours, 2 if hours < 10 else 0)]
 
 
@@ -67,12 +67,12 @@ def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
     lines = [
         [
             row.name,
-            *(MISSING if cell is None else cell.marked for cell in cells),
+            *(MISSING if cell is None else cell.with_origin_marks for cell in cells),
             number(row.average),
             *size_and_hours(row),
         ]
     ]
-    if any(cell.reference is not None for cell in row.known):
+    if any(cell.reference is not None for cell in row.filled_cells):
         average, published = row.average, row.average_reference
         difference = None if average is None or published is None else average - published
         lines.append(
@@ -98,7 +98,7 @@ def _difference(cell: TableCell | None) -> str:
 def _caption(records: list[Record], rows: list[Row], reference: str) -> str:
     """Word what a reader of the table alone needs: the numbers, the marks, and whose the published values are."""
     marks = " ".join(origin_notes(records, left_out=0)).removesuffix(".")
-    cells = [cell for row in rows for cell in row.known]
+    cells = [cell for row in rows for cell in row.filled_cells]
     published = any(cell.reference is not None for cell in cells)
     judged = ", within or outside the tolerance around it" if reference == "paper" else ""
     source = f"{reference}: {SOURCES[reference]}; difference: ours minus theirs, in points{judged}" if published else ""
@@ -106,31 +106,33 @@ def _caption(records: list[Record], rows: list[Row], reference: str) -> str:
 
 
 def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: int) -> list[str]:
-    """What a reader must know who takes a number from the table."""
+    """Word the notes that a reader needs who takes a number from the table."""
     origins = origin_notes(records, left_out=left_out)
     if not records:
         return origins or ["No record yet: lra table run makes them."]
-    cells = [cell for row in rows for cell in row.known]
+    cells = [cell for row in rows for cell in row.filled_cells]
     notes = [f"{cell_note(cells)}."]
     if any(cell.reference is not None for cell in cells):
         compared = {task for row in rows for task, cell in row.cells.items() if cell and cell.inside is not None}
-        bands = ", ".join(f"{task} ±{band:g}" for task, band in PASS_BAND.items() if task in compared)
+        tolerances = ", ".join(
+            f"{task} ±{tolerance:g}" for task, tolerance in TOLERANCE_POINTS.items() if task in compared
+        )
         judged = (
-            f" Tolerance (within, outside): {bands} points."
+            f" Tolerance (within, outside): {tolerances} points."
             if reference == "paper"
             else " Its settings differ from those of these runs, so its values are shown for information only."
         )
         notes.append(f"{reference}: {SOURCES[reference]}.{judged}")
     count = sum(cell.count - cell.converged for cell in cells)
     failed = [f"{count} of {sum(cell.count for cell in cells)} runs did not converge."] if count else []
-    return [*notes, *origins, *_deviations(rows), *failed]
+    return [*notes, *origins, *_deviation_notes(rows), *failed]
 
 
 def _details(records: list[Record], rows: list[Row], reference: str) -> list[str]:
-    """How the numbers were made, and statistics of the whole table."""
+    """Word how the numbers were computed, and statistics of the whole table."""
     if not records:
         return []
-    tasks = in_order(record["identity"]["task"] for record in records)
+    tasks = in_benchmark_order(record["identity"]["task"] for record in records)
     released = " (the released runs': 16-mixed)" if set(tasks) & set(TASKS) else ""
     limited = any("limit_test_batches" in record["settings"].get("trainer", {}) for record in records)
     part = "; a row with limit_test_batches: so many batches, or that fraction of them, alone" if limited else ""
@@ -155,12 +157,14 @@ def _details(records: list[Record], rows: list[Row], reference: str) -> list[str
     if cells:
         details.append(f"Seeds that did not converge: {'; '.join(cells)}. Converged: {convergence_rule(tasks)}.")
     if {record["identity"]["size"] for record in records} != {"full"}:
-        details += _discrimination(records) + _above_none(records) + _agreement(records, reference)
+        details += (
+            _separation_notes(records) + _above_no_attention_notes(records) + _rank_agreement_notes(records, reference)
+        )
     return details
 
 
-def _discrimination(records: list[Record]) -> list[str]:
-    """What each task of a table can tell apart: one note, if there are seeds to judge by."""
+def _separation_notes(records: list[Record]) -> list[str]:
+    """Word how well each task separates the methods: one note, none if no method has several seeds."""
     by_task = separation_by_task(records)
     if not by_task:
         return []
@@ -171,8 +175,8 @@ def _discrimination(records: list[Record]) -> list[str]:
     ]
 
 
-def _above_none(records: list[Record]) -> list[str]:
-    """Which methods are significantly better than no mixing, and which have too few seeds to be compared."""
+def _above_no_attention_notes(records: list[Record]) -> list[str]:
+    """Word which methods are significantly better than no mixing, and which have too few seeds to be compared."""
     by_task = above_no_attention(records)
     compared = "; ".join(f"{task} {result}" for task, result in by_task.items() if result.points)
     few = "; ".join(
@@ -189,7 +193,7 @@ def _above_none(records: list[Record]) -> list[str]:
     return notes
 
 
-def _agreement(records: list[Record], reference: str) -> list[str]:
+def _rank_agreement_notes(records: list[Record], reference: str) -> list[str]:
     """Word a note on how well a shortened benchmark ranks attentions; no note if too few can be compared."""
     by_task = agreement_by_task(records, reference=reference)
     if not by_task:
@@ -203,7 +207,7 @@ def _agreement(records: list[Record], reference: str) -> list[str]:
     ]
 
 
-def _deviations(rows: list[Row]) -> list[str]:
+def _deviation_notes(rows: list[Row]) -> list[str]:
     """Word a note that says for which cells the paper's number is left out, and why."""
     cells_by_reasons: dict[tuple[str, ...], list[str]] = {}
     compared = False
@@ -215,12 +219,12 @@ def _deviations(rows: list[Row]) -> list[str]:
     if not cells_by_reasons:
         return []
     if len(cells_by_reasons) == 1 and not compared:
-        return [f"Not the paper's settings, so without its numbers: {in_short(*cells_by_reasons, most=MOST_REASONS)}."]
-    why = [f"{', '.join(names)}: {in_short(reasons, most=MOST_REASONS)}" for reasons, names in cells_by_reasons.items()]
+        return [f"Not the paper's settings, so without its numbers: {shorten(*cells_by_reasons, most=MOST_REASONS)}."]
+    why = [f"{', '.join(names)}: {shorten(reasons, most=MOST_REASONS)}" for reasons, names in cells_by_reasons.items()]
     return [f"Not the paper's settings, so without its number: {'; '.join(why)}."]
 
 
-def _numbers(task: str, cell: TableCell | None, reference: str) -> dict[str, object]:
+def _csv_numbers(task: str, cell: TableCell | None, reference: str) -> dict[str, object]:
     empty: dict[str, object] = {"task": task, "reference": reference}
     keys = (
         "count", "mean", "std", "noise", "reference", "difference", "inside", "converged",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lra.results.paper import deviations_from_paper, published_accuracy_for
 from lra.results.provenance import MARKS
-from lra.results.reference import CONVERGED_FROM, PASS_BAND, TASKS, paper_accuracy
+from lra.results.reference import CONVERGED_FROM, TASKS, TOLERANCE_POINTS, paper_accuracy
 from lra.results.statistics import binomial_error, converged, sample_std
 from lra.results.variants import group_by_variant
 from lra.runs.schema import Record
@@ -54,20 +54,20 @@ class TableCell:
         return len(self.accuracies)
 
     def __str__(self) -> str:
-        """`37.00 ± 1.00 (3)`, or, of seeds of two kinds, `36.85 [18.20, 37.75] (5)`; `cell_note` says what it is."""
+        """`37.00 ± 1.00 (3)`, or `36.85 [18.20, 37.75] (5)` with some seeds converged; `cell_note` explains both."""
         if self.partly_converged:
-            return f"{self.middle:.2f} [{min(self.accuracies):.2f}, {max(self.accuracies):.2f}] ({self.count})"
+            return f"{self.central_value:.2f} [{min(self.accuracies):.2f}, {max(self.accuracies):.2f}] ({self.count})"
         spread = "" if self.std is None else f" ± {self.std:.2f}"
-        return f"{self.middle:.2f}{spread} ({self.count})"
+        return f"{self.central_value:.2f}{spread} ({self.count})"
 
     @property
-    def marked(self) -> str:
+    def with_origin_marks(self) -> str:
         """The cell with the marks of its data, such as `37.00 ± 1.00 (3)‡`."""
         return str(self) + "".join(sorted(MARKS[origin] for origin in self.origins))
 
     @property
     def partly_converged(self) -> bool:
-        """Whether some seeds converged and others did not: their mean is near no seed."""
+        """Whether some seeds converged and others did not, so that their mean is near no seed."""
         return 0 < self.converged < self.count
 
     @property
@@ -76,12 +76,12 @@ class TableCell:
         return statistics.median(self.accuracies)
 
     @property
-    def middle(self) -> float:
-        """The number that stands for the seeds: their mean, or the median of seeds of two kinds."""
+    def central_value(self) -> float:
+        """The number that stands for the seeds: their mean, or the median where only some converged."""
         return self.median if self.partly_converged else self.mean
 
     @property
-    def share_converged(self) -> str:
+    def converged_of_all(self) -> str:
         """Word how many seeds converged: `2 of 3 converged`."""
         return f"{self.converged} of {self.count} converged"
 
@@ -104,7 +104,7 @@ class Row:
     cells: Mapping[str, TableCell | None]
 
     @property
-    def known(self) -> list[TableCell]:
+    def filled_cells(self) -> list[TableCell]:
         """The cells that have a record."""
         return [cell for cell in self.cells.values() if cell is not None]
 
@@ -133,12 +133,12 @@ def cell_note(cells: Iterable[TableCell]) -> str:
     return note
 
 
-def middles(rows: Iterable[Row], task: str) -> list[float | None]:
+def central_values(rows: Iterable[Row], task: str) -> list[float | None]:
     """The numbers that stand for the seeds of each row on a task; None for a cell that is missing."""
-    return [None if cell is None else cell.middle for cell in (row.cells[task] for row in rows)]
+    return [None if cell is None else cell.central_value for cell in (row.cells[task] for row in rows)]
 
 
-def best_places(values: Sequence[float | None], *, digits: int = 2) -> list[int]:
+def places_of_best(values: Sequence[float | None], *, digits: int = 2) -> list[int]:
     """The places of the highest value as tables show it, several if they are equal; none of one value alone."""
     shown = [None if value is None else round(value, digits) for value in values]
     known = [value for value in shown if value is not None]
@@ -169,7 +169,7 @@ def make_cell(records: list[Record], reference: str) -> TableCell:
     references = {published_accuracy_for(record, reference) for record in records}
     reference_accuracy = references.pop() if len(references) == 1 else None
     deviations = next(filter(None, map(deviations_from_paper, records)), []) if reference == "paper" else []
-    band = PASS_BAND.get(identity["task"]) if reference == "paper" else None
+    tolerance = TOLERANCE_POINTS.get(identity["task"]) if reference == "paper" else None
     return TableCell(
         accuracies=tuple(accuracies),
         mean=mean,
@@ -177,7 +177,7 @@ def make_cell(records: list[Record], reference: str) -> TableCell:
         noise=100 * binomial_error(mean / 100, outcomes[0]["test_examples"]),
         reference=reference_accuracy,
         deviations=tuple(deviations) if paper_accuracy(identity["attention"], identity["task"]) is not None else (),
-        inside=None if reference_accuracy is None or band is None else abs(mean - reference_accuracy) <= band,
+        inside=None if reference_accuracy is None or tolerance is None else abs(mean - reference_accuracy) <= tolerance,
         converged=sum(
             converged(
                 outcome["test_accuracy"],

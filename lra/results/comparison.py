@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lra.results.cells import TableCell, best_places, cell_note, make_cell
-from lra.results.protocol_and_size import method_head
+from lra.results.cells import TableCell, cell_note, make_cell, places_of_best
+from lra.results.protocol_and_size import method_column
 from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES, convergence_rule
 from lra.results.statistics import LEAST_SEEDS_FOR_T, Interval, binomial_error, discoveries, paired_bootstrap, paired_t
 from lra.results.tables import MISSING, TextTable, number
@@ -34,11 +34,11 @@ class Contender:
         cell: statistics over its seeds.
         accuracies: test accuracy in percent, by seed.
         over_seeds: difference from the baseline in points, with an interval over the seeds that both have; None for
-            fewer than three such seeds, and where the interval assumes too much, see `mixed`.
+            fewer than three such seeds, and where the interval assumes too much, see `converged_note`.
         over_examples: the same difference with an interval over test examples; None if the records do not say which
             examples were predicted right, or have different test data.
         pairs: number of seeds that both have.
-        mixed: empty, or how many seeds converged where some did and others did not, of this variant or of the
+        converged_note: empty, or how many seeds converged where some did and others did not, of this variant or of the
             baseline. They are no draws of one normal distribution, which an interval over seeds assumes.
     """
 
@@ -48,13 +48,13 @@ class Contender:
     over_seeds: Interval | None
     over_examples: Interval | None
     pairs: int
-    mixed: str = ""
+    converged_note: str = ""
 
     @property
     def verdict(self) -> str:
         """Whether the difference is significant, in a few words."""
-        if self.mixed:
-            return self.mixed
+        if self.converged_note:
+            return self.converged_note
         if self.over_seeds is not None:
             return SIGNIFICANT[self.over_seeds.significant]
         if self.over_examples is None:
@@ -87,17 +87,17 @@ def contenders(records: list[Record], baseline: str | None = None, *, methods: S
 def _contender(name: str, records: list[Record], baseline_records: list[Record]) -> Contender:
     pairs, cell = pairs_by_seed(records, baseline_records), make_cell(records, "paper")
     baseline = make_cell(baseline_records, "paper") if baseline_records else None
-    mixed = cell.share_converged if cell.partly_converged else ""
-    if not mixed and baseline is not None and baseline.partly_converged:
-        mixed = f"baseline {baseline.share_converged}"
+    converged_note = cell.converged_of_all if cell.partly_converged else ""
+    if not converged_note and baseline is not None and baseline.partly_converged:
+        converged_note = f"baseline {baseline.converged_of_all}"
     return Contender(
         name=name,
         cell=cell,
         accuracies={record["identity"]["seed"]: 100 * record["outcome"]["test_accuracy"] for record in records},
-        over_seeds=None if mixed else over_seeds(pairs),
+        over_seeds=None if converged_note else over_seeds(pairs),
         over_examples=_over_examples(pairs),
         pairs=len(pairs),
-        mixed=mixed,
+        converged_note=converged_note,
     )
 
 
@@ -142,7 +142,7 @@ def _test_data(record: Record) -> tuple[object, ...]:
 
 def comparison_table(records: list[Record], compared: list[Contender], *, title: str) -> TextTable:
     """Build the table of a comparison of one task's records; the first contender is the baseline."""
-    head, rows, numbers = method_head(records), [], []
+    head, rows, numbers = method_column(records), [], []
     for contender in compared:
         cell = contender.cell
         rows.append(
@@ -150,7 +150,7 @@ def comparison_table(records: list[Record], compared: list[Contender], *, title:
                 contender.name,
                 str(cell),
                 f"{cell.converged} of {cell.count}",
-                _seeds(contender) if contender.mixed else _interval(contender.over_seeds),
+                _seeds(contender) if contender.converged_note else _interval(contender.over_seeds),
                 _interval(contender.over_examples),
                 contender.verdict if contender is not compared[0] else "baseline",
                 f"{cell.parameters:,}",
@@ -166,9 +166,9 @@ def comparison_table(records: list[Record], compared: list[Contender], *, title:
     optional = ("parameters", "MiB", "converged", "s/step", "Δ over examples")
     cells = [contender.cell for contender in compared]
     best = {
-        "accuracy (%)": best_places([cell.middle for cell in cells]),
-        "s/step": best_places([-1 / cell.steps_per_second for cell in cells], digits=3),
-        "MiB": best_places([-cell.peak_memory_bytes / 2**20 for cell in cells], digits=0),
+        "accuracy (%)": places_of_best([cell.central_value for cell in cells]),
+        "s/step": places_of_best([-1 / cell.steps_per_second for cell in cells], digits=3),
+        "MiB": places_of_best([-cell.peak_memory_bytes / 2**20 for cell in cells], digits=0),
     }
     details = _details(compared, records)
     return TextTable(
@@ -198,7 +198,7 @@ def _interval(interval: Interval | None) -> str:
 
 
 def _notes(compared: list[Contender]) -> list[str]:
-    """What a reader must know who takes a number from the table."""
+    """Word the notes that a reader needs who takes a number from the table."""
     if not compared:
         return ["No record yet: lra compare run makes them."]
     return [
@@ -209,12 +209,12 @@ def _notes(compared: list[Contender]) -> list[str]:
 
 
 def _details(compared: list[Contender], records: list[Record]) -> list[str]:
-    """How the numbers were made."""
+    """Word how the numbers were computed."""
     if not compared:
         return []
     task = records[0]["identity"]["task"]
-    mixed = any(contender.mixed for contender in compared)
-    where = " Where only some seeds converged they are not: each seed's accuracy is shown." if mixed else ""
+    any_note = any(contender.converged_note for contender in compared)
+    where = " Where only some seeds converged they are not: each seed's accuracy is shown." if any_note else ""
     return [
         *_many_differences(compared),
         f"The t test assumes that the differences are draws of one normal distribution.{where}",
@@ -271,15 +271,15 @@ def _numbers(contender: Contender) -> dict[str, object]:
     }
 
 
-def baseline_row(rows: Mapping[str, list[Record]], asked: Mapping[str, Any]) -> str | None:
-    """Choose among the rows of a method: the one nearest to the asked settings, then the one with most seeds.
+def baseline_row(rows: Mapping[str, list[Record]], wanted: Mapping[str, Any]) -> str | None:
+    """Choose among the rows of a method: the one nearest to the wanted settings, then the one with most seeds.
 
     Nearest is the row with the fewest options of the method, then with the fewest other settings, that differ; among
     rows that are alike in all of this the first counts.
 
     Args:
         rows: the rows that may be chosen, all of one method or of none.
-        asked: settings by group, as those of a run: the default options where a user asks for no others. Groups that
+        wanted: settings by group, as those of a run: the default options where a user asks for no others. Groups that
             are not there are not compared.
 
     Returns:
@@ -287,12 +287,12 @@ def baseline_row(rows: Mapping[str, list[Record]], asked: Mapping[str, Any]) -> 
     """
     if not rows:
         return None
-    wanted = set(flatten(asked).items())
+    wanted_options = set(flatten(wanted).items())
 
     def rank(name: str) -> tuple[int, int, int]:
         settings = rows[name][0]["settings"]
-        compared = set(flatten({group: value for group, value in settings.items() if group in asked}).items())
-        differing = {key for key, _ in wanted ^ compared}
+        compared = set(flatten({group: value for group, value in settings.items() if group in wanted}).items())
+        differing = {key for key, _ in wanted_options ^ compared}
         of_method = sum(key.split(".")[0] in MIXERS for key in differing)
         return of_method, len(differing) - of_method, -len(rows[name])
 

@@ -21,7 +21,7 @@ from lra.runs.schema import Record
 FILE = Path(__file__).with_name("paper_settings.json")
 PRECISIONS = ("32-true", "16-mixed")  # our default, and that of the released code
 # A run may differ here: only rounding and random draws change, or it is not certain which of both the paper's runs had.
-FREE = ("trainer.accelerator", "trainer.compile", "trainer.fused_optimizer", "task.listops_brackets")
+NOT_COMPARED = ("trainer.accelerator", "trainer.compile", "trainer.fused_optimizer", "task.listops_brackets")
 # Keys of a protocol that are compared. All other switches are compared through the settings of the attention, model or
 # task that use them, so that a switch of Performer does not matter for a run of Nyström.
 ACTING_ALONE = ("name", "test_last_batch")
@@ -67,7 +67,7 @@ def deviations_from_paper(record: Record) -> list[str]:
     if papers is None:
         return ["not in the paper"]
     ours, theirs = _compared(record["settings"]), _compared(papers)
-    free = {*FREE, *(("trainer.precision",) if ours.get("trainer.precision") in PRECISIONS else ())}
+    free = {*NOT_COMPARED, *(("trainer.precision",) if ours.get("trainer.precision") in PRECISIONS else ())}
     differences = [
         f"{key}={value}" + (f" for {theirs[key]}" if key in theirs else "")
         for key, value in ours.items()
@@ -82,7 +82,7 @@ def deviations_from_paper(record: Record) -> list[str]:
     ]
 
 
-def in_short(reasons: Sequence[str], *, most: int) -> str:
+def shorten(reasons: Sequence[str], *, most: int) -> str:
     """Word deviations in short: the first `most` different settings, and the first `most` that were not recorded."""
     suffix = f" {NOT_RECORDED}"
     different = [reason for reason in reasons if not reason.endswith(suffix)]

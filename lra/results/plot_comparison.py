@@ -75,10 +75,10 @@ def plot_pareto(compared: list[Contender], path: Path, *, title: str, majority_r
     for contender in compared:
         cell, colour = contender.cell, colours[contender.name]
         seconds, order = 1 / cell.steps_per_second, 2.5 if colour == GREY else 3
-        (dot,) = axis.plot(seconds, cell.middle, ls="", marker="o", ms=4.5, color=colour, zorder=order)
+        (dot,) = axis.plot(seconds, cell.central_value, ls="", marker="o", ms=4.5, color=colour, zorder=order)
         memory = f"{cell.peak_memory_bytes / 2**20:,.0f} MiB"
         hover(dot, f"{contender.name}: {cell} %, {seconds:.3f} s/step, {memory}, {contender.verdict}")
-        labels.append(Label(seconds, cell.middle, short_name(contender.name), colour))
+        labels.append(Label(seconds, cell.central_value, short_name(contender.name), colour))
         if cell.count > 1:
             heights = sorted(cell.accuracies)
             axis.plot([seconds] * cell.count, heights, color=colour, lw=0.6, marker=".", ms=2.5, alpha=0.6)
@@ -88,7 +88,7 @@ def plot_pareto(compared: list[Contender], path: Path, *, title: str, majority_r
     axis.set_xscale("log")
     axis.margins(0.16, 0.12)
     if len(front) > 1:
-        places = [(1 / contender.cell.steps_per_second, contender.cell.middle) for contender in front]
+        places = [(1 / contender.cell.steps_per_second, contender.cell.central_value) for contender in front]
         axis.plot(*zip(*places, strict=True), ls="--", lw=0.8, color=QUIET, zorder=1)
         (x, y), (other_x, other_y) = places[-2:]
         labels.append(Label((x * other_x) ** 0.5, (y + other_y) / 2, "Pareto front\n(significant)", QUIET))

@@ -16,7 +16,7 @@ SIZES = ("full", "short", "tiny")  # the benchmark first; sizes of the user's ow
 PROTOCOLS = ("paper", "clean")
 
 
-def holding(records: Iterable[Record]) -> str:
+def protocol_steps_and_size(records: Iterable[Record]) -> str:
     """Word protocol, steps and size of some records; empty without records."""
     records = list(records)
     if not records:
@@ -35,12 +35,12 @@ def _listed(words: list[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
-def title_of(task: str, records: Iterable[Record]) -> str:
+def task_title(task: str, records: Iterable[Record]) -> str:
     """Word the title of a task's table."""
-    return ", ".join(filter(None, [task, holding(records)]))
+    return ", ".join(filter(None, [task, protocol_steps_and_size(records)]))
 
 
-def method_head(records: Iterable[Record]) -> str:
+def method_column(records: Iterable[Record]) -> str:
     """The head of the column that names rows: `attention` if every row is one, else the field's word for all, `method`.
 
     A mixer in the attention's place is none, and a model of the user's own need not use the attention that it is given.

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lra.results.accuracy_table import accuracy_table, size_and_hours
-from lra.results.cells import TableCell, best_places, make_rows, middles
+from lra.results.cells import TableCell, central_values, make_rows, places_of_best
 from lra.results.page import Section, notes_once, write_page
 from lra.results.protocol_and_size import ProtocolAndSize
 from lra.results.provenance import without_stand_ins
-from lra.results.reference import in_order
+from lra.results.reference import in_benchmark_order
 from lra.results.tables import MISSING, number
 from lra.results.variants import group_by_variant
 from lra.runs.collect import describe, finished_at, run_key
@@ -71,7 +71,7 @@ def summary_table(
         links: for a protocol and size, a row's name and a task, the id of the first of these runs.
     """
     shown = {group: left for group, records in records_by_group.items() if (left := without_stand_ins(records))}
-    tasks = in_order(record["identity"]["task"] for records in shown.values() for record in records)
+    tasks = in_benchmark_order(record["identity"]["task"] for records in shown.values() for record in records)
     rows = {group: make_rows(records, reference=reference, tasks=tasks) for group, records in shown.items()}
     has_average = any(row.average is not None for of_group in rows.values() for row in of_group)
     tables = {group: accuracy_table(records, reference=reference) for group, records in records_by_group.items()}
@@ -79,7 +79,7 @@ def summary_table(
     texts = [note for _, note in notes]
     groups: dict[ProtocolAndSize, list[tuple[str, list[SummaryCell]]]] = {}
     for group, of_group in rows.items():
-        best = {task: best_places(middles(of_group, task)) for task in tasks}
+        best = {task: places_of_best(central_values(of_group, task)) for task in tasks}
         groups[group] = []
         for place, row in enumerate(of_group):
             cells = [
@@ -104,7 +104,9 @@ def _summary_cell(cell: TableCell | None, reference: str, *, is_best: bool, link
     if cell.reference is not None:
         whose = "mean " if cell.partly_converged else ""  # the accuracy shown is the median
         published = f"{reference} {number(cell.reference)}, {whose}{number(cell.difference, sign=True)}"
-    return SummaryCell(text=cell.marked, published=published, verdict=cell.verdict, is_best=is_best, link=link)
+    return SummaryCell(
+        text=cell.with_origin_marks, published=published, verdict=cell.verdict, is_best=is_best, link=link
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +142,7 @@ def run_lines(
     firsts: dict[str, Record] = {}
     for group, records in records_by_group.items():
         members = [(name, record) for name, seeds in group_by_variant(records).items() for record in seeds]
-        for task in in_order(record["identity"]["task"] for record in records):
+        for task in in_benchmark_order(record["identity"]["task"] for record in records):
             for name, record in members:
                 if record["identity"]["task"] == task:
                     cell = cells.setdefault((group, name, task), f"cell-{len(cells) + 1}")

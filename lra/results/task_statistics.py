@@ -16,7 +16,7 @@ import numpy as np
 
 from lra.results.comparison import baseline_row, rows_of
 from lra.results.paper import paper_attention, paper_settings
-from lra.results.reference import REFERENCES, in_order
+from lra.results.reference import REFERENCES, in_benchmark_order
 from lra.results.statistics import (
     LEAST_SEEDS_FOR_T,
     discoveries,
@@ -50,7 +50,7 @@ def rows_by_task(records: Iterable[Record]) -> dict[str, dict[str, list[Record]]
     for name, members in group_by_variant(records).items():
         for record in members:
             rows.setdefault(record["identity"]["task"], {}).setdefault(name, []).append(record)
-    return {task: rows[task] for task in in_order(rows)}
+    return {task: rows[task] for task in in_benchmark_order(rows)}
 
 
 def other_settings_by_record(records: Sequence[Record]) -> dict[int, str]:
@@ -257,7 +257,7 @@ def agreement_by_task(records: Sequence[Record], *, reference: str) -> Mapping[s
         reference: the source of the published accuracies, a key of `REFERENCES`.
     """
     agreements = {}
-    for task in in_order({record["identity"]["task"] for record in records}):
+    for task in in_benchmark_order({record["identity"]["task"] for record in records}):
         compared = [
             record for record in records if record["identity"]["task"] == task and _has_the_papers_numbers(record)
         ]

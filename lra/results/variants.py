@@ -250,8 +250,8 @@ def _hashes_apart(records: Sequence[Record], runs: Sequence[_EqualRuns]) -> dict
 
 
 def _name(words: Sequence[str]) -> str:
-    method, *apart = words
-    return f"{value_text(method)} ({', '.join(apart)})" if apart else value_text(method)
+    method, *differences = words
+    return f"{value_text(method)} ({', '.join(differences)})" if differences else value_text(method)
 
 
 def _counted(words: Words) -> Words:

@@ -41,7 +41,7 @@ class Collection:
     left_out: int = 0
 
 
-def collect(place: Path, *, groups_apart: bool = False) -> Collection:
+def collect(place: Path, *, separate_run_groups: bool = False) -> Collection:
     """Collect all records below a folder (`result.json`, `*.jsonl`), or in one such file.
 
     If two different records belong to the same run (same settings, data and seed), one counts, and the others are
@@ -51,7 +51,7 @@ def collect(place: Path, *, groups_apart: bool = False) -> Collection:
 
     Args:
         place: the folder or the file.
-        groups_apart: whether runs of different run groups are different runs.
+        separate_run_groups: whether runs of different run groups are different runs.
 
     Raises:
         UserError: when a `*.jsonl` file is not there. A folder may be missing: it has no record yet.
@@ -63,32 +63,32 @@ def collect(place: Path, *, groups_apart: bool = False) -> Collection:
             key=str(place),
         )
     collection = Collection()
-    of_run: dict[tuple[object, ...], list[_Found]] = defaultdict(list)
+    of_run: dict[tuple[object, ...], list[_Candidate]] = defaultdict(list)
     sizes: Counter[Path] = Counter()
     for path, where, record in records_in(place):
         sizes[path] += path.suffix == PUBLISHED
         if isinstance(record, UserError):
             collection.troubles.append(visible(f"left out: {record}"))
             continue
-        key = (*run_key(record), record["identity"]["run_group"] if groups_apart else None)
-        of_run[key].append(_Found(record, path, where))
-    counting: list[_Found] = []
-    skipped: dict[tuple[Path, Path], list[tuple[_Found, _Found]]] = defaultdict(list)
+        key = (*run_key(record), record["identity"]["run_group"] if separate_run_groups else None)
+        of_run[key].append(_Candidate(record, path, where))
+    kept: list[_Candidate] = []
+    skipped: dict[tuple[Path, Path], list[tuple[_Candidate, _Candidate]]] = defaultdict(list)
     for key in sorted(of_run, key=json.dumps):
         candidates = of_run[key]
-        first = max(reversed(candidates), key=lambda one: (one.path.suffix != PUBLISHED, sizes[one.path], one.time))
-        counting.append(first)
+        used = max(reversed(candidates), key=lambda one: (one.path.suffix != PUBLISHED, sizes[one.path], one.time))
+        kept.append(used)
         for candidate in candidates:
-            if candidate.record != first.record:
-                skipped[candidate.path, first.path].append((candidate, first))
+            if candidate.record != used.record:
+                skipped[candidate.path, used.path].append((candidate, used))
     collection.left_out = len(collection.troubles) + sum(map(len, skipped.values()))
     collection.troubles += map(_skipped, skipped.values())
-    collection.records = [candidate.record for candidate in counting]
-    collection.sources = [candidate.path for candidate in counting]
+    collection.records = [candidate.record for candidate in kept]
+    collection.sources = [candidate.path for candidate in kept]
     return collection
 
 
-class _Found(NamedTuple):
+class _Candidate(NamedTuple):
     """A record, its file, and its place in words."""
 
     record: Record
@@ -100,7 +100,7 @@ class _Found(NamedTuple):
         return finished_at(self.record)
 
 
-def _skipped(pairs: list[tuple[_Found, _Found]]) -> str:
+def _skipped(pairs: list[tuple[_Candidate, _Candidate]]) -> str:
     """Word that records of a file do not count, because other ones of the same runs do, all of another file."""
     (skipped, counts), *others = pairs
     if others:

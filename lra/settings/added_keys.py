@@ -36,7 +36,7 @@ def added_settings(trainer: Mapping[str, Any], callbacks: Mapping[str, Any]) -> 
     return {key: added for key, added in (("trainer", arguments), ("callbacks", targets_of(callbacks))) if added}
 
 
-ENTRIES = {  # groups whose entries are made from config: their own settings, and an example of a class
+USER_GROUPS = {  # groups whose entries are made from config: their own settings, and an example of a class
     "callbacks": (tuple(Callbacks.__annotations__), "pytorch_lightning.callbacks.EarlyStopping"),
     "logger": (("wandb",), "pytorch_lightning.loggers.TensorBoardLogger"),
 }
@@ -106,10 +106,10 @@ def check_additions(settings: Mapping[str, Any]) -> None:
     to_wandb = settings.get("logger", {}).get("wandb")
     if to_wandb is not None and "mode" not in to_wandb:
         raise UserError("logger.wandb has options, but no W&B run was chosen; type logger=wandb, or take them away")
-    for group, (own, example) in ENTRIES.items():
+    for group, (own, example) in USER_GROUPS.items():
         entries = settings.get(group, {})
-        made = targets_of(entries)
-        for name, entry in made.items():
+        with_class = targets_of(entries)
+        for name, entry in with_class.items():
             called = str(entry[TARGET]).rpartition(".")[2]
             if called in CALLBACKS_INSTEAD:
                 raise UserError(
@@ -117,7 +117,7 @@ def check_additions(settings: Mapping[str, Any]) -> None:
                     f" {CALLBACKS_INSTEAD[called]} in its place"
                 )
         for name in entries:
-            if name not in own and name not in made:
+            if name not in own and name not in with_class:
                 right = f"+{group}.{name}.{TARGET}={example}"
                 raise UserError(
                     f"{group}.{name} names no class, so nothing would be made of it; type for example {right}",

@@ -9,7 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 from lra.base.arguments import Positive, WrongValueError, allows
 from lra.base.files import checked_name
 from lra.runs.schema import is_ours
-from lra.settings.added_keys import ENTRIES, check_additions
+from lra.settings.added_keys import USER_GROUPS, check_additions
 from lra.settings.schema import check_values
 from lra.settings.unknown_options import refuse_unused
 from lra.training.compiled import check_parts
@@ -44,7 +44,7 @@ def check_stored(cfg: DictConfig, *, classes: bool = True) -> None:
     check_values(cfg, classes=classes)
     if cfg.get("run_group") is not None:
         checked_name(cfg.run_group, "run_group=", example="mine", nested=True)
-    check_additions({group: OmegaConf.to_container(cfg[group]) for group in ("trainer", *ENTRIES) if group in cfg})
+    check_additions({group: OmegaConf.to_container(cfg[group]) for group in ("trainer", *USER_GROUPS) if group in cfg})
     _check_schedule(cfg)
     data = OmegaConf.select(cfg, "task.data")
     if data is not None:

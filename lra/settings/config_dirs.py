@@ -19,8 +19,8 @@ FLAGS = ("--config-dir", "-cd")
 SEARCH_PATH = re.compile(r"\+{0,2}hydra\.searchpath=\[(.*)\]")
 
 
-def take_folders(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split typed words into the other words and the folders that they name.
+def split_config_dirs(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Split typed words into those for Hydra and the configuration folders that the others name.
 
     Raises:
         UserError: for a flag without a folder, and for a package that is not installed.
@@ -43,8 +43,8 @@ def take_folders(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 @contextmanager
-def conf_folders(folders: Sequence[str]) -> Iterator[None]:
-    """Let this process and its children look through some folders of settings too."""
+def added_config_dirs(folders: Sequence[str]) -> Iterator[None]:
+    """Within this context, this process and its children search these folders for configuration files too."""
     before = os.environ.get(CONF_VARIABLE)
     if folders:
         absolute = [str(Path(folder).expanduser().resolve()) for folder in folders]

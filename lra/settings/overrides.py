@@ -14,7 +14,7 @@ from lra.base.arguments import ANY_VALUE, WrongValueError, allows, as_typed
 from lra.base.files import checked_name
 from lra.base.paths import conf_groups, conf_names
 from lra.runs.schema import TARGET
-from lra.settings.added_keys import ENTRIES
+from lra.settings.added_keys import USER_GROUPS
 from lra.settings.config import ATTENTION, load_config, sweep_params
 from lra.settings.schema import class_of, kinds_of
 from lra.settings.unknown_options import PRINT, check_every_choice, keys_of, nearest, unknown_setting
@@ -23,7 +23,7 @@ from lra.types import UserError
 CONTAINERS: dict[type, type] = {ListConfig: list, DictConfig: dict}
 PARAMETER_GROUPS = ("recipe.parameter_groups.", "mixer.parameter_groups.")
 REMOVABLE = (*PARAMETER_GROUPS, "recipe.optimizer.", "recipe.schedule.")  # arguments of a class that may be replaced
-CHECKED_LATER = (*PARAMETER_GROUPS, *(f"{group}." for group in (*ENTRIES, "trainer")))  # by `check_additions`
+CHECKED_LATER = (*PARAMETER_GROUPS, *(f"{group}." for group in (*USER_GROUPS, "trainer")))  # by `check_additions`
 
 
 def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bool = True) -> list[str]:
@@ -78,7 +78,7 @@ def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bo
 
 def _check_choices(verb: str, choices: list[Override]) -> None:
     for override in choices:
-        known, several = conf_names(override.key_or_group), override.key_or_group in ENTRIES
+        known, several = conf_names(override.key_or_group), override.key_or_group in USER_GROUPS
         values = [
             name for value in _values(override) for name in (value if several and isinstance(value, list) else [value])
         ]
@@ -152,7 +152,7 @@ def _check_added(override: Override, known: list[DictConfig]) -> None:
 def _is_removable(key: str, known: list[DictConfig]) -> bool:
     """Tell whether a run can do without an option: an argument of the optimizer, a callback, or a logger."""
     group, _, name = key.partition(".")
-    is_entry = group in ENTRIES and "." not in name
+    is_entry = group in USER_GROUPS and "." not in name
     has_class = is_entry and any(class_of(cfg, key) is not None for cfg in known)
     return has_class or key == "logger.wandb" or key.startswith(REMOVABLE)
 

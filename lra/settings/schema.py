@@ -39,17 +39,17 @@ def declared_by_class(target: str) -> tuple[dict[str, object], bool]:
     A class that cannot be imported takes any: making it says why.
     """
     try:
-        made = get_object(target)
+        constructor = get_object(target)
     except Exception:  # the user's module may raise anything when it is imported
         return {}, True
-    return declared_types(made) if callable(made) else ({}, True)
+    return declared_types(constructor) if callable(constructor) else ({}, True)
 
 
 @cache
 def needed_by_class(target: str) -> list[str]:
     """List the options that a class needs: its keyword arguments without a default; none of a class of no signature."""
-    made = get_object(target)
-    return required_arguments(made) if callable(made) else []
+    constructor = get_object(target)
+    return required_arguments(constructor) if callable(constructor) else []
 
 
 def class_of(cfg: DictConfig, group: str) -> str | None:

@@ -19,7 +19,7 @@ from lra.runs.added_since import drop_removed_settings, values_before
 from lra.runs.files import BEST, CONFIG
 from lra.runs.record import read_record
 from lra.runs.schema import TARGET
-from lra.settings.added_keys import ENTRIES
+from lra.settings.added_keys import USER_GROUPS
 from lra.settings.check import check_stored
 from lra.settings.config import mixes_by_attention
 from lra.settings.schema import UnknownArgumentError, declared_in_group, needed_by_class
@@ -70,7 +70,7 @@ def read_stored_config(folder: Path) -> DictConfig:
     """
     path = folder / CONFIG
     cfg = _read(path)
-    for group in ENTRIES:  # not needed to build the model and its data
+    for group in USER_GROUPS:  # not needed to build the model and its data
         cfg.pop(group, None)
     if isinstance(cfg.get("task"), DictConfig):
         for key in NOT_BUILT:
@@ -143,7 +143,9 @@ def _check_complete(cfg: DictConfig, folder: Path) -> None:
 @cache
 def known_targets(folders: tuple[Path, ...]) -> frozenset[str]:
     """Collect every `_target_` for a model, its data or its training in the YAML files below the folders."""
-    files = [path for folder in folders for path in sorted(folder.rglob("*.yaml")) if path.parent.name not in ENTRIES]
+    files = [
+        path for folder in folders for path in sorted(folder.rglob("*.yaml")) if path.parent.name not in USER_GROUPS
+    ]
     trees = [yaml.safe_load(path.read_text("utf-8")) for path in files]
     return frozenset(
         value
@@ -167,8 +169,8 @@ def _read(path: Path) -> DictConfig:
             raise UserError(f"{path} has an alias (*), which no run's configuration has; {RETRAIN}")
         cfg = OmegaConf.create(text)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, OmegaConfBaseException) as error:
-        said = " ".join(str(error).split())
-        raise UserError(f"{path} cannot be read as YAML: {said}; {RETRAIN}") from error
+        reason = " ".join(str(error).split())
+        raise UserError(f"{path} cannot be read as YAML: {reason}; {RETRAIN}") from error
     if not isinstance(cfg, DictConfig):
         raise UserError(f"{path} holds no options; {RETRAIN}")
     return cfg

@@ -49,7 +49,7 @@ def check_every_choice(settings: Iterable[Override], choices: Mapping[str, DictC
     for key, typed in ((override.key_or_group, override.input_line) for override in settings):
         lacking = [choice for choice, keys in known.items() if key not in keys]
         if 0 < len(lacking) < len(known):
-            has = [f"{choice}, which has {_in_words(_beside(key, known[choice]))}" for choice in lacking]
+            has = [f"{choice}, which has {_in_words(_siblings(key, known[choice]))}" for choice in lacking]
             raise UserError(
                 f"{typed} is no option of {'; nor of '.join(has)}: leave {_either(lacking)} or {typed} out",
                 kind="unknown_option",
@@ -60,15 +60,15 @@ def check_every_choice(settings: Iterable[Override], choices: Mapping[str, DictC
 def unknown_setting(key: str, cfg: DictConfig) -> UserError:
     """The error for a setting that is not there, with the one that is most like it."""
     keys, (branch, _, name) = keys_of(cfg), key.rpartition(".")
-    beside = _beside(key, keys)
-    near = [f"{branch}.{other}".lstrip(".") for other in difflib.get_close_matches(name, beside, n=1, cutoff=0.6)]
+    siblings = _siblings(key, keys)
+    near = [f"{branch}.{other}".lstrip(".") for other in difflib.get_close_matches(name, siblings, n=1, cutoff=0.6)]
     if branch == "trainer":
         line = trainer_advice(name)
     elif near:
         line = f"unknown option {key}; did you mean {near[0]}?; {PRINT}"
     elif f"{branch}.name" in keys:
         chosen = f"{branch}={OmegaConf.select(cfg, branch).name}"
-        line = f"{key} is no option of {chosen}, which has {_in_words(beside)}; {PRINT}"
+        line = f"{key} is no option of {chosen}, which has {_in_words(siblings)}; {PRINT}"
     else:
         line = f"unknown option {key}; {nearest(key, keys)}; {PRINT}"
     return UserError(line, kind="unknown_option", key=key, right=near[0] if near else None)
@@ -85,8 +85,8 @@ def nearest(word: str, known: list[str]) -> str:
     return f"choose one of {', '.join(known)}" if len(known) <= MOST_LISTED else "no name is like it"
 
 
-def _beside(key: str, keys: Iterable[str]) -> list[str]:
-    """The names of a key's own branch."""
+def _siblings(key: str, keys: Iterable[str]) -> list[str]:
+    """The options beside a key, in the same group."""
     branch = key.rpartition(".")[0]
     names = [name for place, _, name in (known.rpartition(".") for known in keys) if place == branch]
     return [name for name in names if name not in NO_OPTION_KEYS]

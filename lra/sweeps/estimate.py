@@ -115,13 +115,13 @@ def _measure_in_parts(cfg: DictConfig) -> Estimate:
     from lra.settings import config
     from lra.timing import harness_step as bench
     from lra.timing.counting import synchronized_seconds
-    from lra.training.machine import autocast_of, prepare_machine, with_weights_of
+    from lra.training.machine import autocast_context, prepare_machine, to_weight_dtype
     from lra.training.memory import peak_memory_bytes
 
     machine = build_trainer.build_machine(cfg)
     prepare_machine(machine)
     device, precision = machine.device, machine.precision
-    module = with_weights_of(precision, build.build_module(cfg)).to(device).train()
+    module = to_weight_dtype(precision, build.build_module(cfg)).to(device).train()
     optimizer = module.make_optimizer()
     parts = config.batch_parts(cfg)
     size = cfg.recipe.batch_size // parts
@@ -144,7 +144,7 @@ def _measure_in_parts(cfg: DictConfig) -> Estimate:
         step(examples)
     step_seconds = statistics.median(step(examples) for _ in range(STEPS))
     begun = synchronized_seconds(device)
-    with torch.inference_mode(), autocast_of(precision, device):
+    with torch.inference_mode(), autocast_context(precision, device):
         module.eval()(_first(next(batches), examples))
     scale = size / examples
     return Estimate(

@@ -53,12 +53,12 @@ class Cell:
         The configuration is composed only if no override names it, because composing is slow.
         """
         keys = METHOD if key == "attention" else (key,)
-        said = [word.split("=", 1)[1] for word in self.overrides if word.split("=")[0].split(".name")[0] in keys]
+        values = [word.split("=", 1)[1] for word in self.overrides if word.split("=")[0].split(".name")[0] in keys]
         # `attention=all` gives cells with `mixer=attention` beside the attention's name.
-        said = [word for word in said if word != config.ATTENTION] or said
-        plain = len(said) == 1 and (said[0].isidentifier() or said[0].isdigit())
-        if plain and said[0] != config.ATTENTION:
-            return said[0]
+        values = [word for word in values if word != config.ATTENTION] or values
+        plain = len(values) == 1 and (values[0].isidentifier() or values[0].isdigit())
+        if plain and values[0] != config.ATTENTION:
+            return values[0]
         if key == "attention":
             return config.method_name(self.cfg)
         return str(self.cfg.seed if key == "seed" else self.cfg[key].name)
@@ -129,7 +129,7 @@ def make_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:
     cells: dict[tuple[str, ...], None] = {}
     for chosen in itertools.product(*axes):
         groups_first = sorted(chosen, key=lambda word: "." in word.split("=")[0])
-        cells[tuple(_counting([*fixed, *groups_first]))] = None
+        cells[tuple(_without_ineffective([*fixed, *groups_first]))] = None
     return [Cell(overrides=overrides) for overrides in cells]
 
 
@@ -155,7 +155,7 @@ def _all_names(sweep: str, group: str) -> list[str]:
     return [name for name in dict.fromkeys([*first, *conf_names(group)]) if name and name != config.ATTENTION]
 
 
-def _counting(overrides: list[str]) -> list[str]:
+def _without_ineffective(overrides: list[str]) -> list[str]:
     """Drop overrides without effect: `mixer.` ones of self-attention, `attention` ones of any other mixer.
 
     Otherwise a mixer would be run once for each attention.

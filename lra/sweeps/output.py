@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lra.sweeps.run_set import RunSet
 
     Draw = Callable[[Path], Path]
-    Make = Callable[[list[Record], str], tuple[TextTable, dict[str, Draw]]]
+    MakeTable = Callable[[list[Record], str], tuple[TextTable, dict[str, Draw]]]
 
 
 def plan_run_or_show(run_set: RunSet, show: Callable[[RunSet, Console], None]) -> None:
@@ -52,30 +52,30 @@ def plan_run_or_show(run_set: RunSet, show: Callable[[RunSet, Console], None]) -
         raise UserError(f"{len(state.failed)} cells failed; the same command tries them again")
 
 
-def write_tasks(run_set: RunSet, console: Console, kind: str, make: Make) -> None:
+def write_task_tables(run_set: RunSet, console: Console, kind: str, make_table: MakeTable) -> None:
     """Show a table and its figures for every task; in W&B the table is named `KIND-TASK`.
 
-    `make` gets a task's records and a title. It returns the table, and for each figure its name and a function that
-    draws it; the files are named `NAME-TASK`.
+    `make_table` gets a task's records and a title. It returns the table, and for each figure its name and a function
+    that draws it; the files are named `NAME-TASK`.
     """
-    from lra.results.protocol_and_size import title_of
+    from lra.results.protocol_and_size import task_title
     from lra.results.provenance import provenance_notes
 
     records, written = run_set.records(), ""
     by_task = {task: [record for record in records if record["identity"]["task"] == task] for task in run_set.tasks()}
-    made = {task: make(mine, title_of(task, mine)) for task, mine in by_task.items()}
+    tables = {task: make_table(of_task, task_title(task, of_task)) for task, of_task in by_task.items()}
     if format_of(run_set) == "csv":  # one table, with one header
-        (first, _), *_ = made.values()
-        whole = replace(first, numbers=[cell for table, _ in made.values() for cell in table.numbers])
-        write_out(run_set, console, kind, whole, [])
+        (first, _), *_ = tables.values()
+        whole = replace(first, numbers=[cell for table, _ in tables.values() for cell in table.numbers])
+        write_table(run_set, console, kind, whole, [])
         return
-    for place, (task, (table, drawings)) in enumerate(made.items()):
+    for place, (task, (table, drawings)) in enumerate(tables.items()):
         if place and format_of(run_set) == "terminal":
             console.print()
         figures, undrawn = _draw(run_set, task, drawings)
-        notes = (*run_set.unfinished(task, by_task[task]), *provenance_notes(by_task[task]))
+        notes = (*run_set.unfinished_notes(task, by_task[task]), *provenance_notes(by_task[task]))
         table = table.with_notes(*notes, *run_set.troubles, *undrawn)
-        written = write_out(run_set, console, f"{kind}-{task}", table, figures, above=written)
+        written = write_table(run_set, console, f"{kind}-{task}", table, figures, above=written)
 
 
 def _draw(run_set: RunSet, task: str, drawings: dict[str, Draw]) -> tuple[list[Path], list[str]]:
@@ -100,7 +100,7 @@ def format_of(run_set: RunSet) -> str:
     return str(form)
 
 
-def write_out(
+def write_table(
     run_set: RunSet, console: Console, name: str, table: TextTable, figures: list[Path], *, above: str = ""
 ) -> str:
     """Write a table and its notes in the format of `format=`, to the terminal or to the file `out=`; list the figures.
@@ -126,7 +126,7 @@ def write_out(
         for trouble in run_set.troubles:
             print(trouble, file=sys.stderr)
     if form == "wandb":
-        _log(run_set, console, name, table, figures)
+        _log_to_wandb(run_set, console, name, table, figures)
         return ""
     if form == "terminal":
         print_text_table(console, table, most_lines=None if run_set.options.notes == "all" else MOST_NOTE_LINES)
@@ -141,7 +141,7 @@ def write_out(
     return above
 
 
-def _log(run_set: RunSet, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
+def _log_to_wandb(run_set: RunSet, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
     """Log the table and the figures to W&B, in a W&B run of their own in the run group."""
     from lra.build.trainer import wandb_settings
     from lra.runs.files import group_file

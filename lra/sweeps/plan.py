@@ -99,11 +99,11 @@ def _print_kind(
         size_text(estimate.peak_memory_bytes) if estimate else "–",
         f"{hours:.2f}" if estimate and hours is not None else "–",
     )
-    said = "; ".join([*notes, *_states(missing)])
+    notes_text = "; ".join([*notes, *_states(missing)])
     failed = bool(missing) and estimate is None
-    whole = f"{line}  {said}".rstrip()
+    whole = f"{line}  {notes_text}".rstrip()
     if console.is_terminal and len(whole) > console.width:  # the notes on lines of their own, broken between words
-        whole = "\n".join([line, *wrapped(f"  {said}", console.width)])
+        whole = "\n".join([line, *wrapped(f"  {notes_text}", console.width)])
     console.print(whole, style="red" if failed else None)
     return hours, estimate
 

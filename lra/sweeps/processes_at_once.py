@@ -65,9 +65,9 @@ def proposal(run_set: RunSet, kinds: Sequence[Measured]) -> str:
         return f"{fit} fit into memory; several at a time could not be measured: {error}"
     best = max(numbers, key=lambda number: rates[number])
     threads = () if on_gpu or best == 1 else (f"trainer.threads={max(1, cores // best)}",)
-    said = ", ".join(f"{number}: {rates[number]:.1f}" for number in numbers)
+    rates_text = ", ".join(f"{number}: {rates[number]:.1f}" for number in numbers)
     return (
-        f"{fit} fit into memory. Steps per second of so many {_name(cell)} at a time, {said};"
+        f"{fit} fit into memory. Steps per second of so many {_name(cell)} at a time, {rates_text};"
         f" {rates[best] / rates[1]:.2f} times one alone: {run_set.run_command(f'workers={best}', *threads)}"
     )
 

@@ -149,8 +149,8 @@ class RunSet:
     def _asked_for(self, record: Record) -> bool:
         if not self._is_shown(record):
             return False
-        said: dict[str, object] = {**record["identity"]}
-        return all(str(said[key]) in chosen for key, chosen in self._choices.items())
+        identity: dict[str, object] = {**record["identity"]}
+        return all(str(identity[key]) in chosen for key, chosen in self._choices.items())
 
     def typed_methods(self) -> list[str]:
         """The attentions, mixers and models of the cells in the order typed; none where no word names one."""
@@ -159,18 +159,18 @@ class RunSet:
         typed = any(word.split("=")[0] in METHOD for word in self._overrides)
         return list(dict.fromkeys(cell.choice("attention") for cell in self.cells)) if typed else []
 
-    def unfinished(self, task: str, records: list[Record]) -> list[str]:
+    def unfinished_notes(self, task: str, records: list[Record]) -> list[str]:
         """Word a note on the cells of a task without a record among `records`; no note if each has one."""
         from lra.base.text import visible
 
-        made: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
+        by_identity: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
         for record in records:
             identity = record["identity"]
-            made[identity["task"], identity["attention"], str(identity["seed"])].append(record)
+            by_identity[identity["task"], identity["attention"], str(identity["seed"])].append(record)
         cells = [cell for cell in self.cells if cell.choice("task") == task]
         missing: dict[str, list[str]] = {f"{cell.choice('attention')}{cell.varied_settings}": [] for cell in cells}
         for cell in cells:
-            if not any(cell.typed_as(record) for record in made[cell.identity]):
+            if not any(cell.typed_as(record) for record in by_identity[cell.identity]):
                 missing[f"{cell.choice('attention')}{cell.varied_settings}"].append(cell.choice("seed"))
         lacking = [
             f"{name} seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}" for name, seeds in missing.items() if seeds

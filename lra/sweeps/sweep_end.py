@@ -76,8 +76,8 @@ def _row(job: Job, shared: set[str]) -> list[str]:
     from lra.runs.record import read_record
     from lra.settings.config import method_name, run_dir
 
-    apart = [word for word in job.overrides if word not in shared and word.split("=")[0] not in IN_OTHER_COLUMNS]
-    name = f"{job.cfg.task.name}/{method_name(job.cfg)}" + (f" ({', '.join(apart)})" if apart else "")
+    varied = [word for word in job.overrides if word not in shared and word.split("=")[0] not in IN_OTHER_COLUMNS]
+    name = f"{job.cfg.task.name}/{method_name(job.cfg)}" + (f" ({', '.join(varied)})" if varied else "")
     record = None if job.error else read_record(run_dir(job.cfg))
     if record is None:
         ended = "failed, or stopped before its end" if job.elsewhere else "stopped before its end"

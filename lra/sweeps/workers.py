@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lra.base.signals import check_stopped, ends_in_order, hears_signals
+from lra.base.signals import clean_up_on_signals, exit_on_signals, raise_if_stopped
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -73,9 +73,9 @@ def _launch(sweep: str, words: list[str], workers: int, launcher: list[str]) -> 
 
 def work(cfg: DictConfig) -> None:
     """Be one worker: a job of the launcher, on this machine or another machine with the same folder of runs."""
-    from lra.base.processes import end_with_pool
+    from lra.base.processes import die_with_pool_owner
 
-    end_with_pool()
+    die_with_pool_owner()
     run_cells(cfg.of, list(cfg.words))
 
 
@@ -89,17 +89,17 @@ def run_cells(sweep: str, words: Sequence[str]) -> None:
     run_missing(make_cells(sweep, list(words)), make_console())
 
 
-@hears_signals(lambda _: None)
+@exit_on_signals(lambda _: None)
 def main(argv: Sequence[str] | None = None) -> int:
     """Be one worker, in a process of its own: `python -m lra.sweeps.workers SWEEP WORDS`."""
     from lra.terminal.errors import explain
 
     sweep, *words = sys.argv[1:] if argv is None else argv
     try:
-        with ends_in_order():
+        with clean_up_on_signals():
             run_cells(sweep, words)
     except Exception as error:
-        check_stopped()
+        raise_if_stopped()
         print(f"lra: {explain(error)}", file=sys.stderr)
         return 2
     return 0

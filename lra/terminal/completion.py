@@ -12,7 +12,7 @@ from typing import Any
 
 from lra.base.paths import DESCRIPTION, conf_dir
 from lra.settings.added_keys import trainers_own
-from lra.settings.config_dirs import conf_folders, take_folders
+from lra.settings.config_dirs import added_config_dirs, split_config_dirs
 from lra.types import UserError
 
 SHELLS = {"bash": " ", "fish": "\n"}  # what separates two answers; zsh uses bash's completion
@@ -23,7 +23,7 @@ NO_OPTIONS = {f"{group}.{key}=" for group, keys in DESCRIPTION.items() for key i
 OVER_RUNS = ("table", "compare", "sweep")  # these verbs take the settings of `lra train`
 
 
-def complete(words: Sequence[str], verbs: Mapping[str, str], objects_of: Callable[[str], Sequence[str]]) -> None:
+def complete(words: Sequence[str], verbs: Mapping[str, str], subcommands_of: Callable[[str], Sequence[str]]) -> None:
     """Do what `lra -sc install=SHELL`, `uninstall=SHELL` or `query=SHELL` asks for.
 
     In a query the shell gives the typed line in $COMP_LINE, and the possible words are printed.
@@ -31,7 +31,7 @@ def complete(words: Sequence[str], verbs: Mapping[str, str], objects_of: Callabl
     Args:
         words: the words after `-sc`.
         verbs: all verbs.
-        objects_of: gives the words that may follow a verb before its settings, such as `plan` after `table`.
+        subcommands_of: gives the words that may follow a verb before its settings, such as `plan` after `table`.
 
     Raises:
         UserError: for another shell or another request.
@@ -47,11 +47,11 @@ def complete(words: Sequence[str], verbs: Mapping[str, str], objects_of: Callabl
         print(SHELLS[shell].join(_beginning(typed, verbs)))
         return
     verb, *rest = typed
-    objects = _beginning(rest, objects_of(verb)) if len(rest) == 1 else []
-    if objects:
-        print(SHELLS[shell].join(objects))
+    subcommands = _beginning(rest, subcommands_of(verb)) if len(rest) == 1 else []
+    if subcommands:
+        print(SHELLS[shell].join(subcommands))
     config = "train" if verb in OVER_RUNS else verb
-    if not objects and verb in verbs and (conf_dir() / f"{config}.yaml").is_file():
+    if not subcommands and verb in verbs and (conf_dir() / f"{config}.yaml").is_file():
         _answer(config, rest, shell)
 
 
@@ -62,7 +62,7 @@ def _beginning(typed: Sequence[str], known: Sequence[str] | Mapping[str, str]) -
 def _answer(verb: str, typed: Sequence[str], shell: str) -> None:
     """Print Hydra's answer for the last word; of several values, `key=a,b`, Hydra is asked about one alone."""
     *earlier, last = typed
-    earlier, folders = take_folders(earlier)  # the flag of `--config-dir FOLDER` is taken out with its value
+    earlier, folders = split_config_dirs(earlier)  # the flag of `--config-dir FOLDER` is taken out with its value
     before = [word for word in earlier if not word.isalpha()]
     added = last.removeprefix(TO_TRAINER)
     if added != last:
@@ -73,7 +73,7 @@ def _answer(verb: str, typed: Sequence[str], shell: str) -> None:
     before = [_with_one_value(word) for word in before]
     os.environ["COMP_LINE"] = " ".join(["lra", *before, _with_one_value(last) if values else last])
     answer = StringIO()
-    with redirect_stdout(answer), conf_folders(folders):
+    with redirect_stdout(answer), added_config_dirs(folders):
         _ask_hydra(verb, f"query={shell}")
     words = [word for word in answer.getvalue().split() if not WHOLE_GROUP.fullmatch(word) and word not in NO_OPTIONS]
     if values:

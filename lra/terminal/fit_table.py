@@ -34,7 +34,7 @@ def print_text_table(console: Console, table: TextTable, *, most_lines: int | No
         console.out(table.to_plain(), highlight=False)
         _print_notes(console, table.notes, most_lines)
         return
-    shown, left_out = fitted(table, console)
+    shown, left_out = table_that_fits(table, console)
     if console.width >= _measured(console, shown).minimum:
         console.print(shown, soft_wrap=False)
     else:
@@ -99,7 +99,7 @@ def _measured(console: Console, table: Table) -> Measurement:
     return Measurement.get(console, console.options.update(width=ANY_WIDTH), table)
 
 
-def fitted(table: TextTable, console: Console) -> tuple[Table, list[str]]:
+def table_that_fits(table: TextTable, console: Console) -> tuple[Table, list[str]]:
     """Make a table that the terminal has room for, with as many columns as fit; also name those left out.
 
     Columns without a value are left out first, then the table's `optional` ones, the first of them first. If none of

@@ -15,10 +15,10 @@ INDENT = "      "  # of what stands below the line that it belongs to
 
 def print_help(text: str) -> None:
     """Print a help text, on a terminal with no line that is longer than its width."""
-    print(fitted_help(text, get_terminal_size().columns) if sys.stdout.isatty() else text)
+    print(wrap_help(text, get_terminal_size().columns) if sys.stdout.isatty() else text)
 
 
-def fitted_help(text: str, width: int) -> str:
+def wrap_help(text: str, width: int) -> str:
     """Break the lines of a help text that has lines longer than `width`."""
     if all(len(line) <= width for line in text.splitlines()):
         return text

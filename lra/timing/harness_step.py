@@ -19,7 +19,7 @@ from lra.runs.files import METRICS
 from lra.timing.counting import synchronized_seconds
 from lra.training.curves import read_curves
 from lra.training.loggers import CurveLogger
-from lra.training.machine import Machine, autocast_of
+from lra.training.machine import Machine, autocast_context
 from lra.training.module import ClassifierModule
 from lra.training.run import fit
 from lra.training.trainer import make_trainer
@@ -48,7 +48,7 @@ def bare_step(
     `precision` is that of Lightning's Trainer; for `64-true` the module has to be in float64.
     """
     times = [synchronized_seconds(module.device)]
-    with autocast_of(precision, module.device):
+    with autocast_context(precision, module.device):
         loss = cross_entropy(module.model(batch.tokens, batch.valid), batch.label)
     times.append(synchronized_seconds(module.device))
     loss.backward()
@@ -75,7 +75,7 @@ def make_step(
     def step() -> torch.Tensor:
         total = torch.zeros((), device=module.device)
         for batch in islice(endless, parts):
-            with autocast_of(precision, module.device):
+            with autocast_context(precision, module.device):
                 loss = cross_entropy(module(batch), batch.label)
             (loss / parts).backward()
             total = total + loss.detach() / parts
@@ -139,7 +139,7 @@ def dev_pass(
     trainer.validate(module, datamodule=datamodule, verbose=False)
     device, bare = module.device, 0.0
     module.eval()
-    with torch.inference_mode(), autocast_of(machine.precision, device):
+    with torch.inference_mode(), autocast_context(machine.precision, device):
         for batch in islice(datamodule.val_dataloader(), batches):
             batch = to_device(batch, device)
             began = synchronized_seconds(device)

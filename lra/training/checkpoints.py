@@ -1,6 +1,6 @@
-"""Read a run's checkpoints: checked for damage, tensors and plain values only; and which one will be tested.
+"""Read a run's checkpoints: checked for damage, tensors and plain values only; and which one is tested.
 
-That is the one with the best dev accuracy, and the earliest one of equals. `last.ckpt` holds the step, the accuracy and
+It is the one with the best dev accuracy, and the earliest one of equals. `last.ckpt` holds the step, the accuracy and
 the hash of `best.ckpt`. A new best checkpoint is stored in three steps: its weights are written to a file beside
 `best.ckpt`, `last.ckpt` is replaced, and the file is renamed to `best.ckpt`. If a kill comes between two steps,
 resuming finishes or drops them. No path is stored, so the folder may be moved.
@@ -38,7 +38,7 @@ def saved_step(path: Path) -> int:
 
 
 @contextmanager
-def says_what_is_saved(folder: Path, steps: int) -> Iterator[None]:
+def report_saved_step(folder: Path, steps: int) -> Iterator[None]:
     """Within this context, the message of `Stopped` also says that the run is finished, or which step is saved."""
     try:
         yield
@@ -91,8 +91,8 @@ def _is_ours(checkpoint: object) -> TypeGuard[dict[str, Any]]:
 
 
 @contextmanager
-def resuming_from(path: Path) -> Iterator[None]:
-    """Word any error within this context as one of the checkpoint at `path`, from which a run is restored.
+def checkpoint_errors(path: Path) -> Iterator[None]:
+    """Turn any error within this context into a `UserError` about the checkpoint `path`, from which a run is restored.
 
     What a checkpoint of a training holds is known to Lightning, torch and each callback alone, so they have to try it.
 
@@ -113,7 +113,7 @@ def resuming_from(path: Path) -> Iterator[None]:
         ) from error
 
 
-def fitting_weights(path: Path, model: nn.Module) -> dict[str, Tensor]:
+def read_matching_weights(path: Path, model: nn.Module) -> dict[str, Tensor]:
     """Read the weights of a model from the checkpoint of its training; they must have its names and shapes.
 
     Args:
@@ -155,7 +155,7 @@ def _damage(path: Path) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Best:
+class BestDevPass:
     """The best dev pass of a run so far.
 
     Attributes:
@@ -169,10 +169,10 @@ class Best:
     sha256: str
 
 
-BEST_PASS = TypeAdapter(Best)
+BEST_DEV_PASS = TypeAdapter(BestDevPass)
 
 
-def best_so_far(folder: Path) -> Best | None:
+def best_dev_pass(folder: Path) -> BestDevPass | None:
     """Find the best dev pass of the run in `folder`, whose weights are in `best.ckpt`; None before the first pass.
 
     Raises:
@@ -180,13 +180,13 @@ def best_so_far(folder: Path) -> Best | None:
     """
     if not (folder / LAST).exists():
         return None
-    with resuming_from(folder / LAST):
+    with checkpoint_errors(folder / LAST):
         callbacks = read_checkpoint(folder / LAST)["callbacks"]
         if "best" not in callbacks["ResumePoint"]:
             return _of_lightnings_callback(folder, callbacks)
         if callbacks["ResumePoint"]["best"] is None:
             return None
-        best = BEST_PASS.validate_python(callbacks["ResumePoint"]["best"])
+        best = BEST_DEV_PASS.validate_python(callbacks["ResumePoint"]["best"])
     if _has_hash_of(folder / NEXT_BEST, best):
         with suppress(FileNotFoundError):  # another process of this run has renamed it already
             os.replace(folder / NEXT_BEST, folder / BEST)
@@ -198,17 +198,17 @@ def best_so_far(folder: Path) -> Best | None:
     return best
 
 
-def _has_hash_of(path: Path, best: Best) -> bool:
+def _has_hash_of(path: Path, best: BestDevPass) -> bool:
     try:
         return sha256(path) == best.sha256
     except FileNotFoundError:
         return False
 
 
-def _of_lightnings_callback(folder: Path, callbacks: dict[str, Any]) -> Best | None:
+def _of_lightnings_callback(folder: Path, callbacks: dict[str, Any]) -> BestDevPass | None:
     """Find the best dev pass of a run that an older version trained with Lightning's ModelCheckpoint."""
     scores = [state["best_model_score"] for key, state in callbacks.items() if key.startswith("ModelCheckpoint")]
     if not scores or scores[0] is None:
         return None
     step = int(read_checkpoint(folder / BEST)["global_step"])
-    return Best(accuracy=float(scores[0]), step=step, sha256=sha256(folder / BEST))
+    return BestDevPass(accuracy=float(scores[0]), step=step, sha256=sha256(folder / BEST))

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from lra.attention.nystrom import NystromAttention
 from lra.attention.nystrom_error import ApproximationError, approximation_error
 from lra.model.classifier import in_padded_form
-from lra.training.machine import Machine, autocast_of, prepare_machine, with_weights_of
+from lra.training.machine import Machine, autocast_context, prepare_machine, to_weight_dtype
 from lra.types import Batch, to_device
 
 EXAMPLES = 16
@@ -33,9 +33,9 @@ def correct_predictions(model: nn.Module, batches: Iterable[Batch], machine: Mac
         One bool for each example, `[examples]`, on the CPU.
     """
     prepare_machine(machine)
-    model = with_weights_of(machine.precision, model).to(machine.device).eval()
+    model = to_weight_dtype(machine.precision, model).to(machine.device).eval()
     correct = []
-    with autocast_of(machine.precision, machine.device):
+    with autocast_context(machine.precision, machine.device):
         for batch in batches:
             tokens, valid, label = to_device(batch, machine.device)
             correct.append((model(tokens, valid).argmax(-1) == label).cpu())

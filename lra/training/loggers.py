@@ -51,7 +51,7 @@ class CurveLogger(Logger):
             are put back.
 
     Attributes:
-        put_back: steps of the dev passes that the file had lost.
+        restored_steps: steps of the dev passes that the file had lost.
 
     Raises:
         UserError: when the existing file is not a table of curves.
@@ -61,9 +61,9 @@ class CurveLogger(Logger):
         super().__init__()
         self.path = path
         kept = [row for row in read_curves(path) if row["step"] <= resume_step and "test/accuracy" not in row]
-        there = {row["step"] for row in kept if "dev/accuracy" in row}
-        self.put_back = [step for step in passes or {} if step not in there]
-        kept += [{"step": step, "dev/accuracy": (passes or {})[step]} for step in self.put_back]
+        passed_steps = {row["step"] for row in kept if "dev/accuracy" in row}
+        self.restored_steps = [step for step in passes or {} if step not in passed_steps]
+        kept += [{"step": step, "dev/accuracy": (passes or {})[step]} for step in self.restored_steps]
         kept.sort(key=lambda row: row["step"])
         text = io.StringIO()
         writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
@@ -211,13 +211,13 @@ def start_wandb(
     return logger
 
 
-def _of_wandb(loggers: Sequence[Logger]) -> list[CurvesInWandb]:
+def _open_wandb_loggers(loggers: Sequence[Logger]) -> list[CurvesInWandb]:
     return [logger for logger in loggers if isinstance(logger, CurvesInWandb) and not logger.lost]
 
 
 def finish_wandb(loggers: Sequence[Logger], *, failed: bool = False) -> None:
     """Close the W&B run of `loggers`, so that this process can begin another one; W&B shows whether it has failed."""
-    for logger in _of_wandb(loggers):
+    for logger in _open_wandb_loggers(loggers):
         file = Path(logger.experiment.settings.sync_file)
         with logger.unless_lost():
             logger.experiment.finish(exit_code=int(failed))
@@ -253,7 +253,7 @@ def log_result(loggers: Sequence[Logger], record: Mapping[str, Any], folder: Pat
     The result is the record's numbers in the summary, the confusion matrix and the learning curve; with
     `logger.wandb.log_model=true` also `best.ckpt` as an artifact.
     """
-    for logger in _of_wandb(loggers):
+    for logger in _open_wandb_loggers(loggers):
         with logger.unless_lost():
             _log_record(logger.experiment, record, folder / CURVE)
             if logger.log_model:
@@ -262,7 +262,7 @@ def log_result(loggers: Sequence[Logger], record: Mapping[str, Any], folder: Pat
 
 def log_numbers(loggers: Sequence[Logger], record: Mapping[str, Any]) -> None:
     """Put the record's numbers into the summary of its W&B run, if `loggers` has one."""
-    for logger in _of_wandb(loggers):
+    for logger in _open_wandb_loggers(loggers):
         with logger.unless_lost():
             logger.experiment.summary.update(_numbers(record))
 

@@ -38,12 +38,12 @@ def lightning_precision(precision: str) -> str:
     return "32-true" if precision == TF32 else precision
 
 
-def autocast_of(precision: str, device: torch.device) -> AbstractContextManager[object]:
+def autocast_context(precision: str, device: torch.device) -> AbstractContextManager[object]:
     """Make the context in which a forward pass has a precision of Lightning's Trainer."""
     return torch.autocast(device.type, dtype=MIXED[precision]) if precision in MIXED else nullcontext()
 
 
-def with_weights_of(precision: str, module: Weights) -> Weights:
+def to_weight_dtype(precision: str, module: Weights) -> Weights:
     """Convert the weights to the type that a precision of Lightning's Trainer has: float64 for `64-true`."""
     return module.double() if precision == DOUBLE else module
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # importing torch is slow, and a finished run, which asks `is
 T = TypeVar("T")
 LAUNCHED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # torchrun sets all of them, as we do
 SRUN = ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS")  # srun sets both; a batch script has only the first
-HERE = "127.0.0.1"
+LOCALHOST = "127.0.0.1"
 PATIENCE_SECONDS = 3.0  # short: a process in a collective call handles no signal, and a killed run resumes exactly
 
 
@@ -85,7 +85,7 @@ def gather(own: T) -> list[T]:
     return gathered  # type: ignore[return-value]  # no element is None any more
 
 
-def leave() -> None:
+def leave_process_group() -> None:
     """Leave the processes that train together; all of them call this when nothing is left to collect.
 
     A process that ends without it may be killed by SIGABRT: Gloo's threads can still hold tensors of the last
@@ -110,7 +110,7 @@ def interleave(parts: list[list[torch.Tensor]]) -> list[torch.Tensor]:
     return [parts[number % len(parts)][number // len(parts)] for number in range(count)]
 
 
-def run_together(devices: int, overrides: Sequence[str]) -> tuple[int, str]:
+def spawn_ranks(devices: int, overrides: Sequence[str]) -> tuple[int, str]:
     """Run `lra train OVERRIDES` in `devices` processes; when one fails, end the others.
 
     Returns:
@@ -118,11 +118,11 @@ def run_together(devices: int, overrides: Sequence[str]) -> tuple[int, str]:
     """
     from torch.distributed import TCPStore
 
-    store = TCPStore(HERE, 0, is_master=True, wait_for_workers=False, timeout=timedelta(minutes=5))
+    store = TCPStore(LOCALHOST, 0, is_master=True, wait_for_workers=False, timeout=timedelta(minutes=5))
     threads = os.environ.get("OMP_NUM_THREADS") or str(max((os.cpu_count() or devices) // devices, 1))
     env = {
         "WORLD_SIZE": str(devices),
-        "MASTER_ADDR": HERE,
+        "MASTER_ADDR": LOCALHOST,
         "MASTER_PORT": str(store.port),
         "TORCHELASTIC_USE_AGENT_STORE": "True",  # the processes use `store` of this process, which has the port
         "OMP_NUM_THREADS": threads,

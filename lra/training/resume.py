@@ -1,4 +1,4 @@
-"""Write checkpoints from which a run resumes exactly: it ends with the same weights as without the interruption.
+"""Write checkpoints from which a run resumes exactly: on a CPU, bit-identical to an uninterrupted run.
 
 Three things make this possible. `last.ckpt` is written only after a whole step or a whole dev pass. Batch k depends on
 the seed and k alone. The states of the random generators are saved, and restored before the next batch.
@@ -23,7 +23,7 @@ from typing_extensions import TypedDict  # pydantic needs it before Python 3.12
 
 from lra.base.files import sha256
 from lra.runs.files import BEST, LAST
-from lra.training.checkpoints import NEXT_BEST, Best, read_checkpoint, resuming_from
+from lra.training.checkpoints import NEXT_BEST, BestDevPass, checkpoint_errors, read_checkpoint
 from lra.training.memory import peak_memory_bytes, reset_peak_memory
 from lra.training.ranks import gather, rank_in_group
 
@@ -73,7 +73,7 @@ class ResumePoint(Checkpoint):
         self,
         folder: Path,
         *,
-        best: Best | None,
+        best: BestDevPass | None,
         every_seconds: float,
         eval_every: int,
         steps: int,
@@ -100,7 +100,7 @@ class ResumePoint(Checkpoint):
     def on_train_batch_start(self, trainer: pl.Trainer, *_: object) -> None:
         """Restore the random states before the first batch after a resume."""
         if self._random is not None:
-            with resuming_from(self.folder / LAST):
+            with checkpoint_errors(self.folder / LAST):
                 _restore_random_states(self._random, trainer.strategy.root_device)
             self._random = None
 
@@ -132,7 +132,7 @@ class ResumePoint(Checkpoint):
         if better:
             _save_weights(trainer, self.folder / NEXT_BEST)
             digest = sha256(self.folder / NEXT_BEST)
-            self.best = Best(accuracy=accuracy, step=trainer.global_step, sha256=digest)
+            self.best = BestDevPass(accuracy=accuracy, step=trainer.global_step, sha256=digest)
         self._save(trainer)
         if better and trainer.is_global_zero:
             os.replace(self.folder / NEXT_BEST, self.folder / BEST)
@@ -188,11 +188,11 @@ def _of_last_checkpoint(folder: Path, read: Callable[[dict[str, Any]], T], defau
     """Read something of the last checkpoint in `folder`; return the default without one."""
     if not (folder / LAST).exists():
         return default
-    with resuming_from(folder / LAST):
+    with checkpoint_errors(folder / LAST):
         return read(read_checkpoint(folder / LAST))
 
 
-def reached(folder: Path) -> tuple[int, bool]:
+def saved_step_and_end(folder: Path) -> tuple[int, bool]:
     """Return the step of the last checkpoint in `folder`, 0 without one, and whether a callback ended the run there."""
 
     def step_and_end(last: dict[str, Any]) -> tuple[int, bool]:
@@ -211,12 +211,12 @@ def dev_passes(state: Mapping[str, Any]) -> DevPasses | None:
     return passes
 
 
-def saved_passes(folder: Path) -> DevPasses | None:
+def saved_dev_passes(folder: Path) -> DevPasses | None:
     """Return the dev passes before the last checkpoint in `folder`; None without one, or if it is of an older run."""
     return _of_last_checkpoint(folder, lambda last: dev_passes(last["callbacks"]["ResumePoint"]), None)
 
 
-def saved_parts(folder: Path) -> int | None:
+def saved_batch_parts(folder: Path) -> int | None:
     """Return the number of parts of a batch in the last checkpoint; None without one, or if it is of an older run."""
 
     def parts(last: dict[str, Any]) -> int | None:

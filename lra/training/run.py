@@ -15,21 +15,21 @@ from pytorch_lightning.loggers.logger import Logger
 from rich.console import Console
 
 from lra.runs.files import LAST
-from lra.training.checkpoints import best_so_far, fitting_weights, read_checkpoint, resuming_from
+from lra.training.checkpoints import best_dev_pass, checkpoint_errors, read_checkpoint, read_matching_weights
 from lra.training.machine import Machine
 from lra.training.memory import peak_memory_bytes
 from lra.training.module import ClassifierModule
 from lra.training.progress import RunProgress, Telemetry
 from lra.training.ranks import rank
-from lra.training.resume import DevPasses, ResumePoint, dev_passes, reached
+from lra.training.resume import DevPasses, ResumePoint, dev_passes, saved_step_and_end
 from lra.training.trainer import make_trainer
 
 RANK_STRIDE = 1_000_003  # distance of the seeds of processes that train together; large, to avoid seeds of other runs
 
 
 @dataclass(frozen=True, kw_only=True)
-class TestedRun:
-    """The outcome of a run that was trained to its last step and tested.
+class RunOutcome:
+    """What a run has measured that was trained to its last step and tested; its record is written from it.
 
     Attributes:
         test_accuracy, test_loss: accuracy as a fraction in [0, 1], and mean cross-entropy, over all test examples.
@@ -100,11 +100,11 @@ def fit(
         Stopped: after a signal; the last checkpoint is kept.
         NonFiniteLossError: when the loss is NaN or infinite.
     """
-    best = best_so_far(folder)
-    done, ended = reached(folder)
+    best = best_dev_pass(folder)
+    start_step, ended = saved_step_and_end(folder)
     stop = steps if max_steps is None else min(steps, max_steps)
-    if ended or done >= stop:
-        return ended or done >= steps
+    if ended or start_step >= stop:
+        return ended or start_step >= steps
     eval_every = min(eval_every, steps)
     telemetry = Telemetry(every_steps=log_every_steps)
     resume = ResumePoint(
@@ -135,7 +135,7 @@ def fit(
     if number:  # the weights come from the same seed in all processes, but dropout must differ
         torch.manual_seed(torch.initial_seed() + RANK_STRIDE * number)
     _check_what_is_restored(trainer, folder / LAST)
-    trainer.fit(module, datamodule=datamodule, ckpt_path=folder / LAST if done else None, weights_only=True)
+    trainer.fit(module, datamodule=datamodule, ckpt_path=folder / LAST if start_step else None, weights_only=True)
     return resume.ended or trainer.global_step >= steps
 
 
@@ -153,8 +153,8 @@ def _check_what_is_restored(trainer: pl.Trainer, path: Path) -> None:
         if restored and restored["global_step"] != trainer.global_step:
             raise ValueError(f"its loops are at step {trainer.global_step}, not {restored['global_step']}")
 
-    connector._restore_modules_and_callbacks = resuming_from(path)(restore_modules)  # type: ignore[method-assign]
-    connector.restore_training_state = resuming_from(path)(restore_training_state)  # type: ignore[method-assign]
+    connector._restore_modules_and_callbacks = checkpoint_errors(path)(restore_modules)  # type: ignore[method-assign]
+    connector.restore_training_state = checkpoint_errors(path)(restore_training_state)  # type: ignore[method-assign]
 
 
 def test(
@@ -171,21 +171,21 @@ def test(
     Raises:
         UserError: when the checkpoint is damaged, or its weights do not fit the model.
     """
-    fitting_weights(checkpoint, module.model)  # a mistake in them is worded before Lightning meets it
+    read_matching_weights(checkpoint, module.model)  # a mistake in them is worded before Lightning meets it
     arguments = {name: value for name, value in trainer_arguments.items() if name != "enable_progress_bar"}
     trainer = make_trainer(machine, arguments, logger=loggers)
     trainer.test(module, datamodule=datamodule, ckpt_path=checkpoint, weights_only=True, verbose=False)
     return {name: value.item() for name, value in trainer.callback_metrics.items()}
 
 
-def finish(folder: Path, metrics: dict[str, float], module: ClassifierModule, machine: Machine) -> TestedRun:
-    """Collect a run's outcome from the metrics of its test, from `module` and from its checkpoints."""
-    last, best = read_checkpoint(folder / LAST), best_so_far(folder)
+def collect_outcome(folder: Path, metrics: dict[str, float], module: ClassifierModule, machine: Machine) -> RunOutcome:
+    """Collect the outcome of a finished run from the metrics of its test, from `module` and from its checkpoints."""
+    last, best = read_checkpoint(folder / LAST), best_dev_pass(folder)
     assert best is not None, "a finished run has had a dev pass"
-    with resuming_from(folder / LAST):
+    with checkpoint_errors(folder / LAST):
         state = last["callbacks"]["ResumePoint"]
         passes, train_seconds = dev_passes(state), float(state["train_seconds"])
-    return TestedRun(
+    return RunOutcome(
         test_accuracy=metrics["test/accuracy"],
         test_loss=metrics["test/loss"],
         test_correct=torch.cat(module.correct).numpy(),

@@ -15,7 +15,7 @@ from pytorch_lightning.plugins.environments import ClusterEnvironment, Lightning
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lra.base.files import replace_bytes
-from lra.base.signals import check_stopped
+from lra.base.signals import raise_if_stopped
 from lra.training.checkpoints import read_checkpoint
 from lra.training.machine import Machine, lightning_precision, prepare_machine
 from lra.training.memory import is_glibc, resident_bytes, return_freed_memory_beyond
@@ -80,7 +80,7 @@ class StopsAtSignals(Callback):
 
     def on_train_batch_start(self, *_: object) -> None:
         """Check before each batch of any split."""
-        check_stopped()
+        raise_if_stopped()
 
     on_validation_batch_start = on_test_batch_start = on_train_batch_start  # type: ignore[assignment]
 

@@ -49,10 +49,10 @@ from lra.types import UserError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-WHAT = ("step", "attention")
+SUBCOMMANDS = ("step", "attention")
 
 
-def composes_itself(words: Sequence[str]) -> bool:
+def main_reads(words: Sequence[str]) -> bool:
     """Tell whether these words ask for several methods, whose configurations `main` composes itself."""
     return list(words[:1]) == ["attention"]
 
@@ -64,13 +64,13 @@ def main(words: Sequence[str]) -> None:
     bench_attention(list(words[1:]))
 
 
-def overrides(words: list[str]) -> list[str]:
+def to_overrides(words: list[str]) -> list[str]:
     """Turn the leading word into `what=WORD`.
 
     Raises:
         UserError: when that word is missing or unknown.
     """
-    if not words or "=" in words[0] or words[0] not in WHAT:
+    if not words or "=" in words[0] or words[0] not in SUBCOMMANDS:
         trouble = f"{words[0]!r} cannot be measured" if words and "=" not in words[0] else "bench what?"
         raise UserError(f"{trouble}; type: lra bench step task=listops attention=nystrom, or: lra bench attention")
     return [f"what={words[0]}", *words[1:]]

@@ -46,7 +46,7 @@ def show(run_set: RunSet, console: Console) -> None:
     from lra.results.convergence import convergence_notes, dev_curves
     from lra.results.plot_comparison import plot_pareto
     from lra.results.plot_curves import plot_curves
-    from lra.sweeps.output import write_tasks
+    from lra.sweeps.output import write_task_tables
 
     def make(records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
         compared = contenders(records, _baseline(run_set, records), methods=run_set.typed_methods())
@@ -59,7 +59,7 @@ def show(run_set: RunSet, console: Console) -> None:
             drawings["curves"] = partial(plot_curves, curves, title=title, majority_rate=rate)
         return table.with_details(*convergence_notes(records)), drawings
 
-    write_tasks(run_set, console, "compare", make)
+    write_task_tables(run_set, console, "compare", make)
 
 
 def _baseline(run_set: RunSet, records: list[Record]) -> str | None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _FORMATS = ("terminal", "json")
 
 
-def overrides(words: list[str]) -> list[str]:
+def to_overrides(words: list[str]) -> list[str]:
     """Put the text in quotes, so that Hydra does not read `[MASK]` as a list; `model=` is a config group of Hydra's."""
     renamed = [re.sub(r"^model=", "checkpoint=", word) for word in words]
     return [_quoted(word) if word.startswith("text=") else word for word in renamed]

@@ -29,7 +29,7 @@ IMPORTED_FILES = (CONFIG, DATA, METRICS, CURVE, WANDB_ID, BEST)
 BEGUN = (BEST, LAST)  # where one of these is without a record, the run was begun on this machine
 
 
-def overrides(words: list[str]) -> list[str]:
+def to_overrides(words: list[str]) -> list[str]:
     """Turn a leading path into `from=PATH`."""
     if words and "=" not in words[0] and not words[0].startswith("-"):
         from lra.settings.overrides import in_quotes
@@ -50,7 +50,7 @@ def run(cfg: DictConfig) -> None:
     if not place.exists():
         raise UserError(f"{place} is not there; type the folder of runs, or the .jsonl file, to import")
     into = None if cfg.into is None else checked_name(cfg.into, "into=", example="table", nested=True)
-    collection, console = collect(place, groups_apart=into is None), make_console()
+    collection, console = collect(place, separate_run_groups=into is None), make_console()
     copied, same = 0, 0
     for record, source in zip(collection.records, collection.sources, strict=True):
         try:

@@ -21,7 +21,7 @@ from lra.base.files import checked_name, making_folder
 from lra.base.paths import conf_names
 from lra.types import UserError
 
-WHAT = ("attention", "mixer")
+SUBCOMMANDS = ("attention", "mixer")
 WORDS = {"attention": "window", "mixer": "averaging"}  # what they are called in the example package
 PACKAGE = "own_package"
 OF_SWEEPS = ("all", "base")  # `attention=all` is every attention; base.yaml is no choice
@@ -68,7 +68,7 @@ def _read(words: Sequence[str]) -> tuple[str, str, Path]:
     """Read what is made, its name, and the folder that it is made in."""
     plain = [word for word in words if not word.startswith("to=")]
     places = [word.removeprefix("to=") for word in words if word.startswith("to=")]
-    if len(plain) != 2 or plain[0] not in WHAT or len(places) > 1:
+    if len(plain) != 2 or plain[0] not in SUBCOMMANDS or len(places) > 1:
         typed = " ".join(["lra new", *words])
         raise UserError(f"{typed} does not say what to write; type lra new attention mine, or lra new mixer mine")
     parent = Path(*places).expanduser()

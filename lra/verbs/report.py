@@ -95,9 +95,9 @@ def _groups(runs: Path) -> str:
 def _section(kind: ProtocolAndSize, records: list[Record]) -> Section:
     """Make the section of a protocol and size: a part for each task that has more to show than the summary."""
     from lra.results.page import Section
-    from lra.results.reference import in_order
+    from lra.results.reference import in_benchmark_order
 
-    tasks = in_order(record["identity"]["task"] for record in records)
+    tasks = in_benchmark_order(record["identity"]["task"] for record in records)
     parts = [_part(task, [record for record in records if record["identity"]["task"] == task]) for task in tasks]
     return Section(name=str(kind), parts=[part for part in parts if not part.is_empty])
 
@@ -110,16 +110,16 @@ def _part(task: str, records: list[Record]) -> Part:
     from lra.results.plot_comparison import plot_pareto
     from lra.results.plot_curves import plot_curves
     from lra.results.plot_landmarks import plot_landmarks
-    from lra.results.protocol_and_size import holding
+    from lra.results.protocol_and_size import protocol_steps_and_size
     from lra.results.provenance import provenance_notes
 
     rate, tables, figures = records[0]["outcome"]["majority_rate"], [], {}
     compared, points = contenders(records, _baseline(records)), landmark_points(records)
     if len(compared) > 1:
-        tables.append(comparison_table(records, compared, title=f"Side by side: {holding(records)}"))
+        tables.append(comparison_table(records, compared, title=f"Side by side: {protocol_steps_and_size(records)}"))
         figures["accuracy against time"] = svg(partial(plot_pareto, compared, title=task, majority_rate=rate))
     if len({point.num_landmarks for point in points} - {None}) > 1:  # a sweep, not variants with the same number
-        tables.append(landmark_table(points, title=f"Landmarks: {holding(records)}"))
+        tables.append(landmark_table(points, title=f"Landmarks: {protocol_steps_and_size(records)}"))
         figures["landmarks"] = svg(partial(plot_landmarks, points, title=task, majority_rate=rate))
     curves = dev_curves(records)
     if curves:
@@ -170,8 +170,8 @@ def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:
             data, codec = build.build_data(chosen), build.build_codec(chosen)
         except UserError:  # of another version: lra prepare says more
             continue
-        mine = [record for record in records if _task_and_size(record) == (task, size)]
-        if not any(record["provenance"]["data_sha256"] == data.data_sha256 for record in mine):
+        of_task_and_size = [record for record in records if _task_and_size(record) == (task, size)]
+        if not any(record["provenance"]["data_sha256"] == data.data_sha256 for record in of_task_and_size):
             continue
         split = data.splits["test"]
         note = f"test split, size {size}, data {read_manifest(folder)['origin']}"

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
     from torch import nn
 
-WHAT = ("model", "data", "protocol", "runs", "tasks", "attentions")
+SUBCOMMANDS = ("model", "data", "protocol", "runs", "tasks", "attentions")
 BLOCK = re.compile(r"(.+?\.[0-9]+)\.")  # of a layer in a block, such as `encoder.blocks.0.mixer.out`
 ALLOWED_GROWTH = 1.1  # Long Range Arena asks for at most 10 % more parameters than the Transformer's
 
 
-def composes_itself(words: Sequence[str]) -> bool:
+def main_reads(words: Sequence[str]) -> bool:
     """Tell whether these words ask for a list that `main` reads from the files of a config group."""
     return list(words) in [["tasks"], ["attentions"]]
 
@@ -49,16 +49,18 @@ def main(words: Sequence[str]) -> None:
         show_attentions()
 
 
-def overrides(words: list[str]) -> list[str]:
+def to_overrides(words: list[str]) -> list[str]:
     """Turn the leading word into `what=WORD`, and a file after `runs` into `file=PATH`.
 
     Raises:
         UserError: when that word is missing or unknown.
     """
     if not words or "=" in words[0]:
-        raise UserError(f"show what? type one of: {', '.join(f'lra show {what}' for what in WHAT)}")
-    if words[0] not in WHAT:
-        raise UserError(f"{words[0]!r} cannot be shown; type one of: {', '.join(f'lra show {what}' for what in WHAT)}")
+        raise UserError(f"show what? type one of: {', '.join(f'lra show {what}' for what in SUBCOMMANDS)}")
+    if words[0] not in SUBCOMMANDS:
+        raise UserError(
+            f"{words[0]!r} cannot be shown; type one of: {', '.join(f'lra show {what}' for what in SUBCOMMANDS)}"
+        )
     what, *rest = words
     if what == "runs" and rest and "=" not in rest[0] and not rest[0].startswith("-"):
         from lra.settings.overrides import in_quotes
@@ -128,10 +130,10 @@ def by_block(rows: list[tuple[str, str, str, int]]) -> list[list[str]]:
     written: list[list[str]] = []
     block = ""
     for name, kind, shape, parameters in rows:
-        found = BLOCK.match(name)
-        if found and found[1] != block:
-            written.append([found[1], "", "", ""])
-        block = found[1] if found else ""
+        match = BLOCK.match(name)
+        if match and match[1] != block:
+            written.append([match[1], "", "", ""])
+        block = match[1] if match else ""
         shown = f"├ {name.removeprefix(f'{block}.')}" if block else name
         written.append([shown, kind, shape, f"{parameters:,}" if parameters else ""])
     return written

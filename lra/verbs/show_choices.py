@@ -50,8 +50,8 @@ def _method_row(group: str, name: str, file: dict[str, Any]) -> list[str]:
     options = {key: _as_typed(value) for key, value in file.items() if key not in no_options}
     own = [f"{key}={value}" for key, value in options.items() if "${" not in value]
     switches = [value.removeprefix("${").removesuffix("}") for value in options.values() if "${" in value]
-    said = (file.get(key, MISSING) for key in ("cost", "source"))
-    return [f"{group}={name}", "; ".join(own) or MISSING, "; ".join(switches) or MISSING, *map(str, said)]
+    described = (file.get(key, MISSING) for key in ("cost", "source"))
+    return [f"{group}={name}", "; ".join(own) or MISSING, "; ".join(switches) or MISSING, *map(str, described)]
 
 
 def _as_typed(value: Any) -> str:

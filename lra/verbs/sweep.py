@@ -49,7 +49,7 @@ def show(run_set: RunSet, console: Console) -> None:
     """Print a table and draw a figure for every task."""
     from lra.results.landmarks import landmark_points, landmark_table
     from lra.results.plot_landmarks import plot_landmarks
-    from lra.sweeps.output import write_tasks
+    from lra.sweeps.output import write_task_tables
 
     def make(records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
         points = landmark_points(records)
@@ -59,4 +59,4 @@ def show(run_set: RunSet, console: Console) -> None:
         rate = records[0]["outcome"]["majority_rate"]
         return table, {"landmarks": partial(plot_landmarks, points, title=title, majority_rate=rate)}
 
-    write_tasks(run_set, console, "landmarks", make)
+    write_task_tables(run_set, console, "landmarks", make)

@@ -43,7 +43,7 @@ def main(words: Sequence[str]) -> None:
 def show(run_set: RunSet, console: Console) -> None:
     """Print the table of the group's records."""
     from lra.results.accuracy_table import accuracy_table
-    from lra.sweeps.output import write_out
+    from lra.sweeps.output import write_table
 
-    table = accuracy_table(run_set.records(), reference=run_set.options.reference, asked=run_set.tasks())
-    write_out(run_set, console, "table", table.with_notes(*run_set.troubles), [])
+    table = accuracy_table(run_set.records(), reference=run_set.options.reference, listed_tasks=run_set.tasks())
+    write_table(run_set, console, "table", table.with_notes(*run_set.troubles), [])

@@ -51,20 +51,20 @@ def run(cfg: DictConfig) -> float | None:
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
 
-    from lra.base.processes import end_with, end_with_pool
+    from lra.base.processes import die_with_parent, die_with_pool_owner
     from lra.runs.record import read_record
     from lra.settings import config
     from lra.terminal.console import make_console
     from lra.training.ranks import is_launched, rank
     from lra.types import UserError
-    from lra.verbs.train_on_devices import train_together
+    from lra.verbs.train_on_devices import train_on_devices
     from lra.verbs.train_summary import print_predictions, print_summary
 
     console = make_console()
-    launched, first = is_launched(cfg.trainer.devices), rank(cfg.trainer.devices) == 0
+    launched, is_first_rank = is_launched(cfg.trainer.devices), rank(cfg.trainer.devices) == 0
     if launched:
-        end_with(os.getppid())
-    end_with_pool()
+        die_with_parent(os.getppid())
+    die_with_pool_owner()
     folder = config.run_dir(cfg)
     record = read_record(folder)
     if record is not None and cfg.force and launched:
@@ -90,9 +90,9 @@ def run(cfg: DictConfig) -> float | None:
     is_trial = HydraConfig.get().sweeper.get("direction") is not None
     try:
         if cfg.trainer.devices > 1 and not launched:
-            train_together(cfg, folder, console, replaced=record)
+            train_on_devices(cfg, folder, console, replaced=record)
         else:
-            console.quiet = not first  # only one of several processes prints
+            console.quiet = not is_first_rank  # only one of several processes prints
             train_run(cfg, folder, console, replaced=record)
     except NonFiniteLossError as error:
         if not is_trial:
@@ -100,7 +100,7 @@ def run(cfg: DictConfig) -> float | None:
         console.print(f"a failed trial, whose dev accuracy counts as 0: {error}")
         return 0.0  # Optuna would end the search at an error, and the same command would meet it again
     record = read_record(folder)
-    if record is None and first and is_trial:
+    if record is None and is_first_rank and is_trial:
         raise UserError(
             "a trial of a search was stopped before its end, so it has no dev accuracy to compare; for shorter trials"
             " type recipe.steps=N, in place of trainer.max_steps or trainer.max_time"

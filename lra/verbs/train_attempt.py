@@ -1,4 +1,4 @@
-"""An attempt to train a run: its lock, the parts of its batch, training and test, its record."""
+"""Train a run under its lock, from building the model to its record; with gradient accumulation if memory is short."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from lra.runs.schema import Record
 from lra.settings import config
 from lra.settings.config import AUTO, batch_parts
 from lra.training import run as training
-from lra.training.checkpoints import saved_step, says_what_is_saved
+from lra.training.checkpoints import report_saved_step, saved_step
 from lra.training.compiled import GRAPH_MODES
 from lra.training.curves import read_curves
 from lra.training.loggers import CurveLogger, finish_wandb, log_numbers, log_result
 from lra.training.machine import Machine, quiet_lightning
 from lra.training.memory import is_out_of_memory, next_parts, parts_that_fit, release_memory
 from lra.training.module import ClassifierModule
-from lra.training.ranks import leave, rank
-from lra.training.resume import saved_parts, saved_passes
+from lra.training.ranks import leave_process_group, rank
+from lra.training.resume import saved_batch_parts, saved_dev_passes
 from lra.types import UserError
 from lra.verbs.train_summary import print_predictions, print_summary
 from lra.verbs.write_record import add_approximation, check_same_data, note_commit, write_result
 
-SETTING = "trainer.accumulate_grad_batches"
+PARTS_OPTION = "trainer.accumulate_grad_batches"
 
 
 class TooLargeError(Exception):
@@ -66,11 +66,11 @@ def train_run(cfg: DictConfig, folder: Path, console: Console, *, replaced: Reco
     build_trainer.build_machine(cfg)
     build.check_classes(cfg)
     ensure_store(cfg, console)
-    first = rank(cfg.trainer.devices) == 0
-    with lock_run(folder) if first else nullcontext(), says_what_is_saved(folder, cfg.recipe.steps):
-        if first and cfg.check:
+    is_first_rank = rank(cfg.trainer.devices) == 0
+    with lock_run(folder) if is_first_rank else nullcontext(), report_saved_step(folder, cfg.recipe.steps):
+        if is_first_rank and cfg.check:
             verify_store(config.store_dir(cfg))
-        parts = _first_parts(cfg, folder) if replaced is None else config.batch_parts(cfg)
+        parts = _initial_parts(cfg, folder) if replaced is None else config.batch_parts(cfg)
         record, fits = None, False
         while not fits:
             try:
@@ -91,14 +91,14 @@ def train_run(cfg: DictConfig, folder: Path, console: Console, *, replaced: Reco
 
 def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, replaced: Record | None) -> Record | None:
     """Train with the batch in `parts` parts; raise `TooLargeError` if it does not fit and more parts may be tried."""
-    split = cfg.copy()
-    split.trainer.accumulate_grad_batches = parts
+    cfg_with_parts = cfg.copy()
+    cfg_with_parts.trainer.accumulate_grad_batches = parts
     pl.seed_everything(cfg.seed, workers=True, verbose=False)
-    datamodule = build.build_datamodule(split)
-    module = build.build_module(split)
+    datamodule = build.build_datamodule(cfg_with_parts)
+    module = build.build_module(cfg_with_parts)
     if rank(cfg.trainer.devices) == 0:
         keep_replaced_run(folder, replaced)
-        replace_text(folder / CONFIG, without_credentials(OmegaConf.to_yaml(split, resolve=True)))
+        replace_text(folder / CONFIG, without_credentials(OmegaConf.to_yaml(cfg_with_parts, resolve=True)))
         check_same_data(folder, datamodule.data_sha256)
         note_commit(folder)
     parameters = count_parameters(module.model)
@@ -110,7 +110,9 @@ def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, rep
             f"  on {cfg.trainer.accelerator}\n{folder}",
         )
     )
-    return _fit_and_test(cfg, folder, console, module, datamodule, build_trainer.build_machine(split), parameters)
+    return _fit_and_test(
+        cfg, folder, console, module, datamodule, build_trainer.build_machine(cfg_with_parts), parameters
+    )
 
 
 def _fit_and_test(
@@ -122,14 +124,17 @@ def _fit_and_test(
     machine: Machine,
     parameters: int,
 ) -> Record | None:
+    """Train, test and write the record; None if `trainer.max_steps` or `max_time` ended the run, or in other ranks."""
     arguments = build_trainer.build_trainer_arguments(cfg)
-    behind = saved_step(folder / LAST)
-    if behind:
-        console.print(f"Going on from step {behind:,}.")
+    resume_step = saved_step(folder / LAST)
+    if resume_step:
+        console.print(f"Going on from step {resume_step:,}.")
     failed, record = False, None
-    first = rank(cfg.trainer.devices) == 0
+    is_first_rank = rank(cfg.trainer.devices) == 0
     curves = folder / METRICS
-    loggers = build_trainer.build_loggers(cfg, folder, _curve_logger(folder, behind, console)) if first else []
+    loggers = (
+        build_trainer.build_loggers(cfg, folder, _curve_logger(folder, resume_step, console)) if is_first_rank else []
+    )
     try:
         complete = training.fit(
             module,
@@ -148,10 +153,10 @@ def _fit_and_test(
             trainer_arguments=arguments,
         )
         if not complete:
-            leave()
+            leave_process_group()
             console.print(
-                f"Stopped at step {saved_step(folder / LAST):,} of {cfg.recipe.steps:,}, as {_limit(cfg)} says;"
-                " no result is written. The same command without it goes on."
+                f"Stopped at step {saved_step(folder / LAST):,} of {cfg.recipe.steps:,},"
+                f" as {_limiting_option(cfg)} says; no result is written. The same command without it goes on."
             )
             return None
         metrics = training.test(
@@ -162,10 +167,11 @@ def _fit_and_test(
             loggers=loggers,
             trainer_arguments=arguments,
         )
-        leave()
-        if not first:
+        leave_process_group()
+        if not is_first_rank:
             return None
-        outcome = training.finish(folder, metrics, module, machine)  # reads the peak memory, before what may need more
+        # This reads the peak memory, before what may need more.
+        outcome = training.collect_outcome(folder, metrics, module, machine)
         record = write_result(cfg, folder, outcome, datamodule, parameters, read_curves(curves))
         log_result(loggers, record, folder)
         # What follows may be killed: the run is finished, and its result is where it belongs.
@@ -184,28 +190,29 @@ def _fit_and_test(
         raise TooLargeError(more)
     release_memory()
     module.to(machine.device)  # Lightning moves it to the CPU after an error
-    raise UserError(_what_fits(cfg, module, machine.accumulate_grad_batches))
+    raise UserError(_out_of_memory_line(cfg, module, machine.accumulate_grad_batches))
 
 
-def _curve_logger(folder: Path, behind: int, console: Console) -> CurveLogger:
-    """Go on with the curves; put back and name the dev passes that their file has lost since the checkpoint."""
-    passes = saved_passes(folder) or {"step": [], "accuracy": []}
+def _curve_logger(folder: Path, resume_step: int, console: Console) -> CurveLogger:
+    """Make the logger of the curves; restore dev passes that their file lacks and the checkpoint has."""
+    passes = saved_dev_passes(folder) or {"step": [], "accuracy": []}
     by_step = dict(zip(passes["step"], passes["accuracy"], strict=True))
-    logger = CurveLogger(folder / METRICS, resume_step=behind, passes=by_step)
-    if logger.put_back:
+    logger = CurveLogger(folder / METRICS, resume_step=resume_step, passes=by_step)
+    if logger.restored_steps:
+        steps = ", ".join(f"{step:,}" for step in logger.restored_steps)
         console.print(
-            f"{folder / METRICS} had lost the dev passes at step {', '.join(f'{step:,}' for step in logger.put_back)};"
+            f"{folder / METRICS} had lost the dev passes at step {steps};"
             f" {LAST} has their accuracies, which are put back. What else was lost there is missing in the curves."
         )
     return logger
 
 
-def _limit(cfg: DictConfig) -> str:
-    """Name the setting that stopped the training."""
+def _limiting_option(cfg: DictConfig) -> str:
+    """Name the option that stopped the training early."""
     return "trainer.max_steps" if cfg.trainer.max_steps is not None else "trainer.max_time"
 
 
-def _what_fits(cfg: DictConfig, module: ClassifierModule, parts: int) -> str:
+def _out_of_memory_line(cfg: DictConfig, module: ClassifierModule, parts: int) -> str:
     """Word the error of a run that does not fit into memory, with the number of examples that do fit."""
     batch = cfg.recipe.batch_size // cfg.trainer.devices  # of one process
     line = f"out of memory with {batch // parts} examples at a time; the last checkpoint is kept"
@@ -218,20 +225,20 @@ def _what_fits(cfg: DictConfig, module: ClassifierModule, parts: int) -> str:
     return f"{line}: {proposed}, a run of its own"
 
 
-def _first_parts(cfg: DictConfig, folder: Path) -> int:
+def _initial_parts(cfg: DictConfig, folder: Path) -> int:
     """Return the number of parts that a run begins or goes on with: that of its checkpoint, if it has one.
 
     Raises:
         UserError: when another number is typed than that of the checkpoint, whose position counts parts.
     """
 
-    saved, typed = saved_parts(folder), batch_parts(cfg)
+    saved, typed = saved_batch_parts(folder), batch_parts(cfg)
     if saved is None or saved == typed:
         return typed
     if cfg.trainer.accumulate_grad_batches != AUTO:
         raise UserError(
-            f"{SETTING}={typed}, but the run was begun with its batch in {saved} parts; to go on type {SETTING}={AUTO},"
-            f" to begin again move {folder} away"
+            f"{PARTS_OPTION}={typed}, but the run was begun with its batch in {saved} parts; to go on type"
+            f" {PARTS_OPTION}={AUTO}, to begin again move {folder} away"
         )
     return saved
 

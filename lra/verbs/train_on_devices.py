@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lra.runs.schema import Record
 
 
-def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
+def train_on_devices(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
     """Start one training process per device and wait for all of them.
 
     Args:
@@ -32,8 +32,8 @@ def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced:
     from lra.build.store import ensure_store
     from lra.runs.files import RESULT
     from lra.runs.run_lock import RunLockedError, keep_replaced_run, lock_run
-    from lra.training.checkpoints import says_what_is_saved
-    from lra.training.ranks import run_together
+    from lra.training.checkpoints import report_saved_step
+    from lra.training.ranks import spawn_ranks
     from lra.types import LOCKED, UserError
 
     build_trainer.build_machine(cfg)  # this and the data module report a mistake once, not once per process
@@ -42,8 +42,8 @@ def train_together(cfg: DictConfig, folder: Path, console: Console, *, replaced:
     with lock_run(folder):  # fails now if another process has the run; later the process of rank 0 holds the lock_run
         keep_replaced_run(folder, replaced)
     # A file of a sweep or search among the overrides would make the processes begin it anew, were it not for the mode.
-    with says_what_is_saved(folder, cfg.recipe.steps):
-        code, error = run_together(cfg.trainer.devices, [*HydraConfig.get().overrides.task, "hydra.mode=RUN"])
+    with report_saved_step(folder, cfg.recipe.steps):
+        code, error = spawn_ranks(cfg.trainer.devices, [*HydraConfig.get().overrides.task, "hydra.mode=RUN"])
     if code == LOCKED:
         raise RunLockedError(error)
     if code and (folder / RESULT).exists():

@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from lra.base.text import visible, visible_lines
-from lra.results.paper import deviations_from_paper, in_short, published_accuracy_for
-from lra.results.protocol_and_size import method_head
-from lra.results.reference import PASS_BAND, paper_accuracy
+from lra.results.paper import deviations_from_paper, published_accuracy_for, shorten
+from lra.results.protocol_and_size import method_column
+from lra.results.reference import TOLERANCE_POINTS, paper_accuracy
 from lra.results.tables import TextTable, with_verdict
 from lra.runs.files import CURVE, METRICS, RESULT
 from lra.runs.schema import MIXERS, Record
@@ -39,7 +39,7 @@ def print_summary(console: Console, folder: Path, record: Record) -> None:
     measured, majority = 100 * outcome["test_accuracy"], 100 * outcome["majority_rate"]
     title = f"{identity['task']}, protocol {identity['protocol']}, size {identity['size']}"
     cells = {
-        method_head([record]): identity["attention"],
+        method_column([record]): identity["attention"],
         "steps": f"{outcome['steps']:,}",
         "test accuracy": f"{measured:.2f} %",
         "paper": "–" if paper is None else f"{paper:.2f} %",
@@ -74,28 +74,32 @@ def verdict(record: Record) -> str:
     """Compare a run with the majority class, and with the paper if its settings allow it, in a few sentences."""
     identity, outcome = record["identity"], record["outcome"]
     measured, majority, tested = outcome["test_accuracy"], outcome["majority_rate"], outcome["test_examples"]
-    lines = [_beside_majority(measured, majority, tested)]
+    lines = [_against_majority(measured, majority, tested)]
     if record["settings"]["task"].get("dev_split") == "test":
         as_paper = ", as the paper's (protocol.text_dev=held_out: on train)" if identity["task"] == "text" else ""
         lines.append(f"The checkpoint was selected on the test split{as_paper}.")
     if identity["size"] != "full":
         lines.append(f"This is size={identity['size']}, NOT the benchmark: other data, and {outcome['steps']:,} steps.")
-        lines.append(_next(record))
+        lines.append(_next_command(record))
         return "\n".join(lines)
     task = identity["task"]
-    paper, band, apart = paper_accuracy(identity["attention"], task), PASS_BAND.get(task), deviations_from_paper(record)
+    paper, tolerance, deviations = (
+        paper_accuracy(identity["attention"], task),
+        TOLERANCE_POINTS.get(task),
+        deviations_from_paper(record),
+    )
     if record["provenance"]["data_origin"] == "stand-in":
         lines.append(f"Placeholder data, not those of {task}: no result of that task.")
-    elif paper is not None and apart:
-        lines.append(f"Not the paper's settings, so not comparable with its accuracy: {in_short(apart, most=10)}.")
-    elif paper is not None and band is not None:
+    elif paper is not None and deviations:
+        lines.append(f"Not the paper's settings, so not comparable with its accuracy: {shorten(deviations, most=10)}.")
+    elif paper is not None and tolerance is not None:
         difference = 100 * measured - paper
-        where = "within" if abs(difference) <= band else "outside"
-        lines.append(f"Against the paper {difference:+.2f} points, {where} the ±{band:g}-point tolerance.")
+        where = "within" if abs(difference) <= tolerance else "outside"
+        lines.append(f"Against the paper {difference:+.2f} points, {where} the ±{tolerance:g}-point tolerance.")
     return "\n".join(lines)
 
 
-def _beside_majority(accuracy: float, majority: float, examples: int) -> str:
+def _against_majority(accuracy: float, majority: float, examples: int) -> str:
     """Compare an accuracy with that of the majority class in a sentence; it is exact about a tie."""
     right = round((accuracy - majority) * examples)  # more test examples than the majority class has
     named = f"the majority-class baseline ({100 * majority:.2f} %)"
@@ -105,11 +109,11 @@ def _beside_majority(accuracy: float, majority: float, examples: int) -> str:
     return f"It is {points} {'below' if right < 0 else 'above'} {named}."
 
 
-def _next(record: Record) -> str:
+def _next_command(record: Record) -> str:
     """Word the command that comes after a run that is not the benchmark."""
     identity = record["identity"]
     if identity["size"] != "short":
-        return f"The full run: lra train task={identity['task']} {_chosen(record)}"
+        return f"The full run: lra train task={identity['task']} {_method_override(record)}"
     minutes = COMPARED_RUNS * record["cost"]["train_seconds"] / 60
     return (
         f"Next, {COMPARED_RUNS} such runs side by side, about {max(minutes, 1):.0f} minutes: lra compare run"
@@ -117,7 +121,7 @@ def _next(record: Record) -> str:
     )
 
 
-def _chosen(record: Record) -> str:
+def _method_override(record: Record) -> str:
     """Build the override that chooses the record's method, such as `attention=nystrom`."""
     name, settings = record["identity"]["attention"], record["settings"]
     group = next((group for group in MIXERS if settings.get(group, {}).get("name") == name), "model")

@@ -26,7 +26,7 @@ from lra.runs.schema import SCHEMA_VERSION, Record
 from lra.settings import config
 from lra.training import evaluation
 from lra.training.memory import is_out_of_memory
-from lra.training.run import TestedRun
+from lra.training.run import RunOutcome
 from lra.types import Batch, UserError
 
 
@@ -70,7 +70,7 @@ def _commits(folder: Path) -> list[str | None]:
 def write_result(
     cfg: DictConfig,
     folder: Path,
-    outcome: TestedRun,
+    outcome: RunOutcome,
     datamodule: StoreDataModule,
     parameters: int,
     curves: list[dict[str, float]],

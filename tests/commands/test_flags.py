@@ -7,7 +7,7 @@ import os
 import pytest
 
 from lra.cli import _split, main
-from lra.settings.config_dirs import take_folders
+from lra.settings.config_dirs import split_config_dirs
 
 
 @pytest.mark.slow
@@ -27,7 +27,7 @@ def test_a_conf_folder_is_named_anywhere(words, home, tmp_path, capsys):
 
 
 def test_the_order_of_settings_stays_and_a_folder_may_have_any_name():
-    words, folders = take_folders(["a=1", "--config-dir", "lr=0.1", "~b", "a=2", "--cfg", "job"])
+    words, folders = split_config_dirs(["a=1", "--config-dir", "lr=0.1", "~b", "a=2", "--cfg", "job"])
     assert folders == ["lr=0.1"]
     assert _split(words) == (["--cfg", "job"], ["a=1", "~b", "a=2"])
 

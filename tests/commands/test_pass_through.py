@@ -14,7 +14,7 @@ from lra.cli import main
 from lra.results.accuracy_table import accuracy_table
 from lra.results.variants import group_by_variant
 from lra.settings.config import config_hash, load_config, logs_to_wandb, run_dir, settings
-from lra.settings.config_dirs import conf_folders
+from lra.settings.config_dirs import added_config_dirs
 from lra.sweeps.grid import make_cells
 from lra.training.checkpoints import read_checkpoint
 from lra.training.curves import read_curves
@@ -280,7 +280,7 @@ def test_several_loggers_in_any_order_and_one_of_a_file_of_ones_own(words, home,
     (file,) = re.findall(r"```yaml\n# FOLDER/logger/mlflow.yaml.*?\n(.*?)```", text, re.DOTALL)
     (tmp_path / "mine/logger").mkdir(parents=True)
     (tmp_path / "mine/logger/mlflow.yaml").write_text(file)
-    with conf_folders([str(tmp_path / "mine")]):
+    with added_config_dirs([str(tmp_path / "mine")]):
         cfg = load_config("train", words)
         assert logs_to_wandb(cfg)
         assert cfg.logger.mlflow._target_ == "pytorch_lightning.loggers.MLFlowLogger"

@@ -10,7 +10,7 @@ import pytest
 
 from lra.base.paths import conf_names, read_choice
 from lra.results.accuracy_table import accuracy_table
-from lra.results.cells import best_places
+from lra.results.cells import places_of_best
 from lra.results.comparison import comparison_table, contenders
 from lra.results.display_names import BIBLIOGRAPHY, METHOD, TASK, bibliography
 from lra.results.tables import TextTable
@@ -69,12 +69,14 @@ def test_every_method_and_task_has_a_display_name_and_every_key_one_entry():
 
 
 def test_the_best_of_a_column_as_shown_is_bold_and_one_alone_is_not():
-    assert best_places([37.004, None, 36.0, 37.001]) == [0, 3]
-    assert best_places([37.0, None]) == []
+    assert places_of_best([37.004, None, 36.0, 37.001]) == [0, 3]
+    assert places_of_best([37.0, None]) == []
 
 
 def test_a_table_has_the_tasks_asked_for_and_an_average_of_all_five_alone():
-    made = accuracy_table([make_record(), make_record(attention="full")], reference="paper", asked=("listops", "text"))
+    made = accuracy_table(
+        [make_record(), make_record(attention="full")], reference="paper", listed_tasks=("listops", "text")
+    )
     assert made.columns == ("attention", "listops", "text", "parameters", "hours")
     assert made.best == {(0, "listops"), (3, "listops")}
 

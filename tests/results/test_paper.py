@@ -42,11 +42,11 @@ def test_a_run_of_the_papers_settings_has_its_number(task, attention):
     assert published_accuracy_for(make_record(task, attention), "paper") == PAPER[attention][task]
 
 
-FREE = {"trainer.accelerator": "gpu", "trainer.precision": "16-mixed"}
+NOT_COMPARED = {"trainer.accelerator": "gpu", "trainer.precision": "16-mixed"}
 SWITCHES = {f"protocol.{switch}" for switch in config.load_config("train").protocol} - {
     f"protocol.{key}" for key in ACTING_ALONE
 }
-DECIDING = [leaf for leaf in leaves(make_record()["settings"]) if leaf[0] not in {*FREE, *SWITCHES}]
+DECIDING = [leaf for leaf in leaves(make_record()["settings"]) if leaf[0] not in {*NOT_COMPARED, *SWITCHES}]
 
 
 @pytest.mark.parametrize("key, value", DECIDING)
@@ -54,7 +54,7 @@ def test_any_other_setting_has_none(key, value):
     assert published_accuracy_for(with_setting(make_record(), key, another(value)), "paper") is None
 
 
-@pytest.mark.parametrize("key, value", FREE.items())
+@pytest.mark.parametrize("key, value", NOT_COMPARED.items())
 def test_the_machine_and_the_released_precision_are_free(key, value):
     assert published_accuracy_for(with_setting(make_record(), key, value), "paper") == 37.15
 

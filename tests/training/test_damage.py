@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from lra.cli import main
-from lra.training.checkpoints import best_so_far, read_checkpoint
+from lra.training.checkpoints import best_dev_pass, read_checkpoint
 from lra.training.curves import read_curves
 from lra.training.loggers import CurveLogger, wandb_id
-from lra.training.resume import reached, saved_parts, saved_passes
+from lra.training.resume import saved_batch_parts, saved_dev_passes, saved_step_and_end
 from lra.types import UserError
 
 COMMAND = ("train", "size=tiny", "recipe.steps=4", "recipe.eval_every=2", "logger=csv")
@@ -77,17 +77,17 @@ PASS = {"accuracy": 0.5, "step": 2, "sha256": ""}
     ("read", "state"),
     [
         (read, state)
-        for read in (reached, saved_parts, saved_passes, best_so_far)
+        for read in (saved_step_and_end, saved_batch_parts, saved_dev_passes, best_dev_pass)
         for state in ({}, {"callbacks": None}, {"callbacks": {}}, {"callbacks": {"ResumePoint": None}})
     ]
     + [
-        (saved_parts, {"callbacks": {"ResumePoint": {"batch_parts": "two"}}}),
-        (saved_passes, {"callbacks": {"ResumePoint": {"dev_passes": {"step": [2]}}}}),
-        (saved_passes, {"callbacks": {"ResumePoint": {"dev_passes": {"step": ["2"], "accuracy": [0.5]}}}}),
-        (saved_passes, {"callbacks": {"ResumePoint": {"dev_passes": {"step": [2], "accuracy": []}}}}),
-        (best_so_far, {"callbacks": {"ResumePoint": {"best": {"accuracy": 0.5}}}}),
-        (best_so_far, {"callbacks": {"ResumePoint": {"best": {**PASS, "accuracy": "high"}}}}),
-        (best_so_far, {"callbacks": {"ResumePoint": {"best": [0.5, 2]}}}),
+        (saved_batch_parts, {"callbacks": {"ResumePoint": {"batch_parts": "two"}}}),
+        (saved_dev_passes, {"callbacks": {"ResumePoint": {"dev_passes": {"step": [2]}}}}),
+        (saved_dev_passes, {"callbacks": {"ResumePoint": {"dev_passes": {"step": ["2"], "accuracy": [0.5]}}}}),
+        (saved_dev_passes, {"callbacks": {"ResumePoint": {"dev_passes": {"step": [2], "accuracy": []}}}}),
+        (best_dev_pass, {"callbacks": {"ResumePoint": {"best": {"accuracy": 0.5}}}}),
+        (best_dev_pass, {"callbacks": {"ResumePoint": {"best": {**PASS, "accuracy": "high"}}}}),
+        (best_dev_pass, {"callbacks": {"ResumePoint": {"best": [0.5, 2]}}}),
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )

@@ -68,7 +68,7 @@ def test_what_is_there_stays_as_it_is(tmp_path):
     for step in (2, 4, 6):
         logger.log_metrics({"dev/accuracy": step / 10, "dev/loss": 1.0}, step)
     before = path.read_text()
-    assert CurveLogger(path, resume_step=6, passes={2: 0.2, 4: 0.4, 6: 0.6}).put_back == []
+    assert CurveLogger(path, resume_step=6, passes={2: 0.2, 4: 0.4, 6: 0.6}).restored_steps == []
     assert path.read_text() == before
-    assert CurveLogger(path, resume_step=4, passes={2: 0.2, 4: 0.4}).put_back == []
+    assert CurveLogger(path, resume_step=4, passes={2: 0.2, 4: 0.4}).restored_steps == []
     assert dev(read_curves(path)) == {2: 0.2, 4: 0.4}

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lra.cli import main
-from lra.training.checkpoints import NEXT_BEST, best_so_far
+from lra.training.checkpoints import NEXT_BEST, best_dev_pass
 from tests.conftest import lra_here
 
 # a rate that changes nothing: every dev pass is as good as the first, which is the one that must be tested
@@ -73,10 +73,10 @@ def test_a_best_checkpoint_that_is_not_the_runs_stops_it_before_it_trains(stoppe
 
 
 def test_weights_that_had_not_taken_their_place_take_it(stopped):
-    best = best_so_far(stopped)
+    best = best_dev_pass(stopped)
     (stopped / "best.ckpt").rename(stopped / NEXT_BEST)
     (stopped / "best.ckpt").write_bytes(b"the one before")
-    assert best_so_far(stopped) == best
+    assert best_dev_pass(stopped) == best
     assert not (stopped / NEXT_BEST).exists()
 
 

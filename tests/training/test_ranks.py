@@ -7,7 +7,7 @@ import json
 import pytest
 from torch import distributed
 
-from lra.training.ranks import LAUNCHED, SRUN, is_launched, leave, rank
+from lra.training.ranks import LAUNCHED, SRUN, is_launched, leave_process_group, rank
 from lra.types import UserError
 from tests.conftest import lra
 
@@ -67,9 +67,9 @@ def test_what_another_launcher_has_left_behind_changes_nothing(names, data_dir, 
 
 def test_a_process_leaves_the_others_once():
     distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
-    leave()
+    leave_process_group()
     assert not distributed.is_initialized()
-    leave()
+    leave_process_group()
 
 
 AT_EXIT = """
