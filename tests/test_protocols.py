@@ -49,7 +49,7 @@ def test_a_renamed_copy_trains_to_the_same_numbers_and_is_evaluated(home, mine, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("chosen, fewest", [("mine and batch_mates", 5), ("mine", 40)])
+@pytest.mark.parametrize("chosen, fewest", [("mine and independent_of_batch", 5), ("mine", 40)])
 def test_the_tests_of_each_protocol_hold_for_a_renamed_copy(mine, tmp_path, chosen, fewest):
     tree = tmp_path / "tree"
     for folder in ("lra", "conf", "tests"):
