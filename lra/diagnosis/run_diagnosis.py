@@ -22,7 +22,6 @@ from lra.results.tables import TextTable
 from lra.runs.files import DIAGNOSIS_PAGE
 from lra.settings import config
 from lra.terminal.console import work_progress
-from lra.training.loggers import finish_wandb, start_wandb
 
 if TYPE_CHECKING:
     import wandb
@@ -100,6 +99,8 @@ def log_to_wandb(
     cfg: DictConfig, diagnosis: Diagnosis, tables: list[TextTable], folder: Path, console: Console
 ) -> None:
     """Log a diagnosis as a W&B run of its own: the page, the tables, and the means over heads in the summary."""
+    from lra.training.loggers import finish_wandb, start_wandb  # slow: imports Lightning
+
     subject = diagnosis["subject"]
     name = f"{subject['task']}/{subject['attention']}/{subject['seed']} diagnosis"
     place = folder / "diagnosis-wandb"  # not the run's own folder, whose W&B run is that of the training

@@ -28,7 +28,7 @@ def provenance_notes(records: list[Record]) -> list[str]:
     devices = sorted({record["cost"]["device"] for record in records})
     placeholder = f" (placeholder data, not those of {task}: no result of that task)" if "stand-in" in origins else ""
     notes = [f"data: {', '.join(origins)}{placeholder}."]
-    notes.append(f"{'; '.join(devices)}, {', '.join(precisions(records))}; {TESTED}.")
+    notes.append(f"Device: {'; '.join(devices)}, {', '.join(precisions(records))}; {TESTED}.")
     if any(record["settings"]["task"].get("dev_split") == "test" for record in records):
         whose = ", as the paper's" if task in TASKS else ""
         notes.append(f"The dev split is the test split{whose}.")
