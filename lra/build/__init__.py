@@ -303,7 +303,7 @@ def _build_data(cfg: DictConfig, kind: type[Data]) -> Data:
     if devices > batches:
         fitting = max(count for count in range(1, batches + 1) if cfg.recipe.batch_size % count == 0)
         raise UserError(
-            f"trainer.devices={devices}, but the dev or the test split has only {batches} batches of {datamodule.batch_size}"
-            f" examples, so a device would have none; type trainer.devices={fitting}"
+            f"trainer.devices={devices}, but the dev or the test split has only {batches} batches of"
+            f" {datamodule.batch_size} examples, so a device would have none; type trainer.devices={fitting}"
         )
     return datamodule

@@ -9,8 +9,8 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from lra.runs.files import METRICS
-from lra.settings.config import batch_parts, identity, logs_to_wandb, method_name, plain
 from lra.settings.added_keys import targets_of, trainer_arguments
+from lra.settings.config import batch_parts, identity, logs_to_wandb, method_name, plain
 from lra.types import UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used
