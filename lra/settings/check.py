@@ -20,18 +20,17 @@ DRAWN_SIDE = 32  # pixels in a row of a source image, unless the task sets `draw
 ON_CPU_INSTEAD = {"16-mixed": "bf16", "tf32": "float32"}  # precisions that only GPUs have
 
 
-def check_config(cfg: DictConfig, verb: str, *, classes: bool = False) -> None:
-    """Refuse a configuration that no command could use.
+def check_config(cfg: DictConfig, verb: str) -> None:
+    """Refuse a configuration that no command could use; `lra.build.check_classes` checks the arguments of classes.
 
     Args:
         cfg: the configuration.
         verb: the verb that composed it.
-        classes: whether to check the arguments of classes too, which are imported for that.
 
     Raises:
         UserError: for the first wrong option, with its value and what is right.
     """
-    check_stored(cfg, classes=classes)
+    check_stored(cfg, classes=False)
     refuse_unused(cfg, verb)
 
 

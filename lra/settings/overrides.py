@@ -10,13 +10,13 @@ from hydra.core.override_parser.types import Override, OverrideType, QuotedStrin
 from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
-from lra.base.arguments import ANY_VALUE, WrongValueError, allows, as_typed
+from lra.base.arguments import ANY_VALUE, WrongValueError, allows, as_typed, check_options
 from lra.base.files import checked_name
 from lra.base.paths import conf_groups, conf_names
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import USER_GROUPS
 from lra.settings.config import ATTENTION, load_config, sweep_params
-from lra.settings.schema import class_of, kinds_of
+from lra.settings.schema import UnknownArgumentError, class_of, declared_by_class, kinds_of
 from lra.settings.unknown_options import PRINT, check_every_choice, keys_of, nearest, unknown_setting
 from lra.types import UserError
 
@@ -66,7 +66,7 @@ def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bo
         _checked(known, override, classes=False)
     for override in changes:
         if override not in settings:
-            _check_added(override, known)
+            _check_added(override, known, parsed)
     for override in settings:
         _check_size(known[0], override)
         _check_name(known[0], override)
@@ -124,10 +124,10 @@ def _gives_value(override: Override, defaults: DictConfig) -> bool:
     return override.type is OverrideType.CHANGE
 
 
-def _check_added(override: Override, known: list[DictConfig]) -> None:
+def _check_added(override: Override, known: list[DictConfig], typed: list[Override]) -> None:
     """Refuse an added option (`+`, `++`) that nothing would read, and the removal (`~`) of one that every run needs.
 
-    The arguments of a class may be changed freely: the class itself refuses what it does not take.
+    The arguments of a class are its own affair: what it does not take is refused.
     """
     key, word = override.key_or_group, override.input_line
     there = any(key in keys_of(cfg) for cfg in known)
@@ -143,10 +143,25 @@ def _check_added(override: Override, known: list[DictConfig]) -> None:
         line = f"{word} adds an option that is there already; to change it type {right}"
         raise UserError(line, kind="there_already", key=key, right=right)
     elif not key.startswith(CHECKED_LATER):
-        parts = key.split(".")
-        groups = [".".join(parts[:count]) for count in range(1, len(parts))]
-        if parts[-1] == TARGET or not any(class_of(cfg, group) for cfg in known for group in groups):
-            raise UserError(f"{word} adds an option that nothing reads; {PRINT}", kind="unknown_option", key=key)
+        _check_argument(override, known, typed)
+
+
+def _check_argument(override: Override, known: list[DictConfig], typed: list[Override]) -> None:
+    """Refuse an added option that is no argument of a class, nor a part of one; a class may be replaced beside it."""
+    replaced = {each.key_or_group: str(each.value()) for each in typed if each.key_or_group.endswith(f".{TARGET}")}
+    key, group, target = override.key_or_group, override.key_or_group, None
+    while "." in group and target is None:
+        group, _, name = group.rpartition(".")
+        classes = (replaced.get(f"{group}.{TARGET}") or class_of(cfg, group) for cfg in known)
+        target = next(filter(None, classes), None)
+    if target is None or key.endswith(f".{TARGET}"):
+        line = f"{override.input_line} adds an option that nothing reads; {PRINT}"
+        raise UserError(line, kind="unknown_option", key=key)
+    kinds, takes_others = declared_by_class(target)
+    if name not in kinds and not takes_others:
+        raise UnknownArgumentError(target, f"{group}.{name}", kinds)
+    if key == f"{group}.{name}" and "${" not in str(override.value()):  # else a part of an argument, or not known yet
+        check_options({key: override.value()}, {key: kinds.get(name, ANY_VALUE)})
 
 
 def _is_removable(key: str, known: list[DictConfig]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, get_type_hints
 
@@ -23,6 +23,10 @@ PARAMETER_GROUP = re.compile(r"(recipe|mixer)\.parameter_groups\.[^.]+")
 
 class UnknownArgumentError(UserError):
     """An option that the class of its group does not take."""
+
+    def __init__(self, owner: str, key: str, declared: Mapping[str, object]):
+        line = f"{owner} takes no {key.rpartition('.')[2]}; it takes {', '.join(declared)}"
+        super().__init__(line, kind="unknown_option", key=key, right=list(declared))
 
 
 @cache
@@ -98,13 +102,14 @@ def check_values(cfg: DictConfig, *, classes: bool, within: tuple[str, ...] | No
     kinds: dict[str, object] = {}
     for group, options in _groups("", plain):
         declared_here, owner = kinds_of(cfg, group, classes=classes)
-        for name in [name for name in options if name not in NO_OPTION_KEYS]:
+        for name, value in options.items():
+            if name in NO_OPTION_KEYS:
+                continue
             key, kind = f"{group}.{name}".lstrip("."), declared_here.get(name, ANY_VALUE)
             if owner and name not in declared_here:
-                line = f"{owner} takes no {name}; it takes {', '.join(declared_here)}"
-                raise UnknownArgumentError(line, kind="unknown_option", key=key, right=list(declared_here))
-            if group or kind is not str or options[name] is not None:  # a command's file says null for no choice
-                values[key], kinds[key] = options[name], kind
+                raise UnknownArgumentError(owner, key, declared_here)
+            if group or kind is not str or value is not None:  # a command's file says null for no choice
+                values[key], kinds[key] = value, kind
     check_options(values, kinds)
 
 

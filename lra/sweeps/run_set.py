@@ -226,7 +226,7 @@ def read_run_set(verb: str, words: Sequence[str], *, second_sweep: str | None = 
         sweeps[second_sweep] = [word for word in overrides if not word.startswith("attention")]
     run_set = RunSet(verb, typed, options, launcher, sweeps)
     for cell in run_set.cells[:1] if options.what == "show" else run_set.cells:  # `show` runs no cell
-        check_config(cell.cfg, "train", classes=options.what == "run")
+        check_config(cell.cfg, "train")
     return run_set
 
 

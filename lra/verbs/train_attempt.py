@@ -70,7 +70,7 @@ def train_run(cfg: DictConfig, folder: Path, console: Console, *, replaced: Reco
     with lock_run(folder) if is_first_rank else nullcontext(), report_saved_step(folder, cfg.recipe.steps):
         if is_first_rank and cfg.check:
             verify_store(config.store_dir(cfg))
-        parts = _initial_parts(cfg, folder) if replaced is None else config.batch_parts(cfg)
+        parts = _initial_parts(cfg, folder) if replaced is None else batch_parts(cfg)
         record, fits = None, False
         while not fits:
             try:
@@ -231,7 +231,6 @@ def _initial_parts(cfg: DictConfig, folder: Path) -> int:
     Raises:
         UserError: when another number is typed than that of the checkpoint, whose position counts parts.
     """
-
     saved, typed = saved_batch_parts(folder), batch_parts(cfg)
     if saved is None or saved == typed:
         return typed
@@ -248,7 +247,6 @@ def _more_parts(cfg: DictConfig, folder: Path, module: ClassifierModule, parts: 
 
     That is so if the number was typed, if a checkpoint has been written, and for what `is_same_in_parts` says.
     """
-
     if cfg.trainer.accumulate_grad_batches != AUTO or saved_step(folder / LAST):
         return None
     more = next_parts(cfg.recipe.batch_size, parts)

@@ -39,7 +39,7 @@ def train_on_devices(cfg: DictConfig, folder: Path, console: Console, *, replace
     build_trainer.build_machine(cfg)  # this and the data module report a mistake once, not once per process
     ensure_store(cfg, console)
     build.build_datamodule(cfg)
-    with lock_run(folder):  # fails now if another process has the run; later the process of rank 0 holds the lock_run
+    with lock_run(folder):  # fails now if another process has the run; later the process of rank 0 holds the lock
         keep_replaced_run(folder, replaced)
     # A file of a sweep or search among the overrides would make the processes begin it anew, were it not for the mode.
     with report_saved_step(folder, cfg.recipe.steps):
