@@ -6,6 +6,7 @@ import ast
 import importlib
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from lra.cli import MODULES, VERBS, usage
 from tests.house.test_floors import FILES, ROOT
@@ -23,6 +24,7 @@ WORD = (
 AMONG_WORDS = re.compile(rf"\blra (?:{'|'.join(VERBS)})(?![\w-])(?: {WORD}(?!\w))*(?!:)")
 
 
+@cache
 def documented_commands() -> dict[str, str]:
     """Each command line with the first place that shows it."""
     places: dict[str, str] = {}
@@ -55,16 +57,18 @@ def _prose() -> Iterator[tuple[str, str]]:
     for path in sorted((ROOT / "conf").rglob("*.yaml")):
         yield path.name, path.read_text()
     for path in FILES:
-        yield from ((path.name, text) for text in _printed(ast.parse(path.read_text())))
+        if "lra " in (source := path.read_text()):
+            yield from ((path.name, text) for text in _printed(ast.parse(source)))
 
 
 def _printed(tree: ast.Module) -> Iterator[str]:
     """The texts of a module that are no docstrings; what is filled in is …"""
     documented = ast.Module | ast.ClassDef | ast.FunctionDef
-    bodies = [node.body for node in ast.walk(tree) if isinstance(node, documented)]
+    nodes = list(ast.walk(tree))
+    bodies = [node.body for node in nodes if isinstance(node, documented)]
     left_out = {id(body[0].value) for body in bodies if body and isinstance(body[0], ast.Expr)}
-    left_out |= {id(piece) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for piece in node.values}
-    for node in ast.walk(tree):
+    left_out |= {id(piece) for node in nodes if isinstance(node, ast.JoinedStr) for piece in node.values}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             yield "".join(str(piece.value) if isinstance(piece, ast.Constant) else "…" for piece in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in left_out:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from lra.cli import main
 from lra.verbs import write_record as outcome
 
@@ -26,12 +28,14 @@ def test_the_commit_is_that_of_the_beginning(home, monkeypatch):
     assert "earlier_commits" not in provenance(home)
 
 
+@pytest.mark.slow
 def test_a_resumed_run_names_the_earlier_ones_too(home, monkeypatch):
     train(monkeypatch, ["a" * 40], "trainer.max_steps=2")
     train(monkeypatch, ["b" * 40])
     assert (provenance(home)["git_commit"], provenance(home)["earlier_commits"]) == ("b" * 40, ["a" * 40])
 
 
+@pytest.mark.slow
 def test_a_run_that_begins_again_and_one_of_the_same_code_name_one(home, monkeypatch):
     train(monkeypatch, ["a" * 40], "trainer.max_steps=2")
     train(monkeypatch, ["a" * 40])

@@ -23,16 +23,22 @@ def counted(self, *names, **more):
     return compose(self, *names, **more)
 ConfigLoaderImpl.load_configuration = counted
 from lra.cli import main
-code = main(sys.argv[1:])
-print(json.dumps({"code": code, "composed": composed, "modules": list(sys.modules)}), file=sys.stderr)
+for command in sys.argv[1:]:
+    composed.clear()
+    if config := sys.modules.get("lra.settings.config"):
+        config._compose.cache_clear()
+    code = main(command.split())
+    print("COST", json.dumps({"code": code, "composed": composed, "modules": list(sys.modules)}), file=sys.stderr)
 """
 
 
-def cost_of(*words: str) -> tuple[int, list[str], set[str]]:
-    """Exit code, compositions and imported modules of a command in a process of its own."""
-    done = subprocess.run([sys.executable, "-c", PROBE, *words], capture_output=True, text=True, check=True, cwd=ROOT)
-    said = json.loads(done.stderr.splitlines()[-1])
-    return said["code"], said["composed"], set(said["modules"])
+def costs_of(*commands: str) -> dict[str, tuple[int, list[str], set[str]]]:
+    """Exit code, compositions and imported modules of commands that one process runs, each after those before it."""
+    words = [sys.executable, "-c", PROBE, *commands]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT)
+    costs = [json.loads(line[5:]) for line in done.stderr.splitlines() if line.startswith("COST ")]
+    each = [(cost["code"], cost["composed"], set(cost["modules"])) for cost in costs]
+    return dict(zip(commands, each, strict=True))
 
 
 @pytest.fixture
@@ -45,52 +51,45 @@ def records(home):
     return path
 
 
-@pytest.mark.parametrize(
-    "command, most",
-    [
-        ("show tasks", 0),
-        ("show attentions", 0),
-        ("show protocol", 1),
-        ("show runs RECORDS", 1),
-        ("train --cfg job", 1),
-        ("table show run_group=three.jsonl", 1),
-        ("compare show run_group=three.jsonl", 1),
-        ("sweep landmarks show run_group=three.jsonl", 1),
-        ("publish run_group=three.jsonl name=mine", 1),
-        ("import RECORDS", 1),
-        ("report run_group=three.jsonl samples=0", 1),
-    ],
-)
-def test_what_trains_nothing_composes_once_and_imports_no_torch(command, most, records):
-    code, composed, modules = cost_of(*command.replace("RECORDS", str(records)).split())
-    assert code == 0
-    assert len(composed) <= most, composed
-    assert not SLOW & modules
+def test_what_trains_nothing_composes_once_and_imports_no_torch(records):
+    composes_nothing = ("show tasks", "show attentions")
+    composes_once = (
+        "show protocol",
+        f"show runs {records}",
+        "train --cfg job",
+        "table show run_group=three.jsonl",
+        "compare show run_group=three.jsonl",
+        "sweep landmarks show run_group=three.jsonl",
+        "publish run_group=three.jsonl name=mine",
+        f"import {records}",
+        "report run_group=three.jsonl samples=0",
+    )
+    for command, (code, composed, modules) in costs_of(*composes_nothing, *composes_once).items():
+        assert code == 0, command
+        assert len(composed) <= (command in composes_once), (command, composed)
+        assert not SLOW & modules, command
 
 
-@pytest.mark.parametrize(
-    "command", ["train sed=1", "table show sise=tiny", "train task=nothing", "show tasks sixe=tiny"]
-)
-def test_a_refusal_composes_once_and_imports_no_torch(command, home):
-    code, composed, modules = cost_of(*command.split())
-    assert code == 2
-    assert len(composed) <= 1, composed
-    assert not SLOW & modules
+def test_a_refusal_composes_once_and_imports_no_torch(home):
+    commands = ("train sed=1", "table show sise=tiny", "train task=nothing", "show tasks sixe=tiny")
+    for command, (code, composed, modules) in costs_of(*commands).items():
+        assert code == 2, command
+        assert len(composed) <= 1, (command, composed)
+        assert not SLOW & modules, command
 
 
 def test_what_needs_torch_needs_no_lightning(home):
-    for command in ("doctor", "show model size=tiny"):
-        code, _, modules = cost_of(*command.split())
-        assert code == 0
-        assert not LIGHTNING & modules
+    for command, (code, _, modules) in costs_of("doctor", "show model size=tiny").items():
+        assert code == 0, command
+        assert not LIGHTNING & modules, command
 
 
 @pytest.mark.slow
 def test_what_reads_a_run_or_its_data_needs_no_lightning(home):
-    words = ("task=listops", "size=tiny", "attention=nystrom", "recipe.steps=4", "recipe.eval_every=2", "logger=csv")
-    assert cost_of("train", *words)[0] == 0
+    words = "task=listops size=tiny attention=nystrom recipe.steps=4 recipe.eval_every=2 logger=csv"
+    assert costs_of(f"train {words}")[f"train {words}"][0] == 0
     (run,) = (path.parent for path in runs_dir().rglob("result.json"))
-    for command in (
+    commands = (
         "show data task=listops size=tiny",
         f"evaluate run={run}",
         f"diagnose run={run}",
@@ -98,7 +97,7 @@ def test_what_reads_a_run_or_its_data_needs_no_lightning(home):
         f"export run={run} to={home / 'exported'}",
         "report run_group=default",
         "check attention=none",
-    ):
-        code, _, modules = cost_of(*command.split())
+    )
+    for command, (code, _, modules) in costs_of(*commands).items():
         assert code == 0, command
         assert not LIGHTNING & modules, command

@@ -146,6 +146,7 @@ def test_more_expressions_than_there_are_is_one_line(monkeypatch):
         list(generator.generate(0, min_length=3, max_length=5))
 
 
+@pytest.mark.slow
 def test_two_thousand_full_length_sequences_a_second():
     began = time.process_time()
     list(itertools.islice(generate(0, min_length=500, max_length=2000), 8000))

@@ -82,6 +82,7 @@ def test_of_two_published_files_with_the_same_run_that_with_more_records_counts_
     assert [record["outcome"]["test_accuracy"] for record in collect(tmp_path).records] == [0.30, 0.33, 0.30, 0.30]
 
 
+@pytest.mark.slow
 def test_published_pathfinder_agrees_with_the_short_table():
     found = collect(PUBLISHED)
     mine = [

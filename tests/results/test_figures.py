@@ -89,6 +89,7 @@ def assert_no_legend_covers_an_axis(figure: Figure) -> None:
 
 
 @pytest.mark.filterwarnings("error")
+@pytest.mark.slow
 def test_nothing_overlaps_or_warns_however_many_rows(tmp_path, drawn):
     rates = [
         with_setting(make_record(num_landmarks=8 + place % 3), "recipe.optimizer.lr", place) for place in range(1, 31)

@@ -65,6 +65,7 @@ def test_what_is_missing_is_run_and_only_that(tmp_path, capsys):
     assert runner.sweep_state(cells) == runner.SweepState(finished=3, failed={})
 
 
+@pytest.mark.slow
 def test_a_cell_that_was_resumed_does_not_say_how_long_a_whole_one_takes(tmp_path, capsys):
     (tmp_path / "a").mkdir()
     (tmp_path / "a/last.ckpt").touch()

@@ -45,6 +45,7 @@ def test_a_run_with_its_data_there_is_tested_again_without_a_copy(home, capsys, 
     assert len(copies) == 1, "that of the training"
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_stops_the_run_in_a_line(home, refused, monkeypatch):
     monkeypatch.setattr(loader, "free_device_bytes", lambda device: 2000)
     error = refused(*RUN, THERE)

@@ -108,6 +108,7 @@ def test_more_devices_than_batches_of_a_split_are_refused(data_dir, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_the_processes_of_a_trial_of_a_search_train_that_trial_alone(home, data_dir, monkeypatch):
     told = []
     monkeypatch.setattr("lra.training.ranks.spawn_ranks", lambda devices, words: told.append(words) or (0, ""))

@@ -118,6 +118,7 @@ def test_record_and_wandb_have_the_same_errors(home):
         assert offline.summary[f"approximation/{name}"] == record["approximation"][name]
 
 
+@pytest.mark.slow
 def test_half_a_record_that_a_kill_left_is_deleted_unless_it_is_being_written(home, capsys):
     assert main([*CSV]) == 0
     (path,) = home.rglob(RESULT)

@@ -21,6 +21,7 @@ def recorded(home) -> dict[str, Any]:
     return json.loads(path.read_text())["cost"]
 
 
+@pytest.mark.slow
 def test_what_measuring_the_error_needs_does_not_count(home, monkeypatch):
     before = []
 
@@ -35,6 +36,7 @@ def test_what_measuring_the_error_needs_does_not_count(home, monkeypatch):
 
 
 @pytest.mark.skipif(not CLEAR.exists(), reason="the system keeps the largest memory of a process")
+@pytest.mark.slow
 def test_earlier_runs_of_the_process_do_not_count(home):
     assert np.ones(100 << 20).sum() > 0  # 800 MiB, given back
     earlier = peak_resident_bytes()
