@@ -28,7 +28,7 @@ Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 class Curve(TypedDict):
     """The errors of a way to approximate the exact matrix, against the number of landmarks.
 
-    `method`: a `landmark_rule` of Nyström attention; `classical`, C W⁺ R, or `cur`, C (C⁺ A R⁺) R, with columns and
+    `method`: how landmarks are chosen; `classical`, C W⁺ R, or `cur`, C (C⁺ A R⁺) R, with columns and
     rows of the exact matrix; `best`, the truncated singular value decomposition, with the matrix error alone.
     """
 
