@@ -10,6 +10,9 @@ from typing import Literal, TypedDict
 from lra.base.arguments import Count
 
 Pooling = Literal["padded_mean", "valid_mean", "cls"]
+Norm = Literal["layer", "batch", "batch_padded"]
+Inputs = Literal["tokens", "values"]
+Head = Literal["hidden", "linear"]
 PinvStart = Literal["batch", "per_matrix"]
 Landmarks = Literal["padded", "valid"]
 Sides = Literal["separate", "together"]

@@ -25,6 +25,7 @@ class MixerDims:
         head_dim: dims per head.
         max_seq_len: the longest L that `forward` will be given.
         dropout: the encoder's dropout rate, for dropout inside the mixer; the block applies dropout to its output.
+        tied_dropout: whether that dropout drops whole channels of a sequence.
     """
 
     width: int
@@ -32,6 +33,7 @@ class MixerDims:
     head_dim: int
     max_seq_len: int
     dropout: float
+    tied_dropout: bool = False
 
 
 class SequenceMixer(nn.Module):

@@ -87,7 +87,14 @@ def test_float32_is_near_float64_at_the_benchmarks_lengths():
 
 @pytest.mark.parametrize(
     "word",
-    ["mixer.init=legs", "mixer.discretisation=euler", "mixer.input=none", "mixer.states=63", "mixer.step_least=0.2"],
+    [
+        "mixer.init=rand",
+        "mixer.copies=3",
+        "mixer.discretisation=euler",
+        "mixer.input=none",
+        "mixer.states=63",
+        "mixer.step_least=0.2",
+    ],
 )
 def test_what_cannot_be_is_refused(word):
     with pytest.raises(UserError, match=word):
