@@ -25,6 +25,7 @@ AtLeastTwo = Annotated[int, Ge(2), Le(MOST_WHOLE)]
 Seed = Annotated[int, Ge(0), Le(2**32 - 1)]  # the largest seed that numpy's generators take
 Fraction = Annotated[float, Ge(0), Lt(1)]
 PositiveFraction = Annotated[float, Gt(0), Lt(1)]
+PositiveUpToOne = Annotated[float, Gt(0), Le(1)]
 NonNegative = Annotated[float, Ge(0), AllowInfNan(False)]
 Positive = Annotated[float, Gt(0), AllowInfNan(False)]
 

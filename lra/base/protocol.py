@@ -28,6 +28,9 @@ DevSplit = Literal["own", "test", "held_out"]
 TestLastBatch = Literal["kept", "dropped"]
 TextLength = Literal[4000, 1000]
 ListopsBrackets = Literal["kept", "dropped"]
+Pixels = Literal["tokens", "values"]
+TextSymbols = Literal["bytes", "characters"]
+Padding = Literal["task", "batch"]
 
 
 class Protocol(TypedDict):
@@ -52,3 +55,7 @@ class Protocol(TypedDict):
     test_last_batch: TestLastBatch
     text_length: TextLength
     listops_brackets: ListopsBrackets
+    pixels: Pixels
+    text_symbols: TextSymbols
+    end_token: bool
+    padding: Padding

@@ -273,6 +273,36 @@ def build_data(cfg: DictConfig) -> StoreData:
     return _build_data(cfg, StoreData)
 
 
+def _inputs(cfg: DictConfig) -> dict[str, Any]:
+    """Collect what the protocol makes of the stored tokens; the stored configuration of an older run makes nothing."""
+    from lra.data.loader import PixelScale
+
+    protocol, task = cfg.protocol, cfg.task
+    inputs: dict[str, Any] = {"padding": protocol.get("padding", "task")}
+    if "pixel_std" in task:
+        values = cfg.model.get("inputs") == "values"
+        if (protocol.get("pixels") == "values") is not values and own_model(cfg.model) is None:
+            raise UserError(
+                f"protocol.pixels={protocol.pixels} does not fit model.inputs={cfg.model.inputs}; type both:"
+                " protocol.pixels=values model.inputs=values"
+            )
+        if protocol.get("pixels") == "values":
+            inputs["scale"] = PixelScale(task.pixel_mean, task.pixel_std)
+        return inputs
+    inputs["end_token"] = protocol.get("end_token", False)
+    if protocol.get("text_symbols") == "characters" and "least_count" in task:
+        inputs["least_count"] = task.least_count
+    if "least_count" in inputs or (inputs["end_token"] and "least_count" not in task):
+        inputs["vocabulary"] = task.get("vocabulary")
+    ids = inputs.get("vocabulary") or task.spec.vocab_size
+    if (cfg.model.get("vocab_size") or ids) < ids:
+        raise UserError(
+            f"model.vocab_size={cfg.model.vocab_size} has too few rows for the {ids} ids of these tokens;"
+            " type model.vocab_size=null"
+        )
+    return inputs
+
+
 def _build_data(cfg: DictConfig, kind: type[Data]) -> Data:
     parts, devices = batch_parts(cfg), cfg.trainer.devices
     if cfg.recipe.batch_size % devices:
@@ -293,6 +323,7 @@ def _build_data(cfg: DictConfig, kind: type[Data]) -> Data:
         dev_split=cfg.task.dev_split,
         text_length=cfg.task.get("longest"),  # only Text has it; the stored configuration of an older run does not
         listops_brackets=cfg.task.get("listops_brackets"),  # only ListOps has it
+        **_inputs(cfg),
         test_last_batch=cfg.protocol.test_last_batch,
         batch_size=cfg.recipe.batch_size // parts,
         num_train_batches=cfg.recipe.steps * parts,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import batch_norm, dropout
+from torch.nn.functional import dropout
 
 
 class BatchNorm(nn.BatchNorm1d):
@@ -37,11 +37,10 @@ class BatchNorm(nn.BatchNorm1d):
             valid_BL1 = valid_BL[..., None]
             count = valid_BL1.sum().clamp(min=1)
             mean_D = (wide_BLD * valid_BL1).sum((0, 1)) / count
-            variance_D = ((wide_BLD - mean_D).square() * valid_BL1).sum((0, 1)) / count
+            centred_BLD = wide_BLD - mean_D
+            variance_D = (centred_BLD.square() * valid_BL1).sum((0, 1)) / count
             self._track(mean_D.detach(), variance_D.detach() * count / (count - 1).clamp(min=1))
-            return batch_norm(
-                wide_BLD.flatten(0, 1), mean_D, variance_D, self.weight, self.bias, training=False, eps=self.eps
-            ).view_as(x_BLD)
+            return centred_BLD * ((variance_D + self.eps).rsqrt() * self.weight) + self.bias
 
     def _track(self, mean_D: Tensor, unbiased_D: Tensor) -> None:
         """Move the running averages, as `nn.BatchNorm1d` does."""

@@ -41,8 +41,19 @@ VALUE_BEFORE: dict[str, dict[str, Any]] = {
         "backward": "with_present",
         "inner_dropout": False,
     },
-    "protocol": {"listops_brackets": "kept"},
-    "task=listops": {"listops_brackets": "kept"},
+    "protocol": {
+        "listops_brackets": "kept",
+        "pixels": "tokens",
+        "text_symbols": "bytes",
+        "end_token": False,
+        "padding": "task",
+    },
+    "task=listops": {"listops_brackets": "kept", "vocabulary": 18},
+    "task=text": {"vocabulary": 135, "least_count": 15},
+    "task=retrieval": {"vocabulary": 98, "least_count": 1},
+    "task=image": {"pixel_mean": 0.4807843137254902, "pixel_std": 0.23921568627450981},
+    "task=pathfinder": {"pixel_mean": 0.0, "pixel_std": 1.0},
+    "task=pathx": {"pixel_mean": 0.0, "pixel_std": 1.0},
 }
 # The value that acts as the class does without the setting.
 REMOVED: dict[str, dict[str, Any]] = {
