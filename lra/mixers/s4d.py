@@ -3,8 +3,8 @@
 Source: Gu, Gupta, Goel, Ré 2022, "On the Parameterization and Initialization of Diagonal State Space Models", arXiv
 2206.11893.
 
-Letters: B sequences, L positions, D channels (the model width), S pairs (A, B), N complex states of a channel, Z = 2 real
-and imaginary part.
+Letters: B sequences, L positions, D channels (the model width), S pairs (A, B), N complex states of a channel, Z = 2
+real and imaginary part.
 """
 
 from __future__ import annotations

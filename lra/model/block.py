@@ -1,6 +1,6 @@
 """One encoder block, a sequence mixer and then a feed-forward network, and the form of an encoder.
 
-The protocols of 2021 have one form, `PRE_NORM`. Others are those of `protocol=s4` and of models that `lra.interop` reads.
+`PRE_NORM` is that of the paper. Others are those of `protocol=s4` and of models that `lra.interop` reads.
 
 Letters: B sequences, L positions, T real tokens of all sequences, D model width.
 """
@@ -15,7 +15,6 @@ from typing import get_args
 from torch import Tensor, nn
 
 from lra.base.protocol import Inputs, Norm
-
 from lra.model.layers import BatchNorm, make_dropout, normalise
 from lra.model.mixer import SequenceMixer
 from lra.ops.packed.dropout import DropoutMasks
@@ -154,7 +153,7 @@ class EncoderBlock(nn.Module):
         return x_BLD
 
     def forward_packed(self, x_TD: Tensor, packing: Packing, masks: DropoutMasks | None) -> Tensor:
-        """Transform packed tokens, `[T, D]`, with one fused operator for each of the two steps, in the form `PRE_NORM`."""
+        """Transform packed tokens, `[T, D]`, in the form `PRE_NORM`: one fused operator for each of the two steps."""
         assert isinstance(self.mixer_norm, nn.LayerNorm)
         assert isinstance(self.feed_forward_norm, nn.LayerNorm)
         assert self.feed_forward is not None

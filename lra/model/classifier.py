@@ -24,6 +24,7 @@ from lra.ops.packed.layers import embed
 from lra.ops.packed.packing import Packing
 from lra.types import TaskSpec, UserError
 
+POSITION_STD = 0.02  # of the tables of positions and token types at the start
 PACKED = {"auto": None, "true": True, "false": False}
 
 
@@ -43,15 +44,17 @@ class TokenPositionEmbedding(nn.Module):
         self.token_type = nn.Embedding(form.token_types, width) if form.token_types else None
         self.norm = form.make_norm(width) if form.embedding_norm else None
         self.dropout = nn.Dropout(dropout if form.embedding_dropout else 0.0)
-        tables = [(self.token.weight, form.token_std)] if form.inputs == "tokens" else []
-        tables += [
-            (table, 0.02) for table in (self.position, self.token_type and self.token_type.weight) if table is not None
-        ]
-        for table, std in tables:
-            nn.init.normal_(table, std=std)
+        if isinstance(self.token, nn.Embedding):
+            nn.init.normal_(self.token.weight, std=form.token_std)
+        for table in (self.position, self.token_type and self.token_type.weight):
+            if table is not None:
+                nn.init.normal_(table, std=POSITION_STD)
 
     def forward(self, tokens_BL: Tensor, valid_BL: Tensor | None = None, types_BL: Tensor | None = None) -> Tensor:
-        """Embed token ids or values `[B, L]`, L at most `seq_len`, to `[B, L, D]`; without `types_BL` every type is 0."""
+        """Embed token ids or values `[B, L]`, L at most `seq_len`, to `[B, L, D]`.
+
+        `valid_BL` is for a batch norm; without `types_BL` every type is 0.
+        """
         x_BLD: Tensor = self.token(tokens_BL[..., None] if isinstance(self.token, nn.Linear) else tokens_BL)
         if self.token_type is not None:
             x_BLD = x_BLD + self.token_type(torch.zeros_like(tokens_BL) if types_BL is None else types_BL)

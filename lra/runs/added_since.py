@@ -49,7 +49,7 @@ VALUE_BEFORE: dict[str, dict[str, Any]] = {
         "padding": "task",
     },
     "task=listops": {"listops_brackets": "kept", "vocabulary": 18},
-    "task=text": {"vocabulary": 135, "least_count": 15},
+    "task=text": {"vocabulary": 134, "least_count": 15},
     "task=retrieval": {"vocabulary": 98, "least_count": 1},
     "task=image": {"pixel_mean": 0.4807843137254902, "pixel_std": 0.23921568627450981},
     "task=pathfinder": {"pixel_mean": 0.0, "pixel_std": 1.0},

@@ -23,7 +23,6 @@ from lra.base.paths import (
     conf_dir,
     conf_dirs,
     conf_groups,
-    conf_names,
     data_dir,
     runs_dir,
     users_conf_files,
