@@ -46,7 +46,8 @@ class TokenPositionEmbedding(nn.Module):
         self.dropout = nn.Dropout(dropout if form.embedding_dropout else 0.0)
         if isinstance(self.token, nn.Embedding):
             nn.init.normal_(self.token.weight, std=form.token_std)
-        for table in (self.position, self.token_type and self.token_type.weight):
+        types = None if self.token_type is None else self.token_type.weight
+        for table in (self.position, types):
             if table is not None:
                 nn.init.normal_(table, std=POSITION_STD)
 

@@ -78,7 +78,7 @@ def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
         lines.append(
             [
                 f"  {reference}",
-                *[number(None if cell is None else cell.reference) for cell in cells],
+                *map(_published, cells),
                 number(published),
                 "",
                 "",
@@ -86,6 +86,12 @@ def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
         )
         lines.append(["  difference", *map(_difference, cells), number(difference, sign=True), "", ""])
     return lines
+
+
+def _published(cell: TableCell | None) -> str:
+    if cell is None or cell.reference is None:
+        return MISSING
+    return number(cell.reference) + ("" if cell.reference_std is None else f" ± {number(cell.reference_std)}")
 
 
 def _difference(cell: TableCell | None) -> str:
@@ -120,6 +126,8 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
         judged = (
             f" Tolerance (within, outside): {tolerances} points."
             if reference == "paper"
+            else " ±: its standard deviation over seeds."
+            if reference == "s4"
             else " Its settings differ from those of these runs, so its values are shown for information only."
         )
         notes.append(f"{reference}: {SOURCES[reference]}.{judged}")

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lra.results.paper import deviations_from_paper, published_accuracy_for
+from lra.results.paper import deviations_from_paper, published_accuracy_for, published_std_for
 from lra.results.provenance import MARKS
 from lra.results.reference import CONVERGED_FROM, TASKS, TOLERANCE_POINTS, paper_accuracy
 from lra.results.statistics import binomial_error, converged, sample_std
@@ -23,6 +23,7 @@ class TableCell:
         mean, std: mean and standard deviation over seeds; no standard deviation for one seed.
         noise: binomial standard error of one test.
         reference: the published accuracy; None if there is none, or if these runs may not be compared with it.
+        reference_std: its standard deviation over seeds, if one is published.
         deviations: how the runs differ from the paper's run, if the paper has one for this cell.
         inside: whether the mean is within the tolerance around the paper's accuracy; None if no comparison with the
             paper is made.
@@ -39,6 +40,7 @@ class TableCell:
     std: float | None
     noise: float
     reference: float | None
+    reference_std: float | None
     deviations: tuple[str, ...]
     inside: bool | None
     converged: int
@@ -176,6 +178,7 @@ def make_cell(records: list[Record], reference: str) -> TableCell:
         std=sample_std(accuracies),
         noise=100 * binomial_error(mean / 100, outcomes[0]["test_examples"]),
         reference=reference_accuracy,
+        reference_std=None if reference_accuracy is None else published_std_for(records[0], reference),
         deviations=tuple(deviations) if paper_accuracy(identity["attention"], identity["task"]) is not None else (),
         inside=None if reference_accuracy is None or tolerance is None else abs(mean - reference_accuracy) <= tolerance,
         converged=sum(

@@ -13,7 +13,7 @@
   lra table run size=tiny recipe.steps=4     a trial of all cells, in minutes
 
   sweep=paper_table    the cells: 5 tasks × 5 attentions × 3 seeds (conf/sweep/paper_table.yaml)
-  reference=paper|xformers|skyformer|google
+  reference=paper|xformers|skyformer|google|s4
   format=terminal|markdown|csv|latex|wandb
 
 Several `lra table run` on one folder of runs, on one machine or many, share the cells. No cell is run twice, and the

@@ -113,7 +113,8 @@ def _next_command(record: Record) -> str:
     """Word the command that comes after a run that is not the benchmark."""
     identity = record["identity"]
     if identity["size"] != "short":
-        return f"The full run: lra train task={identity['task']} {_method_override(record)}"
+        protocol = "" if identity["protocol"] == "paper" else f" protocol={identity['protocol']}"
+        return f"The full run: lra train task={identity['task']} {_method_override(record)}{protocol}"
     minutes = COMPARED_RUNS * record["cost"]["train_seconds"] / 60
     return (
         f"Next, {COMPARED_RUNS} such runs side by side, about {max(minutes, 1):.0f} minutes: lra compare run"

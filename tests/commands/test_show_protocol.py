@@ -7,7 +7,7 @@ import pytest
 from lra.base.paths import conf_dir
 from lra.cli import main
 from lra.verbs.show import layers
-from lra.verbs.show_protocol import DEPARTURES, switch_table
+from lra.verbs.show_protocol import DEPARTURES, own_deviations, switch_table, task_table
 
 
 def test_every_switch_has_a_row_with_what_it_does():
@@ -42,3 +42,17 @@ def test_layers_that_run_twice_are_shown_once(word):
     rows = layers(model, build.build_spec(cfg).num_sequences, 256)
     assert len({name for name, *_ in rows}) == len(rows)
     assert sum(own for *_, own in rows) == sum(p.numel() for p in model.parameters())
+
+
+def test_a_protocol_with_files_of_its_own_shows_what_it_sets_for_each_task_and_its_deviations(capsys):
+    columns, *rows = task_table("s4")
+    values = {option: dict(zip(columns[1:], texts, strict=True)) for option, *texts in rows}
+    assert (values["model.norm_place"]["text"], values["model.norm_place"]["listops"]) == ("before", "after")
+    assert (values["recipe.steps"]["image"], values["mixer.copies (s4d)"]["pathx"]) == ("180000", "null")
+    assert "model.tied_layers" not in values, "as under protocol=paper"
+    assert task_table("paper") == [("option",)]
+    assert main(["show", "protocol", "protocol=s4", "format=markdown"]) == 0
+    out = capsys.readouterr().out
+    for departure in own_deviations("s4"):
+        assert departure.what in out
+    assert DEPARTURES[0].released not in out
