@@ -6,7 +6,8 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lra.results.paper import deviations_from_paper, published_accuracy_for, published_std_for
+from lra.results.family_settings import published_in_family
+from lra.results.paper import deviations_from_paper, published_accuracy_for
 from lra.results.provenance import MARKS
 from lra.results.reference import CONVERGED_FROM, TASKS, TOLERANCE_POINTS, paper_accuracy
 from lra.results.statistics import binomial_error, converged, sample_std
@@ -178,7 +179,7 @@ def make_cell(records: list[Record], reference: str) -> TableCell:
         std=sample_std(accuracies),
         noise=100 * binomial_error(mean / 100, outcomes[0]["test_examples"]),
         reference=reference_accuracy,
-        reference_std=None if reference_accuracy is None else published_std_for(records[0], reference),
+        reference_std=None if reference_accuracy is None else published_in_family(records[0], reference)[1],
         deviations=tuple(deviations) if paper_accuracy(identity["attention"], identity["task"]) is not None else (),
         inside=None if reference_accuracy is None or tolerance is None else abs(mean - reference_accuracy) <= tolerance,
         converged=sum(

@@ -14,8 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lra.results.reference import REFERENCE_STDS, REFERENCES, TEST_EXAMPLES, paper_accuracy
-from lra.runs.flatten_settings import NOT_RECORDED, FlatSettings, branches, flatten, hash_of
+from lra.results.family_settings import family_settings, published_in_family
+from lra.results.reference import REFERENCES, TEST_EXAMPLES, paper_accuracy
+from lra.runs.flatten_settings import NOT_RECORDED, FlatSettings, branches, flatten
 from lra.runs.schema import Record
 
 FILE = Path(__file__).with_name("paper_settings.json")
@@ -102,46 +103,20 @@ def _compared(settings: Mapping[str, Any]) -> FlatSettings:
     return flatten({**settings, "protocol": protocol})
 
 
-def published_std_for(record: Record, reference: str) -> float | None:
-    """Return the standard deviation over seeds of `published_accuracy_for`, in points; None if none is published."""
-    if reference != "s4":
-        return None
-    return REFERENCE_STDS[reference].get(_s4_method(record), {}).get(record["identity"]["task"])
-
-
-def _s4_method(record: Record) -> str:
-    """Name the row of S4's table for a run with exactly the settings of `protocol=s4`; empty for another run.
-
-    As those of the paper, these settings are facts: `s4_settings.json` has their hashes, without that of the trainer,
-    which may be any machine in float32. `python -m tests.results.make_s4_settings` writes the file.
-    """
-    settings = record["settings"]
-    if record["provenance"]["data_origin"] == "stand-in" or settings["trainer"].get("precision") != PRECISIONS[0]:
-        return ""
-    of_task: dict[str, str] = _s4_hashes().get(record["identity"]["task"], {})
-    return of_task.get(hash_of({group: options for group, options in settings.items() if group != "trainer"}), "")
-
-
-@functools.cache
-def _s4_hashes() -> dict[str, dict[str, str]]:
-    hashes: dict[str, dict[str, str]] = json.loads(FILE.with_name("s4_settings.json").read_text(encoding="utf-8"))
-    return hashes
-
-
 def published_accuracy_for(record: Record, reference: str) -> float | None:
     """Return the published accuracy, in percent, to show beside a run; None if there is none.
 
-    The paper's accuracy is shown only for runs with the paper's settings, and S4's only for those of `protocol=s4`.
-    Other sources have other settings anyway, so their accuracies are shown, for information, for all runs of size=full
-    with the paper's model on the task's data.
+    The paper's accuracy is shown only for runs with the paper's settings, and so is that of a source with a protocol of
+    its own. Other sources have other settings anyway, so their accuracies are shown, for information, for all runs of
+    size=full with the paper's model on the task's data.
 
     Args:
         record: the run.
         reference: the source, one of `REFERENCES`.
     """
     identity = record["identity"]
-    if reference == "s4":
-        return REFERENCES[reference].get(_s4_method(record), {}).get(identity["task"])
+    if family_settings(reference, identity["task"]) is not None:
+        return published_in_family(record, reference)[0]
     if reference == "paper":
         return None if deviations_from_paper(record) else paper_accuracy(identity["attention"], identity["task"])
     papers = _parts()

@@ -1,37 +1,30 @@
-"""Write the hashes of the settings of `protocol=s4` whose accuracies S4D's authors published.
-
-.venv/bin/python -m tests.results.make_s4_settings
-"""
+"""Write `lra/results/s4_settings.json` from `conf/`: python -m tests.results.make_s4_settings."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
-from lra.results.paper import FILE
+import lra.results
 from lra.results.reference import TASKS
-from lra.runs.flatten_settings import hash_of
 from lra.settings import config
 
-S4 = FILE.with_name("s4_settings.json")
-INITS = {"s4d": "legs", "s4d (init=inv)": "inv", "s4d (init=lin)": "lin"}
+S4 = Path(lra.results.__file__).with_name("s4_settings.json")
 
 
-def settings_of(task: str, init: str) -> dict[str, object]:
-    """The settings of a run as its record has them."""
+def settings_of(task: str, init: str = "legs") -> dict[str, Any]:
+    """The settings of a run of S4D as its record has them."""
     cfg = config.load_config("train", [f"task={task}", "protocol=s4", "mixer=s4d", f"mixer.init={init}"])
-    settings: dict[str, object] = json.loads(json.dumps(config.settings(cfg)))
+    settings: dict[str, Any] = json.loads(json.dumps(config.settings(cfg)))
     return settings
 
 
-def s4_settings() -> dict[str, dict[str, str]]:
-    """For each task, the hash of the settings without the trainer's, and the name of the published row."""
-    hashes: dict[str, dict[str, str]] = {}
-    for method, init in INITS.items():
-        for task in TASKS:  # not Path-X, of which the authors had ten times as many images
-            without = {group: options for group, options in settings_of(task, init).items() if group != "trainer"}
-            hashes.setdefault(task, {})[hash_of(without)] = method
-    return hashes
+def s4_settings() -> dict[str, dict[str, Any]]:
+    """The settings for each task: not for Path-X, of which the authors had ten times as many images."""
+    return {task: settings_of(task) for task in TASKS}
 
 
 if __name__ == "__main__":
-    S4.write_text(json.dumps(s4_settings(), indent=1) + "\n", encoding="utf-8")
+    lines = ",\n".join(f"{json.dumps(task)}: {json.dumps(of_task)}" for task, of_task in s4_settings().items())
+    S4.write_text(f"{{{lines}}}\n", encoding="utf-8")

@@ -7,8 +7,10 @@ import json
 import pytest
 
 from lra.results.accuracy_table import accuracy_table
-from lra.results.paper import published_accuracy_for, published_std_for
+from lra.results.family_settings import published_in_family
+from lra.results.paper import published_accuracy_for
 from lra.results.reference import REFERENCES, TASKS
+from lra.results.variants import group_by_variant
 from tests.results.make_s4_settings import S4, s4_settings, settings_of
 from tests.results.records import make_record
 
@@ -40,7 +42,7 @@ def test_averages_are_those_of_the_publication(method):
 @pytest.mark.parametrize("init, accuracy, std", [("legs", 60.47, 0.34), ("inv", 60.18, 0.35), ("lin", 60.52, 0.51)])
 def test_exactly_these_settings_have_a_number(init, accuracy, std):
     record = record_of("listops", init)
-    assert (published_accuracy_for(record, "s4"), published_std_for(record, "s4")) == (accuracy, std)
+    assert published_in_family(record, "s4") == (accuracy, std)
     assert published_accuracy_for(record, "paper") is None
     gpu = record_of("listops", init, trainer__accelerator="gpu")
     assert published_accuracy_for(gpu, "s4") == accuracy
@@ -57,3 +59,12 @@ def test_other_settings_have_none(changes):
 def test_the_table_shows_the_spread_below_the_row():
     table = accuracy_table([record_of("listops", "legs", seed) for seed in range(3)], reference="s4")
     assert any("60.47 ± 0.34" in cell for row in table.rows for cell in row)
+
+
+def test_a_row_spans_the_tasks_though_the_protocol_sets_options_for_each():
+    records = [record_of(task, init) for task in TASKS for init in ("legs", "inv")]
+    rows = group_by_variant(records)
+    assert {name: len(members) for name, members in rows.items()} == {"s4d": 5, "s4d (init=inv)": 5}
+    named = group_by_variant([*records, record_of("listops", "legs", mixer__states=8)])
+    assert {"s4d", "s4d (init=inv)", "s4d (states=8)"} == named.keys()
+    assert group_by_variant([record_of("listops", "legs", mixer__states=8)]).keys() == {"s4d (states=8)"}
