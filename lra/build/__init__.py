@@ -274,31 +274,36 @@ def build_data(cfg: DictConfig) -> StoreData:
 
 
 def _inputs(cfg: DictConfig) -> dict[str, Any]:
-    """Collect what the protocol makes of the stored tokens; the stored configuration of an older run makes nothing."""
+    """Collect what the protocol makes of the stored tokens.
+
+    Raises:
+        UserError: when the model does not take that.
+    """
     from lra.data.loader import PixelScale
 
-    protocol, task = cfg.protocol, cfg.task
-    inputs: dict[str, Any] = {"padding": protocol.get("padding", "task")}
+    task, has_symbols = cfg.task, "least_count" in cfg.task
+    inputs: dict[str, Any] = {"padding": cfg.protocol.padding}
     if "pixel_std" in task:
-        values = cfg.model.get("inputs") == "values"
-        if (protocol.get("pixels") == "values") is not values and own_model(cfg.model) is None:
+        real = cfg.protocol.pixels == "values"
+        if own_model(cfg.model) is None and real is not (cfg.model.inputs == "values"):
             raise UserError(
-                f"protocol.pixels={protocol.pixels} does not fit model.inputs={cfg.model.inputs}; type both:"
-                " protocol.pixels=values model.inputs=values"
+                f"protocol.pixels={cfg.protocol.pixels} does not fit model.inputs={cfg.model.inputs}; type both:"
+                " protocol.pixels=values model.inputs=values",
+                kind="no_effect",
+                key="model.inputs",
             )
-        if protocol.get("pixels") == "values":
-            inputs["scale"] = PixelScale(task.pixel_mean, task.pixel_std)
-        return inputs
-    inputs["end_token"] = protocol.get("end_token", False)
-    if protocol.get("text_symbols") == "characters" and "least_count" in task:
+        return inputs | {"scale": PixelScale(task.pixel_mean, task.pixel_std) if real else None}
+    inputs["end_token"] = cfg.protocol.end_token
+    if has_symbols and cfg.protocol.text_symbols == "characters":
         inputs["least_count"] = task.least_count
-    if "least_count" in inputs or (inputs["end_token"] and "least_count" not in task):
+    if "least_count" in inputs or (cfg.protocol.end_token and not has_symbols):
         inputs["vocabulary"] = task.get("vocabulary")
     ids = inputs.get("vocabulary") or task.spec.vocab_size
     if (cfg.model.get("vocab_size") or ids) < ids:
         raise UserError(
             f"model.vocab_size={cfg.model.vocab_size} has too few rows for the {ids} ids of these tokens;"
-            " type model.vocab_size=null"
+            " type model.vocab_size=null",
+            key="model.vocab_size",
         )
     return inputs
 

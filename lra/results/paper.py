@@ -25,7 +25,7 @@ PRECISIONS = ("32-true", "16-mixed")  # our default, and that of the released co
 NOT_COMPARED = ("trainer.accelerator", "trainer.compile", "trainer.fused_optimizer", "task.listops_brackets")
 # Keys of a protocol that are compared. All other switches are compared through the settings of the attention, model or
 # task that use them, so that a switch of Performer does not matter for a run of Nyström.
-ACTING_ALONE = ("name", "test_last_batch")
+ACTING_ALONE = ("name", "test_last_batch", "pixels", "text_symbols", "end_token", "padding")
 
 
 @functools.cache
