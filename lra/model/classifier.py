@@ -349,6 +349,12 @@ def in_padded_form(model: nn.Module, tokens_BNL: Tensor, valid_BNL: Tensor | Non
     return logits_BC
 
 
+def placeholder_inputs(model: nn.Module, shape: tuple[int, ...], device: torch.device | None = None) -> Tensor:
+    """Make inputs of a shape `[B, N, L]` that a model takes: real values for one that embeds them, else token ids."""
+    is_real = isinstance(model, SequenceClassifier) and isinstance(model.encoder.embedding.token, nn.Linear)
+    return torch.ones(shape, dtype=torch.float32 if is_real else torch.long, device=device)
+
+
 def count_parameters(model: nn.Module) -> int:
     """Count the trainable parameters of a model; a parameter that several layers share counts once."""
     return sum(p.numel() for p in model.parameters() if p.requires_grad)

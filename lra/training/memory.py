@@ -100,13 +100,15 @@ def parts_that_fit(module: ClassifierModule, spec: TaskSpec, *, batch_size: int,
     import torch
     from torch.nn.functional import cross_entropy
 
+    from lra.model.classifier import placeholder_inputs
+
     for more in range(2 * parts, batch_size + 1):
         if batch_size % more:
             continue
         shape = (batch_size // more, spec.num_sequences, spec.seq_len)
-        tokens = torch.ones(shape, dtype=torch.long, device=module.device)
+        tokens = placeholder_inputs(module.model, shape, module.device)
         try:
-            batch = Batch(tokens, tokens != 0, tokens[:, 0, 0] * 0)
+            batch = Batch(tokens, tokens != 0, torch.zeros(len(tokens), dtype=torch.long, device=module.device))
             cross_entropy(module(batch), batch.label).backward()
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):

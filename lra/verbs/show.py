@@ -161,7 +161,7 @@ def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str
     from torch import Tensor, nn
 
     from lra.attention.base import AttentionBackend
-    from lra.model.classifier import in_padded_form
+    from lra.model.classifier import in_padded_form, placeholder_inputs
 
     rows: dict[str, tuple[str, str, str, int]] = {}
 
@@ -177,7 +177,6 @@ def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str
         leaf = not list(module.children()) and not isinstance(module, nn.Dropout)
         if leaf or bool(list(module.parameters(recurse=False))) or isinstance(module, AttentionBackend):
             module.register_forward_hook(note(name))
-    tokens = torch.ones(1, num_sequences, seq_len, dtype=torch.long)
     with torch.no_grad():
-        in_padded_form(model.eval(), tokens, None)
+        in_padded_form(model.eval(), placeholder_inputs(model, (1, num_sequences, seq_len)), None)
     return list(rows.values())
