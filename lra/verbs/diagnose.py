@@ -35,7 +35,6 @@ def run(cfg: DictConfig) -> None:
     from lra.base.text import visible
     from lra.data.store import verify_store
     from lra.diagnosis.page import write_diagnosis_page
-    from lra.diagnosis.run_diagnosis import diagnosis_of, log_to_wandb
     from lra.diagnosis.schema import write_diagnosis
     from lra.diagnosis.sentences import answer, heads_table, swaps_table
     from lra.diagnosis.subject import check_effect, diagnosed_model
@@ -44,6 +43,7 @@ def run(cfg: DictConfig) -> None:
     from lra.terminal.console import make_console, size_text
     from lra.terminal.fit_table import print_prose, print_text_table
     from lra.training.machine import Machine, prepare_machine
+    from lra.verbs.run_diagnosis import diagnosis_of, log_to_wandb
 
     overrides = HydraConfig.get().overrides.task
     check_effect(overrides, of_a_run=cfg.run is not None)

@@ -63,21 +63,29 @@ def run(cfg: DictConfig) -> None:
 
 def _correct(trained: DictConfig, folder: Path) -> Tensor:
     """Tell which test examples the best checkpoint predicts right, `[examples]` bool."""
+    import torch
+
     from lra import build
     from lra.build import trainer as build_trainer
+    from lra.runs.files import BEST
 
     machine = build_trainer.build_machine(trained)
     arguments = build_trainer.build_trainer_arguments(trained)
-    if not arguments:
+    if not arguments:  # without Lightning, whose import takes longer than the test of a small model
         from lra.training.compiled import compile_model
-        from lra.training.evaluation import correct_predictions
+        from lra.training.machine import autocast_context, prepare_machine, to_weight_dtype
+        from lra.types import to_device
 
-        data, model = build.build_data(trained), build.build_trained_model(trained, folder)
+        batches, model = build.build_data(trained).test_dataloader(), build.build_trained_model(trained, folder)
         compile_model(model, trained.get("compile"))
-        return correct_predictions(model, data.test_dataloader(), machine)
-    import torch
-
-    from lra.runs.files import BEST
+        prepare_machine(machine)
+        model = to_weight_dtype(machine.precision, model).to(machine.device).eval()
+        correct = []
+        with torch.inference_mode(), autocast_context(machine.precision, machine.device):
+            for batch in batches:
+                tokens, valid, label = to_device(batch, machine.device)
+                correct.append((model(tokens, valid).argmax(-1) == label).cpu())
+        return torch.cat(correct)
     from lra.training import run as training
 
     module = build.build_module(trained)
