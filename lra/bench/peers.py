@@ -224,9 +224,7 @@ def check_installed(peers: Sequence[Peer]) -> None:
 def parity_of(peer: Peer, shape: BenchShape) -> Parity:
     """Compute the error of a peer's output against ours with the same weights, in float64 on a CPU.
 
-    Args:
-        peer: the peer.
-        shape: batch, heads and dims per head; length, dtype and device are replaced.
+    Of `shape` only heads and dims per head count.
     """
     from lra import build
 

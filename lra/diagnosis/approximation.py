@@ -40,14 +40,11 @@ class ApproximationError:
 def approximation_error(
     backend: NystromAttention, q_BHLE: Tensor, k_BHLE: Tensor, valid_BL: Tensor | None, *, examples: int
 ) -> ApproximationError:
-    """Measure the errors for given queries and keys.
+    """Measure the errors for given queries and keys, unscaled, as `forward` gets them; `valid_BL` is True at real
+    tokens.
 
-    Args:
-        backend: the attention.
-        q_BHLE, k_BHLE: queries and keys, unscaled, as `forward` gets them.
-        valid_BL: True at real tokens; None for all.
-        examples: number of examples whose L × L attention matrices are compared, `ROWS_BYTES` of them at a time. The
-            pseudo-inverse is measured on the whole batch.
+    The L × L attention matrices of the first `examples` examples are compared, `ROWS_BYTES` of them at a time; the
+    pseudo-inverse is measured on the whole batch.
     """
     length, scale = q_BHLE.shape[2], backend.dims.head_dim**-0.5
     if backend.is_exact(length):

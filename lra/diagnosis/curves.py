@@ -58,14 +58,10 @@ def head_curves(
     variants: Variants,
     advance: Callable[[], object],
 ) -> list[list[Curve]]:
-    """Compute the curves of each head.
+    """Compute the curves of each head from what the layer got, its exact matrices and their singular values, `[H, K]`
+    each.
 
-    Args:
-        inputs: what the layer got.
-        exact: its exact matrices.
-        values: their singular values, `[H, K]` each.
-        variants: makes the Nyström attentions.
-        advance: called after each number of landmarks.
+    `advance` is called after each number of landmarks.
     """
     length = inputs.q.shape[2]
     counts = [count for count in LANDMARK_COUNTS if count <= length]

@@ -41,8 +41,7 @@ class Silent(LandmarkInverse):
 class Variants:
     """Makes variants of a model's attentions: those of Nyström attention keep its other choices and its value skip.
 
-    Attributes:
-        make: makes Nyström attention: with the model's own settings if it has some, else with the default ones.
+    `make` makes Nyström attention: with the model's own settings if it has some, else with the default ones.
     """
 
     make: MakeNystrom
@@ -100,11 +99,8 @@ def swapped(model: nn.Module, others: Mapping[AttentionBackend, AttentionBackend
 
 
 def substitutes(first: AttentionBackend, variants: Variants) -> dict[tuple[str, int | None], Substitute]:
-    """List what is put in place of a model's attentions, by name and number of landmarks.
-
-    Args:
-        first: one of the model's attentions; all have the same settings.
-        variants: makes the others.
+    """List what is put in place of a model's attentions, by name and number of landmarks; all have the settings of
+    `first`.
     """
     own = first if isinstance(first, NystromAttention) else None
     others: dict[tuple[str, int | None], Substitute] = {

@@ -59,12 +59,9 @@ def read_text_model(folder: Path) -> TextModel:
 def read_tokenizer(folder: Path, what: str) -> Any:
     """Read the folder's tokenizer with transformers; nothing is downloaded, and no code in the folder is run.
 
-    Args:
-        folder: the checkpoint's folder.
-        what: what needs transformers, for the error.
-
     Raises:
-        UserError: when transformers is not installed, or the folder has no tokenizer that it can read.
+        UserError: when transformers, which `what` needs, is not installed, or the folder has no tokenizer that it can
+            read.
     """
     transformers = import_transformers(what)
     pieces_alone = (folder / PIECES).exists() and not (folder / "tokenizer.json").exists()
@@ -78,14 +75,7 @@ def read_tokenizer(folder: Path, what: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Filling:
-    """One way to fill the mask.
-
-    Attributes:
-        score: its probability, in [0, 1].
-        token: id of the token.
-        word: the token as text.
-        sentence: the whole text with it.
-    """
+    """One way to fill the mask: its probability in [0, 1], the token's id and text, and the whole text with it."""
 
     score: float
     token: int
@@ -96,10 +86,7 @@ class Filling:
 def fill_mask(folder: Path, text: str, *, top: int) -> list[Filling]:
     """Compute the `top` most probable fillings, by our encoder with the checkpoint's weights.
 
-    Args:
-        folder: a checkpoint that transformers has saved: config.json, weights, tokenizer.
-        text: a text with one `[MASK]`.
-        top: how many.
+    The folder is a checkpoint that transformers has saved: config.json, weights, tokenizer; the text has one `[MASK]`.
 
     Raises:
         UserError: for a text without one mask or one that is too long, when transformers is not installed, and for a

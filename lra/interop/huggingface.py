@@ -33,12 +33,7 @@ ACTIVATION_NAMES = {"gelu_new": "gelu_tanh", "gelu": "gelu", "relu": "relu"}
 
 
 def build_text_model(config: TheirConfig, architecture: str) -> TextModel:
-    """Build our model, with weights drawn at random.
-
-    Args:
-        config: the configuration.
-        architecture: one of `ARCHITECTURES`.
-    """
+    """Build our model for one of `ARCHITECTURES`, with weights drawn at random."""
     assert architecture in ARCHITECTURES, architecture
     width, longest = config["hidden_size"], config["max_position_embeddings"]
     activation, dropout = ACTIVATION_NAMES[config["hidden_act"]], config["hidden_dropout_prob"]
@@ -89,8 +84,7 @@ def num_labels(config: Mapping[str, Any]) -> int:
 def from_huggingface(model: nn.Module) -> TextModel:
     """Convert a `NystromformerModel`, `NystromformerForMaskedLM` or `NystromformerForSequenceClassification`.
 
-    Args:
-        model: the model of transformers, which stays as it is.
+    The model of transformers stays as it is.
 
     Returns:
         Our model with copies of the weights, of the same dtype, in the same mode (training or evaluation).
@@ -143,17 +137,12 @@ def converted(
     *,
     dtype: torch.dtype = torch.float32,
 ) -> TextModel:
-    """Build our model from a configuration and weights by the names of transformers.
+    """Build our model from a configuration and weights by the names of transformers, for one of `ARCHITECTURES`.
 
-    Args:
-        config: the configuration.
-        architecture: one of `ARCHITECTURES`.
-        weights: all weights; those of a head that `architecture` does not have are left out.
-        place: the file or object, for errors.
-        dtype: of our weights.
+    Weights of a head that `architecture` does not have are left out.
 
     Raises:
-        UserError: when the weights do not fit the configuration, with the first that does not.
+        UserError: when the weights do not fit the configuration, with `place` and the first that does not.
     """
     with torch.device("meta"):  # shapes alone: a wrong configuration may name sizes that no memory holds
         shapes = build_text_model(config, architecture)
@@ -186,11 +175,8 @@ def known_architecture(architecture: object, place: object) -> str:
 def import_transformers(what: str) -> Any:
     """Import transformers.
 
-    Args:
-        what: what needs it, for the error.
-
     Raises:
-        UserError: when it is not installed.
+        UserError: when it is not installed; with `what` needs it.
     """
     try:
         return importlib.import_module("transformers")

@@ -26,16 +26,13 @@ PROBE = 8  # 1/PROBE of the batch is timed first, to predict the time of a step 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """Time and memory that a run needs on this machine.
+    """Time and memory that a run needs on this machine: seconds of a training step, and of one evaluation batch.
 
     Attributes:
-        step_seconds, eval_seconds: seconds of a training step, and of one evaluation batch.
         peak_memory_bytes: largest memory of a process that does both.
-        dev_examples, test_examples: examples of a dev pass, and of the test.
-        prepared: whether the task's own data was measured. If not, sequences of full length were measured, which gives
-            an upper bound.
-        measured_examples, batch_size: number of examples that were measured, and of a part of a batch; fewer are
-            measured when such a part takes too long.
+        prepared: whether the task's own data was measured. If not, sequences of full length were, for an upper bound.
+        measured_examples, batch_size: examples that were measured, and those of a part of a batch; fewer are measured
+            when such a part takes too long.
     """
 
     step_seconds: float

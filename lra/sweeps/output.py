@@ -105,13 +105,8 @@ def write_table(
 ) -> str:
     """Write a table and its notes in the format of `format=`, to the terminal or to the file `out=`; list the figures.
 
-    Args:
-        run_set: the runs, with the options `format` and `out`.
-        console: for tables on a terminal and for messages.
-        name: the table's name in W&B, such as `compare-listops`.
-        table: the table with its notes.
-        figures: image files that belong to the table.
-        above: what the file already has, of the tables before this one.
+    `name` is the table's name in W&B, such as `compare-listops`; `above` is what the file already has of earlier
+    tables.
 
     Returns:
         What the file has then; nothing if there is no file.

@@ -39,14 +39,10 @@ def that_fit(peak_bytes: float, memory_bytes: float, *, on_gpu: bool) -> int:
 
 
 def proposal(run_set: RunSet, kinds: Sequence[Measured]) -> str:
-    """Word how many cells to run at a time.
+    """Word how many cells to run at a time, from what is known of the missing ones, at least one.
 
     On a GPU the throughput of several processes is measured with the cell that has the most hours left. On a CPU it is
     measured if `workers=` is typed; otherwise its cores are named, because one process may use all of them.
-
-    Args:
-        run_set: the runs.
-        kinds: what is known of the missing cells, at least one.
     """
     cell, peak_bytes = max(kinds, key=lambda kind: kind.hours).cell, max(kind.peak_bytes for kind in kinds)
     on_gpu, cores = cell.cfg.trainer.accelerator == "gpu", os.cpu_count() or 1
@@ -98,11 +94,8 @@ STEPS_AHEAD = 8  # steps that Python may be ahead of a GPU
 
 
 def steps_per_second(overrides: Sequence[str], processes: int) -> float:
-    """Train a cell in some processes at the same time, and sum their steps per second.
-
-    Args:
-        overrides: overrides for `lra train`, of the cell.
-        processes: their number; on a CPU they share its cores evenly.
+    """Train a cell in some processes at the same time, which on a CPU share its cores evenly; sum their steps per
+    second.
 
     Raises:
         UserError: when one fails, with its error line, or does not get ready in time.

@@ -29,14 +29,12 @@ class RunSet:
     """The runs of one call of `lra table`, `lra sweep` or `lra compare`; `read_run_set` makes it from what was typed.
 
     Args:
-        verb: `table`, `sweep` or `compare`.
         typed: what was typed after the verb, but for the action.
         options: the verb's own options, as in `conf/VERB.yaml`.
         launcher: overrides of the Hydra launcher.
         sweeps: the overrides of every run, by the name of the sweep that brings the others.
 
     Attributes:
-        cells: one for each run.
         troubles: what `records` has left out, in a line each.
     """
 
@@ -187,11 +185,8 @@ class RunSet:
 def read_run_set(verb: str, words: Sequence[str], *, second_sweep: str | None = None) -> RunSet:
     """Read what was typed after `lra table`, `lra sweep` or `lra compare`, and check it.
 
-    Args:
-        verb: `table`, `sweep` or `compare`; `conf/VERB.yaml` has the verb's own options.
-        words: what was typed: an action or none, then options of the verb, of the Hydra launcher, and overrides of
-            every run.
-        second_sweep: a sweep whose cells are added. It gets the same overrides, except those of `attention`.
+    The words are an action or none, then options of the verb (of `conf/VERB.yaml`), of the Hydra launcher, and
+    overrides of every run. The cells of `second_sweep` are added, with the same overrides except those of `attention`.
 
     Raises:
         UserError: for a wrong action, option or value.

@@ -14,13 +14,10 @@ IN_OTHER_COLUMNS = ("task", "attention", "mixer", "seed")  # overrides that a ro
 
 @dataclass
 class Job:
-    """One run of a sweep.
+    """One run of a sweep: its configuration, what was typed for it, such as `seed=1`, and the line of its error, if
+    any.
 
-    Attributes:
-        cfg: its configuration.
-        overrides: what was typed for it, such as `seed=1`.
-        error: the line of its error, if it has failed in this process.
-        elsewhere: whether it ran in another process.
+    `elsewhere`: it ran in another process.
     """
 
     cfg: DictConfig
@@ -33,9 +30,6 @@ def jobs_elsewhere(words: list[str]) -> list[Job]:
     """List the runs of a sweep that a launcher has run in other processes; none if not even one was begun.
 
     What a file of `sweep=` or a search varies is not typed, so such a sweep has none here.
-
-    Args:
-        words: the settings of `lra train -m`, as typed.
     """
     from hydra.core.override_parser.overrides_parser import OverridesParser
 

@@ -64,12 +64,9 @@ def _guarded(stream: TextIO | None, *, errors: str) -> TextIO:
 
 
 def check_out(out: str | None, example: str, *, makes_folder: bool = False) -> None:
-    """Refuse a wrong `out=` before any run starts.
+    """Refuse a wrong `out=` before any run starts; None: nothing was typed.
 
-    Args:
-        out: the words after `out=`; None: nothing was typed.
-        example: the name of a file, for the error.
-        makes_folder: whether the command makes the file's folder.
+    `example` is the name of a file, for the error; `makes_folder`: the command makes the file's folder.
 
     Raises:
         UserError: when `out` is empty, the name of a folder, a pipe or a device, or in a folder that is not there.

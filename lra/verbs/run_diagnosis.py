@@ -35,11 +35,7 @@ def diagnosis_of(
 ) -> tuple[Diagnosis, dict[str, MatrixPair]]:
     """Measure a model; also return the matrices for the heat maps.
 
-    Args:
-        subject: the model.
-        examples: most dev examples for the accuracies.
-        sequences: most sequences whose attention matrices are compared.
-        console: where the progress is shown.
+    Accuracies are over at most `examples` dev examples, matrices of at most `sequences` sequences are compared.
 
     Raises:
         UserError: when the model has no attention to compare.

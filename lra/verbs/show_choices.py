@@ -61,11 +61,8 @@ def _as_typed(value: Any) -> str:
 
 
 def show_tasks(size: str, data: Path) -> None:
-    """Print each task: what it is, classes, length, examples, whether its data is prepared, its terms.
-
-    Args:
-        size: the size of all tasks.
-        data: folder of the prepared data.
+    """Print each task at a size: what it is, classes, length, examples, whether its data is prepared below `data`,
+    terms.
     """
     from lra.results.tables import TextTable
     from lra.terminal.console import make_console

@@ -51,11 +51,7 @@ class TooLargeError(Exception):
 def train_run(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
     """Train, test and record a run, under its lock; with the batch in more parts where it does not fit into memory.
 
-    Args:
-        cfg: the run's configuration.
-        folder: the run's folder.
-        console: where to print.
-        replaced: the record that `force=true` replaces; None if the run has none.
+    `replaced` is the record that `force=true` replaces; None if the run has none.
 
     Raises:
         RunLockedError: when another process is at work on the run.

@@ -13,13 +13,7 @@ if TYPE_CHECKING:
 
 
 def train_on_devices(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
-    """Start one training process per device and wait for all of them.
-
-    Args:
-        cfg: the run's configuration.
-        folder: the run's folder.
-        console: where to print.
-        replaced: the record that `force=true` replaces; None if the run has none.
+    """Start one training process per device and wait for all of them; `replaced` as for `train_run`.
 
     Raises:
         RunLockedError: when another process is at work on the run.

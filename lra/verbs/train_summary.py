@@ -129,15 +129,10 @@ def _method_override(record: Record) -> str:
 
 
 def print_predictions(console: Console, cfg: DictConfig, folder: Path, count: int) -> None:
-    """Show the shortest examples of the first test batch, each with its class and the best checkpoint's prediction.
+    """Show the `count` shortest examples of the first test batch, each with its class and the best checkpoint's
+    prediction.
 
     The whole batch is computed together, as in the test, because some attentions share a constant over a batch.
-
-    Args:
-        console: where to print.
-        cfg: the configuration of the run.
-        folder: the folder of the run.
-        count: number of examples, 0 or more.
     """
     if not count:
         return
