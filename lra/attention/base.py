@@ -19,13 +19,7 @@ OF_PROTOCOL = "${protocol."
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionDims:
-    """The dimensions of the encoder that a backend is built for.
-
-    Attributes:
-        num_heads: H.
-        head_dim: E.
-        max_seq_len: the longest L that `forward` will be given.
-    """
+    """The dimensions of the encoder that a backend is built for: H heads of E dims, and the longest L of `forward`."""
 
     num_heads: int
     head_dim: int
@@ -44,9 +38,6 @@ class AttentionBackend(nn.Module):
     - Every evaluation pass, which begins with `eval()`, gives the same outputs.
     - Outputs and gradients equal those of its slow reference implementation in `tests/reference`.
     - The other examples of a batch do not change an example's output, unless `batch_wide` is True.
-
-    Args:
-        dims: dimensions of the encoder.
 
     Attributes:
         biased: whether the projections that make queries, keys and values add their biases.

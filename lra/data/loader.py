@@ -26,11 +26,7 @@ COPIED_TOKENS = 2**25  # copied at a time, so that main memory never holds the w
 class DeviceCollator:
     """Makes a padded batch, on the device, of the examples with given numbers; its reference is `Collator`.
 
-    Args:
-        split: the split with the examples.
-        tokens_T: the stored numbers of all sequences on the device, with at least L more numbers behind them.
-        spec: facts about the task.
-        mask_zero: whether token 0 is padding at all positions; if not, no position is masked.
+    `tokens_T` are the stored numbers of all sequences on the device, with at least L more numbers behind them.
     """
 
     def __init__(self, split: Split, tokens_T: Tensor, spec: TaskSpec, *, mask_zero: bool):
@@ -59,13 +55,7 @@ class DeviceCollator:
 def device_collators(
     splits: Mapping[str, Split], spec: TaskSpec, *, mask_zero: bool, device: torch.device
 ) -> dict[str, DeviceCollator]:
-    """Copy a store to a device, and make the collator of each split.
-
-    Args:
-        splits: the splits of one store by name; they share its tokens.
-        spec: facts about the task.
-        mask_zero: whether token 0 is padding at all positions.
-        device: where to keep the store.
+    """Copy a store, whose splits share its tokens, to a device, and make the collator of each split.
 
     Raises:
         UserError: when the device does not have that much free memory.
@@ -117,10 +107,7 @@ def _copied(stored: np.ndarray, *, behind: int, device: torch.device) -> Tensor:
 class Collator:
     """Makes a padded batch, in main memory, of the examples with given numbers.
 
-    Args:
-        split: the split with the examples.
-        spec: facts about the task.
-        mask_zero: whether token 0 is padding at all positions; if not, no position is masked.
+    With `mask_zero` token 0 is padding at all positions; without it no position is masked.
     """
 
     device = torch.device("cpu")
@@ -160,15 +147,8 @@ class TrainLoader:
     """Iterates over a given number of shuffled training batches; batch k depends on the seed and k alone.
 
     One random permutation of the examples after the other forms an endless stream, and batch k is its k-th piece. The
-    loader counts its batches, so that Lightning can save and restore the position (`state_dict`).
-
-    Args:
-        collate: makes a batch from example numbers, which are on its device.
-        batch_size: examples per batch, over all processes.
-        num_batches: number of batches.
-        seed: seed of the order.
-        rank: rank of this process, which gets its share of every batch.
-        world_size: number of processes that share a batch.
+    loader counts its batches, so that Lightning can save and restore the position (`state_dict`). `batch_size` is over
+    all `world_size` processes; this one, of this rank, gets its share of every batch.
     """
 
     def __init__(
@@ -236,12 +216,8 @@ class TrainLoader:
 class EvalLoader:
     """Iterates over a split once, in the store's order; the last batch may be smaller.
 
-    Args:
-        collate: makes a batch from example numbers, which are on its device.
-        batch_size: examples per batch.
-        drop_last: whether a smaller last batch is left out, as in the released code's test.
-        rank: rank of this process, which gets the batches rank, rank + world_size, …
-        world_size: number of processes that share the batches.
+    With `drop_last` a smaller last batch is left out, as in the released code's test. A process gets the batches rank,
+    rank + world_size, …
     """
 
     def __init__(

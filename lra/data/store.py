@@ -35,11 +35,9 @@ class Split:
     """One split of a store, or a part of one.
 
     Attributes:
-        tokens: the stored numbers of all sequences, uint8 or uint16, memory-mapped.
+        tokens: the stored numbers of all sequences, uint8 or uint16, memory-mapped; plus `first_id` they are ids.
         offsets: where each sequence begins in `tokens`, and the end of the last one.
         sequences: `[examples, N]`, numbers of the sequences.
-        labels: `[examples]`.
-        first_id: number to add to `tokens` to get ids.
         longest: number of tokens that are used, from the beginning of a sequence; None: all.
     """
 
@@ -95,12 +93,7 @@ def open_store(folder: Path, spec: TaskSpec) -> dict[str, Split]:
 
 
 def without_token(splits: Mapping[str, Split], token: int) -> dict[str, Split]:
-    """Leave a token out of every sequence of a store's splits; the tokens are copied to memory without it.
-
-    Args:
-        splits: the splits of one store, which share their tokens.
-        token: the stored number.
-    """
+    """Leave a stored number out of every sequence of a store's splits; the tokens are copied to memory without it."""
     shared = next(iter(splits.values()))
     is_left_out = shared.tokens == token
     tokens = shared.tokens[~is_left_out]

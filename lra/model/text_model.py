@@ -54,9 +54,7 @@ class FirstTokenHead(nn.Module):
 class TextModel(nn.Module):
     """An encoder with one of the heads above, or without one.
 
-    Attributes:
-        source: class and configuration of the model of transformers that it was made from, see `lra.interop`; None if
-            it was made from none.
+    `source` is class and configuration of the model of transformers that it was made from, see `lra.interop`; or None.
     """
 
     source: tuple[str, Mapping[str, Any]] | None = None
@@ -68,10 +66,7 @@ class TextModel(nn.Module):
     def forward(self, tokens_BL: Tensor, valid_BL: Tensor | None = None, types_BL: Tensor | None = None) -> Tensor:
         """Compute the head's logits, or the encoder's output `[B, L, D]` without a head.
 
-        Args:
-            tokens_BL: token ids.
-            valid_BL: bool, True at real tokens; None when every position is real.
-            types_BL: token types; None: 0 everywhere.
+        `valid_BL` is True at real tokens; None: all are real. `types_BL` are token types; None: 0 everywhere.
         """
         x_BLD: Tensor = self.encoder(tokens_BL, valid_BL, types_BL)
         if self.head is None:

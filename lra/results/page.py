@@ -38,13 +38,10 @@ FIGURE_COLOURS = dict(  # colours of figures on a light page, and what they are 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A part of a section, such as that of a task.
+    """A part of a section, such as that of a task: paragraphs, then tables, then figures, as SVG text by what they
+    show.
 
-    Attributes:
-        name: the heading; empty for no heading.
-        texts: paragraphs, in order.
-        tables: the tables, in order, below the texts.
-        figures: for each figure what it shows, and its SVG text; below the tables.
+    Without a name it has no heading.
     """
 
     name: str = ""
@@ -100,9 +97,6 @@ def write_page(
     """Write a page atomically, and return its path; texts are escaped, only figures and the script are markup.
 
     Args:
-        path: the file.
-        title, subtitle: above all else.
-        sections: in order.
         troubles: warnings at the top; more than three are folded.
         template: a template in this folder that extends `page.html`, or this itself.
         script: the only script of the page; empty for none.

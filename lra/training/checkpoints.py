@@ -116,10 +116,6 @@ def checkpoint_errors(path: Path) -> Iterator[None]:
 def read_matching_weights(path: Path, model: nn.Module) -> dict[str, Tensor]:
     """Read the weights of a model from the checkpoint of its training; they must have its names and shapes.
 
-    Args:
-        path: the checkpoint.
-        model: the classifier.
-
     Raises:
         UserError: when the checkpoint is damaged, or its weights do not fit the model.
     """
@@ -156,12 +152,8 @@ def _damage(path: Path) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class BestDevPass:
-    """The best dev pass of a run so far.
-
-    Attributes:
-        accuracy: dev accuracy, a fraction in [0, 1].
-        step: optimizer steps before the dev pass.
-        sha256: hex digest of the checkpoint file with the weights.
+    """The best dev pass of a run so far: its accuracy in [0, 1], the optimizer steps before it, the hash of its
+    checkpoint.
     """
 
     accuracy: float

@@ -88,12 +88,8 @@ class StopsAtSignals(Callback):
 class FreedMemory(Callback):
     """Returns freed memory to the system when the process holds much more than a step needs.
 
-    The next step then has to get its pages from the system again. With Reformer, whose memory grows fastest, this
-    happens about every twenty steps.
-
-    Args:
-        growth: memory that the process may hold, as a multiple of a step's need.
-        margin_bytes: memory that it may hold in addition.
+    That is more than `growth` times a step's need and `margin_bytes`. The next step then has to get its pages from the
+    system again. With Reformer, whose memory grows fastest, this happens about every twenty steps.
     """
 
     def __init__(self, *, growth: float = 1.5, margin_bytes: int = 1 << 28):
