@@ -6,22 +6,28 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from lra.base.files import NOT_WRITABLE
+from rich.console import Console
+from rich.text import Text
+
+from lra.base.files import NOT_WRITABLE, replace_text
+from lra.base.text import visible
+from lra.build.trainer import wandb_settings
+from lra.results.protocol_and_size import task_title
+from lra.results.provenance import provenance_notes
+from lra.results.tables import TextTable
+from lra.runs.files import group_file
+from lra.runs.schema import Record
+from lra.settings import config
+from lra.sweeps.run_set import RunSet
+from lra.terminal.console import make_console
+from lra.terminal.fit_table import print_text_table
+from lra.terminal.output import out_path
 from lra.types import UserError
 
 MOST_NOTE_LINES = 8  # of notes=short
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from lra.results.tables import TextTable
-    from lra.runs.schema import Record
-    from lra.sweeps.run_set import RunSet
-
-    Draw = Callable[[Path], Path]
-    MakeTable = Callable[[list[Record], str], tuple[TextTable, dict[str, Draw]]]
+Draw = Callable[[Path], Path]
+MakeTable = Callable[[list[Record], str], tuple[TextTable, dict[str, Draw]]]
 
 
 def plan_run_or_show(run_set: RunSet, show: Callable[[RunSet, Console], None]) -> None:
@@ -30,10 +36,6 @@ def plan_run_or_show(run_set: RunSet, show: Callable[[RunSet, Console], None]) -
     Raises:
         UserError: after all other cells have run, when some cells have failed.
     """
-    from rich.text import Text
-
-    from lra.terminal.console import make_console
-
     console = make_console()
     if run_set.options.what == "plan":
         from lra.sweeps.plan import print_plan
@@ -58,9 +60,6 @@ def write_task_tables(run_set: RunSet, console: Console, kind: str, make_table: 
     `make_table` gets a task's records and a title. It returns the table, and for each figure its name and a function
     that draws it; the files are named `NAME-TASK`.
     """
-    from lra.results.protocol_and_size import task_title
-    from lra.results.provenance import provenance_notes
-
     records, written = run_set.records(), ""
     by_task = {task: [record for record in records if record["identity"]["task"] == task] for task in run_set.tasks()}
     tables = {task: make_table(of_task, task_title(task, of_task)) for task, of_task in by_task.items()}
@@ -111,11 +110,6 @@ def write_table(
     Returns:
         What the file has then; nothing if there is no file.
     """
-    from lra.base.files import replace_text
-    from lra.base.text import visible
-    from lra.terminal.fit_table import print_text_table
-    from lra.terminal.output import out_path
-
     form, out = format_of(run_set), run_set.options.out
     if form == "csv":  # which has no notes
         for trouble in run_set.troubles:
@@ -138,9 +132,6 @@ def write_table(
 
 def _log_to_wandb(run_set: RunSet, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
     """Log the table and the figures to W&B, in a W&B run of their own in the run group."""
-    from lra.build.trainer import wandb_settings
-    from lra.runs.files import group_file
-    from lra.settings import config
     from lra.training.loggers import finish_wandb, log_table, start_wandb
 
     cfg = run_set.cells[0].cfg

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import tempfile
 import time
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import torch
 from omegaconf import DictConfig
 
+from lra import build
 from lra.base.processes import Child, python_module, stop
+from lra.build import trainer as build_trainer
+from lra.settings import config
+from lra.sweeps.estimate import batches_to_measure
+from lra.sweeps.grid import Cell
+from lra.sweeps.run_set import RunSet
 from lra.types import UserError
-
-if TYPE_CHECKING:
-    from lra.sweeps.grid import Cell
-    from lra.sweeps.run_set import RunSet
-
 
 NUMBERS_TRIED = (1, 2, 4, 8)
 SHARED_MEMORY = 0.9  # of the memory that the cells may take together
@@ -77,8 +81,6 @@ def _rates(cell: Cell, numbers: Sequence[int]) -> dict[int, float]:
 
 
 def _memory_bytes(*, on_gpu: bool) -> int:
-    import torch
-
     from lra.timing.memory import free_bytes
 
     return free_bytes(torch.device("cuda" if on_gpu else "cpu"))
@@ -130,15 +132,6 @@ def _wait_until_ready(children: Sequence[Child], folder: Path) -> None:
 
 def step_beside_others(cfg: DictConfig, folder: Path) -> float:
     """Be one of the processes: get ready, wait for the others, train; return the steps per second."""
-    import itertools
-    from collections import deque
-
-    import torch
-
-    from lra import build
-    from lra.build import trainer as build_trainer
-    from lra.settings import config
-    from lra.sweeps.estimate import batches_to_measure
     from lra.timing.counting import synchronized_seconds
     from lra.timing.harness_step import make_step
     from lra.training.machine import prepare_machine

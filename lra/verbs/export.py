@@ -16,14 +16,25 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from omegaconf import DictConfig, OmegaConf
+
+from lra import build
+from lra.base.files import making_folder
+from lra.base.paths import NO_OPTION_KEYS
+from lra.base.text import for_markdown, visible
+from lra.interop.files import CONFIG_JSON, SAFETENSORS, write_tensors
+from lra.results.statistics import binomial_error
+from lra.runs.files import BEST
+from lra.runs.find_run import find_run
+from lra.runs.record import read_record
+from lra.runs.schema import MIXERS, TARGET, Record, is_ours
+from lra.settings import config
+from lra.settings.stored_config import read_trained_config
+from lra.terminal.console import make_console, size_text
+from lra.training.checkpoints import read_matching_weights
 from lra.types import UserError
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
-    from lra.runs.schema import Record
 
 NOT_FOR_BUILDING = ("name", "_partial_", "parameter_groups")
 HYDRAS = re.compile(r"\b_\w+_\b")  # keys that Hydra reads, such as `_target_`
@@ -41,14 +52,6 @@ NOT_OFFICIAL = "Its data are not the benchmark's official ones but `{}`: the acc
 
 def run(cfg: DictConfig) -> None:
     """Export the run that `cfg.run` and `cfg.seed` name to the new folder `cfg.to`."""
-    from omegaconf import OmegaConf
-
-    from lra.base.text import visible
-    from lra.runs.find_run import find_run
-    from lra.runs.record import read_record
-    from lra.settings.stored_config import read_trained_config
-    from lra.terminal.console import make_console, size_text
-
     for key in ("run", "to"):
         if OmegaConf.select(cfg, key) is None:
             raise UserError(
@@ -88,9 +91,6 @@ def exported_config(cfg: DictConfig) -> dict[str, Any]:
     Raises:
         UserError: for settings that only Hydra can build from, such as a class among the settings of a class.
     """
-    from lra import build
-    from lra.settings import config
-
     groups = {config.mixer_group(cfg): config.mixer_settings(cfg), "model": config.plain(cfg.model)}
     kept = {
         group: {key: value for key, value in settings.items() if key not in NOT_FOR_BUILDING}
@@ -120,20 +120,12 @@ def _keys(settings: object) -> Iterator[object]:
 
 def own_package(config: dict[str, Any]) -> str | None:
     """Name the package of the user's own that has a class of the exported model; None if there is none."""
-    from lra.runs.schema import TARGET, is_ours
-
     targets = [config[group][TARGET] for group in ("model", "attention", "mixer") if group in config]
     return next((target.split(".")[0] for target in targets if not is_ours(target)), None)
 
 
 def write_exported(run: Path, to: Path, cfg: DictConfig, record: Record) -> None:
     """Write the best checkpoint of the folder `run`, settings and card to the folder `to`, whole or not at all."""
-    from lra import build
-    from lra.base.files import making_folder
-    from lra.interop.files import CONFIG_JSON, SAFETENSORS, write_tensors
-    from lra.runs.files import BEST
-    from lra.training.checkpoints import read_matching_weights
-
     to = to.absolute()
     config = exported_config(cfg)
     weights = read_matching_weights(run / BEST, build.build_model(cfg))
@@ -147,11 +139,6 @@ def write_exported(run: Path, to: Path, cfg: DictConfig, record: Record) -> None
 
 def model_card(record: Record, config: Mapping[str, Any], *, folder: str, trusted: str | None) -> str:
     """Write the card as Markdown with the header that model hubs read; `trusted` is a package that the model needs."""
-    from lra.base.paths import NO_OPTION_KEYS
-    from lra.base.text import for_markdown, visible
-    from lra.results.statistics import binomial_error
-    from lra.runs.schema import MIXERS
-
     identity, outcome, provenance = record["identity"], record["outcome"], record["provenance"]
     named = f"{identity['attention']} on {identity['task']}"
     method = next(record["settings"][group] for group in MIXERS if group in record["settings"])

@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from lra.results.run_states import RunState, finished, method_names, sorted_states
+from omegaconf import DictConfig
+
+from lra.results.run_states import RunState, finished, method_names, run_states, sorted_states
+from lra.results.tables import TextTable
 from lra.runs.collect import PUBLISHED, collect, finished_at
 from lra.runs.schema import Record
+from lra.terminal.console import make_console
+from lra.terminal.fit_table import print_text_table
 from lra.types import UserError
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
 
 UNITS = ((86_400, "d"), (3600, "h"), (60, "min"))
 
@@ -27,11 +27,6 @@ def show_runs(cfg: DictConfig) -> None:
     Raises:
         UserError: when there is no run.
     """
-    from lra.results.run_states import run_states
-    from lra.results.tables import TextTable
-    from lra.terminal.console import make_console
-    from lra.terminal.fit_table import print_text_table
-
     runs = Path(cfg.paths.runs)
     place = _place(runs, cfg.run_group, cfg.file)
     states = run_states(runs, cfg.run_group) if cfg.file is None else []
