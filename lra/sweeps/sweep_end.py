@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import DictConfig
+
+from lra.runs.record import read_record
+from lra.settings.config import load_config, method_name, run_dir
 
 IN_OTHER_COLUMNS = ("task", "attention", "mixer", "seed")  # overrides that a row names anyway
 
@@ -31,10 +33,6 @@ def jobs_elsewhere(words: list[str]) -> list[Job]:
 
     What a file of `sweep=` or a search varies is not typed, so such a sweep has none here.
     """
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-
-    from lra.settings.config import load_config, run_dir
-
     typed = [each for each in OverridesParser.create().parse_overrides(words) if not each.is_hydra_override()]
     if {"sweep", "hparams_search"} & {each.key_or_group for each in typed}:
         return []
@@ -67,8 +65,6 @@ def print_jobs(jobs: list[Job]) -> None:
 
 def _row(job: Job, shared: set[str]) -> list[str]:
     from lra.results.tables import MISSING
-    from lra.runs.record import read_record
-    from lra.settings.config import method_name, run_dir
 
     varied = [word for word in job.overrides if word not in shared and word.split("=")[0] not in IN_OTHER_COLUMNS]
     name = f"{job.cfg.task.name}/{method_name(job.cfg)}" + (f" ({', '.join(varied)})" if varied else "")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from omegaconf import DictConfig
 from rich.bar import Bar
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lra import build
 from lra.base.text import visible, visible_lines
 from lra.results.paper import deviations_from_paper, published_accuracy_for, shorten
 from lra.results.protocol_and_size import method_column
@@ -18,13 +19,9 @@ from lra.results.reference import TOLERANCE_POINTS, paper_accuracy
 from lra.results.tables import TextTable, with_verdict
 from lra.runs.files import CURVE, METRICS, RESULT
 from lra.runs.schema import MIXERS, Record
+from lra.settings.config import load_config
 from lra.terminal.fit_table import print_text_table
 from lra.training.curves import read_curves
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-    from rich.console import Console
-
 
 DEV_ACCURACY = "dev/accuracy"
 COMPARED = ("nystrom", "full", "linformer")
@@ -137,10 +134,6 @@ def print_predictions(console: Console, cfg: DictConfig, folder: Path, count: in
     if not count:
         return
     import torch
-    from rich.text import Text
-
-    from lra import build
-    from lra.settings.config import load_config
 
     data, model = build.build_data(cfg), build.build_trained_model(cfg, folder)
     codec = build.build_codec(load_config("train", [f"task='{cfg.task.name}'"]))  # a stored configuration has no codec
