@@ -189,10 +189,5 @@ def checked_name(name: object, before: str, *, example: str, nested: bool = Fals
     else:
         return text
     shown = text if len(text) <= MOST_NAME_BYTES else f"{text[:40]}…"
-    raise UserError(
-        f"{before}{shown} {trouble}; type a word without /, for example {before}{example}",
-        kind="bad_name",
-        key=before.rstrip("="),
-        value=name,
-        right=example,
-    )
+    line = f"{before}{shown} {trouble}; type a word without /, for example {before}{example}"
+    raise UserError(line, kind="bad_name", key=before.rstrip("="), value=name, right=example)

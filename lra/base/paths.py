@@ -76,11 +76,8 @@ def _conf_dirs(variable: str, _here: str) -> tuple[Path, ...]:
     for folder, place in named_by.items():
         if not folder.is_dir():
             what = "is a file" if folder.exists() else "is not there"
-            raise UserError(
-                f"{place}: {folder} {what}; name a folder that holds GROUP/NAME.yaml",
-                kind="missing_folder",
-                key=str(folder),
-            )
+            line = f"{place}: {folder} {what}; name a folder that holds GROUP/NAME.yaml"
+            raise UserError(line, kind="missing_folder", key=str(folder))
         if not any(folder.glob("*/*.yaml")):
             raise UserError(f"{place}: {folder} has no GROUP/NAME.yaml, such as attention/mine.yaml; name its parent?")
         for other in folders:

@@ -64,12 +64,11 @@ def device_collators(
     assert all(split.tokens is stored for split in splits.values())
     needed, free = _bytes_needed(splits, stored, spec), free_device_bytes(device)
     if free is not None and needed > free:
-        raise UserError(
+        line = (
             f"the data of task={spec.name} takes {needed / 1e9:,.3f} GB, but only {free / 1e9:,.3f} GB of {device}'s"
-            " memory are free; type trainer.data_on_device=false, which keeps it in main memory",
-            kind="no_memory",
-            right="trainer.data_on_device=false",
+            " memory are free; type trainer.data_on_device=false, which keeps it in main memory"
         )
+        raise UserError(line, kind="no_memory", right="trainer.data_on_device=false")
     tokens_T = _copied(stored, behind=spec.seq_len, device=device)
     return {name: DeviceCollator(split, tokens_T, spec, mask_zero=mask_zero) for name, split in splits.items()}
 

@@ -73,13 +73,8 @@ def open_store(folder: Path, spec: TaskSpec) -> dict[str, Split]:
     was, now = dict(manifest["spec"]), asdict(spec)
     for key in now:
         if was[key] != now[key]:
-            raise UserError(
-                f"{folder} was made with {key}={was[key]}, but {key}={now[key]} is asked for; {make_again(folder)}",
-                kind="other_data",
-                key=key,
-                value=was[key],
-                right=now[key],
-            )
+            line = f"{folder} was made with {key}={was[key]}, but {key}={now[key]} is asked for; {make_again(folder)}"
+            raise UserError(line, kind="other_data", key=key, value=was[key], right=now[key])
     try:
         arrays = {name: _open_array(folder, name, facts) for name, facts in manifest["arrays"].items()}
         _check_structure(folder, manifest, arrays)

@@ -52,12 +52,11 @@ def attentions(model: nn.Module, method: str) -> list[AttentionBackend]:
     """
     backends = [module for module in model.modules() if isinstance(module, AttentionBackend)]
     if not backends:
-        raise UserError(
+        line = (
             f"{method} is no attention, so nothing can be compared with softmax attention; choose a run of"
-            " another method, or type for example attention=nystrom",
-            kind="no_attention",
-            value=method,
+            " another method, or type for example attention=nystrom"
         )
+        raise UserError(line, kind="no_attention", value=method)
     return backends
 
 

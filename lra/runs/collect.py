@@ -49,11 +49,8 @@ def collect(place: Path, *, separate_run_groups: bool = False) -> Collection:
         UserError: when a `*.jsonl` file is not there. A folder may be missing: it has no record yet.
     """
     if place.suffix == PUBLISHED and not place.exists():
-        raise UserError(
-            f"{place} is not there; published records are looked for below $LRA_RUNS_DIR, or ./runs",
-            kind="missing_file",
-            key=str(place),
-        )
+        line = f"{place} is not there; published records are looked for below $LRA_RUNS_DIR, or ./runs"
+        raise UserError(line, kind="missing_file", key=str(place))
     collection = Collection()
     of_run: dict[tuple[object, ...], list[_Candidate]] = defaultdict(list)
     sizes: Counter[Path] = Counter()

@@ -32,12 +32,8 @@ def find_run(run: str, runs: Path, *, seed: int | None = None) -> Path:
     is_hash = HASH.fullmatch(digits) and place.is_relative_to(runs) and (place.is_dir() or not group)
     if folder.is_dir() or (slash and not is_hash):
         if seed is not None:
-            raise UserError(
-                f"seed={seed} has no effect beside run={run}, which is the folder of one run; leave seed= out",
-                kind="no_effect",
-                key="seed",
-                value=seed,
-            )
+            line = f"seed={seed} has no effect beside run={run}, which is the folder of one run; leave seed= out"
+            raise UserError(line, kind="no_effect", key="seed", value=seed)
         return folder
     if not is_hash:
         line = f"run={run} is no folder, and no hash of a run's settings (4 to 8 digits); lra show runs lists the runs"

@@ -66,12 +66,8 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     except UnpicklingError:  # torch's own message advises to turn this protection off
         trouble = "it holds more than tensors and plain values, which is never loaded"
     if trouble:
-        raise UserError(
-            f"{path} cannot be read as a checkpoint ({trouble}); move it away and train again",
-            kind="damaged_file",
-            key=path.name,
-            value=trouble,
-        )
+        line = f"{path} cannot be read as a checkpoint ({trouble}); move it away and train again"
+        raise UserError(line, kind="damaged_file", key=path.name, value=trouble)
     if not _is_ours(checkpoint):
         raise UserError(
             f"{path} is no checkpoint of lra; move it away and train again", kind="foreign_file", key=path.name
@@ -124,12 +120,11 @@ def read_matching_weights(path: Path, model: nn.Module) -> dict[str, Tensor]:
     shapes = [{name: tensor.shape for name, tensor in weights.items()} for weights in (stored, model.state_dict())]
     wrong = {name for name, _ in shapes[0].items() ^ shapes[1].items()}
     if wrong:
-        raise UserError(
+        line = (
             f"{path} holds another model than its config.yaml describes: {sorted(wrong)[0]} does not fit;"
-            " train again, or bring the run's own files back",
-            kind="other_model",
-            key=path.name,
+            " train again, or bring the run's own files back"
         )
+        raise UserError(line, kind="other_model", key=path.name)
     return stored
 
 

@@ -39,11 +39,8 @@ def check_parts(mode: str | bool | None, parts: int) -> None:
         UserError: when a mode with CUDA graphs meets more than one part.
     """
     if mode in GRAPH_MODES and parts != 1:
-        raise UserError(
+        line = (
             f"compile={mode} overwrites the gradients of the parts of trainer.accumulate_grad_batches={parts};"
-            " type compile=true",
-            kind="contradiction",
-            key="compile",
-            value=mode,
-            right="compile=true",
+            " type compile=true"
         )
+        raise UserError(line, kind="contradiction", key="compile", value=mode, right="compile=true")

@@ -83,14 +83,11 @@ class Machine:
     def __post_init__(self) -> None:
         cores = os.cpu_count() or 1
         if self.threads and self.threads > THREADS_PER_CORE * cores:
-            raise UserError(
+            line = (
                 f"trainer.threads={self.threads}, but this machine has {cores} cores, and more than {THREADS_PER_CORE}"
-                f" threads a core are no help; type trainer.threads={cores}",
-                kind="wrong_value",
-                key="trainer.threads",
-                value=self.threads,
-                right=cores,
+                f" threads a core are no help; type trainer.threads={cores}"
             )
+            raise UserError(line, kind="wrong_value", key="trainer.threads", value=self.threads, right=cores)
         if self.accelerator == "gpu":
             if not torch.cuda.is_available():
                 raise UserError(

@@ -54,11 +54,8 @@ def run(cfg: DictConfig) -> None:
     """Export the run that `cfg.run` and `cfg.seed` name to the new folder `cfg.to`."""
     for key in ("run", "to"):
         if OmegaConf.select(cfg, key) is None:
-            raise UserError(
-                f"{key}= is missing; type for example: lra export run=a1b9200f seed=0 to=my-model",
-                kind="missing_option",
-                key=key,
-            )
+            line = f"{key}= is missing; type for example: lra export run=a1b9200f seed=0 to=my-model"
+            raise UserError(line, kind="missing_option", key=key)
     folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=OmegaConf.select(cfg, "seed"))
     to = Path(cfg.to).expanduser()
     check_target(to)

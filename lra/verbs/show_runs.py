@@ -69,20 +69,13 @@ def _place(runs: Path, group: str | None, file: str | None) -> Path:
     if file is None:
         return runs / (group or "")
     if group is not None:
-        raise UserError(
-            f"run_group={group} has no effect beside the file {file}; leave one of the two out",
-            kind="no_effect",
-            key="run_group",
-            value=group,
-        )
+        line = f"run_group={group} has no effect beside the file {file}; leave one of the two out"
+        raise UserError(line, kind="no_effect", key="run_group", value=group)
     path = Path(file).expanduser()
     if not path.is_file() or path.suffix != ".jsonl":
         what = "is not a .jsonl file of published records" if path.exists() else "is not there"
-        raise UserError(
-            f"{file} {what}; for a folder below {runs} type for example: lra show runs run_group=table",
-            kind="missing_file",
-            key=file,
-        )
+        line = f"{file} {what}; for a folder below {runs} type for example: lra show runs run_group=table"
+        raise UserError(line, kind="missing_file", key=file)
     return path
 
 
