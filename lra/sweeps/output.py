@@ -12,7 +12,7 @@ from rich.text import Text
 
 from lra.base.files import NOT_WRITABLE, replace_text
 from lra.base.text import visible
-from lra.build.trainer import wandb_settings
+from lra.build.trainer import wandb_run
 from lra.results.protocol_and_size import task_title
 from lra.results.provenance import provenance_notes
 from lra.results.tables import TextTable
@@ -132,26 +132,13 @@ def write_table(
 
 def _log_to_wandb(run_set: RunSet, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
     """Log the table and the figures to W&B, in a W&B run of their own in the run group."""
-    from lra.training.loggers import finish_wandb, log_table, start_wandb
-
     cfg = run_set.cells[0].cfg
     if not config.logs_to_wandb(cfg):
         raise UserError("format=wandb needs a W&B run; leave logger=csv out, or type logger.wandb.mode=offline")
     folder = group_file(run_set.group, "tables") / name
-    folder.mkdir(parents=True, exist_ok=True)
-    logger = start_wandb(
-        folder,
-        **wandb_settings(
-            cfg,
-            name=name,
-            job_type=run_set.verb,
-            tags=[run_set.verb, cfg.protocol.name, cfg.size.name],
-            config={"title": table.title, "notes": table.notes},
-        ),
-    )
-    try:
-        log_table(logger.experiment, name, table.columns, table.rows, figures)
-    finally:
-        finish_wandb([logger])
-    sent = "logged" if cfg.logger.wandb.mode == "online" else f"later: wandb sync {folder}/wandb/offline-run-*"
-    console.print(f"W&B run {logger.version} ({name}) in {folder}; {sent}")
+    tags, notes = [run_set.verb, cfg.protocol.name, cfg.size.name], {"title": table.title, "notes": table.notes}
+    with wandb_run(cfg, folder, console, name=name, job_type=run_set.verb, tags=tags, config=notes) as run:
+        import wandb
+
+        logged = wandb.Table(columns=list(table.columns), data=table.rows)
+        run.log({name: logged, **{f"figures/{figure.stem}": wandb.Image(str(figure)) for figure in figures}})

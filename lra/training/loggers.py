@@ -287,11 +287,3 @@ def _numbers(record: Mapping[str, Any]) -> dict[str, int | float | str]:
         for key, value in record.get(section, {}).items()
         if isinstance(value, int | float | str) and key != "test_correct"
     }
-
-
-def log_table(run: wandb.Run, name: str, columns: tuple[str, ...], rows: list[list[str]], figures: list[Path]) -> None:
-    """Add a table and figures to a W&B run."""
-    import wandb
-
-    table = wandb.Table(columns=list(columns), data=rows)
-    run.log({name: table, **{f"figures/{figure.stem}": wandb.Image(str(figure)) for figure in figures}})
