@@ -133,8 +133,8 @@ class Bench:
                     self.needed[cell["method"], name][cell["length"]] = needed
 
     def measure_length(self, length: int, keep: Callable[[list[BenchCell]], object]) -> list[BenchCell]:
-        """Measure all methods at one length; `keep` gets the cells after each round of turns, so that an interruption
-        loses little.
+        """Measure all methods at one length; `keep` gets the cells after each round of turns, as an interruption may
+        come.
         """
         inputs = BenchInputs(self.shape.at(length))
         timers: dict[str, dict[str, PassTimer]] = {}

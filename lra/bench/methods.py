@@ -22,8 +22,7 @@ DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "bfloat1
 
 @dataclass(frozen=True, kw_only=True)
 class BenchShape:
-    """Shape, dtype (a name in `DTYPES`) and device of the inputs: B = `batch`, H = `heads`, E = `head_dim`, L =
-    `length`.
+    """Shape (B = `batch`, H = `heads`, E = `head_dim`, L = `length`), dtype (a name in `DTYPES`) and device of inputs.
     """
 
     batch: int

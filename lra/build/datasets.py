@@ -45,9 +45,7 @@ ARRAY_RECORD = tfds.core.FileFormat.ARRAY_RECORD
 
 @dataclass(eq=False, kw_only=True)
 class TaskConfig(tfds.core.BuilderConfig):
-    """A TFDS configuration: a task at a size, by the names in `lra prepare task=… size=…`; `dataset` describes its
-    rows.
-    """
+    """A TFDS configuration: a task at a size, named as in `lra prepare task=… size=…`; `dataset` describes its rows."""
 
     task: str
     size: str

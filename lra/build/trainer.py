@@ -147,11 +147,7 @@ def wandb_run(
 
 
 def _entry(group: str, name: str, settings: DictConfig, kind: type) -> Any:
-    """Make one added callback or logger.
-
-    Raises:
-        UserError: when its class refuses the arguments, or is of another kind.
-    """
+    """Make one added callback or logger; refuse one of another kind."""
     instance = instantiate(settings)
     if not isinstance(instance, kind):
         raise UserError(f"{group}.{name}._target_={settings._target_} is no {kind.__name__} of Lightning's")

@@ -40,8 +40,7 @@ class ApproximationError:
 def approximation_error(
     backend: NystromAttention, q_BHLE: Tensor, k_BHLE: Tensor, valid_BL: Tensor | None, *, examples: int
 ) -> ApproximationError:
-    """Measure the errors for given queries and keys, unscaled, as `forward` gets them; `valid_BL` is True at real
-    tokens.
+    """Measure the errors for queries and keys as `forward` gets them, unscaled; `valid_BL` is True at real tokens.
 
     The L × L attention matrices of the first `examples` examples are compared, `ROWS_BYTES` of them at a time; the
     pseudo-inverse is measured on the whole batch.

@@ -58,7 +58,7 @@ def head_curves(
     variants: Variants,
     advance: Callable[[], object],
 ) -> list[list[Curve]]:
-    """Compute the curves of each head from what the layer got, its exact matrices and their singular values, `[H, K]`
+    """Compute the curves of each head from a layer's inputs, its exact matrices and their singular values, `[H, K]`
     each.
 
     `advance` is called after each number of landmarks.

@@ -38,8 +38,7 @@ def best_error(values: Tensor, rank: int) -> Tensor:
 
 
 def classical_nystrom(columns: Tensor, block: Tensor, rows: Tensor) -> Tensor:
-    """Compute C W⁺ R from the columns C `[..., R, M]`, the rows R `[..., M, N]` and the block W `[..., M, M]` where
-    they meet.
+    """Compute C W⁺ R from the columns C `[..., R, M]`, the rows R `[..., M, N]`, and W `[..., M, M]` where they meet.
 
     It equals the matrix in the chosen rows and columns if W has full rank. In the other places its error is the Schur
     complement D − C W⁻¹ B of the block.

@@ -99,9 +99,7 @@ def swapped(model: nn.Module, others: Mapping[AttentionBackend, AttentionBackend
 
 
 def substitutes(first: AttentionBackend, variants: Variants) -> dict[tuple[str, int | None], Substitute]:
-    """List what is put in place of a model's attentions, by name and number of landmarks; all have the settings of
-    `first`.
-    """
+    """List what is put in place of attentions with the settings of `first`, by name and number of landmarks."""
     own = first if isinstance(first, NystromAttention) else None
     others: dict[tuple[str, int | None], Substitute] = {
         ("trained", None): lambda backend: backend,

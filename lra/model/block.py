@@ -79,8 +79,7 @@ class FeedForward(nn.Sequential):
 
 
 class EncoderBlock(nn.Module):
-    """`x + dropout(mixer(norm(x)))`, then `x + feed_forward(norm(x))`; or with the LayerNorm after each sum, see
-    `form`.
+    """`x + dropout(mixer(norm(x)))`, then `x + feed_forward(norm(x))`; or, see `form`, the LayerNorm after each sum.
 
     `feed_forward` is the hidden width of the feed-forward network, `dropout` a rate in [0, 1).
     """

@@ -64,8 +64,7 @@ class MaskedMean(nn.Module):
 
 
 class FirstVector(nn.Module):
-    """The vector of an extra token, of an id that no sequence contains, before every sequence (CLS in the released
-    code).
+    """The vector of an extra token before every sequence (CLS in the released code), whose id no sequence contains.
 
     The sequence keeps its length, so its last position is dropped.
     """

@@ -39,9 +39,7 @@ class QueryKeyValue(nn.Linear):
 
 
 class SelfAttention(SequenceMixer):
-    """Projections around an attention backend (`attention=NAME`), which computes at least in float32, also in mixed
-    precision.
-    """
+    """Projections around an attention backend (`attention=NAME`), which computes in float32 in mixed precision too."""
 
     def __init__(self, dims: MixerDims, backend: AttentionBackend):
         super().__init__(dims)

@@ -93,8 +93,7 @@ def take_tokens(x_BHLE: Tensor, position_BM: Tensor, used_BM: Tensor) -> Tensor:
 
 
 def cluster_means(x_BHLE: Tensor, centres_BHME: Tensor, used_BM: Tensor, among_BL: Tensor, *, steps: int) -> Tensor:
-    """Move the centres in use by steps of Lloyd's algorithm (k-means, Lloyd 1982) over the tokens of `among_BL`; `[B,
-    H, M, E]`.
+    """Move the centres in use by steps of k-means (Lloyd 1982) over the tokens of `among_BL`; `[B, H, M, E]`.
 
     A token belongs to the nearest centre in use; each centre moves to the mean of its tokens, or stays if it has none.
     Gradients pass through the means, not through the choice of the nearest centre.

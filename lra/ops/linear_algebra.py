@@ -123,11 +123,10 @@ def ridge_inverse(a: Tensor, *, ridge: float) -> Tensor:
 
 
 def solve(a: Tensor, b: Tensor) -> Tensor:
-    """Solve A X = B, `[..., N, N]` and `[..., N, M]`, as `torch.linalg.solve` does, but for its check whether A is
-    singular.
+    """Solve A X = B, `[..., N, N]` and `[..., N, M]`, as `torch.linalg.solve` does, without its check of A.
 
-    The host would wait for that. The matrices here are made regular by a ridge. A singular one would give numbers that
-    are not finite, and these a loss that ends the run.
+    The host would wait for it to tell whether A is singular. The matrices here are made regular by a ridge. A singular
+    one would give numbers that are not finite, and these a loss that ends the run.
     """
     solution: Tensor = torch.linalg.solve_ex(a, b).result
     return solution

@@ -64,8 +64,7 @@ class Contender:
 
 
 def contenders(records: list[Record], baseline: str | None = None, *, methods: Sequence[str] = ()) -> list[Contender]:
-    """Make a contender of each variant in the records of one task; the baseline, or else the first variant, comes
-    first.
+    """Make a contender of each variant in the records of one task; the baseline, else the first variant, comes first.
 
     Variants of `methods` come next, in this order, then all others by name.
 
@@ -270,8 +269,7 @@ def _numbers(contender: Contender) -> dict[str, object]:
 
 
 def baseline_row(rows: Mapping[str, list[Record]], wanted: Mapping[str, Any]) -> str | None:
-    """Choose among rows, all of one method or of none: the one nearest to the wanted settings, then that with most
-    seeds.
+    """Choose among rows of one method or none: the one nearest to the wanted settings, then that with most seeds.
 
     Nearest is the row with the fewest options of the method, then with the fewest other settings, that differ; among
     rows that are alike in all of this the first counts. `wanted` are settings by group, as those of a run: the default

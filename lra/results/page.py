@@ -38,8 +38,7 @@ FIGURE_COLOURS = dict(  # colours of figures on a light page, and what they are 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A part of a section, such as that of a task: paragraphs, then tables, then figures, as SVG text by what they
-    show.
+    """A part of a section, such as that of a task: paragraphs, tables, and figures as SVG text by what they show.
 
     Without a name it has no heading.
     """

@@ -53,8 +53,7 @@ Scope = tuple[str, ...]  # a config group and, where its options are compared am
 
 @dataclass(frozen=True, kw_only=True)
 class _EqualRuns:
-    """Records with equal settings and data, such as the seeds of one run: their places among all, and the first of
-    them.
+    """Records with equal settings and data, such as the seeds of one run: their places among all, the first of them.
 
     `options` has the text of each option by its dotted key, without those that the row's name begins with, `ignored`
     the texts of those that `group_by_variant` is told to ignore.

@@ -96,8 +96,7 @@ STEPS_AHEAD = 8  # steps that Python may be ahead of a GPU
 
 
 def steps_per_second(overrides: Sequence[str], processes: int) -> float:
-    """Train a cell in some processes at the same time, which on a CPU share its cores evenly; sum their steps per
-    second.
+    """Train a cell in some processes at once, which on a CPU share its cores evenly; sum their steps per second.
 
     Raises:
         UserError: when one fails, with its error line, or does not get ready in time.

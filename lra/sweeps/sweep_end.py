@@ -16,8 +16,7 @@ IN_OTHER_COLUMNS = ("task", "attention", "mixer", "seed")  # overrides that a ro
 
 @dataclass
 class Job:
-    """One run of a sweep: its configuration, what was typed for it, such as `seed=1`, and the line of its error, if
-    any.
+    """One run of a sweep: its configuration, what was typed for it, such as `seed=1`, and the line of its error.
 
     `elsewhere`: it ran in another process.
     """

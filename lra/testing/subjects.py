@@ -21,8 +21,7 @@ WIDTH = HEADS * HEAD_DIM
 
 
 class Subject(ABC):
-    """One attention or mixer, as the tests use it: what makes an instance from the encoder's dimensions, and its
-    options.
+    """One attention or mixer, as the tests use it: what makes an instance from the encoder's dimensions, its options.
 
     `base` is the base class that instances must have; `under_autocast`: mixed precision reaches it.
     """

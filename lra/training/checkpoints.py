@@ -147,9 +147,7 @@ def _damage(path: Path) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class BestDevPass:
-    """The best dev pass of a run so far: its accuracy in [0, 1], the optimizer steps before it, the hash of its
-    checkpoint.
-    """
+    """The best dev pass of a run so far: accuracy in [0, 1], optimizer steps before it, hash of its checkpoint."""
 
     accuracy: float
     step: int

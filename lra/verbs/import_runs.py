@@ -87,11 +87,7 @@ def _folder(runs: Path, record: Record, into: str | None) -> Path:
 
 
 def _bring(source: Path, record: Record, folder: Path) -> bool:
-    """Copy a run into its folder while no other process works there; False if the same run is there already.
-
-    Raises:
-        UserError: when the folder holds another run, or one that is not finished.
-    """
+    """Copy a run into its folder while no other process works there; False if the same run is there already."""
     there = read_record(folder)
     if there is None:
         try:

@@ -57,9 +57,7 @@ def _as_typed(value: Any) -> str:
 
 
 def show_tasks(size: str, data: Path) -> None:
-    """Print each task at a size: what it is, classes, length, examples, whether its data is prepared below `data`,
-    terms.
-    """
+    """Print each task at a size: what it is, classes, length, examples, whether its data is below `data`, terms."""
     rows = [_task_row(name, file, size, data) for name, file in choices("task").items()]
     table = TextTable(
         title=f"Tasks, size={size}; metric: accuracy over every test example",

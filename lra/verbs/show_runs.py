@@ -61,11 +61,7 @@ def show_runs(cfg: DictConfig) -> None:
 
 
 def _place(runs: Path, group: str | None, file: str | None) -> Path:
-    """Find what is shown: the folder of runs, a group's folder or file, or any file of published records.
-
-    Raises:
-        UserError: when both are given, and for a file that cannot hold records.
-    """
+    """Find what is shown: the folder of runs, a group's folder or file, or any file of published records."""
     if file is None:
         return runs / (group or "")
     if group is not None:

@@ -222,10 +222,8 @@ def _out_of_memory_line(cfg: DictConfig, module: ClassifierModule, parts: int) -
 
 
 def _initial_parts(cfg: DictConfig, folder: Path) -> int:
-    """Return the number of parts that a run begins or goes on with: that of its checkpoint, if it has one.
-
-    Raises:
-        UserError: when another number is typed than that of the checkpoint, whose position counts parts.
+    """Return the number of parts that a run begins or goes on with: that of its checkpoint, whose position counts
+    parts.
     """
     saved, typed = saved_batch_parts(folder), batch_parts(cfg)
     if saved is None or saved == typed:

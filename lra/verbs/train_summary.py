@@ -126,8 +126,7 @@ def _method_override(record: Record) -> str:
 
 
 def print_predictions(console: Console, cfg: DictConfig, folder: Path, count: int) -> None:
-    """Show the `count` shortest examples of the first test batch, each with its class and the best checkpoint's
-    prediction.
+    """Show the `count` shortest examples of the first test batch, each with its class and the best checkpoint's guess.
 
     The whole batch is computed together, as in the test, because some attentions share a constant over a batch.
     """

@@ -55,9 +55,7 @@ def add_convolution_backward(
 
 
 class _Layout:
-    """Places of several sequences in one row, with at least (F − 1) / 2 zeros before, between and after them; F =
-    `taps`.
-    """
+    """Places of several sequences in one row, with (F − 1) / 2 zeros or more before, between and after; F = `taps`."""
 
     def __init__(self, position_T: Tensor, sequence_T: Tensor, *, count: int, length: int, taps: int):
         self.taps, halo = taps, taps // 2
