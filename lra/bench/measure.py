@@ -133,9 +133,7 @@ class Bench:
                     self.needed[cell["method"], name][cell["length"]] = needed
 
     def measure_length(self, length: int, keep: Callable[[list[BenchCell]], object]) -> list[BenchCell]:
-        """Measure all methods at one length; `keep` gets the cells after each round of turns, as an interruption may
-        come.
-        """
+        """Measure all methods at one length; `keep` gets the cells after each round of turns."""
         inputs = BenchInputs(self.shape.at(length))
         timers: dict[str, dict[str, PassTimer]] = {}
         left_out: dict[str, str] = {}

@@ -19,8 +19,8 @@ class Codec(Protocol):
     version: str
 
     def draw(self, sequences: list[np.ndarray], facts: Mapping[str, object]) -> list[str]:
-        """Write the stored numbers of an example's N sequences as lines of text; `facts` are the source's in the
-        manifest.
+        """Write the stored numbers of an example's N sequences as lines of text, with the manifest's facts of the
+        source.
         """
 
     def square(self, stored: np.ndarray) -> np.ndarray | None:
@@ -33,8 +33,7 @@ def images(codec: Codec, sequences: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def encode_pixels(image: np.ndarray, side: int) -> np.ndarray:
-    """Convert an image `[S, S]` uint8 to levels `[side · side]` uint8, by rows, of every (S / side)-th row and column.
-    """
+    """Convert an image `[S, S]` uint8 to levels `[side · side]` uint8, by rows, of every (S / side)-th row and column."""
     step = len(image) // side
     return np.ascontiguousarray(image[::step, ::step]).reshape(side * side)
 

@@ -58,8 +58,7 @@ def head_curves(
     variants: Variants,
     advance: Callable[[], object],
 ) -> list[list[Curve]]:
-    """Compute the curves of each head from a layer's inputs, its exact matrices and their singular values, `[H, K]`
-    each.
+    """Compute the curves of each head from a layer's inputs, its exact matrices and their singular values `[H, K]`.
 
     `advance` is called after each number of landmarks.
     """

@@ -222,9 +222,7 @@ def _out_of_memory_line(cfg: DictConfig, module: ClassifierModule, parts: int) -
 
 
 def _initial_parts(cfg: DictConfig, folder: Path) -> int:
-    """Return the number of parts that a run begins or goes on with: that of its checkpoint, whose position counts
-    parts.
-    """
+    """Return the number of parts that a run begins with, or that of its checkpoint, whose position counts parts."""
     saved, typed = saved_batch_parts(folder), batch_parts(cfg)
     if saved is None or saved == typed:
         return typed
