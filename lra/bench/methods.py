@@ -22,7 +22,7 @@ DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "bfloat1
 
 @dataclass(frozen=True, kw_only=True)
 class BenchShape:
-    """Shape (B = `batch`, H = `heads`, E = `head_dim`, L = `length`), dtype (a name in `DTYPES`) and device of inputs."""
+    """Shape (B = `batch`, H = `heads`, E = `head_dim`, L = `length`), dtype (of `DTYPES`) and device of inputs."""
 
     batch: int
     heads: int

@@ -33,7 +33,7 @@ def images(codec: Codec, sequences: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def encode_pixels(image: np.ndarray, side: int) -> np.ndarray:
-    """Convert an image `[S, S]` uint8 to levels `[side · side]` uint8, by rows, of every (S / side)-th row and column."""
+    """Convert an image `[S, S]` uint8 to levels `[side · side]` uint8, by rows: every (S / side)-th row and column."""
     step = len(image) // side
     return np.ascontiguousarray(image[::step, ::step]).reshape(side * side)
 
