@@ -147,7 +147,7 @@ def paired_bootstrap(first: Sequence[np.ndarray], second: Sequence[np.ndarray], 
 
 
 def kendall_taus(rows: np.ndarray, values: Sequence[float]) -> np.ndarray:
-    """Kendall's rank correlation (tau-b) of each row of `[R, n]` with n values; NaN if those of a side are all equal."""
+    """Kendall's rank correlation (tau-b) of each row of `[R, n]` with n values; NaN where those of a side are equal."""
     first, second = np.triu_indices(len(values), 1)
     signs, value_signs = (
         np.sign(rows[:, first] - rows[:, second]),
