@@ -163,9 +163,5 @@ def read_choice(group: str, name: str) -> dict[str, Any]:
 
 
 def _merged(first: dict[str, Any], then: dict[str, Any]) -> dict[str, Any]:
-    both = {key: _merged(first[key], value) for key, value in then.items() if _are_groups(first.get(key), value)}
-    return first | then | both
-
-
-def _are_groups(*values: Any) -> bool:
-    return all(isinstance(value, dict) for value in values)
+    groups = [key for key in then if isinstance(first.get(key), dict) and isinstance(then[key], dict)]
+    return first | then | {key: _merged(first[key], then[key]) for key in groups}

@@ -11,7 +11,7 @@ from rich.console import Console
 from data_prep.prepare import prepare
 from lra import build
 from lra.base.text import visible
-from lra.data.manifest import MANIFEST, SplitFacts, check_request, read_manifest
+from lra.data.manifest import MANIFEST, check_request, read_manifest
 from lra.settings import config
 from lra.terminal.console import size_text
 
@@ -44,18 +44,12 @@ def print_store(console: Console, folder: Path) -> None:
     """Print counts, lengths, label balance, size and preparation time of a store."""
     manifest = read_manifest(folder)
     for name, split in manifest["splits"].items():
-        console.print(f"{name:<6}{split['count']:>8,} examples   {_lengths(split)}\n      labels {_labels(split)}")
+        least, middle, most = (f"{split['length_quantiles'][part]:,.0f}" for part in ("0", "0.5", "1"))
+        labels = "  ".join(f"{label}: {count / split['count']:.1%}" for label, count in split["label_counts"].items())
+        lengths = f"tokens {least} to {most}, median {middle}"
+        console.print(f"{name:<6}{split['count']:>8,} examples   {lengths}\n      labels {labels}")
     words = manifest.get("source", {}).get("vocabulary")
     if words:
         console.print(f"tokens are words: {len(words):,}, such as {', '.join(map(visible, words[1:6]))}")
     size = sum(path.stat().st_size for path in folder.iterdir())
     console.print(f"{manifest['origin']}, {size_text(size)}, made in {manifest['seconds']:.0f} s: {folder}")
-
-
-def _lengths(split: SplitFacts) -> str:
-    quantile = split["length_quantiles"]
-    return f"tokens {quantile['0']:,.0f} to {quantile['1']:,.0f}, median {quantile['0.5']:,.0f}"
-
-
-def _labels(split: SplitFacts) -> str:
-    return "  ".join(f"{label}: {count / split['count']:.1%}" for label, count in split["label_counts"].items())

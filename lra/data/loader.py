@@ -62,7 +62,9 @@ def device_collators(
     """
     stored = next(iter(splits.values())).tokens
     assert all(split.tokens is stored for split in splits.values())
-    needed, free = _bytes_needed(splits, stored, spec), free_device_bytes(device)
+    numbers = sum(2 * split.sequences.size + split.labels.size for split in splits.values())
+    needed = (len(stored) + spec.seq_len) * stored.itemsize + numbers * np.dtype(np.int64).itemsize
+    free = free_device_bytes(device)
     if free is not None and needed > free:
         line = (
             f"the data of task={spec.name} takes {needed / 1e9:,.3f} GB, but only {free / 1e9:,.3f} GB of {device}'s"
@@ -84,11 +86,6 @@ def int64_on(device: torch.device, numbers: np.ndarray) -> Tensor:
 def free_device_bytes(device: torch.device) -> int | None:
     """Return the free memory of a GPU; None for other devices, whose memory the operating system hands out."""
     return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None
-
-
-def _bytes_needed(splits: Mapping[str, Split], stored: np.ndarray, spec: TaskSpec) -> int:
-    tables = sum(2 * split.sequences.size + split.labels.size for split in splits.values())
-    return (len(stored) + spec.seq_len) * stored.itemsize + tables * np.dtype(np.int64).itemsize
 
 
 def _copied(stored: np.ndarray, *, behind: int, device: torch.device) -> Tensor:

@@ -5,7 +5,7 @@ Letters: S sequences, H heads, R rows, N real tokens, M landmarks, X methods or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import get_args
 
 import torch
@@ -74,14 +74,15 @@ def head_curves(
         errors["cur"].append(both_errors(cur, exact))
         errors["best"].append((torch.stack([best_error(of_one, count) for of_one in values]), None))
         advance()
-    return [list(_curves(errors, counts, head)) for head in range(inputs.q.shape[1])]
-
-
-def _curves(errors: dict[str, list[Errors]], counts: list[int], head: int) -> Iterator[Curve]:
-    for method, points in errors.items():
-        yield Curve(
-            method=method,
-            num_landmarks=counts,
-            matrix_error=[float(matrix[:, head].mean()) for matrix, _ in points],
-            output_error=[float(output[:, head].mean()) for _, output in points if output is not None],
-        )
+    return [
+        [
+            Curve(
+                method=method,
+                num_landmarks=counts,
+                matrix_error=[float(matrix[:, head].mean()) for matrix, _ in points],
+                output_error=[float(output[:, head].mean()) for _, output in points if output is not None],
+            )
+            for method, points in errors.items()
+        ]
+        for head in range(inputs.q.shape[1])
+    ]

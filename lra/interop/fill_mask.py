@@ -111,7 +111,15 @@ def fill_mask(folder: Path, text: str, *, top: int) -> list[Filling]:
     with torch.no_grad():
         logits_1LV = model(torch.tensor([ids]), None if valid_1L.all() else valid_1L)
     scores, tokens = logits_1LV[0, place].softmax(-1).topk(min(top, config["vocab_size"]))
-    return [_filling(tokenizer, ids, place, *pair) for pair in zip(scores.tolist(), tokens.tolist(), strict=True)]
+    return [
+        Filling(
+            score=score,
+            token=token,
+            word=tokenizer.decode([token]).strip(),
+            sentence=tokenizer.decode([*ids[:place], token, *ids[place + 1 :]], skip_special_tokens=True).strip(),
+        )
+        for score, token in zip(scores.tolist(), tokens.tolist(), strict=True)
+    ]
 
 
 def _encoded(tokenizer: Any, text: str, length: int | None) -> Any:
@@ -123,13 +131,3 @@ def _encoded(tokenizer: Any, text: str, length: int | None) -> Any:
         tokens = len(encoded["input_ids"])
         raise UserError(f"the text has {tokens} tokens, and this model's landmarks take {length}; type a shorter text")
     return tokenizer(text, padding="max_length", max_length=length, return_attention_mask=True)
-
-
-def _filling(tokenizer: Any, ids: list[int], place: int, score: float, token: int) -> Filling:
-    filled = [*ids[:place], token, *ids[place + 1 :]]
-    return Filling(
-        score=score,
-        token=token,
-        word=tokenizer.decode([token]).strip(),
-        sentence=tokenizer.decode(filled, skip_special_tokens=True).strip(),
-    )

@@ -142,8 +142,6 @@ def svg(draw: Callable[[Path], Path]) -> str:
         text = draw(Path(folder) / "figure.svg").read_text("utf-8")
     known = re.compile("|".join(FIGURE_COLOURS))
     coloured = known.sub(lambda colour: f"var(--c{colour.group()[1:]})", text[text.index("<svg") :])
-    return re.sub(r'width="([\d.]+)pt" height="[\d.]+pt"', _page_width, coloured, count=1)
-
-
-def _page_width(match: re.Match[str]) -> str:
-    return f'width="{float(match[1]) / 72 * REM_FOR_AN_INCH:.1f}rem"'
+    size = re.search(r'width="([\d.]+)pt" height="[\d.]+pt"', coloured)
+    assert size is not None
+    return coloured.replace(size[0], f'width="{float(size[1]) / 72 * REM_FOR_AN_INCH:.1f}rem"', 1)

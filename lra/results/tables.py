@@ -61,7 +61,10 @@ class TextTable:
             "columns": tuple(map(visible, self.columns)),
             "rows": [list(map(visible, row)) for row in self.rows],
             "notes": list(map(visible, self.notes)),
-            "numbers": [{visible(key): _visible(value) for key, value in cell.items()} for cell in self.numbers],
+            "numbers": [
+                {visible(key): visible(value) if isinstance(value, str) else value for key, value in cell.items()}
+                for cell in self.numbers
+            ],
         }
         for name, value in shown.items():
             object.__setattr__(self, name, value)
@@ -223,10 +226,6 @@ class TextTable:
         """Convert to the format `form`: `markdown`, `csv` or `latex`."""
         makers = {"markdown": self.to_markdown, "csv": self.to_csv, "latex": self.to_latex}
         return makers[form]()
-
-
-def _visible(value: object) -> object:
-    return visible(value) if isinstance(value, str) else value
 
 
 def in_lines(cell: str) -> str:

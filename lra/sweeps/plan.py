@@ -120,7 +120,8 @@ def _estimate(cell: Cell, cache: Path) -> Estimate:
     known = _read_cache(cache)
     if known.get(key, {}).keys() != {field.name for field in fields(Estimate)}:  # missing, or from another version
         known[key] = asdict(measure(cell))
-        _write_cache(cache, known)
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        replace_text(cache, json.dumps(known, indent=2) + "\n", shared=True)
     return Estimate(**known[key])
 
 
@@ -145,8 +146,3 @@ def _read_cache(path: Path) -> dict[str, dict[str, Any]]:
     except UserError:
         return {}
     return {key: value for key, value in known.items() if isinstance(value, dict)} if isinstance(known, dict) else {}
-
-
-def _write_cache(path: Path, known: dict[str, dict[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_text(path, json.dumps(known, indent=2) + "\n", shared=True)

@@ -60,24 +60,17 @@ def proposal(run_set: RunSet, kinds: Sequence[Measured]) -> str:
     most = min(fit, max(NUMBERS_TRIED) if on_gpu else run_set.options.workers)
     numbers = sorted({number for number in NUMBERS_TRIED if number < most} | {1, most})
     try:
-        rates = _rates(cell, numbers)
+        rates = {number: steps_per_second(cell.overrides, number) for number in numbers}
     except UserError as error:
         return f"{fit} fit into memory; several at a time could not be measured: {error}"
     best = max(numbers, key=lambda number: rates[number])
     threads = () if on_gpu or best == 1 else (f"trainer.threads={max(1, cores // best)}",)
+    name = f"{cell.cfg.task.name}/{cell.choice('attention')}"
     rates_text = ", ".join(f"{number}: {rates[number]:.1f}" for number in numbers)
     return (
-        f"{fit} fit into memory. Steps per second of so many {_name(cell)} at a time, {rates_text};"
+        f"{fit} fit into memory. Steps per second of so many {name} at a time, {rates_text};"
         f" {rates[best] / rates[1]:.2f} times one alone: {run_set.run_command(f'workers={best}', *threads)}"
     )
-
-
-def _name(cell: Cell) -> str:
-    return f"{cell.cfg.task.name}/{cell.choice('attention')}"
-
-
-def _rates(cell: Cell, numbers: Sequence[int]) -> dict[int, float]:
-    return {number: steps_per_second(cell.overrides, number) for number in numbers}
 
 
 def _memory_bytes(*, on_gpu: bool) -> int:

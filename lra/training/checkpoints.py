@@ -72,7 +72,10 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         raise UserError(
             f"{path} is no checkpoint of lra; move it away and train again", kind="foreign_file", key=path.name
         )
-    checkpoint["state_dict"] = {_current_name(name): weight for name, weight in checkpoint["state_dict"].items()}
+    # In an older version a block's mixer was called `attention`.
+    old = re.compile(r"(\bblocks\.\d+\.)attention(_norm)?\.")
+    state = checkpoint["state_dict"]
+    checkpoint["state_dict"] = {old.sub(r"\1mixer\2.", name): weight for name, weight in state.items()}
     return checkpoint
 
 
@@ -126,11 +129,6 @@ def read_matching_weights(path: Path, model: nn.Module) -> dict[str, Tensor]:
         )
         raise UserError(line, kind="other_model", key=path.name)
     return stored
-
-
-def _current_name(name: str) -> str:
-    """Rename a weight of an older version, in which a block's mixer was called `attention`."""
-    return re.sub(r"(\bblocks\.\d+\.)attention(_norm)?\.", r"\1mixer\2.", name)
 
 
 def _damage(path: Path) -> str:

@@ -11,7 +11,7 @@ import pytorch_lightning as pl
 import torch
 from lightning_fabric.plugins.io.checkpoint_io import CheckpointIO
 from pytorch_lightning.callbacks import Callback
-from pytorch_lightning.plugins.environments import ClusterEnvironment, LightningEnvironment, SLURMEnvironment
+from pytorch_lightning.plugins.environments import LightningEnvironment, SLURMEnvironment
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lra.base.files import replace_bytes
@@ -41,6 +41,8 @@ def make_trainer(
     keeps = machine.accelerator == "cpu" and is_glibc()
     if machine.devices == 1:
         set_rank_zero()
+    # Lightning would guess from any environment variable how the processes of a run find each other.
+    environment = SLURMEnvironment(auto_requeue=False) if by_srun(machine.devices) else LightningEnvironment()
     defaults: dict[str, Any] = {
         "callbacks": [StopsAtSignals(), *callbacks, *([FreedMemory()] if keeps else [])],
         "accelerator": machine.accelerator,
@@ -52,7 +54,7 @@ def make_trainer(
         "enable_model_summary": False,
         "num_sanity_val_steps": 0,
         "use_distributed_sampler": False,  # the loaders give each process its share of a batch
-        "plugins": [WholeCheckpointIO(), _environment(machine)],
+        "plugins": [WholeCheckpointIO(), environment],
         **settings,
     }
     added = {**(arguments or {})}
@@ -68,11 +70,6 @@ def make_trainer(
     # for processes that have ended, and SLURM's signals with a checkpoint in the middle of a step.
     trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
     return trainer
-
-
-def _environment(machine: Machine) -> ClusterEnvironment:
-    """Choose how the processes of a run find each other: Lightning would guess from any environment variable."""
-    return SLURMEnvironment(auto_requeue=False) if by_srun(machine.devices) else LightningEnvironment()
 
 
 class StopsAtSignals(Callback):

@@ -43,18 +43,13 @@ def run(cfg: DictConfig) -> None:
     def choose(there: list[Record]) -> list[Record]:
         new = [record for record in collection.records if record not in there]
         for record in new:
-            _check_commit(record, dirty=cfg.dirty)
+            commit = record["provenance"].get("git_commit") or "none"
+            if commit.endswith("-dirty") and not cfg.dirty:
+                what = f"{describe(record)} is of a changed checkout ({commit})"
+                raise UserError(f"{what}: commit and run it again, or type dirty=true")
         return new
 
     target = Path(cfg.to).expanduser() / f"{name}.jsonl"
     count = append_new(target, choose)
     line = f"{count} records appended, {len(collection.records) - count} were there: {target}"
     console.print(visible(line))
-
-
-def _check_commit(record: Record, *, dirty: bool) -> None:
-    commit = record["provenance"].get("git_commit") or "none"
-    if commit.endswith("-dirty") and not dirty:
-        raise UserError(
-            f"{describe(record)} is of a changed checkout ({commit}): commit and run it again, or type dirty=true"
-        )

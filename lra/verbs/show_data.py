@@ -57,7 +57,8 @@ def show_data(cfg: DictConfig) -> None:
     sheet = images(codec, [stored[0] for stored, _ in first])
     if sheet:
         path = Path(cfg.paths.runs) / "show" / f"{cfg.task.name}-{cfg.size.name}-{cfg.split}.png"
-        _write_sheet(console, path, sheet, [label for _, label in first])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        console.print(f"contact sheet: {contact_sheet(sheet, [label for _, label in first], path)}")
     print_store(console, config.store_dir(cfg))
 
 
@@ -102,10 +103,3 @@ def _print_batch(console: Console, data: StoreData, split: str) -> None:
         f"masked tokens {masked:.1%} of {len(batch.label):,} {split} examples;"
         f" a batch has {shape} tokens, {size_text(example_bytes * data.batch_size)}",
     )
-
-
-def _write_sheet(console: Console, path: Path, sheet: list[np.ndarray], labels: list[int]) -> None:
-    """Write images with their labels into one PNG file, eight in a row."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    contact_sheet(sheet, labels, path)
-    console.print(f"contact sheet: {path}")

@@ -150,9 +150,10 @@ def _fit_and_test(
         )
         if not complete:
             leave_process_group()
+            option = "trainer.max_steps" if cfg.trainer.max_steps is not None else "trainer.max_time"
             console.print(
                 f"Stopped at step {saved_step(folder / LAST):,} of {cfg.recipe.steps:,},"
-                f" as {_limiting_option(cfg)} says; no result is written. The same command without it goes on."
+                f" as {option} says; no result is written. The same command without it goes on."
             )
             return None
         metrics = training.test(
@@ -201,11 +202,6 @@ def _curve_logger(folder: Path, resume_step: int, console: Console) -> CurveLogg
             f" {LAST} has their accuracies, which are put back. What else was lost there is missing in the curves."
         )
     return logger
-
-
-def _limiting_option(cfg: DictConfig) -> str:
-    """Name the option that stopped the training early."""
-    return "trainer.max_steps" if cfg.trainer.max_steps is not None else "trainer.max_time"
 
 
 def _out_of_memory_line(cfg: DictConfig, module: ClassifierModule, parts: int) -> str:

@@ -110,19 +110,14 @@ def _next_command(record: Record) -> str:
     """Word the command that comes after a run that is not the benchmark."""
     identity = record["identity"]
     if identity["size"] != "short":
-        return f"The full run: lra train task={identity['task']} {_method_override(record)}"
+        name, settings = identity["attention"], record["settings"]
+        group = next((group for group in MIXERS if settings.get(group, {}).get("name") == name), "model")
+        return f"The full run: lra train task={identity['task']} {group}={name}"
     minutes = COMPARED_RUNS * record["cost"]["train_seconds"] / 60
     return (
         f"Next, {COMPARED_RUNS} such runs side by side, about {max(minutes, 1):.0f} minutes: lra compare run"
         f" task={identity['task']} size=short attention={','.join(COMPARED)}"
     )
-
-
-def _method_override(record: Record) -> str:
-    """Build the override that chooses the record's method, such as `attention=nystrom`."""
-    name, settings = record["identity"]["attention"], record["settings"]
-    group = next((group for group in MIXERS if settings.get(group, {}).get("name") == name), "model")
-    return f"{group}={name}"
 
 
 def print_predictions(console: Console, cfg: DictConfig, folder: Path, count: int) -> None:
