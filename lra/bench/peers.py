@@ -105,11 +105,7 @@ class _Pick(nn.Module):
 
 def _lucidrains_nystrom(module: Any, shape: BenchShape) -> nn.Module:
     attention = module.NystromAttention(
-        shape.width,
-        dim_head=shape.head_dim,
-        heads=shape.heads,
-        num_landmarks=LANDMARKS,
-        residual_conv_kernel=TAPS,
+        shape.width, dim_head=shape.head_dim, heads=shape.heads, num_landmarks=LANDMARKS, residual_conv_kernel=TAPS
     )
     attention.to_qkv = attention.to_out = nn.Identity()
     return attention  # type: ignore[no-any-return]

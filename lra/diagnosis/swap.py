@@ -67,10 +67,7 @@ class Variants:
     def exact(self, backend: AttentionBackend) -> NystromAttention:
         """Make exact softmax attention."""
         return self.nystrom(
-            backend,
-            num_landmarks=backend.dims.max_seq_len,
-            landmarks=AS_MANY_AS_POSITIONS,
-            exact_when_short=True,
+            backend, num_landmarks=backend.dims.max_seq_len, landmarks=AS_MANY_AS_POSITIONS, exact_when_short=True
         )
 
     def silent(self, backend: AttentionBackend) -> NystromAttention:

@@ -191,10 +191,7 @@ class ClassifierModule(pl.LightningModule):
         return logits
 
     def _log_eval(self, split: str, *, step: int) -> dict[str, Tensor]:
-        metrics = {
-            f"{split}/loss": self.eval_loss.compute(),
-            f"{split}/accuracy": self.eval_accuracy.compute(),
-        }
+        metrics = {f"{split}/loss": self.eval_loss.compute(), f"{split}/accuracy": self.eval_accuracy.compute()}
         self.log_dict(metrics, logger=False)  # Lightning would give the loggers a step that is one too small
         for logger in self.loggers:
             logger.log_metrics({key: value.item() for key, value in metrics.items()}, step=step)

@@ -24,11 +24,7 @@ from lra.types import UserError
 
 
 def make_trainer(
-    machine: Machine,
-    arguments: Mapping[str, Any] | None = None,
-    *,
-    callbacks: Sequence[Callback] = (),
-    **settings: Any,
+    machine: Machine, arguments: Mapping[str, Any] | None = None, *, callbacks: Sequence[Callback] = (), **settings: Any
 ) -> pl.Trainer:
     """Make a Lightning Trainer for `machine`, without Lightning's progress bar, model summary and sanity check.
 

@@ -111,8 +111,4 @@ def _wandb() -> tuple[bool, str, str]:
     if mode == "online" and importlib.util.find_spec("wandb") is not None:
         trouble = server_trouble()
         return trouble is None, "W&B", f"online (WANDB_MODE), {trouble or 'and its server answers'}"
-    return (
-        True,
-        "W&B",
-        f"{mode}; later: wandb sync RUN/wandb/offline-run-*, or train with logger.wandb.mode=online",
-    )
+    return (True, "W&B", f"{mode}; later: wandb sync RUN/wandb/offline-run-*, or train with logger.wandb.mode=online")

@@ -157,12 +157,7 @@ def _fit_and_test(
             )
             return None
         metrics = training.test(
-            module,
-            datamodule,
-            checkpoint=folder / BEST,
-            machine=machine,
-            loggers=loggers,
-            trainer_arguments=arguments,
+            module, datamodule, checkpoint=folder / BEST, machine=machine, loggers=loggers, trainer_arguments=arguments
         )
         leave_process_group()
         if not is_first_rank:
