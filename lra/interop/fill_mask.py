@@ -15,8 +15,7 @@ import torch
 
 from lra.interop.config import TheirConfig, checked_config, landmark_length
 from lra.interop.files import CONFIG_JSON, SAFETENSORS, TORCH_FILE, read_json, read_tensors, read_torch_file
-from lra.interop.huggingface import converted, import_transformers, known_architecture
-from lra.model.text_model import TextModel
+from lra.interop.huggingface import TextModel, converted, import_transformers, known_architecture
 from lra.types import UserError
 
 PIECES = "spiece.model"  # of the published checkpoints; the AutoTokenizer of transformers 5 does not read it by itself
