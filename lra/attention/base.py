@@ -80,9 +80,7 @@ class AttentionBackend(nn.Module):
         """Mix the values.
 
         Args:
-            q_BHLE: queries `[B, H, L, E]`, unscaled.
-            k_BHLE: keys, like the queries.
-            v_BHLE: values, like the queries.
+            q_BHLE, k_BHLE, v_BHLE: queries, unscaled, keys and values `[B, H, L, E]`.
             valid_BL: `[B, L]` bool, True at real tokens (it may have holes); None when every position is real.
 
         Returns:
@@ -91,14 +89,9 @@ class AttentionBackend(nn.Module):
         raise AssertionError(f"{type(self).__name__} has no forward")
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
-        """Mix the values of packed tokens; by default by padding them, a backend may override it with a faster form.
+        """Mix the values of packed tokens, `[3, T, H·E]`, to `[T, H·E]`; a backend may override it with a faster form.
 
-        Args:
-            qkv_PTD: queries, keys and values of the packed tokens, `[3, T, H·E]`.
-            packing: the tokens' places in the padded batch.
-
-        Returns:
-            `[T, H·E]`.
+        By default the tokens are padded.
         """
         heads = packing.unpack(qkv_PTD).unflatten(3, (self.dims.num_heads, self.dims.head_dim))
         q_BHLE, k_BHLE, v_BHLE = heads.transpose(2, 3).unbind(0)

@@ -41,14 +41,13 @@ class Peer:
     """An attention of another package.
 
     Attributes:
-        package: the package's name in the registry.
-        module: the module that has the class.
+        package, module: the package's name in the registry, and the module that has the class.
         build: makes the class's instance from the module and the shape.
         call: computes the output, `[B, L, D]` or `[B, H, L, E]`.
         multiple: number that must divide L.
-        ours: overrides that choose the method of ours that computes the same; none if the maths differs.
+        ours: overrides that choose the method of ours that computes the same; none if the maths differs, as
+            `difference` says.
         share_weights: gives both the same weights: the peer's module, then ours; None if they have none.
-        difference: how the maths differs.
     """
 
     package: str

@@ -19,7 +19,7 @@ class Codec(Protocol):
     version: str
 
     def draw(self, sequences: list[np.ndarray], facts: Mapping[str, object]) -> list[str]:
-        """Write the stored numbers of an example's N sequences as lines of text, with the manifest's facts of the
+        """Write the stored numbers of an example's N sequences as lines of text; `facts` are the manifest's of the
         source.
         """
 

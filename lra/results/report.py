@@ -28,10 +28,9 @@ SCRIPT = Path(__file__).with_name("report.js")
 
 @dataclass(frozen=True, kw_only=True)
 class SummaryCell:
-    """One method on one task, or one of the last columns.
+    """One method on one task, or one of the last columns: a cell of the table with its marks, `37.00 ± 1.00 (3)‡`.
 
     Attributes:
-        text: a cell of the table with its marks, such as `37.00 ± 1.00 (3)‡`.
         published: the published accuracy and the difference; empty if there is none to compare with.
         verdict: `within` or `outside` the tolerance around the paper's accuracy; empty if it is not compared with it.
         is_best: whether no other method of the same protocol and size is better on this task.

@@ -31,8 +31,6 @@ class TextTable:
     """A table of text with a title and notes; every text is one line of printable characters.
 
     Attributes:
-        title: the title.
-        columns: names of the columns.
         rows: one text for each column; a row that begins with a space belongs to the row above.
         notes: lines that are shown below the table, what matters most to a reader of the numbers first.
         details: how many of the last notes are details.

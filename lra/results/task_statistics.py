@@ -135,7 +135,7 @@ class AboveNone:
     Attributes:
         points: for each compared row the difference of its mean from that of `none`, in percentage points.
         above: the rows that are significantly above `none`, in the order of the table.
-        tests: the tests that were used, `POOLED` or `RANKS`; both where rows of other settings have a `none` of theirs.
+        tests: `POOLED` or `RANKS`; both where rows of other settings have a `none` of theirs.
         not_compared: rows with fewer than three seeds, or whose `none` has fewer.
     """
 

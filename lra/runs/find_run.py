@@ -18,11 +18,9 @@ MOST_LISTED = 8  # runs that an error names
 def find_run(run: str, runs: Path, *, seed: int | None = None) -> Path:
     """Find a run's folder, which need not exist if a folder was named.
 
-    Args:
-        run: the folder; or the hash of the run's settings, or at least four of its first digits: `a1b9200f`. In front
-            of it may stand a run group, `table/a1b9200f`, for runs that only the group tells apart.
-        runs: the folder of runs.
-        seed: the seed, where several runs have these settings; None for a folder.
+    `run` is the folder; or the hash of the run's settings, or at least four of its first digits: `a1b9200f`. In front
+    of it may stand a run group, `table/a1b9200f`, for runs that only the group tells apart. `seed` is for runs that
+    only it tells apart; None for a folder.
 
     Raises:
         UserError: when no run or several runs have this hash and seed.

@@ -29,11 +29,9 @@ PROBE = 8  # 1/PROBE of the batch is timed first, to predict the time of a step 
 class Estimate:
     """Time and memory that a run needs on this machine: seconds of a training step, and of one evaluation batch.
 
-    Attributes:
-        peak_memory_bytes: largest memory of a process that does both.
-        prepared: whether the task's own data was measured. If not, sequences of full length were, for an upper bound.
-        measured_examples, batch_size: examples that were measured, and those of a part of a batch; fewer are measured
-            when such a part takes too long.
+    `peak_memory_bytes` is of a process that does both. Where the task's data is not `prepared`, sequences of full
+    length were measured, for an upper bound. Fewer examples than a part of a batch has are measured when such a part
+    takes too long.
     """
 
     step_seconds: float

@@ -62,12 +62,9 @@ def check_gpu_precision(precision: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """Hardware and precision that a run uses on this machine.
+    """Hardware and precision that a run uses on this machine, by the names of Lightning's Trainer arguments.
 
-    Args:
-        accelerator, devices, accumulate_grad_batches: Lightning's Trainer arguments of the same names.
-        precision: Lightning's argument of this name, or `tf32`, see `set_float32`.
-        threads: CPU threads; None: torch's default.
+    The precision may also be `tf32`, see `set_float32`. Without `threads` a CPU has torch's default.
 
     Raises:
         UserError: when `accelerator` is `gpu` and torch sees no CUDA device, or one without the precision, or `threads`

@@ -73,14 +73,8 @@ class ClassifierModule(pl.LightningModule):
     """LightningModule with cross-entropy loss, micro-averaged accuracy, and a schedule that is stepped every step.
 
     Training metrics stay on the device until `pop_train_metrics`: on a GPU, a `self.log` at every step would take
-    longer than the step of a small model.
-
-    Args:
-        model: maps tokens `[B, N, L]` and their mask to logits `[B, C]`.
-        num_classes: C.
-        make_optimizer: makes the optimizer from the model.
-        make_schedule: makes the learning-rate schedule from the optimizer.
-        label: name of the run in errors, such as `listops/nystrom`.
+    longer than the step of a small model. The model maps tokens `[B, N, L]` and their mask to logits `[B, C]`; errors
+    name the run by `label`, such as `listops/nystrom`.
 
     Attributes:
         correct: whether the last test's predictions were right, `[B]` bool for each batch.

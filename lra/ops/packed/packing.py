@@ -22,12 +22,9 @@ ADDED_ROWS = 4096  # tokens whose gradients are added together, so that they sta
 
 
 class Packing:
-    """Places of the packed tokens in the padded batch.
+    """Places of the packed tokens in the padded batch `[B, L]`.
 
-    Args:
-        valid_BL: `[B, L]` bool, True at real tokens (it may have holes); None when every position is real.
-        batch: B.
-        length: L.
+    `valid_BL` is True at real tokens (it may have holes); None when every position is real.
     """
 
     def __init__(self, valid_BL: Tensor | None, *, batch: int, length: int):
