@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import importlib
 import os
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -98,7 +100,10 @@ def _command(words: list[str]) -> int:
     except UserError as error:
         return _fail(str(error))
     with added_config_dirs(folders), safe_path():
-        return _dispatch(verb, rest)
+        if any(word in HELP for word in rest):
+            print_help(ast.get_docstring(_parsed(verb)) or "")
+            return 0
+        return _run(importlib.import_module(f"lra.verbs.{_file(verb)}"), verb, rest)
 
 
 def _subcommands(verb: str) -> Sequence[str]:
@@ -106,19 +111,20 @@ def _subcommands(verb: str) -> Sequence[str]:
     from lra.sweeps.run_set import ACTIONS
 
     own = {"sweep": ("landmarks",), "table": ACTIONS, "compare": ACTIONS}
-    return own[verb] if verb in own else getattr(_module(verb), "SUBCOMMANDS", ()) if verb in VERBS else ()
+    if verb in own or verb not in VERBS:
+        return own.get(verb, ())
+    assigned = (node for node in _parsed(verb).body if isinstance(node, ast.Assign))
+    values = (node.value for node in assigned if ast.unparse(node.targets[0]) == "SUBCOMMANDS")
+    return next(map(ast.literal_eval, values), ())
 
 
-def _module(verb: str) -> ModuleType:
-    return importlib.import_module(f"lra.verbs.{MODULES.get(verb, verb)}")
+def _file(verb: str) -> str:
+    return MODULES.get(verb, verb)
 
 
-def _dispatch(verb: str, rest: list[str]) -> int:
-    command = _module(verb)
-    if any(word in HELP for word in rest):
-        print_help((command.__doc__ or "").strip())
-        return 0
-    return _run(command, verb, rest)
+def _parsed(verb: str) -> ast.Module:
+    """Read the file of a verb without an import of it, which may be slow: for its help, and its words."""
+    return ast.parse(Path(__file__).with_name("verbs").joinpath(f"{_file(verb)}.py").read_text("utf-8"))
 
 
 def _complete(words: list[str]) -> int:

@@ -33,7 +33,6 @@ class BigbirdAttention(AttentionBackend):
     in the window, and saved with the weights. Those after the end of a shorter sequence hold padding.
 
     Args:
-        dims: dimensions of the encoder.
         block_length: C, at least 1.
         window_blocks: blocks of the window, the own one in the middle; odd.
         global_blocks: number of global blocks, at least 0.

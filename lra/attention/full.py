@@ -23,7 +23,6 @@ class FullAttention(AttentionBackend):
     """softmax(q kᵀ / √E) v over the real keys.
 
     Args:
-        dims: dimensions of the encoder.
         kernel: `fused` never stores the L × L matrix; `math` does, as in the paper's measurements.
         attention_dropout: fraction of attention weights that are dropped in training, in [0, 1).
 

@@ -23,7 +23,6 @@ class LinformerAttention(AttentionBackend):
     no mask. Both are as in the released Nyströmformer code.
 
     Args:
-        dims: dimensions of the encoder.
         projections: P, at least 1.
         sharing: `all`: one projection per head for keys, values and all layers; `layer`: one for keys and values of
             each layer; `none`: keys and values of each layer have their own.

@@ -26,7 +26,6 @@ class LocalAttention(AttentionBackend):
     that positions `L / C` apart share a block; this is not repeated.
 
     Args:
-        dims: dimensions of the encoder.
         block_length: C, at least 1.
         neighbour_blocks: blocks on each side that a block sees, at least 0.
 

@@ -31,7 +31,6 @@ class LongformerAttention(AttentionBackend):
     released Nyströmformer code. With shared projections the layer of the package transformers is the same function.
 
     Args:
-        dims: dimensions of the encoder.
         window: positions on both sides together, even, at least 2; a position also sees itself.
         global_tokens: G, at least 0.
 

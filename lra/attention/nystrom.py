@@ -181,7 +181,6 @@ class NystromAttention(AttentionBackend):
     """Attention approximated with landmarks, plus a depthwise convolution of the values (the value skip).
 
     Args:
-        dims: dimensions of the encoder.
         num_landmarks: M, at least 1.
         landmarks: `padded`: M segments of the padded length, and exact attention when M ≥ L (the released code).
             `valid`: segments of each example's real tokens, with unused landmarks masked.

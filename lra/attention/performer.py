@@ -30,7 +30,6 @@ class PerformerAttention(AttentionBackend):
     attention, .2 with 256 features, and .001 with 65,536.
 
     Args:
-        dims: dimensions of the encoder.
         features: R, at least 1.
         kernel: `softmax` or `relu`.
         redraw_every: training calls between two draws of the features; 0: they are drawn once.

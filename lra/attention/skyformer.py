@@ -24,7 +24,6 @@ class SkyformerAttention(AttentionBackend):
     weights, always the same positions, whatever the other examples of a batch are.
 
     Args:
-        dims: dimensions of the encoder.
         num_landmarks: M, at least 1.
         regularisation: γ, above 0; the paper's lemma asks for a small one, the released code has 0.1.
 

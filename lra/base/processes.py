@@ -69,14 +69,10 @@ class Child:
     """A child process that ends with this process; leaving its `with` block stops it.
 
     Args:
-        command: the program and its arguments.
         env: environment variables that are added to those of this process.
         echo: whether the child's stderr is also written to this process's; it is kept for `error` in either case.
-        keep_output: whether the child's stdout is kept in `output`, instead of going to this process's stdout.
+        keep_output: whether the lines of the child's stdout are kept in `output`, instead of going to this process's.
         patience_seconds: time that the child has after SIGTERM before it is killed.
-
-    Attributes:
-        output: the lines of the child's stdout, complete once it has ended.
     """
 
     def __init__(

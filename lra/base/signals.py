@@ -24,12 +24,7 @@ REPEAT_SECONDS = 5.0  # a second signal within this time is the same Ctrl-C, whi
 
 
 class Stopped(BaseException):
-    """Raised when a signal has asked this process to end.
-
-    Attributes:
-        number: the signal's number.
-        kept: what is kept and how to resume, for the line that the user sees.
-    """
+    """Raised when a signal has asked this process to end; `kept` tells the user what is kept and how to resume."""
 
     def __init__(self, number: int, kept: str = ""):
         super().__init__(number, kept)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lra import build
 from lra.base.arguments import check_choice
 from lra.settings.check import check_stored
 from lra.settings.config import ATTENTION, load_config, method_name, mixer_settings, mixes_by_attention
@@ -87,6 +88,8 @@ def methods_to_measure(overrides: Sequence[str], *, packed: bool, peers: Sequenc
     Raises:
         UserError: for the first wrong override.
     """
+    from lra.bench.methods import attention_method, mixer_method
+
     chosen = [override for override in overrides if not override.startswith("protocol=")] or ["attention=all"]
     protocol = [override for override in overrides if override.startswith("protocol=")]
     _, *typed = check_overrides("train", ["sweep=compare", *spell_out_all("compare", chosen), *protocol], sweep=True)
@@ -111,15 +114,10 @@ def methods_to_measure(overrides: Sequence[str], *, packed: bool, peers: Sequenc
             known.append(mixer_settings(cfg))
             options = [override.rpartition(".")[2] for override in method_overrides[1:] if override not in protocol]
             cfgs[f"{method_name(cfg)} ({', '.join(options)})"] = cfg
-    methods = [_method(name, cfg, packed=packed) for name, cfg in cfgs.items()]
+    methods = [
+        attention_method(name, mixer_settings(cfg), build.build_method(cfg), packed=packed)
+        if mixes_by_attention(cfg)
+        else mixer_method(f"{name} + projections", mixer_settings(cfg), build.build_method(cfg))
+        for name, cfg in cfgs.items()
+    ]
     return sorted(methods, key=lambda method: method.kind)  # attentions first
-
-
-def _method(name: str, cfg: DictConfig, *, packed: bool) -> BenchMethod:
-    from lra import build
-    from lra.bench.methods import attention_method, mixer_method
-
-    make, settings = build.build_method(cfg), mixer_settings(cfg)
-    if mixes_by_attention(cfg):
-        return attention_method(name, settings, make, packed=packed)
-    return mixer_method(f"{name} + projections", settings, make)

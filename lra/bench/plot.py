@@ -88,10 +88,8 @@ def plot_bench(record: BenchRecord, path: Path) -> Path:
         axis.margins(x=0.02)
     memory.set_xlabel("length")
     write_title(figure, title_of_bench(record), "band: quartiles of the repeats")
-    label_ends(figure, {axis: _in_view(axis, labels) for axis, labels in ends.items()})
+    for axis, labels in ends.items():
+        bottom, top = axis.get_ylim()
+        ends[axis] = [label for label in labels if bottom <= label.y <= top]
+    label_ends(figure, ends)
     return save_figure(figure, path)
-
-
-def _in_view(axis: plt.Axes, labels: list[Label]) -> list[Label]:
-    low, high = axis.get_ylim()
-    return [label for label in labels if low <= label.y <= high]

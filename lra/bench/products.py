@@ -61,12 +61,7 @@ def count_products(function: Callable[[], object]) -> Counter[Product]:
 
 
 class ProductRates:
-    """Times plain products, each shape once.
-
-    Args:
-        device: where.
-        dtype: of the factors.
-    """
+    """Times plain products on a device, each shape once."""
 
     def __init__(self, device: torch.device, dtype: torch.dtype):
         self.device, self.dtype = device, dtype

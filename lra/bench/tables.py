@@ -209,10 +209,7 @@ def advantage(record: BenchRecord, name: str, reference: str) -> TextTable:
 
 
 def _by_length(
-    record: BenchRecord,
-    title: str,
-    entry: Callable[[BenchCell | None, dict[str, BenchCell]], str],
-    notes: list[str],
+    record: BenchRecord, title: str, entry: Callable[[BenchCell | None, dict[str, BenchCell]], str], notes: list[str]
 ) -> TextTable:
     names = [method["name"] for method in record["settings"]["methods"]]
     rows = []

@@ -141,16 +141,9 @@ def _shapes(valid: Manifest) -> dict[str, list[int]]:
 
 
 def check_request(manifest: Manifest, folder: Path, settings: dict[str, Any], source: str, version: str) -> None:
-    """Refuse a store of another version, with other settings, or (unless `source=auto`) from another source.
+    """Refuse a store of another version, with other `data` settings, or (unless `source=auto`) from another source.
 
     So is one whose file of the user's own has changed.
-
-    Args:
-        manifest: the store's manifest.
-        folder: the store's folder, for the error.
-        settings: the task's `data` settings that are asked for.
-        source: the value of `source=` that is asked for.
-        version: the version of the dataset that is asked for.
 
     Raises:
         UserError: with what differs, and what to type.

@@ -19,8 +19,6 @@ class StoreData:
     """Gives training batches in a seeded order, and all batches of the dev and test splits.
 
     Args:
-        spec: facts about the task.
-        store_dir: folder of the prepared store.
         mask_zero: whether token 0 is padding at all positions; if not, no position is masked.
         dev_split: origin of the dev split, see `lra.data.store`.
         text_length: number of bytes of a sequence that are used, 4000 or 1000; None: all stored bytes.
@@ -28,7 +26,6 @@ class StoreData:
         test_last_batch: whether the last test batch is `kept` or `dropped` if it is smaller than the others.
         batch_size: examples per batch, in evaluation too.
         num_train_batches: batches of the whole run.
-        seed: seed of the training order.
         on_device: whether a Trainer's batches are made on its device, see `lra.data.datamodule`.
 
     Raises:

@@ -52,14 +52,11 @@ def write_store(
     """Write a store, which replaces an existing one at the end; the caller holds `store_lock`.
 
     Args:
-        folder: the store's folder.
-        spec: facts about the task.
         splits: train, test and, if the dataset has one, dev; each is read once, in order.
         dtype: type of the stored numbers, uint8 or uint16.
         max_length: longer sequences are cut to this length, and counted.
         first_id: number to add to a stored number to get the token id.
-        facts: further entries of the manifest, such as origin, source, builder and command. They are read after the
-            last example.
+        facts: further entries of the manifest, such as origin and builder. They are read after the last example.
         started: `time.monotonic()` when the work began, for the manifest's `seconds`.
 
     Returns:

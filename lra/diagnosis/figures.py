@@ -94,10 +94,7 @@ def plot_convergence(diagnosis: Diagnosis, path: Path) -> Path:
     figure, axes = plt.subplots(1, 2, figsize=(COLUMN, 2.2), layout="constrained")
     for number, heads in enumerate(diagnosis["layers"]):
         for place, head in enumerate(heads):
-            look: dict[str, Any] = {
-                "color": PALETTE[number % len(PALETTE)],
-                "ls": HEAD_LINES[place % len(HEAD_LINES)],
-            }
+            look: dict[str, Any] = {"color": PALETTE[number % len(PALETTE)], "ls": HEAD_LINES[place % len(HEAD_LINES)]}
             for axis, key in zip(axes, ("residual", "distance"), strict=True):
                 errors = head["convergence"][key]  # type: ignore[literal-required]
                 axis.plot(head["convergence"]["steps"], errors, label=f"layer {number + 1}, head {place + 1}", **look)

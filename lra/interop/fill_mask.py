@@ -15,8 +15,7 @@ import torch
 
 from lra.interop.config import TheirConfig, checked_config, landmark_length
 from lra.interop.files import CONFIG_JSON, SAFETENSORS, TORCH_FILE, read_json, read_tensors, read_torch_file
-from lra.interop.huggingface import converted, import_transformers, known_architecture
-from lra.model.text_model import TextModel
+from lra.interop.huggingface import TextModel, converted, import_transformers, known_architecture
 from lra.types import UserError
 
 PIECES = "spiece.model"  # of the published checkpoints; the AutoTokenizer of transformers 5 does not read it by itself
@@ -59,12 +58,9 @@ def read_text_model(folder: Path) -> TextModel:
 def read_tokenizer(folder: Path, what: str) -> Any:
     """Read the folder's tokenizer with transformers; nothing is downloaded, and no code in the folder is run.
 
-    Args:
-        folder: the checkpoint's folder.
-        what: what needs transformers, for the error.
-
     Raises:
-        UserError: when transformers is not installed, or the folder has no tokenizer that it can read.
+        UserError: when transformers, which `what` needs, is not installed, or the folder has no tokenizer that it can
+            read.
     """
     transformers = import_transformers(what)
     pieces_alone = (folder / PIECES).exists() and not (folder / "tokenizer.json").exists()
@@ -78,14 +74,7 @@ def read_tokenizer(folder: Path, what: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Filling:
-    """One way to fill the mask.
-
-    Attributes:
-        score: its probability, in [0, 1].
-        token: id of the token.
-        word: the token as text.
-        sentence: the whole text with it.
-    """
+    """One way to fill the mask: its probability in [0, 1], the token's id and text, and the whole text with it."""
 
     score: float
     token: int
@@ -96,10 +85,7 @@ class Filling:
 def fill_mask(folder: Path, text: str, *, top: int) -> list[Filling]:
     """Compute the `top` most probable fillings, by our encoder with the checkpoint's weights.
 
-    Args:
-        folder: a checkpoint that transformers has saved: config.json, weights, tokenizer.
-        text: a text with one `[MASK]`.
-        top: how many.
+    The folder is a checkpoint that transformers has saved: config.json, weights, tokenizer; the text has one `[MASK]`.
 
     Raises:
         UserError: for a text without one mask or one that is too long, when transformers is not installed, and for a
@@ -124,7 +110,15 @@ def fill_mask(folder: Path, text: str, *, top: int) -> list[Filling]:
     with torch.no_grad():
         logits_1LV = model(torch.tensor([ids]), None if valid_1L.all() else valid_1L)
     scores, tokens = logits_1LV[0, place].softmax(-1).topk(min(top, config["vocab_size"]))
-    return [_filling(tokenizer, ids, place, *pair) for pair in zip(scores.tolist(), tokens.tolist(), strict=True)]
+    return [
+        Filling(
+            score=score,
+            token=token,
+            word=tokenizer.decode([token]).strip(),
+            sentence=tokenizer.decode([*ids[:place], token, *ids[place + 1 :]], skip_special_tokens=True).strip(),
+        )
+        for score, token in zip(scores.tolist(), tokens.tolist(), strict=True)
+    ]
 
 
 def _encoded(tokenizer: Any, text: str, length: int | None) -> Any:
@@ -136,13 +130,3 @@ def _encoded(tokenizer: Any, text: str, length: int | None) -> Any:
         tokens = len(encoded["input_ids"])
         raise UserError(f"the text has {tokens} tokens, and this model's landmarks take {length}; type a shorter text")
     return tokenizer(text, padding="max_length", max_length=length, return_attention_mask=True)
-
-
-def _filling(tokenizer: Any, ids: list[int], place: int, score: float, token: int) -> Filling:
-    filled = [*ids[:place], token, *ids[place + 1 :]]
-    return Filling(
-        score=score,
-        token=token,
-        word=tokenizer.decode([token]).strip(),
-        sentence=tokenizer.decode(filled, skip_special_tokens=True).strip(),
-    )

@@ -32,7 +32,6 @@ class GatedMovingAverage(SequenceMixer):
     it passes them. The convolution is computed at least in float32, also in mixed precision.
 
     Args:
-        dims: dimensions of the encoder; the number of heads is not used.
         averages: N.
     """
 

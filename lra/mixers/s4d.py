@@ -46,7 +46,6 @@ class S4D(SequenceMixer):
     passes them. The convolution is computed at least in float32, also in mixed precision.
 
     Args:
-        dims: dimensions of the encoder; the number of heads is not used.
         states: N of the paper, even; half as many complex states are computed.
         init: `lin` or `inv`, see `initial_frequencies`; the initial real part of A is -1/2 in both.
         discretisation: `zoh` (zero-order hold) or `bilinear`.

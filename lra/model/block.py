@@ -79,13 +79,9 @@ class FeedForward(nn.Sequential):
 
 
 class EncoderBlock(nn.Module):
-    """`x + dropout(mixer(norm(x)))`, then `x + feed_forward(norm(x))`; or with the LayerNorm after each sum.
+    """`x + dropout(mixer(norm(x)))`, then `x + feed_forward(norm(x))`; or, see `form`, the LayerNorm after each sum.
 
-    Args:
-        mixer: the sequence mixer of the layer.
-        feed_forward: hidden width of the feed-forward network.
-        dropout: dropout rate, in [0, 1).
-        form: where the LayerNorms are, and the activation.
+    `feed_forward` is the hidden width of the feed-forward network, `dropout` a rate in [0, 1).
     """
 
     def __init__(self, mixer: SequenceMixer, *, feed_forward: int, dropout: float, form: EncoderForm):

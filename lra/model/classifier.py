@@ -181,14 +181,8 @@ class SequenceClassifier(nn.Module):
     """One encoder for all sequences of an example, pooling, and a head (Xiong et al. 2021, released code).
 
     Args:
-        spec: facts about the task.
         make_mixers: makes the mixers of the layers from the encoder's dimensions and the number of layers.
-        num_layers: number of encoder blocks.
-        width: D.
-        num_heads: number of attention heads.
-        head_dim: dims per head.
-        feed_forward: hidden width of the feed-forward networks.
-        head_hidden: hidden width of the classifier head.
+        feed_forward, head_hidden: hidden widths of the feed-forward networks, and of the classifier head.
         dropout: dropout rate after the embedding, mixer, GELU and feed-forward network, in [0, 1).
         tied_layers: whether one block is run `num_layers` times, which the released code offers too.
         pooling: `padded_mean` or `valid_mean`, see `MaskedMean`, or `cls`, see `FirstVector`.

@@ -145,10 +145,8 @@ class SequenceEncoder(nn.Module):
 
     Args:
         make_mixers: makes the mixers of the layers, as `lra.build_mixers` returns it.
-        embed_dim: I.
+        embed_dim: I, the numbers at a position.
         hidden_size: D, divisible by `num_heads`; the feed-forward networks have twice this width, as in the benchmark.
-        num_layers: number of encoder blocks.
-        num_heads: number of attention heads.
         dropout: dropout rate after the embedding, mixer, GELU and feed-forward network, in [0, 1).
         window_size: the longest L.
         pooling: `last`: the vector at the last real position; `mean`: the mean of those at real positions.
@@ -220,19 +218,12 @@ class SequenceEncoder(nn.Module):
         pooling: Literal["last", "mean"] = "last",
         make_mixers: MakeMixers | None = None,
     ) -> SequenceEncoder:
-        """Build an encoder with Nyström attention, or with the mixers that `make_mixers` makes.
+        """Build an encoder with Nyström attention, or with `make_mixers`; other arguments are those of the class.
 
         Args:
-            embed_dim: numbers at a position.
-            hidden_size: size of the vector of a sequence, divisible by `num_heads`.
             num_landmarks: landmarks of Nyström attention, at least 1.
-            num_layers: number of encoder blocks.
-            num_heads: number of attention heads.
-            dropout: dropout rate, in [0, 1).
-            window_size: positions of the longest sequence.
             landmark_source: `both`: Nyström's landmark queries come from queries and its landmark keys from keys;
                 `keys`: both from keys.
-            pooling: `last` or `mean`.
             make_mixers: what `lra.build_mixers` returns for any other attention or mixer. The two settings of
                 Nyström's landmarks then have no effect and must keep their default values.
 

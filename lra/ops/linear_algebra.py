@@ -23,12 +23,9 @@ def iterative_pinv(a_BHMM: Tensor, *, iterations: int, start: str) -> Tensor:
     Z ← ¼ Z (13 I − A Z (15 I − A Z (7 I − A Z))), from Z = Aᵀ / (‖A‖₁ ‖A‖∞) (Razavi et al. 2014, as in Xiong et al.
     2021, equation 11). Convergence is of third order; six iterations are enough for a softmax kernel.
 
-    Args:
-        a_BHMM: the matrices.
-        iterations: number of iterations, at least 1.
-        start: `per_matrix` divides each matrix by its own norms, as in the paper's equation; `batch` divides all
-            matrices by the largest norms in the batch, as the released code does, so that an example's result depends
-            on the other examples of the batch.
+    `start=per_matrix` divides each matrix by its own norms, as in the paper's equation; `batch` divides all matrices by
+    the largest norms in the batch, as the released code does, so that an example's result depends on the other
+    examples.
     """
     absolute = a_BHMM.abs()
     columns, rows = absolute.sum(-2).amax(-1), absolute.sum(-1).amax(-1)
@@ -117,27 +114,19 @@ def exact_pinv(a_BHMM: Tensor, *, rtol: float) -> Tensor:
 
 
 def ridge_inverse(a: Tensor, *, ridge: float) -> Tensor:
-    """Compute the regularised pseudo-inverse (Aᵀ A + λ I)⁻¹ Aᵀ (Tikhonov), `[..., N, M]` from `[..., M, N]`.
+    """Compute the regularised pseudo-inverse (Aᵀ A + λ I)⁻¹ Aᵀ (Tikhonov), `[..., N, M]` from `[..., M, N]`; λ > 0.
 
     Unlike the pseudo-inverse it is bounded, by 1 / (2 √λ), and so are its gradients.
-
-    Args:
-        a: the matrices, square or not.
-        ridge: λ, above 0.
     """
     eye = torch.eye(a.shape[-1], dtype=a.dtype, device=a.device)
     return solve(a.mT @ a + ridge * eye, a.mT)
 
 
 def solve(a: Tensor, b: Tensor) -> Tensor:
-    """Solve A X = B, as `torch.linalg.solve` does, without its check whether A is singular, for which the host waits.
+    """Solve A X = B, `[..., N, N]` and `[..., N, M]`, as `torch.linalg.solve` does, without its check of A.
 
-    The matrices here are made regular by a ridge. A singular one would give numbers that are not finite, and these a
-    loss that ends the run.
-
-    Args:
-        a: `[..., N, N]`.
-        b: `[..., N, M]`.
+    The host would wait for it to tell whether A is singular. The matrices here are made regular by a ridge. A singular
+    one would give numbers that are not finite, and these a loss that ends the run.
     """
     solution: Tensor = torch.linalg.solve_ex(a, b).result
     return solution

@@ -20,13 +20,9 @@ MOST_REASONS = 3  # number of deviations that a note lists; format=csv has all o
 def accuracy_table(records: list[Record], *, reference: str, listed_tasks: Iterable[str] = TASKS) -> TextTable:
     """Build the table: a row for each variant, a column for each task.
 
-    Below a variant's accuracies stand the published values and the differences. Runs of size=full on stand-in data
-    are left out.
-
-    Args:
-        records: of any tasks.
-        reference: source of the published values, one of `REFERENCES`.
-        listed_tasks: tasks that have a column even without a record. The average is over the benchmark's five.
+    Below a variant's accuracies stand the published values, of the source `reference`, and the differences. Runs of
+    size=full on stand-in data are left out. `listed_tasks` have a column even without a record; the average is over the
+    benchmark's five.
     """
     shown = without_stand_ins(records)
     tasks = in_benchmark_order([*listed_tasks, *(record["identity"]["task"] for record in shown)])

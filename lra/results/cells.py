@@ -16,19 +16,17 @@ from lra.runs.schema import Record
 
 @dataclass(frozen=True, kw_only=True)
 class TableCell:
-    """One variant on one task; accuracies in percent.
+    """One variant on one task; accuracies, of each seed and their mean and standard deviation, in percent.
 
     Attributes:
-        accuracies: of each seed.
-        mean, std: mean and standard deviation over seeds; no standard deviation for one seed.
+        std: None for one seed.
         noise: binomial standard error of one test.
         reference: the published accuracy; None if there is none, or if these runs may not be compared with it.
         deviations: how the runs differ from the paper's run, if the paper has one for this cell.
-        inside: whether the mean is within the tolerance around the paper's accuracy; None if no comparison with the
-            paper is made.
+        inside: whether the mean is within the tolerance around the paper's accuracy; None if it is not compared with
+            it.
         converged: number of seeds that are more than three standard errors above the majority class, and at least at
             the task's `CONVERGED_FROM`.
-        parameters: parameters of the model.
         hours, steps_per_second: training of the fastest seed, because other work on the machine can only slow a run.
         peak_memory_bytes: mean over seeds.
         origins: origins of the data, such as `official`.

@@ -64,12 +64,9 @@ class Contender:
 
 
 def contenders(records: list[Record], baseline: str | None = None, *, methods: Sequence[str] = ()) -> list[Contender]:
-    """Make a contender of each variant in the records of one task; the baseline comes first.
+    """Make a contender of each variant in the records of one task; the baseline, else the first variant, comes first.
 
-    Args:
-        records: records of one task.
-        baseline: the baseline's name; None: the first variant.
-        methods: the order of the others: variants of these methods first, then all others by name.
+    Variants of `methods` come next, in this order, then all others by name.
 
     Raises:
         KeyError: when no variant has the baseline's name.
@@ -272,15 +269,11 @@ def _numbers(contender: Contender) -> dict[str, object]:
 
 
 def baseline_row(rows: Mapping[str, list[Record]], wanted: Mapping[str, Any]) -> str | None:
-    """Choose among the rows of a method: the one nearest to the wanted settings, then the one with most seeds.
+    """Choose among rows of one method or none: the one nearest to the wanted settings, then that with most seeds.
 
     Nearest is the row with the fewest options of the method, then with the fewest other settings, that differ; among
-    rows that are alike in all of this the first counts.
-
-    Args:
-        rows: the rows that may be chosen, all of one method or of none.
-        wanted: settings by group, as those of a run: the default options where a user asks for no others. Groups that
-            are not there are not compared.
+    rows that are alike in all of this the first counts. `wanted` are settings by group, as those of a run: the default
+    options where a user asks for no others. Groups that are not there are not compared.
 
     Returns:
         The row's name; None without rows.

@@ -18,13 +18,10 @@ SWEPT = "attention.num_landmarks"
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """Results of one variant with one number of landmarks, or with exact attention.
+    """Results of one variant, named without its number of landmarks, with one such number, or with exact attention.
 
     Attributes:
-        task: the task.
         num_landmarks: M; 0 if the records do not hold it, None for exact attention.
-        variant: the variant's name, which does not include the number of landmarks.
-        cell: statistics over its seeds.
         convergence_steps: by seed, the step from which on all dev passes are converged; None for one that did not
             converge. Empty if no record holds its dev curve.
         pinv_residual, attention_error: mean and standard deviation (None for one seed) over seeds; None if no record

@@ -107,10 +107,6 @@ def published_accuracy_for(record: Record, reference: str) -> float | None:
 
     The paper's accuracy is shown only for runs with the paper's settings. Other sources have other settings anyway, so
     their accuracies are shown, for information, for all runs of size=full with the paper's model on the task's data.
-
-    Args:
-        record: the run.
-        reference: the source, one of `REFERENCES`.
     """
     identity = record["identity"]
     if reference == "paper":

@@ -64,10 +64,10 @@ def _is_clearly_better(first: Contender, second: Contender) -> bool:
 
 @for_a_column
 def plot_pareto(compared: list[Contender], path: Path, *, title: str, majority_rate: float) -> Path:
-    """Draw accuracy against seconds per step into a file; a large dot is the mean over seeds, or the median where some
-    converged and others did not, and small dots on a line are the seeds.
+    """Draw accuracy against seconds per step into a file.
 
-    Each dot has its name beside it. Names for which there is no room are counted below the title.
+    A large dot is the mean over seeds, or the median where some converged and others did not, and small dots on a line
+    are the seeds. Each dot has its name beside it. Names for which there is no room are counted below the title.
     """
     figure, axis = plt.subplots(figsize=(COLUMN, HEIGHT), layout="constrained")
     colours = colours_of([contender.name for contender in compared])

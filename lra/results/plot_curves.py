@@ -44,11 +44,7 @@ OF_THE_MACHINE = {  # the small panels: for each column of metrics.csv its label
 def plot_curves(curves: Mapping[str, Mapping[int, DevCurve]], path: Path, *, title: str, majority_rate: float) -> Path:
     """Draw every variant's dev accuracy against the step into a file: a panel for a variant, a colour for a seed.
 
-    Args:
-        curves: by variant, and there by seed.
-        path: the file, by whose ending its format is chosen.
-        title: above the figure.
-        majority_rate: that of the test split, a fraction in [0, 1], drawn as a line.
+    The curves are by variant, and there by seed; the majority rate of the test split, in [0, 1], is a line.
     """
     columns = min(len(curves), MOST_COLUMNS)
     rows = -(-len(curves) // columns)
@@ -94,12 +90,8 @@ def learning_curve(
 ) -> Path:
     """Draw loss and accuracy against the step into a PNG; below them learning rate, speed and memory.
 
-    Args:
-        curves: rows of `metrics.csv`; accuracies are fractions in [0, 1].
-        path: the PNG file.
-        title: title of the figure.
-        majority_rate: accuracy of the majority class of the test split, a fraction in [0, 1].
-        paper_accuracy: the paper's accuracy in percent; None: no line is drawn.
+    The curves are the rows of `metrics.csv`; the majority rate is that of the test split, in [0, 1], the paper's
+    accuracy in percent (None: no line is drawn).
     """
     figure = plt.figure(figsize=(10, 6), layout="constrained")
     grid = figure.add_gridspec(2, 6, height_ratios=(2.4, 1))

@@ -18,17 +18,11 @@ from lra.types import UserError
 
 
 class RunState(NamedTuple):
-    """A run's folder and what has become of it.
+    """A run's folder, or the file of its published record, and what has become of it, in words.
 
-    Attributes:
-        folder: the run's folder, or the file of its published record.
-        group: its run group, or the name of that file.
-        task: the task.
-        method: the attention or the mixer, with the settings that tell it apart if it is finished.
-        settings: protocol, size, steps and hash, as in the folder's name.
-        seed: the seed.
-        state: in words.
-        touched: time of the last change, in seconds since 1970.
+    `group` is its run group, or the name of that file, `method` the attention or the mixer, with the settings that tell
+    it apart if it is finished, `settings` protocol, size, steps and hash, as in the folder's name, and `touched` the
+    time of the last change, in seconds since 1970.
     """
 
     folder: Path

@@ -31,8 +31,6 @@ class TextTable:
     """A table of text with a title and notes; every text is one line of printable characters.
 
     Attributes:
-        title: the title.
-        columns: names of the columns.
         rows: one text for each column; a row that begins with a space belongs to the row above.
         notes: lines that are shown below the table, what matters most to a reader of the numbers first.
         details: how many of the last notes are details.
@@ -61,7 +59,10 @@ class TextTable:
             "columns": tuple(map(visible, self.columns)),
             "rows": [list(map(visible, row)) for row in self.rows],
             "notes": list(map(visible, self.notes)),
-            "numbers": [{visible(key): _visible(value) for key, value in cell.items()} for cell in self.numbers],
+            "numbers": [
+                {visible(key): visible(value) if isinstance(value, str) else value for key, value in cell.items()}
+                for cell in self.numbers
+            ],
         }
         for name, value in shown.items():
             object.__setattr__(self, name, value)
@@ -223,10 +224,6 @@ class TextTable:
         """Convert to the format `form`: `markdown`, `csv` or `latex`."""
         makers = {"markdown": self.to_markdown, "csv": self.to_csv, "latex": self.to_latex}
         return makers[form]()
-
-
-def _visible(value: object) -> object:
-    return visible(value) if isinstance(value, str) else value
 
 
 def in_lines(cell: str) -> str:

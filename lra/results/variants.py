@@ -53,13 +53,10 @@ Scope = tuple[str, ...]  # a config group and, where its options are compared am
 
 @dataclass(frozen=True, kw_only=True)
 class _EqualRuns:
-    """Records with equal settings and data, such as the seeds of one run.
+    """Records with equal settings and data, such as the seeds of one run: their places among all, the first of them.
 
-    Attributes:
-        places: their places among all records.
-        first: the first of them.
-        options: the text of each option by its dotted key, without those that the row's name begins with.
-        ignored: the texts of the options that `group_by_variant` is told to ignore.
+    `options` has the text of each option by its dotted key, without those that the row's name begins with, `ignored`
+    the texts of those that `group_by_variant` is told to ignore.
     """
 
     places: list[int]
@@ -90,9 +87,7 @@ def group_by_variant(records: Iterable[Record], *, ignored: tuple[str, ...] = ()
     option that only some records hold is listed as "not recorded" for the others; more than three of them are counted,
     if that does not make two names equal.
 
-    Args:
-        records: any records.
-        ignored: dotted keys of options that are not compared, such as `attention.num_landmarks` in a sweep over it.
+    `ignored` are dotted keys of options that are not compared, such as `attention.num_landmarks` in a sweep over it.
     """
     records = list(records)
     runs = _equal_runs(records, ignored)

@@ -34,11 +34,9 @@ REMOVED: dict[str, dict[str, Any]] = {
 
 
 def values_before(settings: Mapping[Any, Any], group: str = "") -> dict[str, Any]:
-    """Return the later settings of a config group, with their earlier values.
+    """Return the later settings of a config group, which has a `name` or `_target_`, with their earlier values.
 
-    Args:
-        settings: the group's settings, with `name` or `_target_`.
-        group: its name, such as `task`; without it, only those of the class are returned.
+    Without the group's name only those of the class are returned.
     """
     keys = (str(settings.get("_target_")), group, f"{group}={settings.get('name')}")
     return {name: value for key in keys for name, value in VALUE_BEFORE.get(key, {}).items()}
@@ -51,10 +49,6 @@ def removed_settings(group: Mapping[Any, Any]) -> dict[str, Any]:
 
 def drop_removed_settings(name: str, group: MutableMapping[Any, Any]) -> None:
     """Take the removed settings out of a stored group, in place.
-
-    Args:
-        name: the group's name, for the error.
-        group: a group of settings with the `_target_` of a class.
 
     Raises:
         UserError: for a value that acts otherwise than the class does today; with the setting and the value.

@@ -26,13 +26,9 @@ PUBLISHED = ".jsonl"  # the end of the name of a file of published records, one 
 
 @dataclass
 class Collection:
-    """One record for each run, and a line for each record that was left out.
+    """One record for each run, sorted by task, attention, settings and seed, with its file.
 
-    Attributes:
-        records: the records, sorted by task, attention, settings and seed.
-        sources: the file of each record.
-        troubles: lines about records that were left out, with the reason.
-        left_out: number of records that were left out.
+    `troubles` has a line for records that were left out, with the reason; `left_out` counts these records.
     """
 
     records: list[Record] = field(default_factory=list)
@@ -47,21 +43,14 @@ def collect(place: Path, *, separate_run_groups: bool = False) -> Collection:
     If two different records belong to the same run (same settings, data and seed), one counts, and the others are
     reported: a record in a run's own folder counts before one in a file of published records; of two such files the one
     with more records counts, because a row should come from one file; else the later record counts. Runs that
-    `force=true` has replaced are ignored.
-
-    Args:
-        place: the folder or the file.
-        separate_run_groups: whether runs of different run groups are different runs.
+    `force=true` has replaced are ignored. With `separate_run_groups` runs of different run groups are different runs.
 
     Raises:
         UserError: when a `*.jsonl` file is not there. A folder may be missing: it has no record yet.
     """
     if place.suffix == PUBLISHED and not place.exists():
-        raise UserError(
-            f"{place} is not there; published records are looked for below $LRA_RUNS_DIR, or ./runs",
-            kind="missing_file",
-            key=str(place),
-        )
+        line = f"{place} is not there; published records are looked for below $LRA_RUNS_DIR, or ./runs"
+        raise UserError(line, kind="missing_file", key=str(place))
     collection = Collection()
     of_run: dict[tuple[object, ...], list[_Candidate]] = defaultdict(list)
     sizes: Counter[Path] = Counter()
@@ -162,11 +151,9 @@ def describe(record: Record) -> str:
 
 
 def append_new(target: Path, choose: Callable[[list[Record]], list[Record]]) -> int:
-    """Append records to a file atomically, under a lock, and return their number.
+    """Append records to a file atomically, under a lock, and return their number; file and folder are made if missing.
 
-    Args:
-        target: the file; it is made with its folder if it does not exist. Lines that are no record are kept.
-        choose: gets the records in the file, and returns the records to append.
+    `choose` gets the records in the file, and returns those to append. Lines that are no record are kept.
 
     Raises:
         UserError: when the file cannot be read as text.

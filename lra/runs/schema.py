@@ -153,7 +153,7 @@ class Cost(TypedDict):
 
 @with_config(CHECKED)
 class Approximation(TypedDict):
-    """How well Nyström layers approximate exact attention, see `lra.training.evaluation`."""
+    """How well Nyström layers approximate exact attention, see `lra.diagnosis.approximation`."""
 
     sequences: NotRequired[Positive]
     pinv_residual: Error

@@ -37,9 +37,7 @@ def size_text(count: float) -> str:
 def work_progress(console: Console, total: float) -> Iterator[Advance]:
     """Yield a function that takes what is measured now and the cost of what has been measured, and advances the bar.
 
-    Args:
-        console: where to show the bar.
-        total: the sum of all costs, in any unit; without any there is no bar.
+    `total` is the sum of all costs, in any unit; without any there is no bar.
     """
     if not console.is_terminal or not total:
         yield lambda what, cost: None

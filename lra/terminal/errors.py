@@ -38,14 +38,7 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # in the text of an error
 
 
 def target_line(target: str) -> str:
-    """Word an error line about a dotted name that could not be found.
-
-    Args:
-        target: the dotted name, such as `my_package.attention.Mine`.
-
-    Returns:
-        The first part of the name that is wrong, and what to do.
-    """
+    """Word what is wrong with a dotted name that was not found, such as `my_package.attention.Mine`, and what to do."""
     module, *names = target.split(".")
     if not module or importlib.util.find_spec(module) is None:
         return (

@@ -25,10 +25,7 @@ WORDS = re.compile(r"(?:^ +)?\S+", re.MULTILINE)  # the first with its indentati
 def print_text_table(console: Console, table: TextTable, *, most_lines: int | None = None) -> None:
     """Print a table and its notes; a line says which columns the terminal has no room for.
 
-    Args:
-        console: where to print.
-        table: the table.
-        most_lines: how many lines the notes may have; the last line then says how many notes are left out.
+    The notes may have `most_lines` lines; the last one then says how many notes are left out.
     """
     if not console.is_terminal:  # a pipe, whose width is not limited
         console.out(table.to_plain(), highlight=False)

@@ -64,12 +64,9 @@ def _guarded(stream: TextIO | None, *, errors: str) -> TextIO:
 
 
 def check_out(out: str | None, example: str, *, makes_folder: bool = False) -> None:
-    """Refuse a wrong `out=` before any run starts.
+    """Refuse a wrong `out=` before any run starts; None: nothing was typed.
 
-    Args:
-        out: the words after `out=`; None: nothing was typed.
-        example: the name of a file, for the error.
-        makes_folder: whether the command makes the file's folder.
+    `example` is the name of a file, for the error; `makes_folder`: the command makes the file's folder.
 
     Raises:
         UserError: when `out` is empty, the name of a folder, a pipe or a device, or in a folder that is not there.
@@ -80,23 +77,14 @@ def check_out(out: str | None, example: str, *, makes_folder: bool = False) -> N
         return
     if not str(out) or Path(out).expanduser().is_dir():
         place = Path(out) / example
-        raise UserError(
-            f"out={out} is {'a folder' if out else 'empty'}; type a file, for example out={place}",
-            kind="no_file",
-            key="out",
-            value=out,
-            right=str(place),
-        )
+        line = f"out={out} is {'a folder' if out else 'empty'}; type a file, for example out={place}"
+        raise UserError(line, kind="no_file", key="out", value=out, right=str(place))
     path = out_path(out)
     if path.exists():
         regular_file(path, f"out={out}")  # a device or a pipe would be replaced by a file
     elif not path.parent.is_dir() and not makes_folder:
-        raise UserError(
-            f"out={out}: its folder is not there; type: mkdir -p {path.parent}",
-            kind="missing_folder",
-            key="out",
-            value=out,
-        )
+        line = f"out={out}: its folder is not there; type: mkdir -p {path.parent}"
+        raise UserError(line, kind="missing_folder", key="out", value=out)
 
 
 def out_path(out: str) -> Path:

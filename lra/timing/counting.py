@@ -37,10 +37,8 @@ WITHOUT_WORK = {"empty", "empty_like", "empty_strided", "new_empty", "_unsafe_vi
 class Work:
     """The work of one step.
 
-    Attributes:
-        flops: floating-point operations of matrix products and Fourier transforms.
-        bytes: sum of the sizes of all inputs and outputs of all operators. Caches make the true traffic smaller.
-        operators: number of operators that ran; views, allocations and readings of a property are not counted.
+    `flops` are those of matrix products and Fourier transforms, `bytes` the sum of the sizes of all inputs and outputs
+    of all operators (caches make the true traffic smaller), `operators` those that ran, without views and allocations.
     """
 
     flops: int

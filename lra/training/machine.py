@@ -62,12 +62,9 @@ def check_gpu_precision(precision: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """Hardware and precision that a run uses on this machine.
+    """Hardware and precision that a run uses on this machine, by the names of Lightning's Trainer arguments.
 
-    Args:
-        accelerator, devices, accumulate_grad_batches: Lightning's Trainer arguments of the same names.
-        precision: Lightning's argument of this name, or `tf32`, see `set_float32`.
-        threads: CPU threads; None: torch's default.
+    The precision may also be `tf32`, see `set_float32`. Without `threads` a CPU has torch's default.
 
     Raises:
         UserError: when `accelerator` is `gpu` and torch sees no CUDA device, or one without the precision, or `threads`
@@ -83,14 +80,11 @@ class Machine:
     def __post_init__(self) -> None:
         cores = os.cpu_count() or 1
         if self.threads and self.threads > THREADS_PER_CORE * cores:
-            raise UserError(
+            line = (
                 f"trainer.threads={self.threads}, but this machine has {cores} cores, and more than {THREADS_PER_CORE}"
-                f" threads a core are no help; type trainer.threads={cores}",
-                kind="wrong_value",
-                key="trainer.threads",
-                value=self.threads,
-                right=cores,
+                f" threads a core are no help; type trainer.threads={cores}"
             )
+            raise UserError(line, kind="wrong_value", key="trainer.threads", value=self.threads, right=cores)
         if self.accelerator == "gpu":
             if not torch.cuda.is_available():
                 raise UserError(

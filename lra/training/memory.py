@@ -52,13 +52,8 @@ def next_parts(batch_size: int, parts: int) -> int | None:
 def in_fewest_parts(measure: Callable[[int], T], batch_size: int, *, same: Callable[[int], bool]) -> T:
     """Call `measure` with 1, 2, 4 … parts of a batch, until it does not run out of memory; return its result.
 
-    Args:
-        measure: is called with a number of parts.
-        batch_size: examples of the whole batch.
-        same: tells whether a batch in so many parts makes the same run.
-
     Raises:
-        UserError: when not even one example fits, and when more parts would make another run.
+        UserError: when not even one example fits, and when more parts would make another run, as `same` says.
     """
     parts: int | None = 1
     while parts is not None:
@@ -86,13 +81,8 @@ def release_memory() -> None:
 def parts_that_fit(module: ClassifierModule, spec: TaskSpec, *, batch_size: int, parts: int) -> int | None:
     """Find the smallest number of parts of a batch such that a forward and a backward pass of one part fit in memory.
 
-    Each number is tried with sequences of full length, in the precision of the weights.
-
-    Args:
-        module: the classifier.
-        spec: the task's specification, for the shape of the tokens.
-        batch_size: examples of the whole batch.
-        parts: the number of parts that did not fit; at least twice as many are tried.
+    Each number, at least twice those `parts` that did not fit, is tried with sequences of full length, in the precision
+    of the weights.
 
     Returns:
         The number of parts, a divisor of `batch_size`; None if not even one example fits.

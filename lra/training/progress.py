@@ -23,8 +23,7 @@ LEFT_OUT_FIRST = ("speed", "accuracy", "loss", "dev", "left")  # of the note, on
 class Telemetry(Callback):
     """Logs the metrics every `every_steps` optimizer steps; the speed does not include dev passes.
 
-    Attributes:
-        latest: the last logged point, for the progress bar.
+    `latest` is the last logged point, for the progress bar.
     """
 
     def __init__(self, *, every_steps: int):
@@ -84,13 +83,9 @@ class Telemetry(Callback):
 
 
 class RunProgress(Callback):
-    """Shows loss, accuracy, speed and the time left, which includes dev passes.
+    """Shows loss, accuracy, speed and the time left, which includes dev passes; `steps` are those of the whole run.
 
-    Args:
-        telemetry: provides the latest logged point.
-        console: where to print; a terminal gets a bar, any other output a line every `line_seconds`.
-        steps: optimizer steps of the whole run.
-        line_seconds: seconds between two plain lines.
+    A terminal gets a bar, any other output a line every `line_seconds`, with the latest point of the telemetry.
     """
 
     def __init__(self, telemetry: Telemetry, *, console: Console, steps: int, line_seconds: float = 15.0):

@@ -12,12 +12,16 @@ mask, and every option, parameter and buffer by name. In pytest, `lra.testing` g
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from omegaconf import DictConfig
+from rich.text import Text
 
+from lra import build
+from lra.settings.config import method_name, mixer_settings, mixes_by_attention
+from lra.terminal.console import make_console
+from lra.terminal.fit_table import wrapped
+from lra.testing.contract import BrokenPromiseError, promises
+from lra.testing.subjects import AttentionSubject, MixerSubject
 from lra.types import UserError
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 
 def run(cfg: DictConfig) -> None:
@@ -26,15 +30,6 @@ def run(cfg: DictConfig) -> None:
     Raises:
         UserError: when a check fails.
     """
-    from rich.text import Text
-
-    from lra import build
-    from lra.settings.config import method_name, mixer_settings, mixes_by_attention
-    from lra.terminal.console import make_console
-    from lra.terminal.fit_table import wrapped
-    from lra.testing.contract import BrokenPromiseError, promises
-    from lra.testing.subjects import AttentionSubject, MixerSubject
-
     kind = AttentionSubject if mixes_by_attention(cfg) else MixerSubject
     options = {key: value for key, value in mixer_settings(cfg).items() if not key.startswith("_")}
     subject = kind(build.build_method(cfg), options)

@@ -20,31 +20,27 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+
+from lra.base.text import visible
+from lra.data.store import verify_store
+from lra.diagnosis.page import write_diagnosis_page
+from lra.diagnosis.schema import write_diagnosis
+from lra.diagnosis.sentences import answer, heads_table, swaps_table
+from lra.diagnosis.subject import check_effect, diagnosed_model
+from lra.runs.files import DIAGNOSIS, DIAGNOSIS_PAGE
+from lra.settings.config import logs_to_wandb, store_dir
+from lra.terminal.console import make_console, size_text
+from lra.terminal.fit_table import print_prose, print_text_table
+from lra.training.machine import Machine, prepare_machine
 from lra.types import UserError
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
+from lra.verbs.run_diagnosis import diagnosis_of, log_to_wandb
 
 
 def run(cfg: DictConfig) -> None:
     """Diagnose a run or a fresh model."""
-    from hydra.core.hydra_config import HydraConfig
-
-    from lra.base.text import visible
-    from lra.data.store import verify_store
-    from lra.diagnosis.page import write_diagnosis_page
-    from lra.diagnosis.run_diagnosis import diagnosis_of, log_to_wandb
-    from lra.diagnosis.schema import write_diagnosis
-    from lra.diagnosis.sentences import answer, heads_table, swaps_table
-    from lra.diagnosis.subject import check_effect, diagnosed_model
-    from lra.runs.files import DIAGNOSIS, DIAGNOSIS_PAGE
-    from lra.settings.config import logs_to_wandb, store_dir
-    from lra.terminal.console import make_console, size_text
-    from lra.terminal.fit_table import print_prose, print_text_table
-    from lra.training.machine import Machine, prepare_machine
-
     overrides = HydraConfig.get().overrides.task
     check_effect(overrides, of_a_run=cfg.run is not None)
     if cfg.examples < 1:

@@ -14,15 +14,16 @@ import os
 import platform
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import torch
+from omegaconf import DictConfig
 from rich.text import Text
 
 from lra.base.paths import conf_dirs, source_dirs
+from lra.data.manifest import read_manifest
 from lra.terminal.console import make_console, size_text
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
+from lra.training.wandb_server_and_files import server_trouble
+from lra.types import UserError
 
 NEEDED_PACKAGES = ("torch", "pytorch-lightning", "torchmetrics", "hydra-core", "numpy")
 OPTIONAL_PACKAGES = {
@@ -60,8 +61,6 @@ def _optional(name: str, remedy: str) -> tuple[bool, str, str]:
 
 
 def _device() -> tuple[bool, str, str]:
-    import torch
-
     if torch.cuda.is_available():
         return True, "device", f"{torch.cuda.get_device_name()}: type trainer=gpu to use it"
     return True, "device", f"CPU, {torch.get_num_threads()} threads; no CUDA device is visible to torch"
@@ -91,9 +90,6 @@ def _source(folder: Path) -> tuple[bool, str, str]:
 
 
 def _stores(data: Path) -> list[tuple[bool, str, str]]:
-    from lra.data.manifest import read_manifest
-    from lra.types import UserError
-
     folders = sorted(path.parent for path in (data / "stores").glob("*/*/manifest.json"))
     if not folders:
         return [(True, "prepared", "nothing yet; lra train prepares what it needs, or: lra prepare task=listops")]
@@ -113,12 +109,6 @@ def _stores(data: Path) -> list[tuple[bool, str, str]]:
 def _wandb() -> tuple[bool, str, str]:
     mode = os.environ.get("WANDB_MODE", "offline")
     if mode == "online" and importlib.util.find_spec("wandb") is not None:
-        from lra.training.wandb_server_and_files import server_trouble
-
         trouble = server_trouble()
         return trouble is None, "W&B", f"online (WANDB_MODE), {trouble or 'and its server answers'}"
-    return (
-        True,
-        "W&B",
-        f"{mode}; later: wandb sync RUN/wandb/offline-run-*, or train with logger.wandb.mode=online",
-    )
+    return (True, "W&B", f"{mode}; later: wandb sync RUN/wandb/offline-run-*, or train with logger.wandb.mode=online")

@@ -10,11 +10,20 @@ tokenizer needs transformers: pip install -e '.[hf]'.
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
+
+from lra.base.arguments import check_choice
+from lra.interop.fill_mask import EXAMPLE, fill_mask
+from lra.results.tables import TextTable
+from lra.settings.overrides import in_quotes
+from lra.terminal.console import make_console
+from lra.terminal.fit_table import print_text_table
+from lra.types import UserError
 
 _FORMATS = ("terminal", "json")
 
@@ -29,26 +38,11 @@ def _quoted(word: str) -> str:
     text = word.removeprefix("text=")
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return word
-    from lra.settings.overrides import in_quotes
-
     return f"text={in_quotes(text)}"
 
 
 def run(cfg: DictConfig) -> None:
     """Fill the mask of `cfg.text` with the model in the folder `cfg.checkpoint`."""
-    import json
-    from dataclasses import asdict
-    from pathlib import Path
-
-    from omegaconf import OmegaConf
-
-    from lra.base.arguments import check_choice
-    from lra.interop.fill_mask import EXAMPLE, fill_mask
-    from lra.results.tables import TextTable
-    from lra.terminal.console import make_console
-    from lra.terminal.fit_table import print_text_table
-    from lra.types import UserError
-
     for key, example in (("checkpoint", "model=nystromformer-512"), ("text", EXAMPLE)):
         if OmegaConf.select(cfg, key) is None:
             typed = example.partition("=")[0]

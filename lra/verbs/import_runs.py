@@ -14,16 +14,20 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from omegaconf import DictConfig
 
 from lra.base.files import checked_name
+from lra.base.text import visible
+from lra.runs.collect import collect, describe
 from lra.runs.files import BEST, CONFIG, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID, run_folder
+from lra.runs.record import read_record, write_record
+from lra.runs.run_lock import RUNNER, TRAINING, RunLockedError, lock_run
+from lra.runs.schema import Record
+from lra.settings.overrides import in_quotes
+from lra.terminal.console import make_console
 from lra.types import UserError
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
-    from lra.runs.schema import Record
 
 IMPORTED_FILES = (CONFIG, DATA, METRICS, CURVE, WANDB_ID, BEST)
 BEGUN = (BEST, LAST)  # where one of these is without a record, the run was begun on this machine
@@ -32,18 +36,12 @@ BEGUN = (BEST, LAST)  # where one of these is without a record, the run was begu
 def to_overrides(words: list[str]) -> list[str]:
     """Turn a leading path into `from=PATH`."""
     if words and "=" not in words[0] and not words[0].startswith("-"):
-        from lra.settings.overrides import in_quotes
-
         return [f"from={in_quotes(words[0])}", *words[1:]]
     return words
 
 
 def run(cfg: DictConfig) -> None:
     """Copy the runs that this machine does not have."""
-    from lra.base.text import visible
-    from lra.runs.collect import collect, describe
-    from lra.terminal.console import make_console
-
     if cfg["from"] is None or not str(cfg["from"]):
         raise UserError("import what? type for example: lra import /mnt/other/runs")
     place = Path(str(cfg["from"])).expanduser()
@@ -89,14 +87,7 @@ def _folder(runs: Path, record: Record, into: str | None) -> Path:
 
 
 def _bring(source: Path, record: Record, folder: Path) -> bool:
-    """Copy a run into its folder while no other process works there; False if the same run is there already.
-
-    Raises:
-        UserError: when the folder holds another run, or one that is not finished.
-    """
-    from lra.runs.record import read_record
-    from lra.runs.run_lock import RUNNER, TRAINING, RunLockedError, lock_run
-
+    """Copy a run into its folder while no other process works there; False if the same run is there already."""
     there = read_record(folder)
     if there is None:
         try:
@@ -116,8 +107,6 @@ def _bring(source: Path, record: Record, folder: Path) -> bool:
 
 def _copy(source: Path, record: Record, folder: Path) -> None:
     """Copy all files under temporary names, then rename them, the record last: a run with a record is complete."""
-    from lra.runs.record import write_record
-
     if source.name == RESULT:
         paths = [source.parent / name for name in IMPORTED_FILES]
         brought = [path.name for path in paths if path.is_file() and not path.is_symlink()]

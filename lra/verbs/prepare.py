@@ -21,27 +21,23 @@ The store goes under $LRA_DATA_DIR (lra doctor names the folder). An existing st
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from omegaconf import DictConfig
 
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
+from data_prep.prepare import remove_leftovers
+from lra.build.store import ensure_store, print_store
+from lra.data.store import verify_store
+from lra.settings import config
+from lra.terminal.console import make_console
 
 
 def run(cfg: DictConfig) -> None:
     """Make the store, or check the existing one."""
-    from lra.build.store import ensure_store, print_store
-    from lra.data.store import verify_store
-    from lra.settings import config
-    from lra.terminal.console import make_console
-
     console = make_console()
     if cfg.check:
         verify_store(config.store_dir(cfg))
         console.print(f"every array is what it was when it was made: {config.store_dir(cfg)}")
         return
     if not ensure_store(cfg, console, force=cfg.force):
-        from data_prep.prepare import remove_leftovers
-
         remove_leftovers(config.store_dir(cfg))
         console.print("prepared already; force=true makes it again")
     print_store(console, config.store_dir(cfg))

@@ -15,25 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from rich.console import Console
 
-    from lra.results.tables import TextTable
-    from lra.runs.schema import Record
-    from lra.sweeps.output import Draw
-    from lra.sweeps.run_set import RunSet
+from lra.results.landmarks import landmark_points, landmark_table
+from lra.results.plot_landmarks import plot_landmarks
+from lra.results.tables import TextTable
+from lra.runs.schema import Record
+from lra.sweeps.output import Draw, plan_run_or_show, write_task_tables
+from lra.sweeps.run_set import RunSet, read_run_set
+from lra.types import UserError
 
 EXACT = "landmarks_exact"  # the sweep over exact attention, which the figure shows as a line
 
 
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""
-    from lra.sweeps.output import plan_run_or_show
-    from lra.sweeps.run_set import read_run_set
-    from lra.types import UserError
-
     if not words or words[0] != "landmarks":
         trouble = f"{words[0]!r} cannot be swept" if words else "sweep what?"
         raise UserError(f"{trouble}; type: lra sweep landmarks. Anything else: lra train -m key=value,value")
@@ -47,9 +44,6 @@ def main(words: Sequence[str]) -> None:
 
 def show(run_set: RunSet, console: Console) -> None:
     """Print a table and draw a figure for every task."""
-    from lra.results.landmarks import landmark_points, landmark_table
-    from lra.results.plot_landmarks import plot_landmarks
-    from lra.sweeps.output import write_task_tables
 
     def make(records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
         points = landmark_points(records)

@@ -51,11 +51,7 @@ class TooLargeError(Exception):
 def train_run(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
     """Train, test and record a run, under its lock; with the batch in more parts where it does not fit into memory.
 
-    Args:
-        cfg: the run's configuration.
-        folder: the run's folder.
-        console: where to print.
-        replaced: the record that `force=true` replaces; None if the run has none.
+    `replaced` is the record that `force=true` replaces; None if the run has none.
 
     Raises:
         RunLockedError: when another process is at work on the run.
@@ -154,18 +150,14 @@ def _fit_and_test(
         )
         if not complete:
             leave_process_group()
+            option = "trainer.max_steps" if cfg.trainer.max_steps is not None else "trainer.max_time"
             console.print(
                 f"Stopped at step {saved_step(folder / LAST):,} of {cfg.recipe.steps:,},"
-                f" as {_limiting_option(cfg)} says; no result is written. The same command without it goes on."
+                f" as {option} says; no result is written. The same command without it goes on."
             )
             return None
         metrics = training.test(
-            module,
-            datamodule,
-            checkpoint=folder / BEST,
-            machine=machine,
-            loggers=loggers,
-            trainer_arguments=arguments,
+            module, datamodule, checkpoint=folder / BEST, machine=machine, loggers=loggers, trainer_arguments=arguments
         )
         leave_process_group()
         if not is_first_rank:
@@ -207,11 +199,6 @@ def _curve_logger(folder: Path, resume_step: int, console: Console) -> CurveLogg
     return logger
 
 
-def _limiting_option(cfg: DictConfig) -> str:
-    """Name the option that stopped the training early."""
-    return "trainer.max_steps" if cfg.trainer.max_steps is not None else "trainer.max_time"
-
-
 def _out_of_memory_line(cfg: DictConfig, module: ClassifierModule, parts: int) -> str:
     """Word the error of a run that does not fit into memory, with the number of examples that do fit."""
     batch = cfg.recipe.batch_size // cfg.trainer.devices  # of one process
@@ -226,11 +213,7 @@ def _out_of_memory_line(cfg: DictConfig, module: ClassifierModule, parts: int) -
 
 
 def _initial_parts(cfg: DictConfig, folder: Path) -> int:
-    """Return the number of parts that a run begins or goes on with: that of its checkpoint, if it has one.
-
-    Raises:
-        UserError: when another number is typed than that of the checkpoint, whose position counts parts.
-    """
+    """Return the number of parts that a run begins with, or that of its checkpoint, whose position counts parts."""
     saved, typed = saved_batch_parts(folder), batch_parts(cfg)
     if saved is None or saved == typed:
         return typed

@@ -16,6 +16,7 @@ from lra.base.checked_json import parsed_json
 from lra.base.files import read_file, replace_text
 from lra.build import trainer as build_trainer
 from lra.data.datamodule import StoreDataModule
+from lra.diagnosis.approximation import measure_approximation
 from lra.results.convergence import dev_curve
 from lra.results.paper import published_accuracy_for
 from lra.results.plot_curves import learning_curve
@@ -24,7 +25,6 @@ from lra.runs.machine import git_commit, versions
 from lra.runs.record import pack_correct, validated, write_record
 from lra.runs.schema import SCHEMA_VERSION, Record
 from lra.settings import config
-from lra.training import evaluation
 from lra.training.memory import is_out_of_memory
 from lra.training.run import RunOutcome
 from lra.types import Batch, UserError
@@ -143,7 +143,7 @@ def add_approximation(
     After an error of any kind, print a line and leave the record as it is: the run is finished all the same.
     """
     try:
-        measured = evaluation.measure_approximation(model.to(device), open_batches(), device)
+        measured = measure_approximation(model.to(device), open_batches(), device)
         return record if measured is None else write_record(folder, {**record, "approximation": measured})
     except Exception as error:
         first_line = next(iter(str(error).splitlines()), "")

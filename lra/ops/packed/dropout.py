@@ -20,11 +20,8 @@ MOST_ENTRIES = 4 * WINDOW_WORDS
 class DropoutMasks:
     """Numbered dropout masks of one seed, which is drawn from torch's generator: equal states give equal masks.
 
-    A byte can have only 256 different rates. A mask has one of the two rates next to `rate`, chosen such that the mean
-    rate over all masks differs from `rate` by at most 1 / 65536.
-
-    Args:
-        rate: fraction of dropped entries, in [0, 1).
+    A byte can have only 256 different rates. A mask has one of the two rates next to `rate`, in [0, 1), chosen such
+    that the mean rate over all masks differs from `rate` by at most 1 / 65536.
     """
 
     def __init__(self, rate: float):

@@ -10,7 +10,7 @@ import numpy as np
 from omegaconf import DictConfig
 from rich.console import Console
 
-from lra.build.trainer import wandb_settings
+from lra.build.trainer import wandb_run
 from lra.diagnosis.figures import MOST_HEADS
 from lra.diagnosis.matrices import LayerInputs, attentions, layer_inputs
 from lra.diagnosis.measure import MatrixPair, measure_layer
@@ -35,11 +35,7 @@ def diagnosis_of(
 ) -> tuple[Diagnosis, dict[str, MatrixPair]]:
     """Measure a model; also return the matrices for the heat maps.
 
-    Args:
-        subject: the model.
-        examples: most dev examples for the accuracies.
-        sequences: most sequences whose attention matrices are compared.
-        console: where the progress is shown.
+    Accuracies are over at most `examples` dev examples, matrices of at most `sequences` sequences are compared.
 
     Raises:
         UserError: when the model has no attention to compare.
@@ -99,28 +95,12 @@ def log_to_wandb(
     cfg: DictConfig, diagnosis: Diagnosis, tables: list[TextTable], folder: Path, console: Console
 ) -> None:
     """Log a diagnosis as a W&B run of its own: the page, the tables, and the means over heads in the summary."""
-    from lra.training.loggers import finish_wandb, start_wandb  # slow: imports Lightning
-
     subject = diagnosis["subject"]
     name = f"{subject['task']}/{subject['attention']}/{subject['seed']} diagnosis"
     place = folder / "diagnosis-wandb"  # not the run's own folder, whose W&B run is that of the training
-    place.mkdir(exist_ok=True)
-    logger = start_wandb(
-        place,
-        **wandb_settings(
-            cfg,
-            name=name,
-            job_type="diagnose",
-            tags=["diagnose", subject["task"], subject["attention"], subject["protocol"], subject["size"]],
-            config=dict(subject),
-        ),
-    )
-    try:
-        log_diagnosis(logger.experiment, diagnosis, tables, folder / DIAGNOSIS_PAGE)
-    finally:
-        finish_wandb([logger])
-    sent = "logged" if cfg.logger.wandb.mode == "online" else f"later: wandb sync {place}/wandb/offline-run-*"
-    console.print(f"W&B run {logger.version} ({name}); {sent}")
+    tags = ["diagnose", subject["task"], subject["attention"], subject["protocol"], subject["size"]]
+    with wandb_run(cfg, place, console, name=name, job_type="diagnose", tags=tags, config=dict(subject)) as run:
+        log_diagnosis(run, diagnosis, tables, folder / DIAGNOSIS_PAGE)
 
 
 def log_diagnosis(run: wandb.Run, diagnosis: Diagnosis, tables: list[TextTable], page: Path) -> None:
