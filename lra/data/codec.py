@@ -19,9 +19,7 @@ class Codec(Protocol):
     version: str
 
     def draw(self, sequences: list[np.ndarray], facts: Mapping[str, object]) -> list[str]:
-        """Write the stored numbers of an example's N sequences as lines of text; `facts` are the manifest's of the
-        source.
-        """
+        """Write the stored numbers of an example's N sequences as lines of text, with the manifest's `facts`."""
 
     def square(self, stored: np.ndarray) -> np.ndarray | None:
         """Convert a stored sequence to its image `[side, side]` with levels 0 to 255; None if it is no image."""

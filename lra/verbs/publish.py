@@ -40,7 +40,7 @@ def run(cfg: DictConfig) -> None:
     for trouble in collection.troubles:
         console.print(trouble)
 
-    def choose(there: list[Record]) -> list[Record]:
+    def _choose(there: list[Record]) -> list[Record]:
         new = [record for record in collection.records if record not in there]
         for record in new:
             commit = record["provenance"].get("git_commit") or "none"
@@ -50,6 +50,6 @@ def run(cfg: DictConfig) -> None:
         return new
 
     target = Path(cfg.to).expanduser() / f"{name}.jsonl"
-    count = append_new(target, choose)
+    count = append_new(target, _choose)
     line = f"{count} records appended, {len(collection.records) - count} were there: {target}"
     console.print(visible(line))
