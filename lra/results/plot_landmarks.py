@@ -59,12 +59,8 @@ def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate
         "errors": lambda point: point.attention_error,
     }
     latest = max((step or 0 for point in points for step in point.convergence_steps.values()), default=0)
-    labels, lines, failed_kinds, counts = (
-        [],
-        [],
-        set(),
-        [point.num_landmarks for point in points if point.num_landmarks],
-    )
+    labels, lines, failed_kinds = [], [], set()
+    counts = [point.num_landmarks for point in points if point.num_landmarks]
     colours = colours_of(list(dict.fromkeys(point.variant for point in points)))
     for name, colour in colours.items():
         of_name = [point for point in points if point.variant == name]

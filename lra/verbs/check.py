@@ -46,11 +46,8 @@ def run(cfg: DictConfig) -> None:
             failed += 1
             word, style, text = "FAIL", "red", f"{promise}: {error}"
         else:
-            word, style, text = (
-                "PASS",
-                "green",
-                f"{promise} ({len(promise.cases)} case{'s' * (len(promise.cases) > 1)})",
-            )
+            cases = f"{len(promise.cases)} case{'s' * (len(promise.cases) > 1)}"
+            word, style, text = "PASS", "green", f"{promise} ({cases})"
         line = f"{word}  {text}"
         shown = Text("\n".join(wrapped(line, console.width) if console.is_terminal else [line]))
         shown.stylize(style, 0, len(word))
