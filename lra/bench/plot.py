@@ -1,7 +1,5 @@
 """Draw the figure of a bench: time and memory against the length, on logarithmic axes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import matplotlib

@@ -3,8 +3,6 @@
 In the image tasks each pixel's level, 0 to 255, is a token; pixels are read row by row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Protocol
 

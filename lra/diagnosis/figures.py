@@ -3,8 +3,6 @@
 Letters: R rows, N real tokens.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Literal
 

@@ -5,8 +5,6 @@ The model is a checkpoint folder of the package transformers: configuration, wei
 Letters: L positions, V tokens of the vocabulary.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Draw the figure of a comparison: accuracy against time, with the Pareto front of what differs significantly."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import matplotlib

@@ -1,7 +1,5 @@
 """Learning curves: those of one run, and the dev accuracy of every seed of several variants."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Draw the figure of a landmark sweep: five plots against the number of landmarks, exact attention as a line."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Callable, Sequence

@@ -2,8 +2,6 @@
 
 The numbers are those of `scipy.stats`, whose import takes longer than a whole table; tests compare both."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

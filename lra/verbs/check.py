@@ -10,8 +10,6 @@ own, a slow function: outputs and gradients are then compared with those of this
 mask, and every option, parameter and buffer by name. In pytest, `lra.testing` gives the same tests.
 """
 
-from __future__ import annotations
-
 from omegaconf import DictConfig
 from rich.text import Text
 

@@ -16,8 +16,6 @@ Writes diagnosis.html and diagnosis.json to the run's folder; docs/diagnosis.md 
 the CPU in float32, with trainer.threads=N threads. check=true compares the data with its hashes first.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

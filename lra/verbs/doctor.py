@@ -6,8 +6,6 @@ Environment variables choose the folders. LRA_DATA_DIR: prepared data. LRA_RUNS_
 with archives. LRA_CONF_PATH: more folders with settings, such as attention/mine.yaml of your own.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import os

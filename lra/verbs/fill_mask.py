@@ -8,8 +8,6 @@ NystromformerForMaskedLM; nothing is downloaded. Prints each filling's probabili
 tokenizer needs transformers: pip install -e '.[hf]'.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import asdict

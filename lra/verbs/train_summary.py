@@ -1,7 +1,5 @@
 """Print the result of a finished run: its accuracy beside the paper's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
