@@ -4,8 +4,6 @@ Letters: B examples, H heads, L positions, E dims per head, C positions per bloc
 sequence, R random blocks, S blocks that a block sees.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -4,8 +4,6 @@ Letters: B examples, H heads, L positions, E dims per head, C = window / 2 posit
 block, G global tokens.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -6,8 +6,6 @@ softmax(q k̃ᵀ) · pinv(softmax(q̃ k̃ᵀ)) · softmax(q̃ kᵀ), all scaled 
 Letters: B examples, H heads, L positions, E dims per head, M landmarks, G coarse landmarks, T taps.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

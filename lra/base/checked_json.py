@@ -1,7 +1,5 @@
 """Parse a JSON file and check it against a pydantic schema; the first error is worded as one line for the user."""
 
-from __future__ import annotations
-
 import json
 from typing import Annotated, Any, TypeVar
 

@@ -4,8 +4,6 @@ A kill or a power cut leaves the old file or the new one. A kill leaves the old 
 renames none at its place and both beside it, see `making_folder`.
 """
 
-from __future__ import annotations
-
 import errno
 import glob
 import hashlib

@@ -1,7 +1,5 @@
 """Folders on this machine (configurations, prepared data, source archives, runs), and the files of config groups."""
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 import os

@@ -4,8 +4,6 @@ A command that is still starting has nothing to clean up, so the process ends at
 in the main thread: unfinished files are removed, child processes end, locks are released.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import signal

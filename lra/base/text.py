@@ -5,8 +5,6 @@ changes of the writing direction, single surrogates. One function per format the
 Terminals get `rich.text.Text`, which has no markup; the HTML template escapes by itself.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from typing import Any

@@ -1,7 +1,5 @@
 """Measure methods length by length: at each length they take turns, so that other load slows all of them."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -6,8 +6,6 @@ The settings are the paper's: 64 landmarks and 35 taps, 256 projections, 256 fea
 Letters: B sequences, L positions, H heads, E dims per head, D = H·E.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.metadata
 from collections.abc import Callable, Sequence

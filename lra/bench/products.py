@@ -3,8 +3,6 @@
 The rate of a method is compared with that of its own shapes, because thin products are slower than square ones.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The record of a bench, version 1: its settings, and a cell for each method and length; one JSON file."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """`lra bench step`: time a training step; compare its work with this machine's rates, and its losses with a CPU's."""
 
-from __future__ import annotations
-
 import itertools
 import statistics
 import tempfile

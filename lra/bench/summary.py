@@ -1,7 +1,5 @@
 """Numbers drawn from a bench record: medians, ratios, crossover lengths, time exponents."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 In that of the Nyströmformer paper's Table 1, a row is a length, and the numbers are of one example.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from lra.bench.record import PASS_TITLES, PASSES, BenchCell, BenchRecord, cells_at, lengths_of

@@ -1,7 +1,5 @@
 """Make a task's store when it is missing, and print its statistics."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

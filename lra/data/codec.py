@@ -3,8 +3,6 @@
 In the image tasks each pixel's level, 0 to 255, is a token; pixels are read row by row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -19,9 +17,7 @@ class Codec(Protocol):
     version: str
 
     def draw(self, sequences: list[np.ndarray], facts: Mapping[str, object]) -> list[str]:
-        """Write the stored numbers of an example's N sequences as lines of text; `facts` are the manifest's of the
-        source.
-        """
+        """Write the stored numbers of an example's N sequences as lines of text, with the manifest's `facts`."""
 
     def square(self, stored: np.ndarray) -> np.ndarray | None:
         """Convert a stored sequence to its image `[side, side]` with levels 0 to 255; None if it is no image."""

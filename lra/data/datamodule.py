@@ -1,7 +1,5 @@
 """The LightningDataModule of a prepared store."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import pytorch_lightning as pl

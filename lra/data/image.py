@@ -1,7 +1,5 @@
 """CIFAR-10 in grey: each pixel's level, 0 to 255, is a token; pixels are read row by row."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lra.data.codec import FIRST_ID, PixelCodec

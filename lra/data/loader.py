@@ -8,8 +8,6 @@ process would cost more time than it saves on a small machine.
 Letters: B examples, N sequences per example, L positions, E examples of a split, T stored tokens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The manifest of a store: its schema, which is checked whenever a manifest is read, and comparisons with requests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired
 

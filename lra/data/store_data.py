@@ -1,7 +1,5 @@
 """The batches of a prepared store, on the CPU and in one process."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

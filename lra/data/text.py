@@ -1,7 +1,5 @@
 """Text as bytes: a byte's id is its value + 1, because id 0 is padding; there are 257 ids."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Token ids from a file of the user's own: id 0 is padding; id 1 is a word that is not in the training split."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

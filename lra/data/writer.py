@@ -1,7 +1,5 @@
 """Write a packed token store from streams of examples; its folder appears only when the store is complete."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time

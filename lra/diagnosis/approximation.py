@@ -3,8 +3,6 @@
 Letters: B examples, H heads, L positions, N real tokens, R rows of a block, E dims per head, M landmarks.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Letters: S sequences, H heads, R rows, N real tokens, M landmarks, X methods or counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import get_args
 

@@ -3,8 +3,6 @@
 Letters: R rows, N columns, M landmarks.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

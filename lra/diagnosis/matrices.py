@@ -6,8 +6,6 @@ numbers of matrices are float64, computed from the layer's own queries and keys.
 Letters: B or S sequences, H heads, R rows, N real tokens, L positions, E dims per head.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -5,8 +5,6 @@ Of kernel 2: its condition, and how fast its pseudo-inverse is approached.
 Letters: B or S sequences, H heads, R rows, N real tokens, K singular values, M landmarks.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

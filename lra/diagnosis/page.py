@@ -1,7 +1,5 @@
 """Write a diagnosis as one HTML page."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Errors are relative to the exact value and at least 0; every number of a head is a mean over sequences, except medians.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated

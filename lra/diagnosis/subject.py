@@ -1,7 +1,5 @@
 """The model that `lra diagnose` is about, a trained run's or a fresh one: its variants, dev examples, overrides."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

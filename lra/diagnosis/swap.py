@@ -5,8 +5,6 @@ They are Nyström attention with other choices, exact attention, and none.
 Letters: X examples.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """The configuration of a Nyströmformer of the package transformers, checked: it may come from anywhere."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired
 

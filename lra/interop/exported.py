@@ -4,8 +4,6 @@ The folder may come from anywhere. Its settings may name only classes of this pa
 trusts; its weights are a safetensors file, which holds tensors alone.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence

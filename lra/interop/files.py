@@ -1,7 +1,5 @@
 """Read and write the files that other packages read too: JSON settings, tensors in safetensors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from pickle import UnpicklingError  # what torch raises; nothing here unpickles

@@ -7,8 +7,6 @@ its padding token's vector, and ours does.
 Letters: B sequences, L positions, D model width, V tokens of the vocabulary, C classes.
 """
 
-from __future__ import annotations
-
 import copy
 import importlib
 from collections.abc import Mapping

@@ -7,8 +7,6 @@ Letters: B sequences, L positions, D channels, N states of a channel, R rows and
 as a matrix.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -7,8 +7,6 @@ Letters: B sequences, L positions, D channels (the model width), N complex state
 part.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

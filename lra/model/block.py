@@ -5,8 +5,6 @@ The benchmark has one form, `PRE_NORM`. The others are those of models that `lra
 Letters: B sequences, L positions, T real tokens of all sequences, D model width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -4,8 +4,6 @@ Letters: B examples (in the embedding: sequences), N sequences per example, L po
 C classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal

@@ -3,8 +3,6 @@
 Letters: B sequences, L positions, T real tokens of all sequences, D model width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Letters: B sequences, L positions, T real tokens of all sequences, D model width, H heads, E dims per head.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import torch

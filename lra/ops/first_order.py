@@ -4,8 +4,6 @@ Their matrix products write into given tensors, so all have to be of one type: t
 some of them another one, wherever a caller's block begins and ends.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import wraps

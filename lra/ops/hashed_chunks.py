@@ -6,8 +6,6 @@ Letters: B examples, H heads, L positions, E dims per head, N hashes, G axes of 
 K chunks, C positions per chunk.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

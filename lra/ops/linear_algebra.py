@@ -3,8 +3,6 @@
 Letters: B examples, H heads, M landmarks.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -5,8 +5,6 @@ Sources: Katharopoulos et al. 2020; Choromanski et al. 2021 (FAVOR+).
 Letters: B examples, H heads, L positions, E dims per head, R features.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

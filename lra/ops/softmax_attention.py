@@ -6,8 +6,6 @@ Letters: B examples, H heads, L positions, Q query positions, E dims per head, C
 that a block sees, W keys that it sees, G 1 or H.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn.functional import pad, scaled_dot_product_attention

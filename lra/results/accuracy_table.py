@@ -1,7 +1,5 @@
 """Build the paper's table with measured accuracies beside the published ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from lra.results.cells import Row, TableCell, cell_note, central_values, make_rows, places_of_best

@@ -1,7 +1,5 @@
 """Compute the cells of the accuracy table: statistics over the seeds of one variant on one task."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The names of methods and tasks in figures and papers, and the keys by which papers cite them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Build the table of a landmark sweep: accuracy, time, memory and error for each number of landmarks."""
 
-from __future__ import annotations
-
 import statistics
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 The page's security policy allows no script but the one that is given, which it names by its hash.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -6,8 +6,6 @@ there must not redefine which runs are the paper's. A test compares the file wit
 `python -m tests.results.make_paper_settings` writes the file.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Mapping, Sequence

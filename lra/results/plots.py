@@ -3,8 +3,6 @@
 Names are placed so that a figure needs no legend and no text lies on another.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import re

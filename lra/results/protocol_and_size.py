@@ -3,8 +3,6 @@
 Runs of different ones are never in one row of a table.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Where results come from: marks and notes on the origin of the data, device, precision and settings not recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from lra.results.reference import TASKS

@@ -1,7 +1,5 @@
 """Published accuracies with their sources, sizes of the test splits, and tolerances of a reproduction."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 TASKS = ("listops", "text", "retrieval", "image", "pathfinder")

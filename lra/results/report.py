@@ -3,8 +3,6 @@
 Its only script sorts tables and marks the runs of the cell that the address names.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

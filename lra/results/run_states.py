@@ -1,7 +1,5 @@
 """The runs below a folder of runs: finished, running, failed, or begun and to be resumed."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Collection, Iterable
 from pathlib import Path

@@ -2,8 +2,6 @@
 
 The numbers are those of `scipy.stats`, whose import takes longer than a whole table; tests compare both."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -149,10 +147,8 @@ def paired_bootstrap(first: Sequence[np.ndarray], second: Sequence[np.ndarray], 
 def kendall_taus(rows: np.ndarray, values: Sequence[float]) -> np.ndarray:
     """Kendall's rank correlation (tau-b) of each row of `[R, n]` with n values; NaN where those of a side are equal."""
     first, second = np.triu_indices(len(values), 1)
-    signs, value_signs = (
-        np.sign(rows[:, first] - rows[:, second]),
-        np.sign(np.subtract.outer(values, values)[first, second]),
-    )
+    signs = np.sign(rows[:, first] - rows[:, second])
+    value_signs = np.sign(np.subtract.outer(values, values)[first, second])
     untied = np.sqrt(np.count_nonzero(signs, axis=1)) * math.sqrt(np.count_nonzero(value_signs))
     with np.errstate(invalid="ignore"):
         taus: np.ndarray = np.clip(signs @ value_signs / untied, -1, 1)

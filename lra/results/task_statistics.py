@@ -4,8 +4,6 @@ How well the task tells them apart, which are significantly better than no mixin
 a published one.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections import defaultdict

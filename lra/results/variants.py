@@ -16,8 +16,6 @@ same name are one row, so a name must say every difference. It is made in five s
 What this must know of the options of other rooms is declared in `lra.runs.schema`, below the record.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re

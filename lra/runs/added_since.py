@@ -4,8 +4,6 @@ At the value that acts as earlier versions did, a later setting is neither recor
 and the same run today are one. A removed setting was one of these before.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, MutableMapping
 from typing import Any

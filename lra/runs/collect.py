@@ -3,8 +3,6 @@
 Broken records are reported, not used.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator

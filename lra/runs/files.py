@@ -1,7 +1,5 @@
 """A run's folder: its path, and the names of its files. The files of a run group."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Find the run that a command names: by its folder, or by the hash of its settings and its seed."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

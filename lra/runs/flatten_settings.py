@@ -1,7 +1,5 @@
 """Hash the settings of a run, and flatten them so that two runs can be compared."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

@@ -4,8 +4,6 @@ A record may come from anywhere. Which test examples were predicted right is sto
 split's order.
 """
 
-from __future__ import annotations
-
 import base64
 import itertools
 import json

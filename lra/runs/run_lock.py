@@ -4,8 +4,6 @@ The lock belongs to the operating system (`flock`), or to the file server of a s
 process ends, for whatever reason. So no process has to guess whether the holder of a lock is still alive.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re

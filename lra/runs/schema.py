@@ -8,8 +8,6 @@ or gets another meaning raises the version: published records are rewritten, and
 reads them. A setting that is missing in a record was not recorded, and no default replaces it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, NotRequired

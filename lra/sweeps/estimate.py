@@ -1,7 +1,5 @@
 """Estimate the time and memory of a cell from a few of its steps, measured in a child process."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import statistics

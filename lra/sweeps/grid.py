@@ -1,7 +1,5 @@
 """Build the cells of a sweep: all combinations of the values in `conf/sweep/NAME.yaml` and in the user's overrides."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Show tables and figures on a terminal, in a file, or in W&B."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The plan of a sweep: which cells are finished, and the time and memory that the others need."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from dataclasses import asdict, fields

@@ -1,7 +1,5 @@
 """How many cells to run at once: how many fit into memory, and how many steps per second they make together."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """A set of runs: one call of `lra table`, `lra sweep` or `lra compare`, with its cells and their records."""
 
-from __future__ import annotations
-
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence

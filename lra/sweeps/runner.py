@@ -1,7 +1,5 @@
 """Run the missing cells of a sweep, each in a child process; other processes may run cells of the same folder."""
 
-from __future__ import annotations
-
 import os
 import statistics
 import time

@@ -1,7 +1,5 @@
 """The table at the end of `lra train -m`: each run with its result, or why it has none."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
 

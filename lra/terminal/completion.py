@@ -1,7 +1,5 @@
 """Shell completion of `lra VERB key=value …`: Hydra's own, with the configuration of the verb that was typed."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """The console that commands print to, how sizes are worded, and the bar of a measurement with the time left."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

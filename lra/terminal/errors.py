@@ -1,7 +1,5 @@
 """Word every error as one line that says what went wrong and what to type."""
 
-from __future__ import annotations
-
 import errno
 import importlib
 import importlib.util

@@ -4,8 +4,6 @@ No word and no number is split. Cells take two lines, then columns are left out 
 for the columns that must stay, the cells are listed.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterator, Sequence

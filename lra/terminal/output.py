@@ -2,8 +2,6 @@
 
 A closed pipe or a character that the terminal lacks does not end a run."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

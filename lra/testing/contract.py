@@ -3,8 +3,6 @@
 The functions compute in float64, so that mathematically equal results agree to nine digits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

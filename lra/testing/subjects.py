@@ -3,8 +3,6 @@
 Letters: B sequences, H heads, L positions, E dims per head, D model width.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Count the FLOPs and the memory traffic of a step, and measure how much of both the machine can do per second."""
 
-from __future__ import annotations
-
 import math
 import statistics
 import time

@@ -1,7 +1,5 @@
 """Time a training step, bare and in the harness, and a dev pass beside its forward passes alone."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ the hash of `best.ckpt`. A new best checkpoint is stored in three steps: its wei
 resuming finishes or drops them. No path is stored, so the folder may be moved.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import zipfile

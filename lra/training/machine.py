@@ -4,8 +4,6 @@
 unless it is told otherwise, so both products and convolutions are set here.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import warnings

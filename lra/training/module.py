@@ -5,8 +5,6 @@ Metrics are added up on the device; only reading them makes the host wait.
 Letters: B examples, C classes.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Make an optimizer for a model, with the parameter groups that a mixer or a recipe configures."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Collect a run's loss, accuracy, learning rate, speed and memory; show them as a bar, or as lines in a pipe."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

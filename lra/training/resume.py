@@ -4,8 +4,6 @@ Three things make this possible. `last.ckpt` is written only after a whole step 
 the seed and k alone. The states of the random generators are saved, and restored before the next batch.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import time

@@ -1,7 +1,5 @@
 """Train one run from its first step or from a checkpoint, and test its best checkpoint."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

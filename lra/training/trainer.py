@@ -1,7 +1,5 @@
 """Lightning's Trainer as a run, its test and a measurement need it."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path

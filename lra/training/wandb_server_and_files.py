@@ -3,8 +3,6 @@
 W&B itself would wait long for its server. It writes the `.wandb` files online and offline.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import struct

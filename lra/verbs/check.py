@@ -10,8 +10,6 @@ own, a slow function: outputs and gradients are then compared with those of this
 mask, and every option, parameter and buffer by name. In pytest, `lra.testing` gives the same tests.
 """
 
-from __future__ import annotations
-
 from omegaconf import DictConfig
 from rich.text import Text
 
@@ -46,11 +44,8 @@ def run(cfg: DictConfig) -> None:
             failed += 1
             word, style, text = "FAIL", "red", f"{promise}: {error}"
         else:
-            word, style, text = (
-                "PASS",
-                "green",
-                f"{promise} ({len(promise.cases)} case{'s' * (len(promise.cases) > 1)})",
-            )
+            cases = f"{len(promise.cases)} case{'s' * (len(promise.cases) > 1)}"
+            word, style, text = "PASS", "green", f"{promise} ({cases})"
         line = f"{word}  {text}"
         shown = Text("\n".join(wrapped(line, console.width) if console.is_terminal else [line]))
         shown.stylize(style, 0, len(word))

@@ -17,8 +17,6 @@ folder, each as PNG, PDF and SVG: accuracy against time with the Pareto front, a
 against the step. Notes name the runs that are not finished, and the convergence step of each seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

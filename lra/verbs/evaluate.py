@@ -10,8 +10,6 @@ is the best one by dev accuracy. The command prints the test accuracy, and wheth
 record is not changed.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

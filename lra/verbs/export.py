@@ -8,8 +8,6 @@ checkpoint by dev accuracy), config.json and README.md, a model card written fro
 lra.load_exported("my-model") gives the model; it needs neither Hydra nor Lightning.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

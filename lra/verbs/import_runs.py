@@ -10,8 +10,6 @@ record, configuration, hashes of the data, curves, figure, best checkpoint and i
 checkpoints for resuming are not.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

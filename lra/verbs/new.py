@@ -7,8 +7,6 @@ The package holds an example that works: its code, its options in a YAML file, a
 point by which lra finds it once it is installed. Its README.md, which is printed too, says what to type next.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import keyword
 from collections.abc import Sequence

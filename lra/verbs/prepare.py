@@ -19,8 +19,6 @@
 The store goes under $LRA_DATA_DIR (lra doctor names the folder). An existing store is kept unless force=true.
 """
 
-from __future__ import annotations
-
 from omegaconf import DictConfig
 
 from data_prep.prepare import remove_leftovers

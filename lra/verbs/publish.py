@@ -8,8 +8,6 @@ one record a line. The project's documents quote no other results. A record that
 again. Records of runs with uncommitted changes (commit …-dirty) need dirty=true.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf

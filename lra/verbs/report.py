@@ -10,8 +10,6 @@ provenance, and examples of each task. Each table can be sorted by each column. 
 and has a light and a dark style, also for phones.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 from functools import partial

@@ -1,7 +1,5 @@
 """`lra show tasks` and `lra show attentions`: what can be chosen, read from the configuration and the prepared data."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

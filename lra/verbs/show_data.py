@@ -1,7 +1,5 @@
 """`lra show data`: show examples in readable form, and the statistics of a store."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

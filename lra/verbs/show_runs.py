@@ -1,7 +1,5 @@
 """`lra show runs`: list the runs below the folder of runs, with the state and the age of each."""
 
-from __future__ import annotations
-
 import time
 from datetime import datetime
 from pathlib import Path

@@ -11,8 +11,6 @@ errors are measured on the trained models with test batches: that of the pseudo-
 attention matrix against the exact one. All options of lra train can be given: protocol=clean attention.pinv=exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -21,8 +21,6 @@ cell of a process that was killed is free again. When a cell fails, its error is
 next `lra table run` tries it again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rich.console import Console

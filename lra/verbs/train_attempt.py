@@ -1,7 +1,5 @@
 """Train a run under its lock, from building the model to its record; with gradient accumulation if memory is short."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from pathlib import Path
 

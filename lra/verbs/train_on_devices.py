@@ -1,7 +1,5 @@
 """Train one run on several devices: `lra train trainer=ddp`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from hydra.core.hydra_config import HydraConfig

@@ -1,7 +1,5 @@
 """Print the result of a finished run: its accuracy beside the paper's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -80,11 +78,8 @@ def verdict(record: Record) -> str:
         lines.append(_next_command(record))
         return "\n".join(lines)
     task = identity["task"]
-    paper, tolerance, deviations = (
-        paper_accuracy(identity["attention"], task),
-        TOLERANCE_POINTS.get(task),
-        deviations_from_paper(record),
-    )
+    paper, tolerance = paper_accuracy(identity["attention"], task), TOLERANCE_POINTS.get(task)
+    deviations = deviations_from_paper(record)
     if record["provenance"]["data_origin"] == "stand-in":
         lines.append(f"Placeholder data, not those of {task}: no result of that task.")
     elif paper is not None and deviations:

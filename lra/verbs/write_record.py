@@ -1,7 +1,5 @@
 """Files that a run writes beside its checkpoints: the hashes of its data, its learning curve, its record."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime

@@ -11,8 +11,6 @@ Letters: T tokens, H heads, E dims per head, W tokens of one sequence, S queries
 length, Q queries and K keys of each, U sequences that have tokens, P projections, X longest length.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 

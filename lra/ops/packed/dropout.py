@@ -6,8 +6,6 @@ is one pass over data that stays in cache. A single mask is as random as the tab
 words. A mask can be made again from its number, so the backward pass does not store it.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -9,8 +9,6 @@ Letters: B sequences, L positions, H heads, E dims per head, N hashes, K chunks,
 vectors, R = B·H·N sorted rings of K chunks, S = R·K·C places in them, J = K + 1 chunks.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -9,8 +9,6 @@ Letters: T tokens, B sequences, D = H·E width, H heads, E dims per head, M land
 N blocks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -6,8 +6,6 @@ Letters: B sequences, L positions, T real tokens of all sequences, P planes, D =
 W tokens of one sequence, M landmarks, S = B·M segments.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import groupby

@@ -10,8 +10,6 @@ Letters: T tokens, U sequences that have tokens, H heads, E dims per head, R ran
 X = E + 1 columns: values, and ones, whose sum is the normaliser.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
