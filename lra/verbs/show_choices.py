@@ -18,7 +18,7 @@ def show_attentions() -> None:
     """Print each attention and mixer: source, cost, options, switches of the protocol, differences from its paper."""
     from lra.results.tables import TextTable
     from lra.terminal.console import make_console
-    from lra.terminal.fit_table import print_text_table
+    from lra.terminal.fit_table import print_prose, print_text_table
 
     rows = [_method_row(group, name, file) for group in METHODS for name, file in choices(group).items()]
     columns = ("choice", "options", "set by the protocol", "cost in L", "source")
@@ -28,7 +28,8 @@ def show_attentions() -> None:
     print_text_table(console, table)
     console.print("\nWhere they differ from their papers:")
     for choice, text in differences().items():
-        console.print(f"{choice}: {text}", soft_wrap=not console.is_terminal)
+        for line in (choice, *(f"  {difference}" for difference in text.split("; "))):
+            print_prose(console, line)
 
 
 def choices(group: str) -> dict[str, dict[str, Any]]:
