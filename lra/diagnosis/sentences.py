@@ -12,8 +12,8 @@ VERDICTS = {
     "exact": "The model uses exact attention. The other numbers are those of Nyström attention in its place.",
     "needless": "The model is not significantly worse without attention. So the approximation error does not matter.",
     "harmful": "Exact attention is significantly better, even without training. So the error costs accuracy.",
-    "close": "The attention matrices are close to the exact ones. So the model works because it approximates softmax.",
-    "unused": "The attention matrices are not close to the exact ones. So the model hardly uses what they change.",
+    "close": "The attention matrices are close to exact. So the model works because it approximates softmax.",
+    "unused": "The attention matrices are not close to exact. So the model hardly uses what the error changes.",
     "adapted": "Exact attention is significantly worse. So training has adapted the weights to the error.",
 }
 HEAD_COLUMNS = {
