@@ -148,7 +148,7 @@ def test_sections_are_in_the_order_of_sizes_and_none_is_empty(page):
     heads = re.findall(r"<h([23])[^>]*>([^<]*)", page)
     names = [name for level, name in heads if level == "2"]
     assert names == ["Protocol paper", "Runs", "Samples"], "the tiny runs have no more to show than the summary"
-    assert page.count("<h3>listops</h3>") == 2, "of the benchmark and of the samples"
+    assert page.count("<h3>ListOps</h3>") == 2, "of the benchmark and of the samples"
 
 
 def test_each_run_is_a_line_with_a_link_to_its_record(page):
