@@ -79,7 +79,7 @@ def test_it_holds_tables_figures_runs_samples_and_troubles(page):
     assert page.count('<details class="record">') == 8
     assert "config_hash" in page
     assert "test_correct" not in page
-    assert "<h3>listops</h3>" in page
+    assert "<h3>ListOps</h3>" in page
     assert re.search(r"label \d\n(MIN|MAX|MED|SM) = \d", page)
 
 
