@@ -57,7 +57,7 @@ def plot_errors(diagnosis: Diagnosis, path: Path, *, key: ErrorKey) -> Path:
                 if points:
                     axis.plot(*zip(*points, strict=True), ms=2.5, lw=0.9, **LOOKS[curve["method"]])
             if key == "matrix_error":
-                axis.axhline(head["uniform_error"], color=plots.QUIET, lw=1, label="equal weights")
+                axis.axhline(head["uniform_error"], color=plots.QUIET, lw=1, label="uniform attention")
             if diagnosis["subject"]["is_nystrom"]:
                 own = diagnosis["subject"]["num_landmarks"], head[key]
                 axis.plot(*own, "*", ms=7, color=plots.PALETTE[1], label="the model's own")

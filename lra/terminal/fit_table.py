@@ -117,16 +117,14 @@ def table_that_fits(table: TextTable, console: Console) -> tuple[Table, list[str
 
 
 def _widen(columns: Sequence[Column], spare: int) -> None:
-    """Give what is left of the terminal's width to the heads and the prose that lack most; rich would split words."""
-    lacking = [
+    """Give what is left of the terminal's width to the heads and the prose of most lines; rich would split words."""
+    longest = [
         max(len(str(text)) for text in (column.header, *(column.cells if column.justify == "left" else ())))
-        - (column.width or 0)
         for column in columns
     ]
     for _ in range(spare):
-        place = max(range(len(columns)), key=lacking.__getitem__)
-        if lacking[place] > 0:
-            lacking[place] -= 1
+        place = max(range(len(columns)), key=lambda place: longest[place] / (columns[place].width or 1))
+        if longest[place] > (columns[place].width or 0):
             columns[place].width = (columns[place].width or 0) + 1
 
 

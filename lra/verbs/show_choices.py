@@ -11,7 +11,7 @@ from lra.results.tables import MISSING, TextTable
 from lra.runs.flatten_settings import value_text
 from lra.settings.config import ATTENTION, store_dir
 from lra.terminal.console import make_console
-from lra.terminal.fit_table import print_text_table
+from lra.terminal.fit_table import print_prose, print_text_table
 
 METHODS = ("attention", "mixer")
 
@@ -26,7 +26,8 @@ def show_attentions() -> None:
     print_text_table(console, table)
     console.print("\nWhere they differ from their papers:")
     for choice, text in differences().items():
-        console.print(f"{choice}: {text}", soft_wrap=not console.is_terminal)
+        for line in (choice, *(f"  {difference}" for difference in text.split("; "))):
+            print_prose(console, line)
 
 
 def choices(group: str) -> dict[str, dict[str, Any]]:
