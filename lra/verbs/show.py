@@ -3,7 +3,7 @@
 lra show model task=text attention=nystrom     layer by layer: output shape, parameters
 lra show model attention=full protocol=clean
 lra show model mixer=s4d                       a mixer in place of an attention
-lra show protocol                              each switch and its value in each protocol; other deviations
+lra show protocol                              each switch: its values, their protocols, their meaning
 lra show protocol format=markdown              the same, as docs/protocol.md has it
 lra show data task=listops                     examples in readable form; lengths, labels, masked share, memory
 lra show data task=image size=short split=test examples=5
