@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 from lra import build
 from lra.base.processes import Child, python_module
 from lra.build import trainer as build_trainer
-from lra.data.manifest import MANIFEST
+from lra.build.store import is_prepared
 from lra.settings import config
 from lra.sweeps.grid import Cell
 from lra.types import Batch, TaskSpec, UserError
@@ -143,11 +143,6 @@ def _measure_in_parts(cfg: DictConfig) -> Estimate:
         measured_examples=examples,
         batch_size=size,
     )
-
-
-def is_prepared(cfg: DictConfig) -> bool:
-    """Tell whether the task's store exists."""
-    return (config.store_dir(cfg) / MANIFEST).exists()
 
 
 def batches_to_measure(cfg: DictConfig, device: torch.device) -> Iterator[Batch]:
