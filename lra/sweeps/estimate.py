@@ -78,9 +78,6 @@ def measure_here(cfg: DictConfig) -> Estimate:
     """Measure a few training steps and an evaluation batch in this process.
 
     With `trainer.accumulate_grad_batches=auto` the batch is in as few parts as fit into memory, as in a training.
-
-    Raises:
-        UserError: when no number of parts fits with which training would go on.
     """
     from lra.training.memory import in_fewest_parts
 

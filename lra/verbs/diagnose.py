@@ -103,9 +103,6 @@ def diagnosis_of(
     """Measure a model; also return the matrices for the heat maps.
 
     Accuracies are over at most `examples` dev examples, matrices of at most `sequences` sequences are compared.
-
-    Raises:
-        UserError: when the model has no attention to compare.
     """
     cfg, data = subject.cfg, subject.data
     backends = attentions(subject.model, config.method_name(cfg))

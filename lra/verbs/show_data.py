@@ -25,11 +25,7 @@ SHEET = 64  # images on a contact sheet
 
 
 def show_data(cfg: DictConfig) -> None:
-    """Print examples of a task and the statistics of its store; for images, write a contact sheet too.
-
-    Raises:
-        UserError: for an unknown split.
-    """
+    """Print examples of a task and the statistics of its store; for images, write a contact sheet too."""
     console = make_console()
     ensure_store(cfg, console)
     data = build.build_data(cfg)
