@@ -28,12 +28,24 @@ POLL_SECONDS = 0.1
 READ_SECONDS = 10.0  # time to read an ended child's last lines; less only if one of its own children holds the pipe
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None  # a library must not be loaded between fork and exec
 VARIABLE = "PYTHONSAFEPATH"
+OUT_OF_MEMORY = (  # torch's allocator on a GPU, CUDA itself, cuBLAS, and the allocator on a CPU
+    "CUDA out of memory",
+    "CUDA error: out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "not enough memory",
+    "can't allocate memory",
+)
 
 
 def reset_peak_resident() -> None:
     """Let the largest resident memory begin anew from today's; nothing where the system does not allow it."""
     with contextlib.suppress(OSError):
         CLEAR.write_text("5")  # see proc(5)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Tell whether an error is about too little memory."""
+    return isinstance(error, MemoryError) or any(text in str(error) for text in OUT_OF_MEMORY)
 
 
 def peak_resident_bytes() -> int:

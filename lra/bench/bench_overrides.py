@@ -84,9 +84,6 @@ def methods_to_measure(overrides: Sequence[str], *, packed: bool, peers: Sequenc
 
     Several values of an option give several methods, as `attention.num_landmarks=32,64` does. Each of the `peers`
     brings the method of ours whose outputs equal its own.
-
-    Raises:
-        UserError: for the first wrong override.
     """
     from lra.bench.methods import attention_method, mixer_method
 

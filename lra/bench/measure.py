@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor
 
+from lra.base.processes import is_out_of_memory
 from lra.base.signals import raise_if_stopped
 from lra.bench.methods import DTYPES, BenchCall, BenchInputs, BenchMethod, BenchShape, UnsuitableShapeError
 from lra.bench.products import Product, ProductRates, count_products
@@ -14,7 +15,7 @@ from lra.bench.record import PASS_TITLES, PASSES, BenchCell, BenchPass
 from lra.bench.summary import pass_of
 from lra.timing.counting import count_work, synchronized_seconds
 from lra.timing.memory import free_bytes, peak_extra_bytes
-from lra.training.memory import is_out_of_memory, return_freed_memory_beyond
+from lra.training.memory import return_freed_memory_beyond
 
 GROWTH, MARGIN_BYTES = 1.5, 1 << 30  # what the process may hold, as a multiple of a pass's peak, and in addition
 LEAST_SECONDS = 0.01  # of a turn: a shorter call is repeated within it

@@ -107,11 +107,7 @@ def record_path(folder: Path, settings: BenchSettings) -> Path:
 
 
 def begin_record(path: Path, settings: BenchSettings, *, again: Collection[int] = ()) -> BenchRecord:
-    """Read the record at `path` without its cells at the lengths `again`, or begin a new one if there is none.
-
-    Raises:
-        UserError: when the file is no valid record.
-    """
+    """Read the record at `path` without its cells at the lengths `again`, or begin a new one if there is none."""
     if os.path.lexists(path):
         record = read_bench(path)
         record["cells"] = [cell for cell in record["cells"] if cell["length"] not in again]
@@ -138,11 +134,7 @@ def lengths_of(record: BenchRecord) -> list[int]:
 
 
 def read_bench(path: Path) -> BenchRecord:
-    """Read and check a record.
-
-    Raises:
-        UserError: when the file is no valid record.
-    """
+    """Read and check a record."""
     return checked(BENCH_RECORD, parsed_json(read_text(path), path, MEASURE_AGAIN), path, MEASURE_AGAIN)
 
 

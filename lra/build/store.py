@@ -8,16 +8,20 @@ from rich.console import Console
 
 from data_prep.prepare import prepare
 from lra import build
-from lra.base.text import visible
+from lra.base.text import size_text, visible
 from lra.data.manifest import MANIFEST, check_request, read_manifest
 from lra.settings import config
-from lra.terminal.console import size_text
+
+
+def is_prepared(cfg: DictConfig) -> bool:
+    """Tell whether the task's store exists."""
+    return (config.store_dir(cfg) / MANIFEST).exists()
 
 
 def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> bool:
     """Make the task's store if it is missing or `force`; return whether it was made."""
     spec, folder = build.build_spec(cfg), config.store_dir(cfg)
-    there, version = (folder / MANIFEST).exists(), build.build_codec(cfg).version
+    there, version = is_prepared(cfg), build.build_codec(cfg).version
     if there and not force:  # without a lock, because the folder of a prepared store may be read-only
         check_request(read_manifest(folder), folder, config.plain(cfg.task.data), cfg.source, version)
         return False

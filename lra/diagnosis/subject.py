@@ -46,9 +46,6 @@ def diagnosed_model(cfg: DictConfig, console: Console, *, seed: int | None) -> D
     """Read the run that `cfg.run` names, with its best weights, or make a fresh model of the settings.
 
     `seed` is the run's seed as typed; None if it was not typed.
-
-    Raises:
-        UserError: when it is not that of a trained run.
     """
     if cfg.run is None:
         ensure_store(cfg, console)

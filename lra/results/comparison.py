@@ -67,9 +67,6 @@ def contenders(records: list[Record], baseline: str | None = None, *, methods: S
     """Make a contender of each variant in the records of one task; the baseline, else the first variant, comes first.
 
     Variants of `methods` come next, in this order, then all others by name.
-
-    Raises:
-        KeyError: when no variant has the baseline's name.
     """
     groups = group_by_variant(records)
     if not groups:

@@ -93,11 +93,7 @@ def pooled_t(groups: Mapping[str, Sequence[float]], first: str, second: str) -> 
 
 
 def paired_t(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> Interval:
-    """Compute the mean of `first − second`, paired by position (by seed), with Student's t interval and p value.
-
-    Raises:
-        AssertionError: for fewer than three pairs, which are too few for a useful interval.
-    """
+    """Compute the mean of `first − second`, paired by position (by seed), with Student's t interval and p value."""
     from scipy import special  # see bartlett
 
     assert len(first) == len(second) >= LEAST_SEEDS_FOR_T

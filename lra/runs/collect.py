@@ -152,9 +152,6 @@ def append_new(target: Path, choose: Callable[[list[Record]], list[Record]]) -> 
     """Append records to a file atomically, under a lock, and return their number; file and folder are made if missing.
 
     `choose` gets the records in the file, and returns those to append. Lines that are no record are kept.
-
-    Raises:
-        UserError: when the file cannot be read as text.
     """
     from filelock import FileLock  # here: no table needs this import
 

@@ -62,12 +62,7 @@ class OtherVersionError(UserError):
 
 
 def parse_record(text: str, place: object) -> Record:
-    """Parse and check a record; `place` is the file, or the place in it, for errors.
-
-    Raises:
-        UserError: when the text is no valid record.
-        OtherVersionError: for a record of another schema version.
-    """
+    """Parse and check a record; `place` is the file, or the place in it, for errors."""
     return validated(parse_json(text, place), place)
 
 

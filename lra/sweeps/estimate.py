@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 from lra import build
 from lra.base.processes import Child, python_module
 from lra.build import trainer as build_trainer
-from lra.data.manifest import MANIFEST
+from lra.build.store import is_prepared
 from lra.settings import config
 from lra.sweeps.grid import Cell
 from lra.types import Batch, TaskSpec, UserError
@@ -78,9 +78,6 @@ def measure_here(cfg: DictConfig) -> Estimate:
     """Measure a few training steps and an evaluation batch in this process.
 
     With `trainer.accumulate_grad_batches=auto` the batch is in as few parts as fit into memory, as in a training.
-
-    Raises:
-        UserError: when no number of parts fits with which training would go on.
     """
     from lra.training.memory import in_fewest_parts
 
@@ -143,11 +140,6 @@ def _measure_in_parts(cfg: DictConfig) -> Estimate:
         measured_examples=examples,
         batch_size=size,
     )
-
-
-def is_prepared(cfg: DictConfig) -> bool:
-    """Tell whether the task's store exists."""
-    return (config.store_dir(cfg) / MANIFEST).exists()
 
 
 def batches_to_measure(cfg: DictConfig, device: torch.device) -> Iterator[Batch]:

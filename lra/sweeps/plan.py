@@ -11,15 +11,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from lra.base.checked_json import parsed_json
 from lra.base.files import read_file, replace_text
+from lra.base.text import size_text
+from lra.build.store import is_prepared
 from lra.build.trainer import device_name
 from lra.results.run_states import last_step
 from lra.runs.failure import read_failure
 from lra.runs.run_lock import is_locked
-from lra.sweeps.estimate import Estimate, is_prepared, measure
+from lra.sweeps.estimate import Estimate, measure
 from lra.sweeps.grid import Cell
 from lra.sweeps.processes_at_once import Measured, proposal
 from lra.sweeps.run_set import RunSet
-from lra.terminal.console import size_text
 from lra.terminal.fit_table import wrapped
 from lra.types import UserError
 

@@ -1,4 +1,4 @@
-"""The console that commands print to, how sizes are worded, and the bar of a measurement with the time left."""
+"""The console that commands print to, and the bar of a measurement with the time left."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,15 +20,6 @@ def make_console() -> Console:
     if not console.is_terminal:
         console.width = PIPE_WIDTH
     return console
-
-
-def size_text(count: float) -> str:
-    """Word a number of bytes in a readable unit."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024 or unit == "GiB":
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    raise AssertionError
 
 
 @contextmanager

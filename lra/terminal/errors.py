@@ -12,8 +12,8 @@ import yaml
 from hydra.errors import InstantiationException
 from omegaconf.errors import OmegaConfBaseException
 
+from lra.base.processes import is_out_of_memory
 from lra.base.text import without_credentials
-from lra.training.memory import is_out_of_memory
 from lra.types import UserError
 
 FOLDER_TROUBLE = {

@@ -13,7 +13,6 @@ from rich.console import Console
 from torch.nn.functional import cross_entropy
 
 from lra.data.datamodule import StoreDataModule
-from lra.runs.files import METRICS
 from lra.timing.counting import synchronized_seconds
 from lra.training.curves import read_curves
 from lra.training.loggers import CurveLogger
@@ -99,7 +98,7 @@ def harness_steps(
         Seconds of a step between each two logged points, at which the harness waits for the device.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    curves = folder / METRICS
+    curves = folder / "curves.csv"
     fit(
         module,
         datamodule,

@@ -21,9 +21,9 @@ from pydantic import TypeAdapter
 from torch import Tensor, nn
 
 from lra.base.files import MOVE_AWAY, regular_file, sha256
+from lra.base.processes import is_out_of_memory
 from lra.base.signals import Stopped
 from lra.runs.files import BEST, LAST, RESULT
-from lra.training.memory import is_out_of_memory
 from lra.types import UserError
 
 OF_MODEL = "model."  # how the names of the model's weights begin in a checkpoint; the others are those of metrics

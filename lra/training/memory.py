@@ -17,31 +17,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from lra.base.processes import peak_resident_bytes, reset_peak_resident
+import torch
+from torch.nn.functional import cross_entropy
+
+from lra.base.processes import is_out_of_memory, peak_resident_bytes, reset_peak_resident
 from lra.types import Batch, TaskSpec, UserError
 
-if TYPE_CHECKING:  # importing torch is slow, and `is_out_of_memory` does not need it
-    import torch
-
+if TYPE_CHECKING:  # it imports Lightning, which is slow
     from lra.training.module import ClassifierModule
 
 T = TypeVar("T")
-OUT_OF_MEMORY = (  # torch's allocator on a GPU, CUDA itself, cuBLAS, and the allocator on a CPU
-    "CUDA out of memory",
-    "CUDA error: out of memory",
-    "CUBLAS_STATUS_ALLOC_FAILED",
-    "not enough memory",
-    "can't allocate memory",
-)
 TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4  # names of glibc's malloc.h
 KEPT_BYTES = 2**31 - 1  # freed memory at the end of the heap that is kept; the largest value that glibc takes
 GROWN_BYTES = 1 << 28
 STATM = Path("/proc/self/statm")  # sizes in pages; the second number is resident memory
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Tell whether an error is about too little memory."""
-    return isinstance(error, MemoryError) or any(text in str(error) for text in OUT_OF_MEMORY)
 
 
 def next_parts(batch_size: int, parts: int) -> int | None:
@@ -71,8 +60,6 @@ def in_fewest_parts(measure: Callable[[int], T], batch_size: int, *, same: Calla
 
 def release_memory() -> None:
     """Give the memory of a failed attempt back: its modules refer to each other, so they are not freed at once."""
-    import torch
-
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
@@ -87,9 +74,6 @@ def parts_that_fit(module: ClassifierModule, spec: TaskSpec, *, batch_size: int,
     Returns:
         The number of parts, a divisor of `batch_size`; None if not even one example fits.
     """
-    import torch
-    from torch.nn.functional import cross_entropy
-
     for more in range(2 * parts, batch_size + 1):
         if batch_size % more:
             continue
@@ -144,8 +128,6 @@ def return_freed_memory_beyond(needed_bytes: int, *, growth: float, margin_bytes
 
 def peak_memory_bytes(device: torch.device) -> int:
     """Largest memory so far, in bytes: of torch's allocator on a GPU, else of the whole process."""
-    import torch
-
     return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else peak_resident_bytes()
 
 
@@ -153,8 +135,6 @@ def reset_peak_memory(device: torch.device) -> None:
     """Let the largest memory begin anew, where the system allows it: earlier runs of the process do not count."""
     release_memory()
     if device.type == "cuda":
-        import torch
-
         torch.cuda.reset_peak_memory_stats(device)
     else:
         return_freed_memory()

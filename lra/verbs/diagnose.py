@@ -25,7 +25,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 from rich.console import Console
 
-from lra.base.text import visible
+from lra.base.text import size_text, visible
 from lra.build.trainer import wandb_run
 from lra.data.store import verify_store
 from lra.diagnosis.figures import MOST_HEADS
@@ -40,7 +40,7 @@ from lra.results.tables import TextTable
 from lra.runs.files import DIAGNOSIS, DIAGNOSIS_PAGE
 from lra.settings import config
 from lra.settings.config import logs_to_wandb, store_dir
-from lra.terminal.console import make_console, size_text, work_progress
+from lra.terminal.console import make_console, work_progress
 from lra.terminal.fit_table import print_prose, print_text_table
 from lra.training.machine import Machine, prepare_machine
 from lra.types import UserError
@@ -103,9 +103,6 @@ def diagnosis_of(
     """Measure a model; also return the matrices for the heat maps.
 
     Accuracies are over at most `examples` dev examples, matrices of at most `sequences` sequences are compared.
-
-    Raises:
-        UserError: when the model has no attention to compare.
     """
     cfg, data = subject.cfg, subject.data
     backends = attentions(subject.model, config.method_name(cfg))

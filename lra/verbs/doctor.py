@@ -19,8 +19,9 @@ from omegaconf import DictConfig
 from rich.text import Text
 
 from lra.base.paths import conf_dirs, source_dirs
+from lra.base.text import size_text
 from lra.data.manifest import read_manifest
-from lra.terminal.console import make_console, size_text
+from lra.terminal.console import make_console
 from lra.training.wandb_server_and_files import server_trouble
 from lra.types import UserError
 

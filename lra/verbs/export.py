@@ -21,7 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 from lra import build
 from lra.base.files import making_folder
 from lra.base.paths import NO_OPTION_KEYS
-from lra.base.text import for_markdown, visible
+from lra.base.text import for_markdown, size_text, visible
 from lra.interop.files import CONFIG_JSON, SAFETENSORS, write_tensors
 from lra.results.statistics import binomial_error
 from lra.runs.files import BEST
@@ -30,7 +30,7 @@ from lra.runs.record import read_record
 from lra.runs.schema import MIXERS, TARGET, Record, is_ours
 from lra.settings import config
 from lra.settings.stored_config import read_trained_config
-from lra.terminal.console import make_console, size_text
+from lra.terminal.console import make_console
 from lra.training.checkpoints import read_matching_weights
 from lra.types import UserError
 

@@ -84,9 +84,6 @@ def read_text_model(folder: Path) -> TextModel:
     """Read a saved Nyströmformer as our model, in float32, in evaluation mode.
 
     The weights come from model.safetensors, or else from pytorch_model.bin, of which only tensors are read.
-
-    Raises:
-        UserError: as `read_their_config`, and when the weights are missing, damaged, or do not fit.
     """
     config, architecture = read_their_config(folder)
     old = not (folder / SAFETENSORS).exists() and (folder / TORCH_FILE).exists()

@@ -29,6 +29,7 @@ README = """\
 Write your own in {name}/{name}.py, with its options in {name}/conf/{what}/{name}.yaml; `pytest` tests its contract.
 lra check {what}={name}
 lra train {what}={name} size=tiny
+lra compare run attention=nystrom{other}{name} size=tiny  # three seeds each, with intervals
 """
 
 
@@ -45,7 +46,8 @@ def main(words: Sequence[str]) -> None:
         raise UserError(f"{folder} exists; choose another name, or another folder: lra new {what} {name} to=FOLDER")
     old, example = WORDS[what], example_package()
     code, options, test = f"{PACKAGE}/{old}.py", f"{PACKAGE}/conf/{what}/{old}.yaml", f"tests/test_{old}.py"
-    readme = README.format(name=name, what=what, article="an" if what == "attention" else "a")
+    words = {"article": "an", "other": ","} if what == "attention" else {"article": "a", "other": " mixer="}
+    readme = README.format(name=name, what=what, **words)
     with making_folder(folder, replace=False) as unfinished:
         for part in ("pyproject.toml", f"{PACKAGE}/__init__.py", code, options, test):
             target = unfinished / _renamed(part, old, name)

@@ -22,9 +22,10 @@ from omegaconf import DictConfig
 from lra import build
 from lra.base.arguments import check_choice
 from lra.base.paths import conf_names
-from lra.base.text import visible
+from lra.base.text import size_text, visible
+from lra.build.store import is_prepared
 from lra.data.codec import images
-from lra.data.manifest import MANIFEST, read_manifest
+from lra.data.manifest import read_manifest
 from lra.results.comparison import baseline_row, comparison_table, contenders, rows_of
 from lra.results.convergence import dev_curves
 from lra.results.landmarks import landmark_points, landmark_table
@@ -43,7 +44,7 @@ from lra.runs.collect import Collection, collect, finished_at, run_key
 from lra.runs.files import DIAGNOSIS_PAGE, RESULT, group_file
 from lra.runs.schema import Record
 from lra.settings import config
-from lra.terminal.console import make_console, size_text
+from lra.terminal.console import make_console
 from lra.terminal.output import check_out, out_path
 from lra.types import UserError
 
@@ -141,7 +142,7 @@ def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:
         chosen = config.load_config("train", [f"task={task}", f"size={size}"])
         chosen.paths = cfg.paths
         folder = config.store_dir(chosen)
-        if not (folder / MANIFEST).exists():
+        if not is_prepared(chosen):
             continue
         try:
             data, codec = build.build_data(chosen), build.build_codec(chosen)

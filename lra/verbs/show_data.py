@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lra import build
+from lra.base.text import size_text
 from lra.build.store import ensure_store, print_store
 from lra.data.codec import images
 from lra.data.loader import EvalLoader
@@ -15,7 +16,7 @@ from lra.data.store import Split
 from lra.data.store_data import StoreData
 from lra.results.plots import contact_sheet
 from lra.settings import config
-from lra.terminal.console import make_console, size_text
+from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_prose
 
 LOOKED_AT = 512  # number of examples that the histogram and the masked share are computed from
@@ -24,11 +25,7 @@ SHEET = 64  # images on a contact sheet
 
 
 def show_data(cfg: DictConfig) -> None:
-    """Print examples of a task and the statistics of its store; for images, write a contact sheet too.
-
-    Raises:
-        UserError: for an unknown split.
-    """
+    """Print examples of a task and the statistics of its store; for images, write a contact sheet too."""
     console = make_console()
     ensure_store(cfg, console)
     data = build.build_data(cfg)

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from lra import build
 from lra.base.files import replace_text
+from lra.base.processes import is_out_of_memory
 from lra.base.text import without_credentials
 from lra.build import trainer as build_trainer
 from lra.build.store import ensure_store
@@ -27,7 +28,7 @@ from lra.training.compiled import GRAPH_MODES
 from lra.training.curves import read_curves
 from lra.training.loggers import CurveLogger, finish_wandb, log_numbers, log_result
 from lra.training.machine import Machine, quiet_lightning
-from lra.training.memory import is_out_of_memory, next_parts, parts_that_fit, release_memory
+from lra.training.memory import next_parts, parts_that_fit, release_memory
 from lra.training.module import ClassifierModule
 from lra.training.ranks import leave_process_group, rank
 from lra.training.resume import saved_batch_parts, saved_dev_passes

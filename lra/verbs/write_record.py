@@ -12,6 +12,7 @@ from torch import nn
 
 from lra.base.checked_json import parsed_json
 from lra.base.files import read_file, replace_text
+from lra.base.processes import is_out_of_memory
 from lra.build import trainer as build_trainer
 from lra.data.datamodule import StoreDataModule
 from lra.diagnosis.approximation import measure_approximation
@@ -23,7 +24,6 @@ from lra.runs.machine import git_commit, versions
 from lra.runs.record import pack_correct, validated, write_record
 from lra.runs.schema import SCHEMA_VERSION, Record
 from lra.settings import config
-from lra.training.memory import is_out_of_memory
 from lra.training.run import RunOutcome
 from lra.types import Batch, UserError
 

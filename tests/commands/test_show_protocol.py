@@ -8,7 +8,7 @@ import pytest
 
 from lra.base.paths import conf_dir
 from lra.cli import main
-from lra.verbs.show import layers
+from lra.verbs.show_model import layers
 from lra.verbs.show_protocol import DEPARTURES, switch_table
 
 
