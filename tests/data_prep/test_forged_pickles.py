@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import pickle
@@ -139,12 +140,8 @@ def test_each_is_refused_in_a_line(tmp_path):
 @pytest.mark.parametrize("at", range(0, len(NEW), 7))
 def test_a_changed_byte_is_refused_or_changes_a_value(at):
     content = NEW[:at] + bytes([NEW[at] ^ 0xFF]) + NEW[at + 1 :]
-    try:
-        read = list(elements(io.BytesIO(content), "x"))
-    except UserError as error:
-        assert len(str(error).splitlines()) == 1
-    else:
-        assert all(isinstance(row, dict) for row in read)
+    with contextlib.suppress(UserError):
+        assert all(isinstance(row, dict) for row in elements(io.BytesIO(content), "x"))
 
 
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
