@@ -18,7 +18,7 @@ import numpy as np
 
 from lra.types import UserError
 
-MOST_OPERATIONS = 100_000  # per element, or per 1,000 of them, which pickle writes together; honest files have 60,000
+MOST_OPERATIONS = 200_000  # per element, or per 1,000 of them, which pickle writes together; honest files have 60,000
 MOST_BYTES = 1 << 27  # of texts and arrays, likewise; honest files have 66 MB
 MOST_KEPT, MOST_KEPT_LETTERS = 1 << 18, 64  # number and size of the parts that may be used again
 LETTERS = 80  # letters of the file's own text in an error
