@@ -172,9 +172,14 @@ def refuse_outside(path: Path, folder: Path) -> None:
     Raises:
         UserError: with the link.
     """
-    target = path.resolve()
-    if not target.is_relative_to(folder.resolve()):
-        raise UserError(f"{path} is a link that leads outside of {folder}: to {target}; name that, or copy it there")
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        below = [place for place in (*reversed(path.parents), path) if folder in place.parents]
+        link = next(place for place in below if place.is_symlink())
+        raise UserError(
+            f"{link} is a link that leads outside of {folder}: to {os.path.realpath(link)}; name that, or copy it there"
+        )
+    if not path.exists():
+        raise UserError(f"{path} is a link to nothing; remove it, or put there what it is to name")
 
 
 def innermost(path: Path, folder: str, parents: set[str]) -> str:

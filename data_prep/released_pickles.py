@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from data_prep.archives import MB
+from data_prep.archives import MB, refuse_outside
 from data_prep.source import Request, determine_origin
 from data_prep.unpickle import elements
 from lra.data.manifest import SPLITS
@@ -69,6 +69,8 @@ class Pickles:
         for file in files.values():
             if not file.is_file():
                 raise UserError(f"{path.parent} has no {file.name}; put it beside {path.name}")
+            if not path.is_symlink():
+                refuse_outside(file, path.parent)
         return cls(request=request, files=files, ids=ids, padding=padding, largest=largest)
 
     @staticmethod

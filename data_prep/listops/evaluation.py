@@ -39,7 +39,11 @@ def checked_rows(
 
 
 def check_length(ids: np.ndarray, place: str, *, max_length: int, size: str) -> None:
-    """Refuse an expression that is too long."""
+    """Refuse an expression that is too long.
+
+    Raises:
+        UserError: with the place.
+    """
     if len(ids) > max_length:
         raise UserError(
             f"{place}: {len(ids):,} tokens, but size={size} holds {max_length:,}, and a part of an expression has"

@@ -6,7 +6,7 @@
   lra prepare task=pathfinder source=generate     200,000 images
   lra prepare task=pathfinder source=~/lra_release task.split=seed42
   lra prepare task=retrieval source=~/lra_release.gz
-  lra prepare task=listops source=~/pickles       listops.{train,dev,test}.pickle of the Nyströmformer repository
+  lra prepare task=listops source=~/pickles       pickles of the Nyströmformer repository
   lra prepare task=text source=my.tar.gz verify=false
                                                   accept an archive whose hash is not the published one
   lra prepare task=listops check=true             compare every array of the existing store with its hash

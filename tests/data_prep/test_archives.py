@@ -66,6 +66,15 @@ def test_a_link_out_of_a_folder_is_refused(tmp_path):
         read(tmp_path / "a")
 
 
+def test_links_to_nothing_and_in_a_circle_are_refused(tmp_path):
+    (tmp_path / "a").mkdir()
+    for target in ("2.txt", "1.txt"):
+        (tmp_path / "a/1.txt").unlink(missing_ok=True)
+        (tmp_path / "a/1.txt").symlink_to(target)
+        with pytest.raises(UserError, match=r"1\.txt is a link to nothing"):
+            read(tmp_path / "a")
+
+
 def test_links_within_a_folder_are_followed(tmp_path):
     (tmp_path / "a/real/inner").mkdir(parents=True)
     (tmp_path / "a/real/1.txt").write_bytes(b"one")

@@ -141,7 +141,11 @@ def test_links_are_followed_within_the_folder_alone(prepare, tmp_path):
     (tmp_path / "a/listops-1000").symlink_to("../outside")
     line = prepare("listops", f"source={tmp_path}/a", "verify=false", "force=true")
     assert f"{tmp_path}/a/listops-1000 is a link" in line
+    (tmp_path / "a/lra_release").symlink_to("../outside_too")
+    unpacked(tmp_path / "outside_too", files("listops-1000"))
     (tmp_path / "a/listops-1000").unlink()
+    assert f"{tmp_path}/a/lra_release is a link" in prepare("listops", f"source={tmp_path}/a", "force=true")
+    (tmp_path / "a/lra_release").unlink()
     (tmp_path / "a/listops-1000").mkdir()
     for name in tsv.FILES.values():
         (tmp_path / "a/listops-1000" / name).symlink_to(tmp_path / "outside" / name)
