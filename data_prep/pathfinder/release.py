@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from data_prep.archives import Tick, read_files
+from data_prep.archives import Tick, innermost, read_files
 from lra.types import UserError
 
 FOLDERS = {"easy": "curv_baseline", "intermediate": "curv_contour_length_9", "hard": "curv_contour_length_14"}
@@ -67,7 +67,7 @@ def read(path: Path, *, side: int, difficulty: str, tick: Tick) -> Release:
         parent = match.group(1)
         if parent not in parents:
             parents.add(parent)
-            inner = _inner(path, folder, parents)
+            inner = innermost(path, folder, parents)
             if inner == parent:  # what was read is of a folder around this one
                 images.clear()
                 metadata.clear()
@@ -84,18 +84,6 @@ def read(path: Path, *, side: int, difficulty: str, tick: Tick) -> Release:
     filled = [row for row in rows if row[1]]
     left_out = [f"{parent}{folder}" for parent in sorted(parents - {inner})]
     return Release(filled, len(rows) - len(filled), f"{inner}{folder}", left_out)
-
-
-def _inner(path: Path, folder: str, parents: set[str]) -> str:
-    """Return the parent that is inside all others."""
-    *outer, inner = sorted(parents, key=lambda parent: (len(parent), parent))
-    for parent in outer:
-        if not inner.startswith(parent):
-            raise UserError(
-                f"{path} has both {parent}{folder} and {inner}{folder}, and none is inside the other's parent; unpack"
-                f" it, and name the folder to read: source=/path/to/{inner}{folder.split('/')[0]}"
-            )
-    return inner
 
 
 def _rows(text: bytes, where: str, number: int, images: dict[str, bytes]) -> Iterator[ReleasedImage]:

@@ -1,4 +1,4 @@
-"""Text: IMDb reviews as bytes, from the published archive, downloaded or local, or its unpacked folder."""
+"""Text: IMDb reviews as bytes, from the published archive, downloaded or local, its unpacked folder, or pickles."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ import tensorflow_datasets as tfds
 from data_prep.archives import Tick, read_files, write_tar
 from data_prep.builder import Row, RowsBuilder
 from data_prep.download import Archive
+from data_prep.released_pickles import Pickles, is_pickle, names
 from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
-from lra.data.text import FIRST_ID, VERSION, encode, is_utf8
+from lra.data.text import FIRST_ID, VERSION, encode, is_utf8, raw
 from lra.data.writer import Example
 from lra.types import UserError
 
@@ -31,8 +32,10 @@ ARCHIVE = Archive(
     size_bytes=84_125_825,
     sha256="c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",
 )
-NAMES = (ARCHIVE.name, "aclImdb")
+NAMES = (ARCHIVE.name, "aclImdb", *names("text"))
 BENCHMARK = {"train": 25_000, "test": 25_000}
+PICKLED = {"ids": 1_024, "padding": 24, "largest": 256}
+PICKLED_BYTES = 1_000  # of a review in a pickle
 
 
 def read_archive(path: Path, tick: Tick) -> dict[str, list[Review]]:
@@ -93,6 +96,12 @@ def open_source(request: Request) -> Source:
         reviews = read_archive(write_stand_in(request.scratch, request.settings), request.tick)
         origin = "stand-in"
         facts: dict[str, object] = {"generator": "data_prep.text.source"}
+    elif is_pickle(path):
+        pickles = Pickles.open(request, path, "text", BENCHMARK, **PICKLED)
+        reviews = {split: [(raw(ids), label) for (ids,), label in pickles.rows(split)] for split in BENCHMARK}
+        origin, facts = pickles.origin({split: len(rows) for split, rows in reviews.items()}, BENCHMARK)
+        if request.settings["max_length"] > PICKLED_BYTES:
+            facts["requires"] = {"text_length": PICKLED_BYTES}
     else:
         reviews = read_archive(path, request.tick)
         counts = {split: len(rows) for split, rows in reviews.items()}

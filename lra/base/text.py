@@ -18,7 +18,7 @@ LATEX = {
     **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''"},
     **{"±": r"$\pm$", "−": "$-$", "–": "--", "·": r"$\cdot$", "×": r"$\times$", "‖": r"$\|$"},
     **{"Δ": r"$\Delta$", "α": r"$\alpha$"},
-    **{"†": r"$\dagger$", "‡": r"$\ddagger$", "§": r"\S{}", "…": r"\dots{}", "’": "'"},
+    **{"†": r"$\dagger$", "‡": r"$\ddagger$", "§": r"\S{}", "¶": r"\P{}", "…": r"\dots{}", "’": "'"},
 }
 # What stands before the host: up to an `@`, or after a colon up to the last `@` of the word, for a password may hold
 # any letter. `https://host:80/x@y` loses its host by that, which is the smaller harm.

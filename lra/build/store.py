@@ -53,5 +53,7 @@ def print_store(console: Console, folder: Path) -> None:
     words = manifest.get("source", {}).get("vocabulary")
     if words:
         console.print(f"tokens are words: {len(words):,}, such as {', '.join(map(visible, words[1:6]))}")
+    for key, only in manifest.get("source", {}).get("requires", {}).items():
+        console.print(f"only for protocol.{key}={only}: the source has no more")
     size = sum(path.stat().st_size for path in folder.iterdir())
     console.print(f"{manifest['origin']}, {size_text(size)}, made in {manifest['seconds']:.0f} s: {folder}")

@@ -73,7 +73,7 @@ class Manifest(TypedDict):
     max_length: Positive
     splits: dict[SplitName, SplitFacts]
     arrays: dict[ArrayName, ArrayFacts]
-    origin: Literal["official", "unverified", "generated", "stand-in", "own"]
+    origin: Literal["official", "unverified", "pickle", "generated", "stand-in", "own"]
     asked: RecordedRequest
     source: NotRequired[dict[str, Any]]
     builder: Name

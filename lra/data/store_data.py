@@ -59,13 +59,14 @@ class StoreData:
                 f" of {batch_size}; type protocol.test_last_batch=kept"
             )
         self.manifest = read_manifest(store_dir)
+        self._check_requirements(store_dir, {"text_length": text_length, "listops_brackets": listops_brackets})
         self.batch_size, self.num_train_batches, self.seed = batch_size, num_train_batches, seed
         self._spec, self._mask_zero, self._on_device = spec, mask_zero, on_device
         self._collate = {name: Collator(split, spec, mask_zero=mask_zero) for name, split in self.splits.items()}
 
     @property
     def origin(self) -> str:
-        """Origin of the data: `official`, `unverified`, `generated`, `stand-in` or `own`."""
+        """Origin of the data: `official`, `unverified`, `pickle`, `generated`, `stand-in` or `own`."""
         return str(self.manifest["origin"])
 
     @property
@@ -75,9 +76,28 @@ class StoreData:
         return facts
 
     @property
+    def source_files(self) -> dict[str, Any]:
+        """Hashes of the source's files by name, if it has several, and the split if the source has one of its own."""
+        facts = self.source_facts
+        return {key: facts[key] for key in ("files", "split") if key in facts} if "files" in facts else {}
+
+    @property
     def data_sha256(self) -> dict[str, str]:
         """Hex SHA-256 digests of the arrays by name."""
         return {name: facts["sha256"] for name, facts in self.manifest["arrays"].items()}
+
+    def _check_requirements(self, store_dir: Path, settings: dict[str, object]) -> None:
+        """Refuse settings that need more than the store's source had, such as closing brackets."""
+        for key, only in self.source_facts.get("requires", {}).items():
+            if settings[key] != only:
+                raise UserError(
+                    f"protocol.{key}={settings[key]} needs other data than {store_dir}, whose source has less; type"
+                    f" protocol.{key}={only}",
+                    kind="other_data",
+                    key=f"protocol.{key}",
+                    value=settings[key],
+                    right=only,
+                )
 
     def collator(self, split: str) -> Collator:
         """Return the collator that makes the batches of a split in main memory."""

@@ -14,6 +14,11 @@ def encode(raw: bytes) -> np.ndarray:
     return np.frombuffer(raw, np.uint8)
 
 
+def raw(ids: np.ndarray) -> bytes:
+    """Convert token ids, 1 to 256, to bytes."""
+    return (ids - FIRST_ID).astype(np.uint8).tobytes()
+
+
 def decode(stored: np.ndarray) -> str:
     """Convert stored bytes to text; bytes that are not valid UTF-8 become `�`."""
     return stored.tobytes().decode(errors="replace")

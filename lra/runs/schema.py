@@ -165,15 +165,16 @@ class Provenance(TypedDict):
     """The origin of a run: commit, versions and data; `finished_at` is ISO 8601 in UTC.
 
     `git_commit` is that of the code which trained the last steps, `earlier_commits` are those before it, if the run was
-    resumed with other code.
+    resumed with other code. `data_source` has the hash of each file of a source of several, and a split of its own.
     """
 
     git_commit: NotRequired[str | None]
     earlier_commits: NotRequired[list[str | None]]
     config_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
     data_sha256: dict[str, str]
-    data_origin: Literal["official", "unverified", "generated", "stand-in", "own"]
+    data_origin: Literal["official", "unverified", "pickle", "generated", "stand-in", "own"]
     data_check: NotRequired[Literal["structure", "sha256"]]
+    data_source: NotRequired[dict[str, Any]]
     versions: dict[str, str]
     wandb_id: NotRequired[str | None]
     finished_at: Time

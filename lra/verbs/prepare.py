@@ -6,6 +6,7 @@
   lra prepare task=pathfinder source=generate     200,000 images
   lra prepare task=pathfinder source=~/lra_release task.split=seed42
   lra prepare task=retrieval source=~/lra_release.gz
+  lra prepare task=listops source=~/pickles       pickles of the Nyströmformer repository
   lra prepare task=text source=my.tar.gz verify=false
                                                   accept an archive whose hash is not the published one
   lra prepare task=listops check=true             compare every array of the existing store with its hash
@@ -14,7 +15,7 @@
 
   source=auto       from the folders that lra doctor lists, else generated or downloaded; size=tiny: placeholder data
   source=download   text, image            source=generate   listops, pathfinder, pathx
-  source=PATH       a published archive, or the folder it was unpacked into
+  source=PATH       a published archive, the folder it was unpacked into, or pickles
 
 The store goes under $LRA_DATA_DIR (lra doctor names the folder). An existing store is kept unless force=true.
 """

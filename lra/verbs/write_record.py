@@ -110,6 +110,7 @@ def write_result(
                 "config_hash": config.config_hash(cfg),
                 "data_sha256": datamodule.data_sha256,
                 "data_origin": datamodule.origin,
+                **({"data_source": files} if (files := datamodule.source_files) else {}),
                 "data_check": "sha256" if cfg.check else "structure",
                 "versions": versions(),
                 "wandb_id": read_file(folder / WANDB_ID).decode() if (folder / WANDB_ID).exists() else None,
