@@ -46,8 +46,8 @@ def main(words: Sequence[str]) -> None:
         raise UserError(f"{folder} exists; choose another name, or another folder: lra new {what} {name} to=FOLDER")
     old, example = WORDS[what], example_package()
     code, options, test = f"{PACKAGE}/{old}.py", f"{PACKAGE}/conf/{what}/{old}.yaml", f"tests/test_{old}.py"
-    words = {"article": "an", "other": ","} if what == "attention" else {"article": "a", "other": " mixer="}
-    readme = README.format(name=name, what=what, **words)
+    article, other = ("an", ",") if what == "attention" else ("a", " mixer=")
+    readme = README.format(name=name, what=what, article=article, other=other)
     with making_folder(folder, replace=False) as unfinished:
         for part in ("pyproject.toml", f"{PACKAGE}/__init__.py", code, options, test):
             target = unfinished / _renamed(part, old, name)

@@ -51,7 +51,7 @@ def switch_table() -> list[tuple[str, ...]]:
     files = [path for folder in conf_dirs() for path in sorted((folder / "protocol").glob("*.yaml"), reverse=True)]
     protocols: dict[str, Any] = {path.stem: OmegaConf.to_container(OmegaConf.load(path)) for path in files}
     rows: list[tuple[str, ...]] = [("switch, values", "protocol", "meaning")]
-    for switch, text in switch_comments((conf_dir() / "protocol/paper.yaml").read_text()).items():
+    for switch, text in re.findall(r"^(\w+): [^#\n]+# (.+)$", (conf_dir() / "protocol/paper.yaml").read_text(), re.M):
         about, _, meanings = text.partition("; ")
         rows.append((switch, "", about))
         values = {as_typed(protocol[switch]): "" for protocol in protocols.values() if switch in protocol}
@@ -59,11 +59,6 @@ def switch_table() -> list[tuple[str, ...]]:
             having = [name for name, keys in protocols.items() if switch in keys and as_typed(keys[switch]) == value]
             rows.append((f"  {value}", ", ".join(having), meaning))
     return rows
-
-
-def switch_comments(text: str) -> dict[str, str]:
-    """Read the comment after each `switch: value` in the text of a protocol file."""
-    return dict(re.findall(r"^(\w+): [^#\n]+# (.+)$", text, re.MULTILINE))
 
 
 def markdown(rows: list[tuple[str, ...]]) -> str:
@@ -120,8 +115,7 @@ DEPARTURES = (
     ),
     Departure(
         "brackets of ListOps",
-        "closing ones most likely lost: until 4 March 2021 the tokenizer of the benchmark's pipeline kept "
-        "letters and digits only",
+        "closing ones most likely lost: until 4 March 2021 the benchmark's tokenizer dropped them",
         "kept",
         "everybody has trained so since (listops_brackets=dropped: as released)",
     ),
