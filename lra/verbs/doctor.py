@@ -111,7 +111,9 @@ def _stores(data: Path) -> list[tuple[bool, str, str]]:
 
 
 def _wandb() -> tuple[bool, str, str]:
-    mode = os.environ.get("WANDB_MODE", "offline")
+    from lra.settings.config import wandb_mode
+
+    mode = wandb_mode(os.environ.get("WANDB_MODE", ""))
     if mode == "online" and importlib.util.find_spec("wandb") is not None:
         from lra.training.wandb_server_and_files import server_trouble
 
