@@ -96,7 +96,7 @@ def _command(words: list[str]) -> int:
         meant = f"did you mean: lra {near[0]}?" if near else f"choose one of {', '.join(VERBS)}"
         return _fail(f"{verb!r} is not a verb of lra; {meant}")
     try:
-        rest, folders = split_config_dirs([_with_home(word) for word in rest])
+        rest, folders = split_config_dirs([_as_meant(word) for word in rest])
     except UserError as error:
         return _fail(str(error))
     with added_config_dirs(folders), safe_path():
@@ -219,8 +219,13 @@ def _split(words: list[str]) -> tuple[list[str], list[str]]:
     return [word for word in words if word not in settings], settings
 
 
-def _with_home(word: str) -> str:
-    """Replace `~` in `source=~/x` by the home folder: bash does it before the command starts, other shells do not."""
+def _as_meant(word: str) -> str:
+    """Replace what the shell or Python means: `~` in `source=~/x` by the home folder, `None` by `null`.
+
+    Shells other than bash leave `~` to the command, and agents of a W&B sweep write values as Python does.
+    """
+    if not re.search("[\"'{]", word):  # a text in quotes is what it is
+        word = re.sub(r"(?<=[=,\[])None(?=[,\]]|$)", "null", word)
     return re.sub(r"^([\w.+]+=)~(?=/|$)", lambda match: match[1] + os.path.expanduser("~"), word)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -114,11 +115,17 @@ def wandb_settings(
 ) -> dict[str, Any]:
     """Collect the arguments of `start_wandb`: `logger.wandb`, whose own name, group or job type replace these here.
 
-    The tags and the keys of the config that `logger.wandb` has are added to these here.
+    So do those of W&B's environment variables. Tags and keys of the config are added to these here.
     """
     own = plain(cfg.logger.wandb)
-    merged = {"name": name, "group": str(cfg.run_group), "job_type": job_type, **own}
-    return {**merged, "tags": [*tags, *own.get("tags", [])], "config": {**config, **own.get("config", {})}}
+    ours = {
+        "name": ("WANDB_NAME", name),
+        "group": ("WANDB_RUN_GROUP", str(cfg.run_group)),
+        "job_type": ("WANDB_JOB_TYPE", job_type),
+    }
+    named = {key: os.environ.get(variable) or value for key, (variable, value) in ours.items()}
+    more = filter(None, os.environ.get("WANDB_TAGS", "").split(","))
+    return {**named, **own, "tags": [*tags, *more, *own.get("tags", [])], "config": {**config, **own.get("config", {})}}
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from lra.base.protocol import Pooling, Sides
 from lra.model.block import PRE_NORM, EncoderBlock, EncoderForm
 from lra.model.mixer import MakeMixers, MixerDims
 from lra.model.pooling import make_pooling
+from lra.ops.first_order import runs_plainly
 from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.layers import embed
 from lra.ops.packed.packing import Packing
@@ -171,8 +172,8 @@ class Encoder(nn.Module):
 
 
 def works_packed(device: torch.device) -> bool:
-    """Tell whether the packed form works and is faster: on a CPU, not compiled, not in mixed precision."""
-    return device.type == "cpu" and not torch.compiler.is_compiling() and not torch.is_autocast_enabled("cpu")
+    """Tell whether the packed form works and is faster: on a CPU, by itself, not in mixed precision."""
+    return device.type == "cpu" and runs_plainly() and not torch.is_autocast_enabled("cpu")
 
 
 class SequenceClassifier(nn.Module):

@@ -21,6 +21,7 @@ from lra.model.classifier import count_parameters, works_packed
 from lra.model.mixer import MakeMixers, MixerDims
 from lra.model.pooling import LastVector, MaskedMean
 from lra.model.self_attention import attention_layers
+from lra.ops.first_order import runs_plainly
 from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.packing import Packing
 from lra.types import UserError
@@ -115,7 +116,7 @@ def checked_mask(x_BLI: Tensor, mask: Tensor | None, lengths: Tensor | None) -> 
         raise UserError(f"the lengths are {_name(lengths.dtype)}, not whole numbers; type lengths.long()")
     if lengths.shape != (batch,):
         raise UserError(f"lengths of shape {list(lengths.shape)} do not fit the input; the shape is {[batch]}")
-    if not torch.compiler.is_compiling() and batch:  # a compiled graph cannot depend on values
+    if batch and runs_plainly():  # else nothing may depend on values
         shortest, longest = int(lengths.min()), int(lengths.max())
         if shortest < 0 or longest > length:
             raise UserError(f"lengths from {shortest} to {longest} are not all in the input's range, 0 to {length}")
@@ -295,7 +296,9 @@ class SequenceEncoder(nn.Module):
         x_BLI = checked_vectors(x_BLI, self.embedding)
         valid_BL = checked_mask(x_BLI, mask, lengths)
         if packed and not works_packed(x_BLI.device):
-            raise UserError("packed=True works on a CPU, not compiled and without autocast; leave packed out")
+            raise UserError(
+                "packed=True works on a CPU, without autocast, torch.compile, torch.jit or torch.func; leave packed out"
+            )
         if not len(x_BLI):
             return x_BLI.new_zeros(0, self.output_size())
         if packed is None:

@@ -42,7 +42,7 @@ def valid_segments(valid_BL: Tensor, num_landmarks: int) -> tuple[Tensor, Tensor
     used_B1 = count_B1.clamp(max=num_landmarks)
     segment_BL = torch.where(valid_BL, rank_BL * used_B1 // count_B1.clamp(min=1), num_landmarks)
     sizes = torch.zeros(len(valid_BL), num_landmarks + 1, dtype=torch.long, device=valid_BL.device)
-    sizes.scatter_add_(1, segment_BL, torch.ones_like(segment_BL))
+    sizes = sizes.scatter_add(1, segment_BL, torch.ones_like(segment_BL))  # in place, torch.func.vmap would refuse it
     return segment_BL, sizes[:, :num_landmarks]
 
 
@@ -102,7 +102,7 @@ def cluster_means(x_BHLE: Tensor, centres_BHME: Tensor, used_BM: Tensor, among_B
             distances = torch.cdist(x_BHLE, centres_BHME).masked_fill(~used_BM[:, None, None, :], float("inf"))
             nearest_BHL1 = distances.argmin(3, keepdim=True)
             counts_BHM1 = torch.zeros_like(centres_BHME[..., :1])
-            counts_BHM1.scatter_add_(2, nearest_BHL1, tokens.expand_as(nearest_BHL1).to(x_BHLE.dtype))
+            counts_BHM1 = counts_BHM1.scatter_add(2, nearest_BHL1, tokens.expand_as(nearest_BHL1).to(x_BHLE.dtype))
         sums = torch.zeros_like(centres_BHME).scatter_add(2, nearest_BHL1.expand_as(x_BHLE), x_BHLE * tokens)
         centres_BHME = torch.where(counts_BHM1 > 0, sums / counts_BHM1.clamp(min=1), centres_BHME)
     return centres_BHME

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lra.ops.first_order import first_order, without_autocast
+from lra.ops.first_order import first_order, in_torch_func, without_autocast
 
 # Avoids a division by zero for an all-zero matrix (an example without real tokens); far below all other norms.
 TINY_NORM = 1e-12
@@ -32,7 +32,8 @@ def iterative_pinv(a_BHMM: Tensor, *, iterations: int, start: str) -> Tensor:
     z = a_BHMM.mT / (columns * rows).clamp(min=TINY_NORM)[..., None, None]
     count = MATRICES_AT_ONCE if on_cpu(a_BHMM) else max(a_BHMM.shape[:2].numel(), 1)
     parts = [x.flatten(0, 1).split(count) for x in (a_BHMM, z)]
-    matrices = [_Iterations.apply(a, start, iterations) for a, start in zip(*parts, strict=True)]
+    iterate = _Iterations.iterated if in_torch_func() else _Iterations.apply
+    matrices = [iterate(a, start, iterations) for a, start in zip(*parts, strict=True)]
     return torch.cat(matrices).view(a_BHMM.shape)
 
 
@@ -53,8 +54,15 @@ class _Iterations(torch.autograd.Function):
         kept = [a]
         for _ in range(iterations):
             kept.append(z)
-            z = torch.baddbmm(z, z, _Iterations.inner(a, z)[2], beta=3.25, alpha=-0.25)
+            z = _Iterations.iterated(a, z, 1)
         ctx.save_for_backward(*kept)
+        return z
+
+    @staticmethod
+    def iterated(a: Tensor, z: Tensor, iterations: int) -> Tensor:
+        """Iterate, with torch's own gradients."""
+        for _ in range(iterations):
+            z = torch.baddbmm(z, z, _Iterations.inner(a, z)[2], beta=3.25, alpha=-0.25)
         return z
 
     @staticmethod

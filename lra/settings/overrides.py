@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from ast import literal_eval
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, OverrideType, QuotedString
@@ -13,6 +15,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from lra.base.arguments import ANY_VALUE, WrongValueError, allows, as_typed, check_options
 from lra.base.files import checked_name
 from lra.base.paths import conf_groups, conf_names
+from lra.runs.flatten_settings import flatten
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import USER_GROUPS
 from lra.settings.config import ATTENTION, load_config, sweep_params
@@ -53,6 +56,10 @@ def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bo
         line = f"{several} names several values; to run each type: {right}"
         raise UserError(line, kind="several_values", key=key, right=right)
     all_groups = conf_groups()
+    no_choice = [  # Hydra refuses to leave out what is left out
+        override for override in parsed if override.key_or_group in all_groups and _is_left_out(verb, override)
+    ]
+    parsed = [override for override in parsed if override not in no_choice]
     choices = [override for override in parsed if override.key_or_group in all_groups and not override.is_delete()]
     _check_choices(verb, choices)
     changes = [override for override in parsed if override not in choices and not override.is_hydra_override()]
@@ -83,7 +90,9 @@ def _check_choices(verb: str, choices: list[Override]) -> None:
             name for value in _values(override) for name in (value if several and isinstance(value, list) else [value])
         ]
         for value in values:
-            if str(value) not in known and not (value is None and _is_optional(verb, override.key_or_group)):
+            if isinstance(value, dict):
+                raise _group_of_options(override.key_or_group, value)
+            if str(value) not in known:
                 line = f"{_word(override, value)} is not known; {nearest(str(value), known)}"
                 raise UserError(line, kind="unknown_choice", key=override.key_or_group, value=value, right=known)
 
@@ -91,7 +100,7 @@ def _check_choices(verb: str, choices: list[Override]) -> None:
 def _of_sweep(verb: str, parsed: list[Override]) -> tuple[list[Override], list[Override]]:
     """What the file of `sweep=NAME` varies beside what was typed: groups, and settings."""
     sweeps = [override.value() for override in parsed if override.key_or_group == "sweep"]
-    if not sweeps or sweeps[-1] is None:
+    if not sweeps:
         return [], []
     typed = {override.key_or_group for override in parsed}
     params = sweep_params(str(sweeps[-1]))
@@ -228,9 +237,26 @@ def _parse(word: str) -> Override:
         if "…" in word:
             raise UserError(f"{word}: … stands for what you fill in; lra show runs lists the runs") from error
         key, value = word.split("=", 1)
+        if options := _dictionary(value):
+            raise _group_of_options(key, options) from error
         raise UserError(
             f"{word} cannot be read; put a value with special characters in quotes: \"{key}='{value}'\""
         ) from error
+
+
+def _dictionary(text: str) -> dict[str, object] | None:
+    """Read a dictionary that is written as in Python, which W&B's agents do; None for another text."""
+    with suppress(ValueError, SyntaxError):
+        value = literal_eval(text)
+        return value if isinstance(value, dict) else None
+    return None
+
+
+def _group_of_options(key: str, options: Mapping[str, object]) -> UserError:
+    """The error for a dictionary in the place of a name, with the overrides that say the same."""
+    right = " ".join(f"{name}={value}" for name, value in flatten(options, f"{key}.").items())
+    line = f"{key} is a group, which takes no dictionary; type its options one by one: {right}"
+    return UserError(line, kind="wrong_value", key=key, value=options, right=right)
 
 
 def _defaults(verb: str, overrides: tuple[str, ...]) -> DictConfig:
@@ -238,9 +264,11 @@ def _defaults(verb: str, overrides: tuple[str, ...]) -> DictConfig:
     return load_config(verb, overrides)
 
 
-def _is_optional(verb: str, group: str) -> bool:
-    """Tell whether the config group may be null."""
-    chosen = load_config(verb, with_hydra=True).hydra.runtime.choices
+def _is_left_out(verb: str, override: Override) -> bool:
+    """Tell whether a word says that a config group is null, and without the word it is."""
+    if override.type is not OverrideType.CHANGE or override.is_sweep_override() or override.value() is not None:
+        return False
+    group, chosen = override.key_or_group, load_config(verb, with_hydra=True).hydra.runtime.choices
     return group in chosen and chosen[group] in (None, "null")
 
 

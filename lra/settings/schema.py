@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.arguments import ANY_VALUE, check_options, declared_types, required_arguments
+from lra.base.arguments import ANY_VALUE, WrongValueError, check_options, declared_types, required_arguments
 from lra.base.paths import NO_OPTION_KEYS
 from lra.runs.schema import TARGET
 from lra.settings.option_groups import GROUPS, OF_IMAGES, Images, ParameterGroup
@@ -18,6 +18,7 @@ from lra.types import UserError
 
 LIGHTNINGS_TRAINER = "pytorch_lightning.Trainer"
 NOT_CHECKED = ("hydra", "paths", "codec", "open_source", "sizes")
+ENVIRONMENT = re.compile(r"\$\{oc\.env:(\w+)")  # in a file: the variable that a value is from
 PARAMETER_GROUP = re.compile(r"(recipe|mixer)\.parameter_groups\.[^.]+")
 
 
@@ -110,7 +111,13 @@ def check_values(cfg: DictConfig, *, classes: bool, within: tuple[str, ...] | No
                 raise UnknownArgumentError(owner, key, declared_here)
             if group or kind is not str or value is not None:  # a command's file says null for no choice
                 values[key], kinds[key] = value, kind
-    check_options(values, kinds)
+    try:
+        check_options(values, kinds)
+    except WrongValueError as error:
+        group, _, name = str(error.key).rpartition(".")
+        node = OmegaConf.select(cfg, group) if group else cfg
+        variable = ENVIRONMENT.search(str(OmegaConf.to_container(node)[name]))
+        raise error.reworded(f"{variable[1]}: {error}") if variable else error from None
 
 
 def _groups(group: str, values: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -2,17 +2,34 @@
 
 A closed pipe or a character that the terminal lacks does not end a run."""
 
+import codecs
 import errno
 import io
 import os
 import stat
 import sys
+import unicodedata
 from pathlib import Path
 from typing import Any, TextIO
 
 from lra.types import UserError
 
 STDERR = 2
+IN_ASCII = {  # signs of tables and errors that a terminal may lack; the marks at a number must stay different
+    **{"†": "*", "‡": "#", "§": "!", "–": "-", "−": "-", "─": "-", "·": ".", "×": "x", "’": "'", "²": "2", "√": "sqrt"},
+    **{"±": "+-", "…": "...", "→": "->", "≤": "<=", "≥": ">=", "Δ": "diff.", "α": "alpha", "‖": "|"},
+}
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """Give a sign that the output lacks in ASCII: as in `IN_ASCII`, or without its accent, else spelt out."""
+    assert isinstance(error, UnicodeEncodeError)
+    sign = error.object[error.start]
+    plain = IN_ASCII.get(sign) or unicodedata.normalize("NFKD", sign).encode("ascii", "ignore").decode()
+    return plain or sign.encode("ascii", "backslashreplace").decode(), error.start + 1
+
+
+codecs.register_error("lra.in_ascii", _in_ascii)
 
 
 class OutputError(UserError):
@@ -44,19 +61,19 @@ class _PipeProof(io.FileIO):
 def guard_streams() -> None:
     """Replace the process's standard output and error by guarded ones, unless a caller has replaced them already."""
     if sys.stdout is sys.__stdout__:
-        sys.stdout = _guarded(sys.stdout, errors="replace")
+        sys.stdout = _guarded(sys.stdout)
     if sys.stderr is sys.__stderr__:
-        sys.stderr = _guarded(sys.stderr, errors="backslashreplace")
+        sys.stderr = _guarded(sys.stderr)
 
 
-def _guarded(stream: TextIO | None, *, errors: str) -> TextIO:
+def _guarded(stream: TextIO | None) -> TextIO:
     if stream is None:  # the shell has closed it: `>&-`
         return open(os.devnull, "w", encoding="utf-8")
     stream.flush()
     return io.TextIOWrapper(
         io.BufferedWriter(_PipeProof(stream.fileno(), "w", closefd=False)),
         encoding=stream.encoding,
-        errors=errors,
+        errors="lra.in_ascii",
         line_buffering=True,
     )
 

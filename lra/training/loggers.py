@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 import io
+import os
 import re
 import secrets
 import sys
@@ -173,6 +174,10 @@ def start_wandb(
             else f"no argument of wandb.init; there are {', '.join(sorted(free))}"
         )
         raise UserError(f"logger.wandb.{key} is {why}; leave it out")
+
+    variables = ("WANDB_RUN_ID" if key == "id" else f"WANDB_{key.upper()}" for key in SET_BY_LRA)
+    for variable in () if "WANDB_SWEEP_ID" in os.environ else set(variables) & os.environ.keys():
+        print(f"{variable} has no effect: it is set by lra itself, so that a resumed run stays one", file=sys.stderr)
 
     def begin(mode: Literal["offline", "online"]) -> CurvesInWandb:
         logger = CurvesInWandb(

@@ -21,6 +21,7 @@ from rich.text import Text
 from lra.base.paths import conf_dirs, source_dirs
 from lra.base.text import size_text
 from lra.data.manifest import read_manifest
+from lra.settings.config import wandb_mode
 from lra.terminal.console import make_console
 from lra.training.wandb_server_and_files import server_trouble
 from lra.types import UserError
@@ -66,7 +67,7 @@ def _facts(data: Path, runs: Path) -> Iterator[tuple[bool, str, str]]:
         nothing = "nothing there yet; archives put there are found by lra prepare"
         yield True, "sources", f"{folder}: {archives or nothing}"
     yield from _stores(data)
-    mode = os.environ.get("WANDB_MODE", "offline")
+    mode = wandb_mode(os.environ.get("WANDB_MODE", ""))
     if mode == "online" and importlib.util.find_spec("wandb") is not None:
         trouble = server_trouble()
         yield trouble is None, "W&B", f"online (WANDB_MODE), {trouble or 'and its server answers'}"
