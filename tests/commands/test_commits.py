@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from lra.cli import main
-from lra.verbs import write_record as outcome
+from lra.verbs import train_record as outcome
 
 COMMAND = ("train", "size=tiny", "logger=csv", "recipe.steps=4", "recipe.eval_every=2", "attention=none")
 

@@ -20,9 +20,9 @@ from lra.results.convergence import dev_curve
 from lra.results.paper import published_accuracy_for
 from lra.results.plot_curves import learning_curve
 from lra.runs.files import CODE, CURVE, DATA, LAST, RESULT, WANDB_ID
-from lra.runs.machine import git_commit, versions
 from lra.runs.record import pack_correct, validated, write_record
 from lra.runs.schema import SCHEMA_VERSION, Record
+from lra.runs.versions import git_commit, versions
 from lra.settings import config
 from lra.training.run import RunOutcome
 from lra.types import Batch, UserError
