@@ -40,9 +40,8 @@ def check_same_data(folder: Path, data_sha256: dict[str, str]) -> None:
         return
     remedy = f"if the run began with today's data, delete that file, else move {folder} away"
     if parsed_json(read_file(path), path, remedy) != data_sha256:
-        raise UserError(
-            f"the data changed since {folder} was begun; bring the old store back, or move that folder away"
-        )
+        line = f"the data changed since {folder} was begun; bring the old store back, or move that folder away"
+        raise UserError(line)
 
 
 def note_commit(folder: Path) -> None:
