@@ -54,9 +54,8 @@ class BigbirdAttention(AttentionBackend):
     ):
         super().__init__(dims)
         if window_blocks % 2 == 0:
-            raise UserError(
-                f"attention.window_blocks={window_blocks} is not an odd number; type attention.window_blocks=3"
-            )
+            line = f"attention.window_blocks={window_blocks} is not an odd number; type attention.window_blocks=3"
+            raise UserError(line)
         self.block_length, self.reach, self.global_blocks = block_length, window_blocks // 2, global_blocks
         self.register_buffer("drawn_blocks", self._draw(-(-dims.max_seq_len // block_length), random_blocks))
 

@@ -242,13 +242,11 @@ class NystromAttention(AttentionBackend):
             coarse_landmarks=coarse_landmarks,
         )
         if value_skip_taps and value_skip_taps % 2 == 0:
-            raise UserError(
-                f"attention.value_skip_taps={value_skip_taps} is not odd; the paper has 35, and 0 is without"
-            )
+            line = f"attention.value_skip_taps={value_skip_taps} is not odd; the paper has 35, and 0 is without"
+            raise UserError(line)
         if masking == "kernel_3" and landmarks != "padded":
-            raise UserError(
-                "attention.masking=kernel_3 is for attention.landmarks=padded; type this, or attention.masking=all"
-            )
+            line = "attention.masking=kernel_3 is for attention.landmarks=padded; type this, or attention.masking=all"
+            raise UserError(line)
         self.masking, self.exact_when_short = masking, exact_when_short
         self.num_landmarks, self.landmarks = num_landmarks, landmarks
         self.value_skip = None

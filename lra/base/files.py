@@ -159,14 +159,12 @@ def regular_file(path: Path, typed: str | None = None, *, remedy: str = "name a 
         mode = path.stat().st_mode
         kind = next((word for is_kind, word in SPECIAL if is_kind(mode)), "folder" if stat.S_ISDIR(mode) else None)
         if kind:
-            raise UserError(
-                f"{named} is a {kind}, not a regular file; {remedy}", kind="special_file", key=named, value=kind
-            )
+            line = f"{named} is a {kind}, not a regular file; {remedy}"
+            raise UserError(line, kind="special_file", key=named, value=kind)
         path.open("rb").close()
     except PermissionError as error:
-        raise UserError(
-            f"{named} cannot be read; type: chmod u+r {path}", kind="unreadable", key=named, right=f"chmod u+r {path}"
-        ) from error
+        line = f"{named} cannot be read; type: chmod u+r {path}"
+        raise UserError(line, kind="unreadable", key=named, right=f"chmod u+r {path}") from error
     return path
 
 

@@ -55,9 +55,8 @@ def parse_overrides(overrides: Sequence[str]) -> tuple[DictConfig, list[str]]:
     lengths = list(cfg.n)
     wrong = [length for length in lengths if type(length) is not int or not 1 < length <= MOST_LENGTH]
     if wrong or not lengths:
-        raise UserError(
-            f"n={','.join(map(str, wrong))} is no list of whole numbers from 2 to {MOST_LENGTH:,}; type n=512,1024"
-        )
+        line = f"n={','.join(map(str, wrong))} is no list of whole numbers from 2 to {MOST_LENGTH:,}; type n=512,1024"
+        raise UserError(line)
     check_choice("format", cfg.format, BENCH_FORMATS)
     if str(cfg.packed).lower() == "true" and cfg.device != "cpu":
         raise UserError("packed=true is for device=cpu, as in the encoder; type packed=auto")

@@ -95,9 +95,8 @@ def read_manifest(folder: Path) -> Manifest:
     manifest = parsed_json(regular_file(path).read_bytes(), path, make_again(folder))
     version = manifest.get("format_version") if isinstance(manifest, dict) else None
     if version != FORMAT_VERSION:
-        raise UserError(
-            f"{folder} has store format {version}, this version reads {FORMAT_VERSION}; {make_again(folder)}"
-        )
+        line = f"{folder} has store format {version}, this version reads {FORMAT_VERSION}; {make_again(folder)}"
+        raise UserError(line)
     if manifest.get("origin") == UNVERIFIED_IN_OLD_STORES:
         manifest["origin"] = "unverified"
     return check_manifest(manifest, folder)

@@ -146,9 +146,8 @@ def verify_store(folder: Path) -> None:
     for name, facts in read_manifest(folder)["arrays"].items():
         path = array_path(folder, name)
         if not path.exists() or sha256(path) != facts["sha256"]:
-            raise UserError(
-                f"{path} has changed since it was made; {make_again(folder)}", kind="changed_file", key=path.name
-            )
+            line = f"{path} has changed since it was made; {make_again(folder)}"
+            raise UserError(line, kind="changed_file", key=path.name)
 
 
 def with_dev(splits: dict[str, Split], dev_split: DevSplit) -> dict[str, Split]:

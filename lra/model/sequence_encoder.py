@@ -75,9 +75,8 @@ def checked_vectors(x_BLI: Tensor, embedding: VectorPositionEmbedding) -> Tensor
             f' under torch.autocast("{x_BLI.device.type}", dtype={weights})'
         )
     if len(shape) != 3 or shape[2] != embed_dim:
-        raise UserError(
-            f"an input of shape {shape} is not [batch, seq_len, {embed_dim}], as embed_dim={embed_dim} says"
-        )
+        line = f"an input of shape {shape} is not [batch, seq_len, {embed_dim}], as embed_dim={embed_dim} says"
+        raise UserError(line)
     if shape[1] > window_size:
         raise UserError(
             f"{shape[1]} positions do not fit into window_size={window_size}; build with window_size={shape[1]},"
@@ -86,9 +85,8 @@ def checked_vectors(x_BLI: Tensor, embedding: VectorPositionEmbedding) -> Tensor
     if shape[1] == 0:
         raise UserError(f"an input of shape {shape} has no position; a sequence without any needs padding and a mask")
     if x_BLI.dtype != weights and not torch.is_autocast_enabled(x_BLI.device.type):
-        raise UserError(
-            f"the input is {_name(x_BLI.dtype)}, but the weights are {_name(weights)}; type x.to({weights})"
-        )
+        line = f"the input is {_name(x_BLI.dtype)}, but the weights are {_name(weights)}; type x.to({weights})"
+        raise UserError(line)
     return x_BLI
 
 

@@ -65,11 +65,9 @@ def landmark_points(records: list[Record]) -> list[Point]:
 
 def _count(record: Record) -> int | None:
     """Read a record's number of landmarks: 0 if it was not recorded, None for exact attention."""
-    return (
-        None
-        if record["identity"]["attention"] == "full"
-        else record["settings"].get("attention", {}).get("num_landmarks", 0)
-    )
+    if record["identity"]["attention"] == "full":
+        return None
+    return record["settings"].get("attention", {}).get("num_landmarks", 0)
 
 
 def _measured(records: list[Record]) -> list[Approximation]:
@@ -112,12 +110,13 @@ def landmark_table(points: list[Point], *, title: str) -> TextTable:
         " the exact matrix; trained models on real test batches, means over layers, heads and sequences.",
     ]
     columns = ("landmarks", "accuracy (%)", "converged at step", "s/step", "MiB", "inverse", "attention")
-    empty = ["No record yet: lra sweep landmarks makes them."]
+    if not rows:
+        notes = ["No record yet: lra sweep landmarks makes them."]
     return TextTable(
         title=title,
         columns=columns,
         rows=rows,
-        notes=notes if rows else empty,
+        notes=notes,
         legend=legend,
         optional=("MiB",),
         numbers=numbers,

@@ -105,6 +105,4 @@ def method_names(records: Collection[Record]) -> dict[int, str]:
 
 def sorted_states(states: Iterable[RunState]) -> list[RunState]:
     """Sort by group, task, method, settings and seed."""
-    return sorted(
-        states, key=lambda state: (state.group, state.task, natural(state.method), state.settings, state.seed)
-    )
+    return sorted(states, key=lambda each: (each.group, each.task, natural(each.method), each.settings, each.seed))

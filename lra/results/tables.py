@@ -59,10 +59,7 @@ class TextTable:
             "columns": tuple(map(visible, self.columns)),
             "rows": [list(map(visible, row)) for row in self.rows],
             "notes": list(map(visible, self.notes)),
-            "numbers": [
-                {visible(key): visible(value) if isinstance(value, str) else value for key, value in cell.items()}
-                for cell in self.numbers
-            ],
+            "numbers": [{visible(key): _visible(value) for key, value in cell.items()} for cell in self.numbers],
         }
         for name, value in shown.items():
             object.__setattr__(self, name, value)
@@ -156,19 +153,14 @@ class TextTable:
 
     def to_markdown(self) -> str:
         """Convert to GitHub's Markdown, with the notes as paragraphs below."""
-        body = tabulate(
-            [
-                [
-                    f"**{for_markdown(cell)}**" if (place, name) in self.best else for_markdown(cell)
-                    for cell, name in zip(row, self.columns, strict=True)
-                ]
-                for place, row in enumerate(self.rows)
-            ],
-            list(map(for_markdown, self.columns)),
-            tablefmt="pipe",
-            colalign=("left", *["right"] * (len(self.columns) - 1)),
-            disable_numparse=True,
-        )
+        best = [[(place, name) in self.best for name in self.columns] for place in range(len(self.rows))]
+        rows = [
+            [f"**{for_markdown(cell)}**" if bold else for_markdown(cell) for cell, bold in zip(*pair, strict=True)]
+            for pair in zip(self.rows, best, strict=True)
+        ]
+        heads = list(map(for_markdown, self.columns))
+        sides = ("left", *["right"] * (len(self.columns) - 1))
+        body = tabulate(rows, heads, tablefmt="pipe", colalign=sides, disable_numparse=True)
         return "\n\n".join([f"**{for_markdown(self.title)}**", body, *map(for_markdown, self.notes)]) + "\n"
 
     def to_latex(self) -> str:
@@ -224,6 +216,10 @@ class TextTable:
         """Convert to the format `form`: `markdown`, `csv` or `latex`."""
         makers = {"markdown": self.to_markdown, "csv": self.to_csv, "latex": self.to_latex}
         return makers[form]()
+
+
+def _visible(value: object) -> object:
+    return visible(value) if isinstance(value, str) else value
 
 
 def in_lines(cell: str) -> str:

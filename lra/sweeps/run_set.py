@@ -214,9 +214,8 @@ def _check_options(verb: str, options: DictConfig) -> None:
     check_choice("format", options.format, FORMATS)
     check_out(options.out, "table.md")
     if options.format == "wandb" and options.out is not None:
-        raise UserError(
-            "format=wandb writes a W&B run and no file; leave out= or format=wandb out", kind="no_effect", key="out"
-        )
+        line = "format=wandb writes a W&B run and no file; leave out= or format=wandb out"
+        raise UserError(line, kind="no_effect", key="out")
     check_choice("reference", options.get("reference", "paper"), REFERENCES)
 
 

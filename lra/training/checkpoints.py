@@ -67,9 +67,8 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         line = f"{path} cannot be read as a checkpoint ({trouble}); move it away and train again"
         raise UserError(line, kind="damaged_file", key=path.name, value=trouble)
     if not _is_ours(checkpoint):
-        raise UserError(
-            f"{path} is no checkpoint of lra; move it away and train again", kind="foreign_file", key=path.name
-        )
+        line = f"{path} is no checkpoint of lra; move it away and train again"
+        raise UserError(line, kind="foreign_file", key=path.name)
     # In an older version a block's mixer was called `attention`.
     old = re.compile(r"(\bblocks\.\d+\.)attention(_norm)?\.")
     state = checkpoint["state_dict"]

@@ -230,9 +230,8 @@ def wandb_id(folder: Path) -> str:
         kept = secrets.token_hex(4)
         replace_text(path, kept)
     if not re.fullmatch(r"[0-9a-z]{8}", kept):
-        raise UserError(
-            f"{path} holds {kept[:40]!r}, not a W&B id of eight letters and digits; delete it for a new one"
-        )
+        line = f"{path} holds {kept[:40]!r}, not a W&B id of eight letters and digits; delete it for a new one"
+        raise UserError(line)
     return kept
 
 

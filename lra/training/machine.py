@@ -53,9 +53,8 @@ def check_gpu_precision(precision: str) -> None:
         UserError: for `tf32` on a GPU before Ampere.
     """
     if precision == TF32 and torch.cuda.get_device_capability() < FIRST_WITH_TF32:
-        raise UserError(
-            f"trainer.precision=tf32, but {torch.cuda.get_device_name()} has no TF32; type trainer.precision=32-true"
-        )
+        line = f"trainer.precision=tf32, but {torch.cuda.get_device_name()} has no TF32; type trainer.precision=32-true"
+        raise UserError(line)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,9 +84,8 @@ class Machine:
             raise UserError(line, kind="wrong_value", key="trainer.threads", value=self.threads, right=cores)
         if self.accelerator == "gpu":
             if not torch.cuda.is_available():
-                raise UserError(
-                    "trainer=gpu, but no CUDA device is visible to torch; type trainer=cpu, or see: lra doctor"
-                )
+                line = "trainer=gpu, but no CUDA device is visible to torch; type trainer=cpu, or see: lra doctor"
+                raise UserError(line)
             check_gpu_precision(self.precision)
 
     @property

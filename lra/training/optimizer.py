@@ -46,9 +46,8 @@ def group_parameters(
         unknown = _settings(group).keys() - optimizer.defaults.keys()
         if unknown:
             known = ", ".join(sorted(optimizer.defaults))
-            raise UserError(
-                f"{name}.{min(unknown)} is not known to {type(optimizer).__name__}; it has {known}, and lr_fraction"
-            )
+            line = f"{name}.{min(unknown)} is not known to {type(optimizer).__name__}; it has {known}, and lr_fraction"
+            raise UserError(line)
     for (name, group), parameter_group in zip(groups.items(), optimizer.param_groups[len(rest) :], strict=True):
         if FRACTION in group:
             parameter_group["lr"] = _fraction(name, group) * _rate(name, optimizer)

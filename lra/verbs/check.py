@@ -32,9 +32,8 @@ def run(cfg: DictConfig) -> None:
     options = {key: value for key, value in mixer_settings(cfg).items() if not key.startswith("_")}
     subject = kind(build.build_method(cfg), options)
     if not isinstance(subject.instance(1), kind.base):
-        raise UserError(
-            f"{method_name(cfg)} is no {kind.base.__name__}; see CONTRIBUTING.md, or docs/your_attention.md"
-        )
+        line = f"{method_name(cfg)} is no {kind.base.__name__}; see CONTRIBUTING.md, or docs/your_attention.md"
+        raise UserError(line)
     console, failed = make_console(), 0
     checks = promises(subject, build.build_twin(cfg.twin) if cfg.twin else None)
     for promise in checks:

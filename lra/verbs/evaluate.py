@@ -53,9 +53,8 @@ def run(cfg: DictConfig) -> None:
     elif record["outcome"]["test_accuracy"] == accuracy:
         console.print("the same as recorded, to the last digit")
     else:
-        raise UserError(
-            f"the recorded accuracy is {record['outcome']['test_accuracy']:.4%}: other data, machine or code since?"
-        )
+        line = f"the recorded accuracy is {record['outcome']['test_accuracy']:.4%}: other data, machine or code since?"
+        raise UserError(line)
 
 
 def _correct(trained: DictConfig, folder: Path) -> Tensor:

@@ -139,15 +139,13 @@ def model_card(record: Record, config: Mapping[str, Any], *, folder: str, truste
     method = next(record["settings"][group] for group in MIXERS if group in record["settings"])
     options = ", ".join(f"{key}={value}" for key, value in method.items() if key not in NO_OPTION_KEYS)
     error = binomial_error(outcome["test_accuracy"], outcome["test_examples"])
-    accuracy = (
-        f"{outcome['test_accuracy']:.2%} ± {100 * error:.2f} % (standard error of n = {outcome['test_examples']})"
-    )
+    accuracy = f"{outcome['test_accuracy']:.2%} ± {100 * error:.2f} %"
     rows = {
         "task": f"{identity['task']}, size {identity['size']}",
         "attention": identity["attention"],
         "its settings": options or "none",
         "protocol": identity["protocol"],
-        "test accuracy": accuracy,
+        "test accuracy": f"{accuracy} (standard error of n = {outcome['test_examples']})",
         "majority class": f"{outcome['majority_rate']:.2%}",
         "best dev accuracy": f"{outcome['best_dev_accuracy']:.2%}, at step {outcome['best_step']}",
         "steps": str(outcome["steps"]),

@@ -68,20 +68,13 @@ def run(cfg: DictConfig) -> None:
 
 def _folder(runs: Path, record: Record, into: str | None) -> Path:
     """Build the folder that `lra train` would use; a foreign record must not choose a place on this disk."""
-
     identity = record["identity"]
-    named: dict[str, Any] = {
-        "group": into or identity["run_group"],
-        "task": identity["task"],
-        "attention": identity["attention"],
-        "protocol": identity["protocol"],
-        "size": identity["size"],
-        "config_hash": record["provenance"]["config_hash"],
-    }
-    names = {
-        key: checked_name(name, f"its {key}=", example="listops", nested=key == "group") for key, name in named.items()
-    }
-    return run_folder(runs, **names, steps=record["outcome"]["steps"], seed=identity["seed"])
+    named: dict[str, Any] = {"group": into or identity["run_group"]}
+    named |= {key: identity[key] for key in ("task", "attention", "protocol", "size")}
+    named["config_hash"] = record["provenance"]["config_hash"]
+    for key, name in named.items():
+        checked_name(name, f"its {key}=", example="listops", nested=key == "group")
+    return run_folder(runs, **named, steps=record["outcome"]["steps"], seed=identity["seed"])
 
 
 def _bring(source: Path, record: Record, folder: Path) -> bool:

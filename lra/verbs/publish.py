@@ -31,9 +31,8 @@ def run(cfg: DictConfig) -> None:
     place = runs / str(cfg.run_group) if cfg.run is None else find_run(str(cfg.run), runs, seed=seed)
     collection = collect(place)
     if not collection.records:
-        raise UserError(
-            "; ".join([f"no record is below {place}", *collection.troubles]), kind="no_records", key=str(place)
-        )
+        line = "; ".join([f"no record is below {place}", *collection.troubles])
+        raise UserError(line, kind="no_records", key=str(place))
     console = make_console()
     for trouble in collection.troubles:
         console.print(trouble)

@@ -62,9 +62,8 @@ def run(cfg: DictConfig) -> None:
     collection = collect(group)
     if not collection.records:
         there = f"runs there are: {_groups(Path(cfg.paths.runs))}"
-        raise UserError(
-            "; ".join([f"no record is below {group}", there, *collection.troubles]), kind="no_records", key=str(group)
-        )
+        line = "; ".join([f"no record is below {group}", there, *collection.troubles])
+        raise UserError(line, kind="no_records", key=str(group))
     newest, kinds = max(map(finished_at, collection.records)), by_protocol_and_size(collection.records)
     path = group_file(group, "report.html") if cfg.out is None else out_path(cfg.out)
     runs, cells = run_lines(kinds, _diagnoses(collection, path.parent))

@@ -34,9 +34,8 @@ def main(words: Sequence[str]) -> None:
         raise UserError(f"{trouble}; type: lra sweep landmarks. Anything else: lra train -m key=value,value")
     mixer = next((word for word in words if word.startswith(("mixer=", "mixer."))), None)
     if mixer:
-        raise UserError(
-            f"{mixer} has no landmarks; leave it out, or vary its own options: lra train -m mixer=s4d seed=0,1"
-        )
+        line = f"{mixer} has no landmarks; leave it out, or vary its own options: lra train -m mixer=s4d seed=0,1"
+        raise UserError(line)
     plan_run_or_show(read_run_set("sweep", words[1:], second_sweep=EXACT), show)
 
 

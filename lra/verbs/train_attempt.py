@@ -33,8 +33,8 @@ from lra.training.module import ClassifierModule
 from lra.training.ranks import leave_process_group, rank
 from lra.training.resume import saved_batch_parts, saved_dev_passes
 from lra.types import UserError
+from lra.verbs.train_record import add_approximation, check_same_data, note_commit, write_result
 from lra.verbs.train_summary import print_predictions, print_summary
-from lra.verbs.write_record import add_approximation, check_same_data, note_commit, write_result
 
 PARTS_OPTION = "trainer.accumulate_grad_batches"
 

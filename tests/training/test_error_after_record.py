@@ -20,13 +20,13 @@ from tests.training.offline_run import offline_runs
 
 TINY = ("train", "size=tiny", "attention=nystrom", "recipe.steps=2", "recipe.eval_every=2", "model.num_layers=1")
 CSV = (*TINY, "logger=csv")
-MEASURE = "lra.verbs.write_record.measure_approximation"
+MEASURE = "lra.verbs.train_record.measure_approximation"
 KILLED = f"""
 import os, signal, sys
 from lra.cli import main
-from lra.verbs import write_record
+from lra.verbs import train_record
 
-write_record.measure_approximation = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+train_record.measure_approximation = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 sys.exit(main({CSV!r}))
 """
 

@@ -20,9 +20,9 @@ from lra.results.convergence import dev_curve
 from lra.results.paper import published_accuracy_for
 from lra.results.plot_curves import learning_curve
 from lra.runs.files import CODE, CURVE, DATA, LAST, RESULT, WANDB_ID
-from lra.runs.machine import git_commit, versions
 from lra.runs.record import pack_correct, validated, write_record
 from lra.runs.schema import SCHEMA_VERSION, Record
+from lra.runs.versions import git_commit, versions
 from lra.settings import config
 from lra.training.run import RunOutcome
 from lra.types import Batch, UserError
@@ -40,9 +40,8 @@ def check_same_data(folder: Path, data_sha256: dict[str, str]) -> None:
         return
     remedy = f"if the run began with today's data, delete that file, else move {folder} away"
     if parsed_json(read_file(path), path, remedy) != data_sha256:
-        raise UserError(
-            f"the data changed since {folder} was begun; bring the old store back, or move that folder away"
-        )
+        line = f"the data changed since {folder} was begun; bring the old store back, or move that folder away"
+        raise UserError(line)
 
 
 def note_commit(folder: Path) -> None:
