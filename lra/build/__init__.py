@@ -14,6 +14,7 @@ from omegaconf import DictConfig
 
 from lra.runs.files import BEST
 from lra.runs.schema import own_model
+from lra.settings.check import check_values
 from lra.settings.config import (
     batch_parts,
     method_name,
@@ -23,7 +24,6 @@ from lra.settings.config import (
     plain,
     store_dir,
 )
-from lra.settings.schema import check_values
 from lra.types import TaskSpec, UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used: `lra prepare` and `lra doctor` start fast

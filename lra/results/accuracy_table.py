@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 
 from lra.results.cells import Row, TableCell, cell_note, central_values, make_rows, places_of_best
-from lra.results.paper import shorten
 from lra.results.protocol_and_size import method_column, protocol_steps_and_size
 from lra.results.provenance import origin_notes, precisions, unrecorded_notes, without_stand_ins
-from lra.results.reference import SOURCES, TASKS, TOLERANCE_POINTS, convergence_rule, in_benchmark_order
+from lra.results.reference import SOURCES, TASKS, TOLERANCE_POINTS, convergence_rule, in_benchmark_order, shorten
 from lra.results.statistics import LEAST_SEEDS_FOR_T
 from lra.results.tables import MISSING, TextTable, number
 from lra.results.task_statistics import TESTS, above_no_attention, agreement_by_task, separation_by_task

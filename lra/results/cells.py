@@ -4,9 +4,15 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lra.results.paper import deviations_from_paper, published_accuracy_for
 from lra.results.provenance import MARKS
-from lra.results.reference import CONVERGED_FROM, TASKS, TOLERANCE_POINTS, paper_accuracy
+from lra.results.reference import (
+    CONVERGED_FROM,
+    TASKS,
+    TOLERANCE_POINTS,
+    deviations_from_paper,
+    paper_accuracy,
+    published_accuracy_for,
+)
 from lra.results.statistics import binomial_error, converged, sample_std
 from lra.results.variants import group_by_variant
 from lra.runs.schema import Record

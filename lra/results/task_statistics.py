@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lra.results.comparison import baseline_row, rows_of
-from lra.results.paper import paper_attention, paper_settings
-from lra.results.reference import REFERENCES, in_benchmark_order
+from lra.results.reference import REFERENCES, in_benchmark_order, paper_attention, paper_settings
 from lra.results.statistics import (
     LEAST_SEEDS_FOR_T,
     discoveries,

@@ -24,10 +24,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from lra.results.paper import paper_settings
-from lra.runs.added_since import removed_settings, values_before
+from lra.results.reference import paper_settings
 from lra.runs.collect import data_of
-from lra.runs.flatten_settings import NOT_RECORDED, FlatSettings, branches, flatten, value_text
+from lra.runs.flatten_settings import (
+    NOT_RECORDED,
+    FlatSettings,
+    branches,
+    flatten,
+    removed_settings,
+    value_text,
+    values_before,
+)
 from lra.runs.schema import (
     ALWAYS_RECORDED,
     COUNTED_WITHIN,

@@ -29,9 +29,8 @@ from lra.base.paths import (
     runs_dir,
     users_conf_files,
 )
-from lra.runs.added_since import without_values_before
 from lra.runs.files import run_folder
-from lra.runs.flatten_settings import hash_of
+from lra.runs.flatten_settings import hash_of, without_values_before
 from lra.runs.record import NAMED
 from lra.runs.schema import ALWAYS_RECORDED, own_model
 from lra.settings.added_keys import added_settings, targets_of

@@ -18,8 +18,8 @@ from lra.base.paths import conf_groups, conf_names
 from lra.runs.flatten_settings import flatten
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import USER_GROUPS
+from lra.settings.check import UnknownArgumentError, class_of, declared_by_class, kinds_of
 from lra.settings.config import ATTENTION, load_config, sweep_params
-from lra.settings.schema import UnknownArgumentError, class_of, declared_by_class, kinds_of
 from lra.settings.unknown_options import PRINT, check_every_choice, keys_of, nearest, unknown_setting
 from lra.types import UserError
 

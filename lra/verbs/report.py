@@ -30,14 +30,13 @@ from lra.results.comparison import baseline_row, comparison_table, contenders, r
 from lra.results.convergence import dev_curves
 from lra.results.landmarks import landmark_points, landmark_table
 from lra.results.page import Part, Section, svg
-from lra.results.paper import paper_attention
 from lra.results.plot_comparison import plot_pareto
 from lra.results.plot_curves import plot_curves
 from lra.results.plot_landmarks import plot_landmarks
 from lra.results.plots import contact_sheet
 from lra.results.protocol_and_size import ProtocolAndSize, by_protocol_and_size, protocol_steps_and_size
 from lra.results.provenance import provenance_notes
-from lra.results.reference import REFERENCES, in_benchmark_order
+from lra.results.reference import REFERENCES, in_benchmark_order, paper_attention
 from lra.results.report import Sample, run_lines, summary_table, write_report
 from lra.results.variants import group_by_variant
 from lra.runs.collect import Collection, collect, finished_at, run_key

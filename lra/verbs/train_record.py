@@ -17,8 +17,8 @@ from lra.build import trainer as build_trainer
 from lra.data.datamodule import StoreDataModule
 from lra.diagnosis.approximation import measure_approximation
 from lra.results.convergence import dev_curve
-from lra.results.paper import published_accuracy_for
 from lra.results.plot_curves import learning_curve
+from lra.results.reference import published_accuracy_for
 from lra.runs.files import CODE, CURVE, DATA, LAST, RESULT, WANDB_ID
 from lra.runs.record import pack_correct, validated, write_record
 from lra.runs.schema import SCHEMA_VERSION, Record

@@ -11,9 +11,14 @@ from rich.text import Text
 
 from lra import build
 from lra.base.text import visible, visible_lines
-from lra.results.paper import deviations_from_paper, published_accuracy_for, shorten
 from lra.results.protocol_and_size import method_column
-from lra.results.reference import TOLERANCE_POINTS, paper_accuracy
+from lra.results.reference import (
+    TOLERANCE_POINTS,
+    deviations_from_paper,
+    paper_accuracy,
+    published_accuracy_for,
+    shorten,
+)
 from lra.results.tables import TextTable, with_verdict
 from lra.runs.files import CURVE, METRICS, RESULT
 from lra.runs.schema import MIXERS, Record

@@ -8,7 +8,7 @@ import pytest
 from lra import build
 from lra.data import listops
 from lra.data.writer import write_store
-from lra.results.paper import published_accuracy_for
+from lra.results.reference import published_accuracy_for
 from lra.results.variants import group_by_variant
 from lra.settings import config
 from lra.types import UserError
