@@ -203,7 +203,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
         raise_if_stopped()  # an error that a signal has caused, such as a child that ended, is not reported as one
         if os.environ.get("LRA_DEBUG"):
             raise
-        cause = error.error if isinstance(error, _FailedError) else error
+        cause = error.args[0] if isinstance(error, _FailedError) else error
         return _fail(explain(cause), code=LOCKED if isinstance(cause, RunLockedError) else 2)
     return 0
 
@@ -231,9 +231,6 @@ def _as_meant(word: str) -> str:
 
 class _FailedError(BaseException):
     """Carries an error of a command past Hydra, which would otherwise print it in its own words."""
-
-    def __init__(self, error: Exception):
-        self.error = error
 
 
 def _fail(line: str, code: int = 2) -> int:

@@ -10,7 +10,6 @@ from rich.text import Text
 
 from lra.base.files import NOT_WRITABLE, replace_text
 from lra.base.text import visible
-from lra.build.trainer import wandb_run
 from lra.results.protocol_and_size import task_title
 from lra.results.provenance import provenance_notes
 from lra.results.tables import TextTable
@@ -43,7 +42,10 @@ def plan_run_or_show(run_set: RunSet, show: Callable[[RunSet, Console], None]) -
     if run_set.options.what == "show":
         show(run_set, console)
         return
-    state = run_set.run(console)
+    from lra.sweeps.runner import sweep_state
+
+    run_set.run(console)
+    state = sweep_state(run_set.cells)
     console.print(f"\n{state.finished} of {len(run_set.cells)} cells finished")
     for folder, error in state.failed.items():
         console.print(Text.assemble(("failed", "red"), f"  {error}\n        {folder}"))
@@ -130,6 +132,8 @@ def write_table(
 
 def _log_to_wandb(run_set: RunSet, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
     """Log the table and the figures to W&B, in a W&B run of their own in the run group."""
+    from lra.build.trainer import wandb_run
+
     cfg = run_set.cells[0].cfg
     if not config.logs_to_wandb(cfg):
         raise UserError("format=wandb needs a W&B run; leave logger=csv out, or type logger.wandb.mode=offline")

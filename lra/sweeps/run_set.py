@@ -21,8 +21,6 @@ from lra.settings.check import check_config, check_stored
 from lra.settings.config import load_config
 from lra.settings.overrides import check_overrides
 from lra.sweeps.grid import METHOD, Cell, make_cells, spell_out_all, sweep_names
-from lra.sweeps.runner import SweepState, run_missing, sweep_state
-from lra.sweeps.workers import start_workers
 from lra.terminal.output import check_out
 from lra.types import UserError
 
@@ -74,8 +72,11 @@ class RunSet:
             return []
         return [draw(group_file(self.group, f"{name}.png"))]
 
-    def run(self, console: Console) -> SweepState:
+    def run(self, console: Console) -> None:
         """Run the missing cells, in `workers=` processes or with a Hydra launcher if the user typed one."""
+        from lra.sweeps.runner import run_missing, sweep_state  # not for `show`
+        from lra.sweeps.workers import start_workers
+
         try:
             if self.options.workers == 1 and not self.launcher:
                 run_missing(self.cells, console)
@@ -86,7 +87,6 @@ class RunSet:
             done = f"{sweep_state(self.cells).finished} of {len(self.cells)} cells are finished"
             stopped.kept = f"{done}. The same command goes on from there."
             raise
-        return sweep_state(self.cells)
 
     def records(self) -> list[Record]:
         """Read the run group's valid records of this protocol and size.

@@ -40,11 +40,7 @@ PARTS_OPTION = "trainer.accumulate_grad_batches"
 
 
 class TooLargeError(Exception):
-    """Raised when a batch does not fit into memory; the run can begin again with `parts` parts."""
-
-    def __init__(self, parts: int):
-        super().__init__(parts)
-        self.parts = parts
+    """Raised when a batch does not fit into memory, with the number of parts that the run can begin again with."""
 
 
 def train_run(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
@@ -71,7 +67,7 @@ def train_run(cfg: DictConfig, folder: Path, console: Console, *, replaced: Reco
             try:
                 record, fits = _attempt(cfg, folder, console, parts, replaced=replaced), True
             except TooLargeError as error:
-                parts = error.parts
+                (parts,) = error.args
             if not fits:
                 replaced = None  # its folder is renamed by now
                 release_memory()
