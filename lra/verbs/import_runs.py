@@ -44,7 +44,7 @@ def run(cfg: DictConfig) -> None:
     from lra.runs.collect import collect, describe
     from lra.terminal.console import make_console
 
-    if cfg["from"] is None or not str(cfg["from"]):
+    if cfg["from"] is None:
         raise UserError("import what? type for example: lra import /mnt/other/runs")
     place = Path(str(cfg["from"])).expanduser()
     if not place.exists():
@@ -64,6 +64,9 @@ def run(cfg: DictConfig) -> None:
     if collection.troubles and not copied and not same:
         more = f" (and {len(collection.troubles) - 1} more)" if len(collection.troubles) > 1 else ""
         raise UserError(f"nothing is imported from {place}; {collection.troubles[0]}{more}")
+    if not collection.records:
+        line = f"no record of a run is in {place}; type the folder of runs, or a .jsonl file of records"
+        raise UserError(line, kind="no_records", key=str(place))
     for trouble in collection.troubles:
         console.print(trouble)
     line = f"{copied} runs imported, {same} were here, {collection.left_out} left out: {cfg.paths.runs}"

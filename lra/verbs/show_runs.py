@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lra.base.files import paths_below
 from lra.results.run_states import RunState, finished, method_names, sorted_states
 from lra.runs.collect import PUBLISHED, collect, finished_at
 from lra.runs.schema import Record
@@ -112,7 +113,7 @@ def published_states(place: Path) -> tuple[list[RunState], list[str]]:
     """
     states: list[RunState] = []
     troubles: list[str] = []
-    for file in sorted(place.rglob(f"*{PUBLISHED}")) if place.is_dir() else [place]:
+    for file in sorted(path for path in paths_below(place) if path.suffix == PUBLISHED) if place.is_dir() else [place]:
         collection = collect(file)
         names = method_names(collection.records)
         states += [_state(record, names[id(record)], file) for record in collection.records]
