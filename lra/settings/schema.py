@@ -115,8 +115,9 @@ def check_values(cfg: DictConfig, *, classes: bool, within: tuple[str, ...] | No
         check_options(values, kinds)
     except WrongValueError as error:
         group, _, name = str(error.key).rpartition(".")
-        node = OmegaConf.select(cfg, group) if group else cfg
-        variable = ENVIRONMENT.search(str(OmegaConf.to_container(node)[name]))
+        written = OmegaConf.to_container(OmegaConf.select(cfg, group) if group else cfg)
+        assert isinstance(written, dict)
+        variable = ENVIRONMENT.search(str(written[name]))
         raise error.reworded(f"{variable[1]}: {error}") if variable else error from None
 
 
