@@ -1,7 +1,8 @@
 """Read the files of an archive, or of the folder that it was unpacked into, by the same functions.
 
 Nothing is unpacked to disk. A member is refused if it is a link, if its path leads outside of the archive, if it is too
-large, or if reading its header would need much memory or time. Links in a folder are followed within that folder.
+large, if it has the name of another one or a name that cannot be printed, or if reading its header would need much
+memory or time. Links in a folder are followed within that folder.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from lra.base.files import regular_file
+from lra.base.text import visible
 from lra.types import UserError
 
 Tick = Callable[[int, int | None], None]  # reports progress: the amount done, and the total amount
@@ -70,12 +72,19 @@ def open_files(path: Path, pattern: re.Pattern[str], tick: Tick) -> Iterator[tup
             _unzipped(raw) as unzipped,
             _open_tar(stream := _Bounded(raw, unzipped)) as archive,
         ):
+            names: set[str] = set()
             for member in archive:
                 archive.members.clear()  # type: ignore[attr-defined]  # tarfile would keep all members in memory
                 tick(raw.tell() // MB, total)
-                match = pattern.fullmatch(str(PurePosixPath(member.name)))
+                name = str(PurePosixPath(member.name))
+                if member.size < 0:
+                    raise tarfile.ReadError(f"{visible(name)} has {member.size:,} bytes")
+                match = pattern.fullmatch(name)
                 if match is None:
                     continue
+                if name in names or not name.isprintable():
+                    raise tarfile.ReadError(f"{visible(name)} is there twice, or no name")
+                names.add(name)
                 if member.name.startswith("/") or ".." in PurePosixPath(member.name).parts or not member.isreg():
                     raise UserError(f"{path}: {member.name} is a link, or leads outside; fetch it again")
                 file = archive.extractfile(member)

@@ -144,9 +144,9 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     from hydra.types import RunMode
 
     from lra.runs.run_lock import RunLockedError
-    from lra.settings.application import run_composed
+    from lra.settings.application import read_flags, run_composed
     from lra.settings.check import check_config
-    from lra.settings.config import without_descriptions
+    from lra.settings.config import load_config, without_descriptions
     from lra.settings.overrides import check_mixer, check_overrides
     from lra.sweeps.sweep_end import Job, jobs_elsewhere, print_jobs
     from lra.terminal.errors import explain
@@ -188,12 +188,20 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
             raise UserError(f"{shown} is about one run and {flags[0]} about several: leave {flags[0]} out")
         if hasattr(command, "to_overrides"):  # words that Hydra cannot read, as in `lra show model`
             settings = command.to_overrides(settings)
+            what, *more = [word.removeprefix("what=") for word in settings if word.startswith("what=")] or [""]
+            if more:
+                raise UserError(
+                    f"what= is the word after the verb, as in: lra {verb} {what}", kind="no_effect", key="what"
+                )
         others, settings = _split(settings)
+        read_flags(others)
         settings = check_overrides(verb, settings, sweep=bool(flags))
         check_mixer(settings)
         sys.argv = [f"lra {verb}", *flags, *others, *settings]
         try:
             if flags or not run_composed(verb, others, settings, run):
+                if not flags:
+                    check_config(load_config(verb, settings), verb)  # before Hydra makes a folder of its own
                 hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(run)()
         except Exception:
             end_sweep(settings)

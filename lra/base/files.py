@@ -141,6 +141,21 @@ def read_file(path: Path) -> bytes:
     return regular_file(path, remedy=MOVE_AWAY).read_bytes()
 
 
+def paths_below(place: Path) -> Iterator[Path]:
+    """Yield all folders and files below a folder, none if it is not there.
+
+    Raises:
+        PermissionError: for a folder that cannot be listed, which `Path.rglob` takes for an empty one.
+    """
+
+    def refuse(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):  # it was renamed in the meantime
+            raise error
+
+    for folder, folders, files in os.walk(place, onerror=refuse):
+        yield from (Path(folder, name) for name in (*folders, *files))
+
+
 def sha256(path: Path) -> str:
     """Compute the hex SHA-256 digest of a file of any size; raise errors as `read_file` does."""
     with regular_file(path, remedy=MOVE_AWAY).open("rb") as file:

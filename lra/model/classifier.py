@@ -11,7 +11,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from lra.base.arguments import Count, Fraction, checked
+from lra.base.arguments import Count, Depth, Fraction, Width, checked
 from lra.base.protocol import Pooling, Sides
 from lra.model.block import PRE_NORM, EncoderBlock, EncoderForm
 from lra.model.mixer import MakeMixers, MixerDims
@@ -202,12 +202,12 @@ class SequenceClassifier(nn.Module):
         spec: TaskSpec,
         make_mixers: MakeMixers,
         *,
-        num_layers: Count,
-        width: Count,
-        num_heads: Count,
-        head_dim: Count,
-        feed_forward: Count,
-        head_hidden: Count,
+        num_layers: Depth,
+        width: Width,
+        num_heads: Width,
+        head_dim: Width,
+        feed_forward: Width,
+        head_hidden: Width,
         dropout: Fraction,
         tied_layers: bool,
         pooling: Pooling,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from lra.base.files import replace_text
+from lra.base.files import paths_below, replace_text
 from lra.base.text import visible
 from lra.runs.files import RESULT
 from lra.runs.flatten_settings import hash_of
@@ -102,7 +102,7 @@ def _skipped(pairs: list[tuple[_Candidate, _Candidate]]) -> str:
 def records_in(place: Path) -> Iterator[tuple[Path, str, Record | UserError]]:
     """Yield for each record its file, its place in words, and the record itself or the error in it."""
     if place.is_dir():
-        files = sorted(path for path in place.rglob("*") if path.name == RESULT or path.suffix == PUBLISHED)
+        files = sorted(path for path in paths_below(place) if path.name == RESULT or path.suffix == PUBLISHED)
     else:
         files = [place] if place.exists() else []
     for path in files:

@@ -57,6 +57,11 @@ class RunSet:
         return Path(cfg.paths.runs) / str(cfg.run_group)
 
     @property
+    def names_group(self) -> bool:
+        """Whether the run group was typed."""
+        return any(word.startswith("run_group=") for word in self._typed)
+
+    @property
     def _command(self) -> str:
         return "lra sweep landmarks" if self.verb == "sweep" else f"lra {self.verb}"
 

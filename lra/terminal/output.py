@@ -84,15 +84,15 @@ def check_out(out: str | None, example: str, *, makes_folder: bool = False) -> N
     `example` is the name of a file, for the error; `makes_folder`: the command makes the file's folder.
 
     Raises:
-        UserError: when `out` is empty, the name of a folder, a pipe or a device, or in a folder that is not there.
+        UserError: when `out` is the name of a folder, a pipe or a device, or in a folder that is not there.
     """
     from lra.base.files import regular_file
 
     if out is None:
         return
-    if not str(out) or Path(out).expanduser().is_dir():
+    if Path(out).expanduser().is_dir():
         place = Path(out) / example
-        line = f"out={out} is {'a folder' if out else 'empty'}; type a file, for example out={place}"
+        line = f"out={out} is a folder; type a file, for example out={place}"
         raise UserError(line, kind="no_file", key="out", value=out, right=str(place))
     path = out_path(out)
     if path.exists():

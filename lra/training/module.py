@@ -172,8 +172,8 @@ class ClassifierModule(pl.LightningModule):
     def _check_finite(self, loss: Tensor) -> None:
         if not torch.isfinite(loss):
             raise NonFiniteLossError(
-                f"the loss is {loss.item()} at step {self.global_step} of {self.label}; the last checkpoint before it"
-                " is kept. A smaller rate may help: recipe.optimizer.lr=5e-5"
+                f"the loss is {loss.item()} at step {self.global_step} of {self.label}; a smaller rate"
+                " may help: recipe.optimizer.lr=5e-5"
             )
 
     def _eval_step(self, batch: Batch) -> Tensor:

@@ -98,7 +98,7 @@ def fit(
     if ended or start_step >= stop:
         return ended or start_step >= steps
     eval_every = min(eval_every, steps)
-    telemetry = Telemetry(every_steps=log_every_steps)
+    telemetry = Telemetry(every_steps=log_every_steps, last_step=steps)
     resume = ResumePoint(
         folder,
         best=best,

@@ -40,7 +40,7 @@ def to_overrides(words: list[str]) -> list[str]:
 
 def run(cfg: DictConfig) -> None:
     """Copy the runs that this machine does not have."""
-    if cfg["from"] is None or not str(cfg["from"]):
+    if cfg["from"] is None:
         raise UserError("import what? type for example: lra import /mnt/other/runs")
     place = Path(str(cfg["from"])).expanduser()
     if not place.exists():
@@ -60,6 +60,9 @@ def run(cfg: DictConfig) -> None:
     if collection.troubles and not copied and not same:
         more = f" (and {len(collection.troubles) - 1} more)" if len(collection.troubles) > 1 else ""
         raise UserError(f"nothing is imported from {place}; {collection.troubles[0]}{more}")
+    if not collection.records:
+        line = f"no record of a run is in {place}; type the folder of runs, or a .jsonl file of records"
+        raise UserError(line, kind="no_records", key=str(place))
     for trouble in collection.troubles:
         console.print(trouble)
     line = f"{copied} runs imported, {same} were here, {collection.left_out} left out: {cfg.paths.runs}"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
+from lra.base.files import paths_below
 from lra.results.run_states import RunState, finished, method_names, run_states, sorted_states
 from lra.results.tables import TextTable
 from lra.runs.collect import PUBLISHED, collect, finished_at
@@ -94,7 +95,7 @@ def published_states(place: Path) -> tuple[list[RunState], list[str]]:
     """
     states: list[RunState] = []
     troubles: list[str] = []
-    for file in sorted(place.rglob(f"*{PUBLISHED}")) if place.is_dir() else [place]:
+    for file in sorted(path for path in paths_below(place) if path.suffix == PUBLISHED) if place.is_dir() else [place]:
         collection = collect(file)
         names = method_names(collection.records)
         states += [_state(record, names[id(record)], file) for record in collection.records]

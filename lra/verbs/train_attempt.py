@@ -197,7 +197,7 @@ def _curve_logger(folder: Path, resume_step: int, console: Console) -> CurveLogg
 def _out_of_memory_line(cfg: DictConfig, module: ClassifierModule, parts: int) -> str:
     """Word the error of a run that does not fit into memory, with the number of examples that do fit."""
     batch = cfg.recipe.batch_size // cfg.trainer.devices  # of one process
-    line = f"out of memory with {batch // parts} examples at a time; the last checkpoint is kept"
+    line = f"out of memory with {batch // parts} examples at a time"
     fits = parts_that_fit(module, build.build_spec(cfg), batch_size=batch, parts=parts)
     if fits is None:
         return f"{line}. Not even one example fits: choose another attention=, or a smaller size="

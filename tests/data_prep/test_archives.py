@@ -55,6 +55,22 @@ def test_links_and_paths_that_lead_outside_are_refused(tmp_path, name, kind):
         read(tmp_path / "x.tar")
 
 
+@pytest.mark.parametrize(
+    ("names", "size"),
+    [(("a/1.txt", "a/1.txt"), 3), (("a/1.txt", "a//1.txt"), 3), (("a/\x1b[31m1.txt",), 3), (("b/1.txt",), -512)],
+)
+def test_names_and_sizes_that_no_archive_has_are_refused(names, size, tmp_path):
+    with (tmp_path / "x.tar").open("wb") as raw:
+        for name in names:
+            member = tarfile.TarInfo(name)
+            member.size = size
+            raw.write(member.tobuf(tarfile.GNU_FORMAT) + b"one".ljust(512, b"\0"))
+        raw.write(bytes(1024))
+    with pytest.raises(UserError) as refused:
+        read(tmp_path / "x.tar")
+    assert str(refused.value).isprintable()
+
+
 def test_a_link_out_of_a_folder_is_refused(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a/1.txt").symlink_to("/etc/passwd")
