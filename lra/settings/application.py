@@ -59,7 +59,9 @@ def read_flags(flags: Sequence[str]) -> Namespace:
     """
 
     def refuse(message: str) -> NoReturn:
-        raise UserError(f"{message}; lra VERB --help shows what there is", kind="unknown_option", key=" ".join(flags))
+        typed = next((flag.lstrip("-") for flag in flags if flag.startswith("--") and "=" in flag), None)
+        what_to_type = f"type {typed}, without hyphens" if typed else "lra VERB --help shows what there is"
+        raise UserError(f"{message}; {what_to_type}", kind="unknown_option", key=" ".join(flags), right=typed)
 
     parser = get_args_parser()
     parser.error = refuse  # type: ignore[method-assign]

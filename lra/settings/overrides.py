@@ -289,7 +289,7 @@ def _checked(known: list[DictConfig], override: Override, *, classes: bool) -> s
         kind = str if default is None else CONTAINERS.get(type(default), type(default))
     word, values, texts = str(override.input_line), _values(override), []
     for value in values:
-        if value == "" and not group:  # as a path it would be the current folder
+        if value == "" and not group and key != "what":  # as a path it would be the current folder
             raise UserError(f"{key}= is empty; type a value, or leave it out", kind="empty", key=key)
         as_it_is = allows(kind, value)  # else as text: a folder may be called 2024
         fits = as_it_is or (not isinstance(value, dict | list | None) and allows(kind, as_typed(value)))

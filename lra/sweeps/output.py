@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lra.base.files import NOT_WRITABLE
+from lra.runs.collect import PUBLISHED
 from lra.types import UserError
 
 MOST_NOTE_LINES = 8  # of notes=short
@@ -41,7 +42,7 @@ def plan_run_or_show(run_set: RunSet, show: Callable[[RunSet, Console], None]) -
         print_plan(console, run_set)
         return
     if run_set.options.what == "show":
-        if run_set.names_group and not run_set.group.exists():
+        if run_set.names_group and run_set.group.suffix != PUBLISHED and not run_set.group.exists():
             line = f"no run is below {run_set.group}; lra show runs lists the runs of all groups"
             raise UserError(line, kind="no_records", key=str(run_set.group))
         show(run_set, console)

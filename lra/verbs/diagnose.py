@@ -79,8 +79,8 @@ def _check_to(to: str | None) -> None:
     if to is None:
         return
     place = Path(to).expanduser()
-    if not to or (place.exists() and not place.is_dir()):
-        raise UserError(f"to={to} is {'a file' if to else 'empty'}; type a folder, for example to=diagnosis")
+    if place.exists() and not place.is_dir():
+        raise UserError(f"to={to} is a file; type a folder, for example to=diagnosis")
 
 
 def _writable(folder: Path) -> Path:
