@@ -59,6 +59,11 @@ def read_flags(flags: Sequence[str]) -> Namespace:
     """
 
     def refuse(message: str) -> NoReturn:
+        """Word argparse's message.
+
+        Raises:
+            UserError: always.
+        """
         typed = next((flag.lstrip("-") for flag in flags if flag.startswith("--") and "=" in flag), None)
         what_to_type = f"type {typed}, without hyphens" if typed else "lra VERB --help shows what there is"
         raise UserError(f"{message}; {what_to_type}", kind="unknown_option", key=" ".join(flags), right=typed)
