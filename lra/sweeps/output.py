@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lra.base.files import NOT_WRITABLE
-from lra.runs.collect import PUBLISHED
 from lra.types import UserError
 
 MOST_NOTE_LINES = 8  # of notes=short
@@ -42,9 +41,6 @@ def plan_run_or_show(run_set: RunSet, show: Callable[[RunSet, Console], None]) -
         print_plan(console, run_set)
         return
     if run_set.options.what == "show":
-        if run_set.names_group and run_set.group.suffix != PUBLISHED and not run_set.group.exists():
-            line = f"no run is below {run_set.group}; lra show runs lists the runs of all groups"
-            raise UserError(line, kind="no_records", key=str(run_set.group))
         show(run_set, console)
         return
     state = run_set.run(console)
