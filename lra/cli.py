@@ -188,11 +188,8 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
             raise UserError(f"{shown} is about one run and {flags[0]} about several: leave {flags[0]} out")
         if hasattr(command, "to_overrides"):  # words that Hydra cannot read, as in `lra show model`
             settings = command.to_overrides(settings)
-            what, *more = [word.removeprefix("what=") for word in settings if word.startswith("what=")] or [""]
-            if more:
-                raise UserError(
-                    f"what= is the word after the verb, as in: lra {verb} {what}", kind="no_effect", key="what"
-                )
+            if sum(word.startswith("what=") for word in settings) > 1:
+                raise UserError(f"what= is the word after lra {verb}: {settings[0][5:]}", kind="no_effect", key="what")
         others, settings = _split(settings)
         read_flags(others)
         settings = check_overrides(verb, settings, sweep=bool(flags))
@@ -228,10 +225,7 @@ def _split(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _as_meant(word: str) -> str:
-    """Replace what the shell or Python means: `~` in `source=~/x` by the home folder, `None` by `null`.
-
-    Shells other than bash leave `~` to the command, and agents of a W&B sweep write values as Python does.
-    """
+    """Replace `~` in `source=~/x`, which bash alone does, by the home folder, and `None` (W&B's agents) by `null`."""
     if not re.search("[\"'{]", word):  # a text in quotes is what it is
         word = re.sub(r"(?<=[=,\[])None(?=[,\]]|$)", "null", word)
     return re.sub(r"^([\w.+]+=)~(?=/|$)", lambda match: match[1] + os.path.expanduser("~"), word)

@@ -9,6 +9,7 @@ import os
 import signal
 import stat
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -112,7 +113,8 @@ def exit_on_signals(say: Callable[[str], object]) -> Callable[[Callable[P, int]]
     def decorate(main: Callable[P, int]) -> Callable[P, int]:
         @functools.wraps(main)
         def run(*args: P.args, **settings: P.kwargs) -> int:
-            before = {number: signal.getsignal(number) for number in SIGNALS}
+            hears = threading.current_thread() is threading.main_thread()  # Python lets no other thread
+            before = {number: signal.getsignal(number) for number in SIGNALS if hears}
             try:
                 for number, handler in before.items():
                     if handler is not signal.SIG_IGN:

@@ -118,12 +118,8 @@ def wandb_settings(
     So do those of W&B's environment variables. Tags and keys of the config are added to these here.
     """
     own = plain(cfg.logger.wandb)
-    ours = {
-        "name": ("WANDB_NAME", name),
-        "group": ("WANDB_RUN_GROUP", str(cfg.run_group)),
-        "job_type": ("WANDB_JOB_TYPE", job_type),
-    }
-    named = {key: os.environ.get(variable) or value for key, (variable, value) in ours.items()}
+    ours = {"name": name, "run_group": str(cfg.run_group), "job_type": job_type}
+    named = {key.removeprefix("run_"): os.environ.get(f"WANDB_{key.upper()}") or ours[key] for key in ours}
     more = filter(None, os.environ.get("WANDB_TAGS", "").split(","))
     return {**named, **own, "tags": [*tags, *more, *own.get("tags", [])], "config": {**config, **own.get("config", {})}}
 

@@ -295,7 +295,7 @@ class SequenceEncoder(nn.Module):
         valid_BL = checked_mask(x_BLI, mask, lengths)
         if packed and not works_packed(x_BLI.device):
             raise UserError(
-                "packed=True works on a CPU, without autocast, torch.compile, torch.jit or torch.func; leave packed out"
+                "packed=True works on a CPU without autocast, torch.compile, .jit or .func; leave packed out"
             )
         if not len(x_BLI):
             return x_BLI.new_zeros(0, self.output_size())

@@ -21,10 +21,7 @@ Output = TypeVar("Output")
 
 def in_torch_func() -> bool:
     """Tell whether `torch.func` transforms the code (vmap, grad), which such operators do not know."""
-    if torch.compiler.is_compiling():
-        return False
-    active: bool = torch._C._are_functorch_transforms_active()  # torch has no public name for it
-    return active
+    return not torch.compiler.is_compiling() and bool(torch._C._are_functorch_transforms_active())
 
 
 def runs_plainly() -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from contextlib import redirect_stderr
+from io import StringIO
 
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import create_config_search_path, get_args_parser
@@ -57,13 +58,17 @@ def read_flags(flags: Sequence[str]) -> Namespace:
     Raises:
         UserError: in place of argparse's usage, for what is no flag of Hydra's, or has a wrong value.
     """
-
-    def refuse(message: str) -> NoReturn:
-        raise UserError(f"{message}; lra VERB --help shows what there is", kind="unknown_option", key=" ".join(flags))
-
-    parser = get_args_parser()
-    parser.error = refuse  # type: ignore[method-assign]
-    return parser.parse_args(list(flags))
+    said = StringIO()
+    try:
+        with redirect_stderr(said):
+            return get_args_parser().parse_args(list(flags))
+    except SystemExit as end:
+        if not end.code:  # such as --version
+            raise
+        typed = next((flag.lstrip("-") for flag in flags if flag.startswith("--") and "=" in flag), None)
+        right = f"type {typed}, without hyphens" if typed else "lra VERB --help shows what there is"
+        line = f"{said.getvalue().strip().rpartition('error: ')[2]}; {right}"
+        raise UserError(line, kind="unknown_option", key=" ".join(flags), right=typed) from None
 
 
 class _Composed(Hydra):

@@ -13,7 +13,6 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from lra.base.arguments import ANY_VALUE, WrongValueError, allows, as_typed, check_options
-from lra.base.files import checked_name
 from lra.base.paths import conf_groups, conf_names
 from lra.runs.flatten_settings import flatten
 from lra.runs.schema import TARGET
@@ -55,16 +54,15 @@ def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bo
         key, right = str(several).partition("=")[0], f"lra {verb} -m {several}"
         line = f"{several} names several values; to run each type: {right}"
         raise UserError(line, kind="several_values", key=key, right=right)
+    parsed = [override for override in parsed if not _is_left_out(verb, override)]  # Hydra would refuse the word
     all_groups = conf_groups()
-    no_choice = [  # Hydra refuses to leave out what is left out
-        override for override in parsed if override.key_or_group in all_groups and _is_left_out(verb, override)
-    ]
-    parsed = [override for override in parsed if override not in no_choice]
     choices = [override for override in parsed if override.key_or_group in all_groups and not override.is_delete()]
     _check_choices(verb, choices)
     changes = [override for override in parsed if override not in choices and not override.is_hydra_override()]
     groups_of_sweep, varied = _of_sweep(verb, parsed)
-    known = [_defaults(verb, tuple(_words(override)[0] for override in (*choices, *groups_of_sweep)))]  # the first run
+    known = [
+        load_config(verb, tuple(_words(override)[0] for override in (*choices, *groups_of_sweep)))
+    ]  # the first run
     settings = [override for override in changes if _gives_value(override, known[0])]
     for alternatives in _alternatives(verb, [*choices, *groups_of_sweep], [*settings, *varied]):
         check_every_choice([*settings, *varied], alternatives)
@@ -116,7 +114,7 @@ def _alternatives(verb: str, groups: list[Override], settings: list[Override]) -
     for group, choices in axes.items():
         beside = [other[0] for name, other in axes.items() if name != group]
         if group in asked and len(choices) > 1:
-            yield {choice: _defaults(verb, (*beside, choice)) for choice in choices}
+            yield {choice: load_config(verb, (*beside, choice)) for choice in choices}
 
 
 def _words(override: Override) -> list[str]:
@@ -237,19 +235,14 @@ def _parse(word: str) -> Override:
         if "…" in word:
             raise UserError(f"{word}: … stands for what you fill in; lra show runs lists the runs") from error
         key, value = word.split("=", 1)
-        if options := _dictionary(value):
+        options: object = None
+        with suppress(ValueError, SyntaxError):  # a dictionary as Python writes it, and so W&B's agents
+            options = literal_eval(value)
+        if isinstance(options, dict):
             raise _group_of_options(key, options) from error
         raise UserError(
             f"{word} cannot be read; put a value with special characters in quotes: \"{key}='{value}'\""
         ) from error
-
-
-def _dictionary(text: str) -> dict[str, object] | None:
-    """Read a dictionary that is written as in Python, which W&B's agents do; None for another text."""
-    with suppress(ValueError, SyntaxError):
-        value = literal_eval(text)
-        return value if isinstance(value, dict) else None
-    return None
 
 
 def _group_of_options(key: str, options: Mapping[str, object]) -> UserError:
@@ -259,14 +252,9 @@ def _group_of_options(key: str, options: Mapping[str, object]) -> UserError:
     return UserError(line, kind="wrong_value", key=key, value=options, right=right)
 
 
-def _defaults(verb: str, overrides: tuple[str, ...]) -> DictConfig:
-    """Compose the default settings for the chosen config groups."""
-    return load_config(verb, overrides)
-
-
 def _is_left_out(verb: str, override: Override) -> bool:
     """Tell whether a word says that a config group is null, and without the word it is."""
-    if override.type is not OverrideType.CHANGE or override.is_sweep_override() or override.value() is not None:
+    if override.type is not OverrideType.CHANGE or override.value() is not None:
         return False
     group, chosen = override.key_or_group, load_config(verb, with_hydra=True).hydra.runtime.choices
     return group in chosen and chosen[group] in (None, "null")
@@ -289,15 +277,13 @@ def _checked(known: list[DictConfig], override: Override, *, classes: bool) -> s
         kind = str if default is None else CONTAINERS.get(type(default), type(default))
     word, values, texts = str(override.input_line), _values(override), []
     for value in values:
-        if value == "" and not group:  # as a path it would be the current folder
+        if value == "" and not group and key != "what":  # as a path it would be the current folder
             raise UserError(f"{key}= is empty; type a value, or leave it out", kind="empty", key=key)
         as_it_is = allows(kind, value)  # else as text: a folder may be called 2024
         fits = as_it_is or (not isinstance(value, dict | list | None) and allows(kind, as_typed(value)))
         is_default = value is None and default is None
         if "${" not in str(value) and not fits and not is_default:  # what it stands for is checked when it is known
             raise WrongValueError(key, value, kind, default=example, typed=_word(override, value))
-        if key == "run_group" and value is not None:
-            checked_name(value, f"{key}=", example="mine", nested=True)
         texts.append(isinstance(value, int | float) and fits and not as_it_is)
     typed = word.split("=", 1)[1].split(",")
     if len(typed) != len(values):

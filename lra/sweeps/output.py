@@ -40,9 +40,6 @@ def plan_run_or_show(run_set: RunSet, show: Callable[[RunSet, Console], None]) -
         print_plan(console, run_set)
         return
     if run_set.options.what == "show":
-        if run_set.names_group and not run_set.group.exists():
-            line = f"no run is below {run_set.group}; lra show runs lists the runs of all groups"
-            raise UserError(line, kind="no_records", key=str(run_set.group))
         show(run_set, console)
         return
     from lra.sweeps.runner import sweep_state

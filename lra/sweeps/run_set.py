@@ -57,11 +57,6 @@ class RunSet:
         return Path(cfg.paths.runs) / str(cfg.run_group)
 
     @property
-    def names_group(self) -> bool:
-        """Whether the run group was typed."""
-        return any(word.startswith("run_group=") for word in self._typed)
-
-    @property
     def _command(self) -> str:
         return "lra sweep landmarks" if self.verb == "sweep" else f"lra {self.verb}"
 
@@ -207,6 +202,9 @@ def read_run_set(verb: str, words: Sequence[str], *, second_sweep: str | None = 
     if second_sweep is not None:
         sweeps[second_sweep] = [word for word in overrides if not word.startswith("attention")]
     run_set = RunSet(verb, typed, options, launcher, sweeps)
+    named, group = any(word.startswith("run_group=") for word in typed), run_set.group
+    if options.what == "show" and named and not group.suffix and not group.exists():
+        raise UserError(f"no run is below {group}; lra show runs lists all runs", kind="no_records", key=str(group))
     for cell in run_set.cells[:1] if options.what == "show" else run_set.cells:  # `show` runs no cell
         check_config(cell.cfg, "train")
     return run_set

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import re
 import sys
+import traceback
 from typing import Any
 
 import yaml
@@ -102,7 +103,14 @@ def _in_words(error: BaseException) -> str:
             "out of memory; what was there before is kept. Smaller batches for a look at the model: size=tiny;"
             " a run's own batch in parts: trainer.accumulate_grad_batches=4"
         )
+    if _is_raised_by_hydra(error):
+        return f"Hydra cannot compose this ({type(error).__name__}); look at the defaults lists of your own YAML files"
     return f"{type(error).__name__}: {error} (not foreseen; LRA_DEBUG=1 in front of the command shows where)"
+
+
+def _is_raised_by_hydra(error: BaseException) -> bool:
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return bool(frames) and frames[-1].f_globals.get("__name__", "").startswith("hydra.")
 
 
 def _is_of_lightning(error: BaseException) -> bool:

@@ -193,7 +193,9 @@ def start_wandb(
         return logger
 
     sys.argv = all_without_credentials(sys.argv)  # W&B stores the command line
-    wandb.setup(settings=wandb.Settings(silent=True))  # W&B warns of an argument that Lightning passes in vain
+    # W&B warns of an argument that Lightning passes in vain.
+    if wandb.setup(settings=wandb.Settings(silent=True)).settings.mode == "disabled":  # by `wandb disabled`
+        print(f"W&B is disabled here, but logger.wandb.mode={mode} counts; else type logger=csv", file=sys.stderr)
     set_rank_zero()  # else Lightning begins no run
     logger = begin_online(begin, folder, when_unreachable=when_unreachable) if mode == "online" else begin(mode)
     replace_text(folder / WANDB_ID, str(logger.version))

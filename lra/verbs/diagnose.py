@@ -82,11 +82,8 @@ def run(cfg: DictConfig) -> None:
 
 def _check_to(to: str | None) -> None:
     """Refuse what cannot be a folder, before anything is measured."""
-    if to is None:
-        return
-    place = Path(to).expanduser()
-    if not to or (place.exists() and not place.is_dir()):
-        raise UserError(f"to={to} is {'a file' if to else 'empty'}; type a folder, for example to=diagnosis")
+    if to is not None and Path(to).expanduser().exists() and not Path(to).expanduser().is_dir():
+        raise UserError(f"to={to} is a file; type a folder, for example to=diagnosis")
 
 
 def _writable(folder: Path) -> Path:

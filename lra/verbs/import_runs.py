@@ -57,12 +57,10 @@ def run(cfg: DictConfig) -> None:
         except UserError as error:
             collection.left_out += 1
             collection.troubles.append(visible(f"left out: {describe(record)}: {error}"))
-    if collection.troubles and not copied and not same:
-        more = f" (and {len(collection.troubles) - 1} more)" if len(collection.troubles) > 1 else ""
-        raise UserError(f"nothing is imported from {place}; {collection.troubles[0]}{more}")
-    if not collection.records:
-        line = f"no record of a run is in {place}; type the folder of runs, or a .jsonl file of records"
-        raise UserError(line, kind="no_records", key=str(place))
+    if not copied and not same:
+        first, *others = collection.troubles or ["no record of a run is there"]
+        more = f" (and {len(others)} more)" if others else ""
+        raise UserError(f"nothing is imported from {place}; {first}{more}", kind="no_records", key=str(place))
     for trouble in collection.troubles:
         console.print(trouble)
     line = f"{copied} runs imported, {same} were here, {collection.left_out} left out: {cfg.paths.runs}"

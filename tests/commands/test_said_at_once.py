@@ -33,6 +33,10 @@ def test_one_line(words, kind, key, home, refused):
     assert (error.kind, error.key) == (kind, key.replace("HERE", str(home.parent)))
 
 
+def test_hyphens_of_wandbs_agents_get_the_override(refused):
+    assert refused("train", "--task=text", "size=tiny").right == "task=text"
+
+
 def test_a_folder_without_records_is_not_imported(home, tmp_path, refused):
     (tmp_path / "etc").mkdir()
     assert refused("import", str(tmp_path / "etc")).kind == "no_records"

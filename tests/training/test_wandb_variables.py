@@ -67,6 +67,18 @@ def test_a_wrong_one_is_named(monkeypatch, refused, capsys):
 
 
 @pytest.mark.slow
+def test_wandb_disabled_is_said_to_have_no_effect(home, monkeypatch, capsys):
+    """As `wandb disabled` writes it."""
+    wandb = pytest.importorskip("wandb")
+    (home.parent / "wandb").mkdir()
+    (home.parent / "wandb/settings").write_text("[default]\nmode = disabled\n")
+    wandb.teardown()  # it reads the file once in a process
+    assert main(["train", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "trainer.max_steps=1"]) == 0
+    wandb.teardown()
+    assert "logger=csv" in capsys.readouterr().err
+
+
+@pytest.mark.slow
 def test_what_lra_sets_itself_is_said_to_have_no_effect(home, monkeypatch, capsys):
     monkeypatch.setenv("WANDB_RUN_ID", "theirs01")
     assert main(["train", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "trainer.max_steps=1"]) == 0
