@@ -1,4 +1,4 @@
-"""Text: IMDb reviews as bytes, from the published archive, downloaded or local, its unpacked folder, or pickles."""
+"""Text: IMDb reviews as bytes, from the published archive, downloaded or local, its folder, parquet or pickles."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ import tensorflow_datasets as tfds
 from data_prep.archives import Tick, read_files, write_tar
 from data_prep.builder import Row, RowsBuilder
 from data_prep.download import Archive
+from data_prep.parquet import Parquet, is_parquet
+from data_prep.parquet import names as cached
 from data_prep.released_pickles import Pickles, is_pickle, names
 from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
 from lra.data.text import FIRST_ID, VERSION, encode, is_utf8, raw
@@ -32,7 +34,8 @@ ARCHIVE = Archive(
     size_bytes=84_125_825,
     sha256="c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",
 )
-NAMES = (ARCHIVE.name, "aclImdb", *names("text"))
+HUB = "stanfordnlp/imdb"  # the same reviews on the Hugging Face hub
+NAMES = (ARCHIVE.name, "aclImdb", *cached(HUB, "imdb"), *names("text"))
 BENCHMARK = {"train": 25_000, "test": 25_000}
 PICKLED = {"ids": 1_024, "padding": 24, "largest": 256}
 PICKLED_BYTES = 1_000  # of a review in a pickle
@@ -102,6 +105,10 @@ def open_source(request: Request) -> Source:
         origin, facts = pickles.origin({split: len(rows) for split, rows in reviews.items()}, BENCHMARK)
         if request.settings["max_length"] > PICKLED_BYTES:
             facts["requires"] = {"text_length": PICKLED_BYTES}
+    elif is_parquet(path):
+        files = Parquet.open(request, path, HUB, tuple(BENCHMARK), "text")
+        origin, facts = files.origin(files.counts(), BENCHMARK)
+        reviews = {split: [(text, label) for _, text, label in files.rows(split)] for split in BENCHMARK}
     else:
         reviews = read_archive(path, request.tick)
         counts = {split: len(rows) for split, rows in reviews.items()}

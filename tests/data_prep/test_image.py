@@ -80,10 +80,10 @@ def test_the_python_archive_and_unpacked_folders_give_the_same(prepare, binary, 
     wanted = prepare("image", f"source={binary}", "verify=false", size="full")[0]["arrays"]
     files = as_python(binary)
     packed = write_tar(tmp_path / "cifar-10-python.tar.gz", files)
-    for name, raw in files.items():
+    for name, raw in {**files, **{name: rows.tobytes() for name, rows in records(binary).items()}}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(raw)
-    for source in (packed, tmp_path / "cifar-10-batches-py"):
+    for source in (packed, tmp_path / "cifar-10-batches-py", tmp_path / "cifar-10-batches-bin"):
         assert prepare("image", f"source={source}", "verify=false", "force=true", size="full")[0]["arrays"] == wanted
 
 
