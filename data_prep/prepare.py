@@ -112,10 +112,11 @@ def _make(
         builder.download_and_prepare()
     total = sum(builder.info.splits[TFDS_SPLITS[split]].num_examples for split in opened.counts)
     bar.update(task, description=f"{name}: pack", completed=0, total=total)
+    splits = {split: _examples(builder, split, opened, bar, task) for split in opened.counts}
     manifest = write_store(
         folder,
         request.spec,
-        {split: _examples(builder, split, opened, bar, task) for split in opened.counts},
+        splits | {"train": _of_all_classes(splits["train"], request)},
         dtype=opened.dtype,
         max_length=request.settings["max_length"],
         first_id=opened.first_id,
@@ -148,6 +149,23 @@ def _examples(builder: RowsBuilder, split: str, source: Source, bar: Progress, t
         chunk = records.__getitems__(range(start, min(start + READ_ROWS, len(records))))
         yield from map(source.encode, chunk)
         bar.advance(task, len(chunk))
+
+
+def _of_all_classes(examples: Iterator[Example], request: Request) -> Iterator[Example]:
+    """Yield the training examples, and refuse them if a class has none: nothing could learn it.
+
+    Raises:
+        UserError: with the classes that have none.
+    """
+    missing = set(range(request.spec.num_classes))
+    for example in examples:
+        missing.discard(example[1])
+        yield example
+    if missing:
+        raise UserError(
+            f"source={request.source} has no train example of label {', '.join(map(str, sorted(missing)))}, but"
+            f" task={request.task} has labels 0 to {request.spec.num_classes - 1}; is a part of it missing?"
+        )
 
 
 def progress(console: Console) -> Progress:

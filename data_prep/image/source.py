@@ -67,6 +67,11 @@ def read_archive(path: Path, tick: Tick) -> dict[str, Images]:
     train = [f"data_batch_{i}" for i in range(1, 6)]
     missing = [name for name in [*train, "test_batch"] if name not in batches]
     if missing:
+        if not batches and path.is_dir() and any(path.rglob("*.png")):
+            raise UserError(
+                f"{path} has images without labels and in no order, so that train and dev cannot be told; source= wants"
+                " cifar-10-binary.tar.gz, cifar-10-python.tar.gz, or one of their folders"
+            )
         raise UserError(
             f"{path} has no cifar-10-batches-bin/{missing[0]}.bin and no cifar-10-batches-py/{missing[0]};"
             " source= wants cifar-10-binary.tar.gz, cifar-10-python.tar.gz, or one of their folders"

@@ -76,6 +76,11 @@ def read(path: Path, *, side: int, difficulty: str, tick: Tick) -> Release:
             images[match.group(2)] = content
         else:
             metadata[int(match.group(3))] = content
+    if images and not metadata:
+        raise UserError(
+            f"{path} has images in {inner}{folder}/imgs, but no labels: {inner}{folder}/metadata/0.npy and the like are"
+            " missing; copy that folder too"
+        )
     if not metadata:
         raise UserError(f"{path} has no {folder}/metadata/0.npy; source= wants lra_release.gz or lra_release")
     where = f"{path}: {inner}{folder}"

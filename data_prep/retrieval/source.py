@@ -19,6 +19,7 @@ import tensorflow_datasets as tfds
 
 from data_prep.archives import BROKEN, broken, open_files
 from data_prep.builder import Row, RowsBuilder
+from data_prep.lines import lines
 from data_prep.released_pickles import Pickles, is_pickle, names
 from data_prep.source import Request, Source, determine_origin, locate
 from lra.data.retrieval import VERSION
@@ -61,7 +62,7 @@ def read_pairs(path: Path, split: str) -> Iterator[Pair]:
     pattern = re.compile(rf"(?:.*/)?{re.escape(name)}")
     for match, file, _ in open_files(path, pattern, lambda done, total: None):
         try:
-            for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE_BYTES), b""), start=1):
+            for number, line in enumerate(lines(file, LONGEST_LINE_BYTES), start=1):
                 yield _pair(line, f"{path}: {match.string}, line {number}")
         except BROKEN as error:
             raise broken(path, error) from error

@@ -52,6 +52,11 @@ def read_archive(path: Path, tick: Tick) -> dict[str, list[Review]]:
         split, polarity, number, rating = match.groups()
         reviews[split].append((int(polarity == "pos"), int(number), int(rating), text))
     if not reviews["train"] or not reviews["test"]:
+        if path.is_dir() and any(path.rglob("*.txt")):
+            raise UserError(
+                f"{path} has texts without labels: these are the folders pos and neg of aclImdb/train and aclImdb/test;"
+                " unpack aclImdb_v1.tar.gz again, and name its folder: source=/path/to/aclImdb"
+            )
         raise UserError(
             f"{path} holds no aclImdb/train/pos/0_9.txt and the like; source= wants aclImdb_v1.tar.gz or aclImdb"
         )
