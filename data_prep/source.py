@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from data_prep.archives import Tick, refuse_outside
-from data_prep.download import Archive, download
+from data_prep.download import MISSING, Archive, download
 from lra.base.files import regular_file, sha256
 from lra.data.writer import Example
 from lra.types import TaskSpec, UserError
@@ -114,7 +114,8 @@ def locate(
     if word == "download":
         raise UserError(
             f"task={request.task} needs {names[0]} ({size_hint}); fetch it, put it into one of {places},"
-            f" or name it: source=/path/to/{names[0]}"
+            f" or name it: source=/path/to/{names[0]}",
+            kind=MISSING,
         )
     if word in SOURCE_KEYWORDS:
         known = [w for w, has in (("generate", generates), ("download", archive)) if has]

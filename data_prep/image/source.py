@@ -13,13 +13,15 @@ import tensorflow_datasets as tfds
 
 from data_prep.archives import Tick, read_files, write_tar
 from data_prep.builder import Row, RowsBuilder
-from data_prep.download import Archive
+from data_prep.forms import CIFAR_BINARY as BINARY
+from data_prep.forms import CIFAR_ON_HUB as HUB
+from data_prep.forms import CIFAR_PYTHON as PYTHON
+from data_prep.forms import names_of
 from data_prep.image.pickled import read_batch
 from data_prep.parquet import Parquet, is_parquet
 from data_prep.parquet import Row as ParquetRow
-from data_prep.parquet import names as cached
 from data_prep.png import decode_png
-from data_prep.released_pickles import Pickles, is_pickle, names
+from data_prep.released_pickles import Pickles, is_pickle
 from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
 from lra.data.image import CLASSES, FIRST_ID, VERSION, encode
 from lra.data.writer import Example
@@ -29,21 +31,7 @@ BATCH_FILE = re.compile(r"cifar-10-batches-(?:bin|py)/(data_batch_[1-5]|test_bat
 RECORD_BYTES = 1 + 3 * 32 * 32  # a label and three colour planes
 LARGEST_BYTES = 10_000 * (RECORD_BYTES + 32) + (1 << 20)  # a pickle also has file names and other entries
 Images = tuple[np.ndarray, np.ndarray]  # planes [n, 3, 32, 32], labels [n]
-BINARY = Archive(
-    name="cifar-10-binary.tar.gz",
-    url="https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
-    size_bytes=170_052_171,
-    sha256="c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
-)
-PYTHON = Archive(
-    name="cifar-10-python.tar.gz",
-    url="https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
-    size_bytes=170_498_071,
-    sha256="6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
-)
-HUB = "uoft-cs/cifar10"  # the same images on the Hugging Face hub, as PNGs
-FOLDERS = ("cifar-10-batches-bin", "cifar-10-batches-py")
-NAMES = (BINARY.name, PYTHON.name, *FOLDERS, *cached(HUB, "cifar10"), *names("image"))
+NAMES = names_of("image")
 BENCHMARK = {"train": 50_000, "test": 10_000}
 PICKLED_BENCHMARK = {"train": 45_000, "dev": 5_000, "test": 10_000}
 PICKLED = {"ids": 32 * 32, "padding": 0, "largest": 255}

@@ -14,10 +14,11 @@ import tensorflow_datasets as tfds
 
 from data_prep.archives import Tick, read_files, write_tar
 from data_prep.builder import Row, RowsBuilder
-from data_prep.download import Archive
+from data_prep.forms import IMDB as ARCHIVE
+from data_prep.forms import IMDB_ON_HUB as HUB
+from data_prep.forms import names_of
 from data_prep.parquet import Parquet, is_parquet
-from data_prep.parquet import names as cached
-from data_prep.released_pickles import Pickles, is_pickle, names
+from data_prep.released_pickles import Pickles, is_pickle
 from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
 from lra.data.text import FIRST_ID, VERSION, encode, is_utf8, raw
 from lra.data.writer import Example
@@ -28,14 +29,7 @@ LARGEST_BYTES = 1 << 20
 Review = tuple[bytes, int]  # the bytes of the text, and 1 if it is positive
 NOUNS = ("film", "plot", "cast", "ending", "score", "café scene", "dialogue", "camera")
 PRAISE, BLAME = ("moving", "clever", "warm", "a joy"), ("dull", "clumsy", "cold", "a chore")
-ARCHIVE = Archive(
-    name="aclImdb_v1.tar.gz",
-    url="https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
-    size_bytes=84_125_825,
-    sha256="c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",
-)
-HUB = "stanfordnlp/imdb"  # the same reviews on the Hugging Face hub
-NAMES = (ARCHIVE.name, "aclImdb", *cached(HUB, "imdb"), *names("text"))
+NAMES = names_of("text")
 BENCHMARK = {"train": 25_000, "test": 25_000}
 PICKLED = {"ids": 1_024, "padding": 24, "largest": 256}
 PICKLED_BYTES = 1_000  # of a review in a pickle
