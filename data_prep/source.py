@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from data_prep.archives import Tick, refuse_outside
-from data_prep.download import Archive, download
+from data_prep.download import MISSING, Archive, download
 from lra.base.files import regular_file, sha256
 from lra.data.writer import Example
 from lra.types import TaskSpec, UserError
 
 TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}  # TFDS's names of the splits
 SOURCE_KEYWORDS = ("auto", "download", "generate", "stand-in")  # any other value of `source=` is a path
+ZIP = b"PK\x03\x04"  # how such a file begins
+TABLES = (".csv", ".tsv", ".json", ".jsonl")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +93,8 @@ def locate(
         holds: whether a file or folder of these names, found by `auto`, may hold this dataset.
 
     Raises:
-        UserError: when nothing is found, or the word in `source=` does not fit the task.
+        UserError: when nothing is found, the word in `source=` does not fit the task, or the file cannot be the
+            benchmark's by its form.
     """
     word, places = request.source, ", ".join(map(str, request.folders))
     if word == "auto":
@@ -111,7 +114,8 @@ def locate(
     if word == "download":
         raise UserError(
             f"task={request.task} needs {names[0]} ({size_hint}); fetch it, put it into one of {places},"
-            f" or name it: source=/path/to/{names[0]}"
+            f" or name it: source=/path/to/{names[0]}",
+            kind=MISSING,
         )
     if word in SOURCE_KEYWORDS:
         known = [w for w, has in (("generate", generates), ("download", archive)) if has]
@@ -127,7 +131,29 @@ def locate(
     inside = next((place for place in inside_path if not (named and place.is_dir())), None)
     if inside is not None:
         refuse_outside(inside, path)
-    return _readable(inside or path, f"source={word}" if inside is None else str(inside))
+    found = _readable(inside or path, f"source={word}" if inside is None else str(inside))
+    _refuse_other_forms(found, request.task, names)
+    return found
+
+
+def _refuse_other_forms(path: Path, task: str, names: tuple[str, ...]) -> None:
+    """Refuse a file that cannot be the benchmark's by its form.
+
+    Raises:
+        UserError: for a zip, and for a single table, which has no splits.
+    """
+    if path.is_dir():
+        return
+    with path.open("rb") as file:
+        zipped = file.read(len(ZIP)) == ZIP
+    if zipped:
+        raise UserError(f"{path} is a zip, which is not read; unpack it, and name its folder: source=/path/to/folder")
+    if path.suffix in TABLES:
+        raise UserError(
+            f"{path} is a single table, without the splits of task={task}, so no result on it can be compared;"
+            f" source= wants {names[0]}, or the folder that holds its files; a table as a task of your own:"
+            " docs/your_data.md"
+        )
 
 
 def _readable(path: Path, shown_as: str) -> Path:

@@ -12,11 +12,12 @@ import tensorflow_datasets as tfds
 
 from data_prep.archives import Tick
 from data_prep.builder import Row, RowsBuilder
+from data_prep.forms import names_of
 from data_prep.listops import tsv
 from data_prep.listops.evaluation import check_length, checked_rows
 from data_prep.listops.generator import generate
 from data_prep.listops.symbols import LARGEST_ID, symbols_of, within_bounds
-from data_prep.released_pickles import Pickles, is_pickle, names
+from data_prep.released_pickles import Pickles, is_pickle
 from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
 from lra.data.listops import END, VERSION, decode, encode
 from lra.data.manifest import SPLITS
@@ -24,8 +25,7 @@ from lra.data.writer import Example
 from lra.types import UserError
 
 Expressions = Callable[[], Iterator[tuple[str, int]]]
-FOLDERS = ("listops-1000", "lra_release/listops-1000", "lra_release/lra_release/listops-1000")
-NAMES = (*FOLDERS, "lra_release.gz", *names("listops"))
+NAMES = names_of("listops")
 PICKLED = {"ids": 2_048, "padding": 48, "largest": LARGEST_ID}
 BENCHMARK = {"train": 96_000, "dev": 2_000, "test": 2_000}
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from data_prep.archives import BROKEN, Tick, broken, innermost, open_files, refuse_outside
+from data_prep.lines import lines
 from data_prep.listops.evaluation import checked_rows
 from lra.data.listops import encode
 from lra.types import UserError
@@ -114,7 +114,7 @@ def encoded(path: Path) -> Iterator[tuple[str, np.ndarray, int]]:
 
 def _lines(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
-        for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE_BYTES + 1), b""), start=1):
+        for number, line in enumerate(lines(file, LONGEST_LINE_BYTES + 1), start=1):
             if len(line) > LONGEST_LINE_BYTES:
                 where = f"{path}, line {number}"
                 raise UserError(f"{where}: more than {LONGEST_LINE_BYTES:,} bytes; is this a ListOps file?")

@@ -19,7 +19,9 @@ import tensorflow_datasets as tfds
 
 from data_prep.archives import BROKEN, broken, open_files
 from data_prep.builder import Row, RowsBuilder
-from data_prep.released_pickles import Pickles, is_pickle, names
+from data_prep.forms import names_of
+from data_prep.lines import lines
+from data_prep.released_pickles import Pickles, is_pickle
 from data_prep.source import Request, Source, determine_origin, locate
 from lra.data.retrieval import VERSION
 from lra.data.text import FIRST_ID, encode, is_utf8, raw
@@ -30,7 +32,7 @@ FILES = {"train": "new_aan_pairs.train.tsv", "dev": "new_aan_pairs.eval.tsv", "t
 LABELS = {b"0": 0, b"0.0": 0, b"1": 1, b"1.0": 1}
 LONGEST_LINE_BYTES = 1 << 26
 TOPICS = ("parsing", "tagging", "translation", "summaries", "speech")
-NAMES = ("tsv_data", "lra_release/tsv_data", "lra_release/lra_release/tsv_data", "lra_release.gz", *names("retrieval"))
+NAMES = names_of("retrieval")
 PICKLED = {"ids": 4_096, "padding": 96, "largest": 256}
 BENCHMARK = {"train": 147_086, "dev": 18_090, "test": 17_437}
 
@@ -61,7 +63,7 @@ def read_pairs(path: Path, split: str) -> Iterator[Pair]:
     pattern = re.compile(rf"(?:.*/)?{re.escape(name)}")
     for match, file, _ in open_files(path, pattern, lambda done, total: None):
         try:
-            for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE_BYTES), b""), start=1):
+            for number, line in enumerate(lines(file, LONGEST_LINE_BYTES), start=1):
                 yield _pair(line, f"{path}: {match.string}, line {number}")
         except BROKEN as error:
             raise broken(path, error) from error

@@ -93,7 +93,7 @@ def test_the_store_is_that_of_the_original_form(prepare, tmp_path, make):
 
 @pytest.mark.parametrize("protocol", [2, 3, 5])
 def test_any_protocol_and_both_names_are_read(prepare, tmp_path, protocol):
-    rows = {"train": [(([104, 106],), 0)], "test": [(([98],), 1)]}
+    rows = {"train": [(([104, 106],), 0), (([98],), 1)], "test": [(([98],), 1)]}
     made = write_pickles(tmp_path / "x", "text", rows, before="lra-", protocol=protocol)
     _, splits = prepare("text", f"source={made}/lra-text.test.pickle", "verify=false")
     (stored,), label = splits["train"].example(0)
@@ -101,14 +101,14 @@ def test_any_protocol_and_both_names_are_read(prepare, tmp_path, protocol):
 
 
 def test_their_origin_is_pickle_if_the_counts_are_the_benchmarks(prepare, tmp_path, monkeypatch):
-    monkeypatch.setattr(text_source, "BENCHMARK", {"train": 1, "test": 2})
-    rows = {"train": [(([104],), 0)], "test": [(([98],), 1)] * 2}
+    monkeypatch.setattr(text_source, "BENCHMARK", {"train": 2, "test": 3})
+    rows = {"train": [(([104],), 0), (([98],), 1)], "test": [(([98],), 1)] * 3}
     made = write_pickles(tmp_path / "elsewhere", "text", rows)
     manifest, _ = prepare("text", "source=auto")
     assert manifest["origin"] == "pickle"
     assert manifest["source"]["path"] == str(made.resolve())
     write_pickles(made, "text", {"test": rows["train"]})
-    assert "1 test examples, the benchmark 2" in prepare("text", "source=auto", "force=true")
+    assert "2 test examples, the benchmark 3" in prepare("text", "source=auto", "force=true")
 
 
 def test_pathfinder_keeps_the_split_of_the_files(prepare, tmp_path):
