@@ -1,4 +1,4 @@
-"""Make a task's store when it is missing, and print its statistics."""
+"""Find the data of tasks, make a task's store when it is missing, and print its statistics."""
 
 import sys
 from pathlib import Path
@@ -6,8 +6,10 @@ from pathlib import Path
 from omegaconf import DictConfig
 from rich.console import Console
 
+from data_prep.forms import FORMS, found
 from data_prep.prepare import prepare
 from lra import build
+from lra.base.paths import source_dirs
 from lra.base.text import size_text, visible
 from lra.data.manifest import MANIFEST, check_request, read_manifest
 from lra.settings import config
@@ -40,6 +42,11 @@ def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> b
         console=console,
     )
     return True
+
+
+def data_found() -> dict[str, list[Path]]:
+    """Return the files and folders with the data of each of the benchmark's tasks, in the folders that are searched."""
+    return {task: found(task, source_dirs()) for task in FORMS}
 
 
 def print_store(console: Console, folder: Path) -> None:

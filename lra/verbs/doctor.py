@@ -18,9 +18,9 @@ import torch
 from omegaconf import DictConfig
 from rich.text import Text
 
-from data_prep.forms import FORMS, found
 from lra.base.paths import conf_dirs, source_dirs
 from lra.base.text import size_text
+from lra.build.store import data_found
 from lra.data.manifest import read_manifest
 from lra.settings.config import wandb_mode
 from lra.terminal.console import make_console
@@ -67,10 +67,9 @@ def _facts(data: Path, runs: Path) -> Iterator[tuple[bool, str, str]]:
         archives = ", ".join(name for name in names if not name.startswith("."))
         nothing = "nothing there yet; archives put there are found by lra prepare"
         yield True, "sources", f"{folder}: {archives or nothing}"
-    for task in FORMS:
-        places = ", ".join(map(str, found(task, source_dirs())))
+    for task, places in data_found().items():
         nothing = f"none of its forms; lra prepare task={task} generates it, or says where it can be had"
-        yield True, f"forms of {task}", places or nothing
+        yield True, f"forms of {task}", ", ".join(map(str, places)) or nothing
     yield from _stores(data)
     mode = wandb_mode(os.environ.get("WANDB_MODE", ""))
     if mode == "online" and importlib.util.find_spec("wandb") is not None:
