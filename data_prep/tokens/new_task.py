@@ -30,7 +30,8 @@ WHOLE_NUMBER = re.compile(r"[+-]?\d+")
 TASK = """\
 name: {name}
 about: {about}
-# terms: under which terms the data comes; card: what croissant.json says of it, see conf/task/text.yaml of lra
+# terms: the licence of the data
+# card: {{creator: …, published: …, collection: …, limitations: …, biases: …, personal_information: …, uses: …}}
 spec:
   _target_: lra.types.TaskSpec
   name: {name}

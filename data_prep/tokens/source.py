@@ -39,7 +39,7 @@ class Tokens(RowsBuilder):
 
     VERSION = tfds.core.Version(VERSION)
     DESCRIPTION = "Token sequences and labels from a file of the user's own."
-    CITATION = ""
+    HOMEPAGE = CITATION = ""
 
     @staticmethod
     def features(settings: Mapping[str, Any]) -> dict[str, tfds.features.FeatureConnector]:
