@@ -141,7 +141,7 @@ class RowsBuilder(RowWriter, skip_registration=True):  # type: ignore[call-arg]
             description=cls.DESCRIPTION,
             features=tfds.features.FeaturesDict(cls.features(settings)),
             homepage=cls.HOMEPAGE,
-            citation=cls.CITATION + LRA,
+            citation=cls.CITATION + LRA if cls.CITATION else "",  # data of the user's own is not the benchmark's
             disable_shuffling=cls.IN_ORDER,
         )
         info.initialize_from_bucket = lambda: None  # only for TFDS's own datasets; each call leaves a temporary folder

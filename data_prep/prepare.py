@@ -28,6 +28,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from data_prep.card import described, write_card
 from data_prep.forms import FORMS
 from data_prep.source import TFDS_SPLITS, Request, Source
 from lra.base.files import delete_temporary, replaced_folder, restore_folder, unfinished_folder
@@ -107,6 +108,9 @@ def _make(
     with quiet_tfds():
         builder = opened.make_builder(str(request.scratch))
     builder.tick = lambda: bar.advance(task)
+    info = builder.info
+    about = {"name": f"lra_{request.task}_{request.size}", "description": info.description, "url": info.homepage}
+    about |= {"citeAs": info.citation, **described(request.task)}
     rows = sum(opened.counts.values())
     bar.update(task, description=f"{name}: write the TFDS dataset", completed=0, total=rows)
     with quiet_tfds():
@@ -134,6 +138,7 @@ def _make(
             "command": command,
         },
         started=started,
+        finish=lambda unfinished, manifest: write_card(unfinished, manifest, about),
     )
     bar.remove_task(task)
     return manifest

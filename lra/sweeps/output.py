@@ -142,5 +142,5 @@ def _log_to_wandb(run_set: RunSet, console: Console, name: str, table: TextTable
     with wandb_run(cfg, folder, console, name=name, job_type=run_set.verb, tags=tags, config=notes) as run:
         import wandb
 
-        logged = wandb.Table(columns=list(table.columns), data=[*table.rows])
+        logged = wandb.Table(columns=list(table.columns), data=list(table.rows))
         run.log({name: logged, **{f"figures/{figure.stem}": wandb.Image(str(figure)) for figure in figures}})

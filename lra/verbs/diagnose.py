@@ -173,7 +173,7 @@ def log_to_wandb(
             count = swap["num_landmarks"]
             numbers[f"accuracy/{swap['name']}{'' if count is None else f' {count}'}"] = swap["accuracy"]
         logged = {
-            f"diagnosis/{name}": wandb.Table(columns=list(table.columns), data=[*table.rows])
+            f"diagnosis/{name}": wandb.Table(columns=list(table.columns), data=list(table.rows))
             for name, table in zip(TABLES, tables, strict=False)
         }
         run.log({**logged, "diagnosis/page": wandb.Html(folder / DIAGNOSIS_PAGE)})

@@ -14,6 +14,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from data_prep.archives import write_tar
@@ -64,6 +66,9 @@ def scratch(trained, data, tmp_path, monkeypatch):
     shutil.copytree(trained, tmp_path / "elsewhere")
     (tmp_path / "FOLDER/attention").mkdir(parents=True)
     (tmp_path / "FOLDER/attention/own.yaml").write_text("defaults: [full]\nname: own\n")
+    (tmp_path / "my.csv").write_text("tokens,label\n" + "a b,0\nb c,1\n" * 20)
+    columns = {"review": ["good", "bad"] * 20, "sentiment": [1, 0] * 20}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "my.parquet")
     (tmp_path / "runs/published").mkdir()
     for place in ("runs/published/demo.jsonl", "results.jsonl"):
         (tmp_path / place).write_text(json.dumps(json.loads((run / "result.json").read_text())) + "\n")
