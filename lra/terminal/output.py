@@ -16,7 +16,20 @@ from lra.types import UserError
 
 STDERR = 2
 IN_ASCII = {  # signs of tables and errors that a terminal may lack; the marks at a number must stay different
-    **{"†": "*", "‡": "#", "§": "!", "–": "-", "−": "-", "─": "-", "·": ".", "×": "x", "’": "'", "²": "2", "√": "sqrt"},
+    **{
+        "†": "*",
+        "‡": "#",
+        "§": "!",
+        "¶": "^",
+        "–": "-",
+        "−": "-",
+        "─": "-",
+        "·": ".",
+        "×": "x",
+        "’": "'",
+        "²": "2",
+        "√": "sqrt",
+    },
     **{"±": "+-", "…": "...", "→": "->", "≤": "<=", "≥": ">=", "Δ": "diff.", "α": "alpha", "‖": "|"},
 }
 
