@@ -1,7 +1,8 @@
 """Read the files of an archive, or of the folder that it was unpacked into, by the same functions.
 
 Nothing is unpacked to disk. A member is refused if it is a link, if its path leads outside of the archive, if it is too
-large, or if reading its header would need much memory or time.
+large, if it has the name of another one or a name that cannot be printed, or if reading its header would need much
+memory or time. Links in a folder are followed within that folder.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from lra.base.files import regular_file
+from lra.base.text import visible
 from lra.types import UserError
 
 Tick = Callable[[int, int | None], None]  # reports progress: the amount done, and the total amount
@@ -70,12 +72,19 @@ def open_files(path: Path, pattern: re.Pattern[str], tick: Tick) -> Iterator[tup
             _unzipped(raw) as unzipped,
             _open_tar(stream := _Bounded(raw, unzipped)) as archive,
         ):
+            names: set[str] = set()
             for member in archive:
                 archive.members.clear()  # type: ignore[attr-defined]  # tarfile would keep all members in memory
                 tick(raw.tell() // MB, total)
-                match = pattern.fullmatch(str(PurePosixPath(member.name)))
+                name = str(PurePosixPath(member.name))
+                if member.size < 0:
+                    raise tarfile.ReadError(f"{visible(name)} has {member.size:,} bytes")
+                match = pattern.fullmatch(name)
                 if match is None:
                     continue
+                if name in names or not name.isprintable():
+                    raise tarfile.ReadError(f"{visible(name)} is there twice, or no name")
+                names.add(name)
                 if member.name.startswith("/") or ".." in PurePosixPath(member.name).parts or not member.isreg():
                     raise UserError(f"{path}: {member.name} is a link, or leads outside; fetch it again")
                 file = archive.extractfile(member)
@@ -138,19 +147,69 @@ def _unzipped(raw: IO[bytes]) -> IO[bytes]:
 
 def _in_folder(path: Path, pattern: re.Pattern[str], tick: Tick) -> Iterator[tuple[re.Match[str], IO[bytes], int]]:
     count = 0
-    for folder, folders, names in os.walk(path, onerror=_raise):
-        folders.sort()
+    for folder, _, names in _walk(path):
         for name in sorted(names):
             file = Path(folder, name)
             match = pattern.fullmatch(f"{path.name}/{file.relative_to(path).as_posix()}")
             if match is None:
                 continue
             if file.is_symlink():
-                raise UserError(f"{file} is a link; copy the file itself there")
+                refuse_outside(file, path)
             count += 1
             tick(count, None)
             with regular_file(file).open("rb") as opened:
                 yield match, opened, file.stat().st_size
+
+
+def _walk(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Walk through a folder as `os.walk`, also through linked folders, through each once."""
+    followed = {os.path.realpath(path)}
+    for folder, folders, names in os.walk(path, onerror=_raise, followlinks=True):
+        folders.sort()
+        for linked in [Path(folder, name) for name in folders if os.path.islink(os.path.join(folder, name))]:
+            refuse_outside(linked, path)
+            target = os.path.realpath(linked)
+            if target in followed:
+                folders.remove(linked.name)
+            followed.add(target)
+        yield folder, folders, names
+
+
+def refuse_outside(path: Path, folder: Path) -> None:
+    """Refuse what lies in a folder that the user named, if a link leads from there to a place outside.
+
+    Raises:
+        UserError: with the link.
+    """
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        below = [place for place in (*reversed(path.parents), path) if folder in place.parents]
+        link = next(place for place in below if place.is_symlink())
+        raise UserError(
+            f"{link} is a link that leads outside of {folder}: to {os.path.realpath(link)}; name that, or copy it there"
+        )
+    if not path.exists():
+        raise UserError(f"{path} is a link to nothing; remove it, or put there what it is to name")
+
+
+def innermost(path: Path, folder: str, parents: set[str]) -> str:
+    """Return the parent that is inside all others.
+
+    Args:
+        path: an archive or a folder.
+        folder: a folder in it, such as `pathfinder32/curv_contour_length_14`.
+        parents: what stands before it, where it was found, such as `lra_release/`.
+
+    Raises:
+        UserError: when one of them is not inside another.
+    """
+    *outer, inner = sorted(parents, key=lambda parent: (len(parent), parent))
+    for parent in outer:
+        if not inner.startswith(parent):
+            raise UserError(
+                f"{path} has both {parent}{folder} and {inner}{folder}, and none is inside the other's parent; unpack"
+                f" it, and name the folder to read: source=/path/to/{inner}{folder.split('/')[0]}"
+            )
+    return inner
 
 
 def _raise(error: OSError) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import tensorflow_datasets as tfds
 
 from data_prep.source import TFDS_SPLITS
+from lra.types import UserError
 
 HEAD = struct.Struct("=QQ")  # key of a row, and its number of bytes
 Row = Mapping[str, Any]  # values of the features by name
@@ -88,12 +89,15 @@ class RowWriter(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # typ
             super()._download_and_prepare(*arguments, **named)
 
     def _split_generators(self, dl_manager: object) -> dict[str, object]:
-        return {TFDS_SPLITS[name]: self._generate_examples(rows) for name, rows in self.rows.items()}
+        return {TFDS_SPLITS[name]: self._generate_examples(name, rows) for name, rows in self.rows.items()}
 
-    def _generate_examples(self, rows: Rows) -> Iterator[tuple[int, Row]]:
+    def _generate_examples(self, split: str, rows: Rows) -> Iterator[tuple[int, Row]]:
+        number = -1
         for number, row in enumerate(rows()):
             self.tick()
             yield number, row
+        if number < 0:
+            raise UserError(f"the source has no {split} example")
 
 
 class RowsBuilder(RowWriter, skip_registration=True):  # type: ignore[call-arg]
@@ -137,7 +141,7 @@ class RowsBuilder(RowWriter, skip_registration=True):  # type: ignore[call-arg]
             description=cls.DESCRIPTION,
             features=tfds.features.FeaturesDict(cls.features(settings)),
             homepage=cls.HOMEPAGE,
-            citation=cls.CITATION + LRA,
+            citation=cls.CITATION + LRA if cls.CITATION else "",  # data of the user's own is not the benchmark's
             disable_shuffling=cls.IN_ORDER,
         )
         info.initialize_from_bucket = lambda: None  # only for TFDS's own datasets; each call leaves a temporary folder

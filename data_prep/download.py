@@ -18,6 +18,7 @@ from data_prep.archives import CHUNK_BYTES, MB, Tick
 from lra.base.files import sha256
 from lra.types import UserError
 
+MISSING = "missing_data"  # kind of the error when a task's data is nowhere
 ANSWER_SECONDS = 4.0  # time limit for the server's first answer
 
 
@@ -80,7 +81,8 @@ def _fetch(archive: Archive, part: Path, folder: Path, tick: Tick) -> None:
         raise UserError(
             f"{archive.name} ({archive.size_bytes / 1e6:.0f} MB) cannot be fetched from {archive.url}"
             f" ({why}){kept}. Put it into {folder}, or name it:"
-            f" source=/path/to/{archive.name}"
+            f" source=/path/to/{archive.name}",
+            kind=MISSING,
         ) from error
 
 

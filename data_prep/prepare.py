@@ -12,7 +12,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from data_prep.card import described, write_card
+from data_prep.forms import FORMS
 from data_prep.source import TFDS_SPLITS, Request, Source
 from lra.base.files import delete_temporary, replaced_folder, restore_folder, unfinished_folder
 from lra.base.paths import source_dirs
@@ -106,16 +108,24 @@ def _make(
     with quiet_tfds():
         builder = opened.make_builder(str(request.scratch))
     builder.tick = lambda: bar.advance(task)
+    info = builder.info
+    about = {"name": f"lra_{request.task}_{request.size}", "description": info.description, "url": info.homepage}
+    about |= {"citeAs": info.citation, **described(request.task)}
     rows = sum(opened.counts.values())
     bar.update(task, description=f"{name}: write the TFDS dataset", completed=0, total=rows)
     with quiet_tfds():
         builder.download_and_prepare()
     total = sum(builder.info.splits[TFDS_SPLITS[split]].num_examples for split in opened.counts)
     bar.update(task, description=f"{name}: pack", completed=0, total=total)
+    splits: dict[str, Iterable[Example]] = {
+        split: _examples(builder, split, opened, bar, task) for split in opened.counts
+    }
+    if request.task in FORMS:
+        splits["train"] = _of_all_classes(splits["train"], request)
     manifest = write_store(
         folder,
         request.spec,
-        {split: _examples(builder, split, opened, bar, task) for split in opened.counts},
+        splits,
         dtype=opened.dtype,
         max_length=request.settings["max_length"],
         first_id=opened.first_id,
@@ -128,6 +138,7 @@ def _make(
             "command": command,
         },
         started=started,
+        finish=lambda unfinished, manifest: write_card(unfinished, manifest, about),
     )
     bar.remove_task(task)
     return manifest
@@ -148,6 +159,23 @@ def _examples(builder: RowsBuilder, split: str, source: Source, bar: Progress, t
         chunk = records.__getitems__(range(start, min(start + READ_ROWS, len(records))))
         yield from map(source.encode, chunk)
         bar.advance(task, len(chunk))
+
+
+def _of_all_classes(examples: Iterable[Example], request: Request) -> Iterator[Example]:
+    """Yield the training examples, and refuse them if a class has none: these cannot be the benchmark's.
+
+    Raises:
+        UserError: with the classes that have none.
+    """
+    missing = set(range(request.spec.num_classes))
+    for example in examples:
+        missing.discard(example[1])
+        yield example
+    if missing:
+        raise UserError(
+            f"source={request.source} has no train example of label {', '.join(map(str, sorted(missing)))}, but"
+            f" task={request.task} has labels 0 to {request.spec.num_classes - 1}; is a part of it missing?"
+        )
 
 
 def progress(console: Console) -> Progress:

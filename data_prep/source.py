@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from data_prep.archives import Tick
-from data_prep.download import Archive, download
+from data_prep.archives import Tick, refuse_outside
+from data_prep.download import MISSING, Archive, download
 from lra.base.files import regular_file, sha256
 from lra.data.writer import Example
 from lra.types import TaskSpec, UserError
 
 TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}  # TFDS's names of the splits
 SOURCE_KEYWORDS = ("auto", "download", "generate", "stand-in")  # any other value of `source=` is a path
+ZIP = b"PK\x03\x04"  # how such a file begins
+TABLES = (".csv", ".tsv", ".json", ".jsonl")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +54,8 @@ class Source:
     """The source of a task's examples, and how they are encoded for the store.
 
     Attributes:
-        origin: returns `official` (hash verified), `unverified`, `generated`, `stand-in`, or `own` (a user's file); it
-            is called after all examples were read.
+        origin: returns `official` (hash verified), `unverified`, `pickle`, `generated`, `stand-in`, or `own` (a user's
+            file); it is called after all examples were read.
         facts: facts about the source for the manifest; they are complete after all examples were read.
         make_builder: makes the TFDS builder from the folder for TFDS datasets.
         encode: converts a TFDS record to the numbers to store of its N sequences, and the label.
@@ -91,7 +93,8 @@ def locate(
         holds: whether a file or folder of these names, found by `auto`, may hold this dataset.
 
     Raises:
-        UserError: when nothing is found, or the word in `source=` does not fit the task.
+        UserError: when nothing is found, the word in `source=` does not fit the task, or the file cannot be the
+            benchmark's by its form.
     """
     word, places = request.source, ", ".join(map(str, request.folders))
     if word == "auto":
@@ -111,7 +114,8 @@ def locate(
     if word == "download":
         raise UserError(
             f"task={request.task} needs {names[0]} ({size_hint}); fetch it, put it into one of {places},"
-            f" or name it: source=/path/to/{names[0]}"
+            f" or name it: source=/path/to/{names[0]}",
+            kind=MISSING,
         )
     if word in SOURCE_KEYWORDS:
         known = [w for w, has in (("generate", generates), ("download", archive)) if has]
@@ -125,7 +129,31 @@ def locate(
     inside_path = [path / name for name in names if path.is_dir() and (path / name).exists()]
     named = path.name in names  # then a folder of such a name in it, as the benchmark's archive has, is a part of it
     inside = next((place for place in inside_path if not (named and place.is_dir())), None)
-    return _readable(inside or path, f"source={word}" if inside is None else str(inside))
+    if inside is not None:
+        refuse_outside(inside, path)
+    found = _readable(inside or path, f"source={word}" if inside is None else str(inside))
+    _refuse_other_forms(found, request.task, names)
+    return found
+
+
+def _refuse_other_forms(path: Path, task: str, names: tuple[str, ...]) -> None:
+    """Refuse a file that cannot be the benchmark's by its form.
+
+    Raises:
+        UserError: for a zip, and for a single table, which has no splits.
+    """
+    if path.is_dir():
+        return
+    with path.open("rb") as file:
+        zipped = file.read(len(ZIP)) == ZIP
+    if zipped:
+        raise UserError(f"{path} is a zip, which is not read; unpack it, and name its folder: source=/path/to/folder")
+    if path.suffix in TABLES:
+        raise UserError(
+            f"{path} is a single table, without the splits of task={task}, so no result on it can be compared;"
+            f" source= wants {names[0]}, or the folder that holds its files; a table as a task of your own:"
+            " docs/your_data.md"
+        )
 
 
 def _readable(path: Path, shown_as: str) -> Path:
@@ -134,13 +162,20 @@ def _readable(path: Path, shown_as: str) -> Path:
 
 
 def determine_origin(
-    request: Request, path: Path, official: tuple[Archive, ...], counts: dict[str, int], benchmark: dict[str, int]
+    request: Request,
+    path: Path,
+    official: tuple[Archive, ...],
+    counts: dict[str, int],
+    benchmark: dict[str, int],
+    *,
+    files: Iterable[Path] = (),
+    whole_is: str = "unverified",
 ) -> tuple[str, dict[str, object]]:
     """Decide the origin of an archive or folder, and collect facts about it for the manifest.
 
     `official`: the hash is that of a published archive. `unverified`: the number of examples is the benchmark's, but
-    the hash is another one, or none is published, or a folder was read. `stand-in`: the number of examples is another
-    one, so this cannot be the benchmark's data.
+    the hash is another one, or none is published, or a folder was read; other forms have a word of their own.
+    `stand-in`: the number of examples is another one, so this cannot be the benchmark's data.
 
     Args:
         request: the user's request.
@@ -148,12 +183,16 @@ def determine_origin(
         official: the published archives.
         counts: number of examples in each split.
         benchmark: the benchmark's number of examples in each split.
+        files: files in the folder whose hashes are among the facts.
+        whole_is: the origin of data with the benchmark's number of examples, where no hash is published for its form.
 
     Raises:
         UserError: for another hash or another number of examples, if `verify` is True.
     """
     remedy = "is it truncated, or another file? To take it as it is: verify=false"
     facts: dict[str, object] = {"path": str(path.resolve())}
+    if hashes := {file.name: sha256(file) for file in files}:
+        facts["files"] = hashes
     if path.is_file():
         digest = sha256(path)
         facts |= {"bytes": path.stat().st_size, "sha256": digest}
@@ -166,7 +205,7 @@ def determine_origin(
                 " (then 'unverified')"
             )
     if counts == benchmark:
-        return "unverified", facts
+        return whole_is, facts
     if request.verify:
         split = next(name for name, count in benchmark.items() if counts.get(name) != count)
         raise UserError(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import importlib
 import os
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -94,11 +96,14 @@ def _command(words: list[str]) -> int:
         meant = f"did you mean: lra {near[0]}?" if near else f"choose one of {', '.join(VERBS)}"
         return _fail(f"{verb!r} is not a verb of lra; {meant}")
     try:
-        rest, folders = split_config_dirs([_with_home(word) for word in rest])
+        rest, folders = split_config_dirs([_as_meant(word) for word in rest])
     except UserError as error:
         return _fail(str(error))
     with added_config_dirs(folders), safe_path():
-        return _dispatch(verb, rest)
+        if any(word in HELP for word in rest):
+            print_help(ast.get_docstring(_parsed(verb)) or "")
+            return 0
+        return _run(importlib.import_module(f"lra.verbs.{_file(verb)}"), verb, rest)
 
 
 def _subcommands(verb: str) -> Sequence[str]:
@@ -106,19 +111,20 @@ def _subcommands(verb: str) -> Sequence[str]:
     from lra.sweeps.run_set import ACTIONS
 
     own = {"sweep": ("landmarks",), "table": ACTIONS, "compare": ACTIONS}
-    return own[verb] if verb in own else getattr(_module(verb), "SUBCOMMANDS", ()) if verb in VERBS else ()
+    if verb in own or verb not in VERBS:
+        return own.get(verb, ())
+    assigned = (node for node in _parsed(verb).body if isinstance(node, ast.Assign))
+    values = (node.value for node in assigned if ast.unparse(node.targets[0]) == "SUBCOMMANDS")
+    return next(map(ast.literal_eval, values), ())
 
 
-def _module(verb: str) -> ModuleType:
-    return importlib.import_module(f"lra.verbs.{MODULES.get(verb, verb)}")
+def _file(verb: str) -> str:
+    return MODULES.get(verb, verb)
 
 
-def _dispatch(verb: str, rest: list[str]) -> int:
-    command = _module(verb)
-    if any(word in HELP for word in rest):
-        print_help((command.__doc__ or "").strip())
-        return 0
-    return _run(command, verb, rest)
+def _parsed(verb: str) -> ast.Module:
+    """Read the file of a verb without an import of it, which may be slow: for its help, and its words."""
+    return ast.parse(Path(__file__).with_name("verbs").joinpath(f"{_file(verb)}.py").read_text("utf-8"))
 
 
 def _complete(words: list[str]) -> int:
@@ -138,9 +144,9 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     from hydra.types import RunMode
 
     from lra.runs.run_lock import RunLockedError
-    from lra.settings.application import run_composed
+    from lra.settings.application import read_flags, run_composed
     from lra.settings.check import check_config
-    from lra.settings.config import without_descriptions
+    from lra.settings.config import load_config, without_descriptions
     from lra.settings.overrides import check_mixer, check_overrides
     from lra.sweeps.sweep_end import Job, jobs_elsewhere, print_jobs
     from lra.terminal.errors import explain
@@ -182,12 +188,17 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
             raise UserError(f"{shown} is about one run and {flags[0]} about several: leave {flags[0]} out")
         if hasattr(command, "to_overrides"):  # words that Hydra cannot read, as in `lra show model`
             settings = command.to_overrides(settings)
+            if sum(word.startswith("what=") for word in settings) > 1:
+                raise UserError(f"what= is the word after lra {verb}: {settings[0][5:]}", kind="no_effect", key="what")
         others, settings = _split(settings)
+        read_flags(others)
         settings = check_overrides(verb, settings, sweep=bool(flags))
         check_mixer(settings)
         sys.argv = [f"lra {verb}", *flags, *others, *settings]
         try:
             if flags or not run_composed(verb, others, settings, run):
+                if not flags:
+                    check_config(load_config(verb, settings), verb)  # before Hydra makes a folder of its own
                 hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(run)()
         except Exception:
             end_sweep(settings)
@@ -197,7 +208,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
         raise_if_stopped()  # an error that a signal has caused, such as a child that ended, is not reported as one
         if os.environ.get("LRA_DEBUG"):
             raise
-        cause = error.error if isinstance(error, _FailedError) else error
+        cause = error.args[0] if isinstance(error, _FailedError) else error
         return _fail(explain(cause), code=LOCKED if isinstance(cause, RunLockedError) else 2)
     return 0
 
@@ -213,16 +224,15 @@ def _split(words: list[str]) -> tuple[list[str], list[str]]:
     return [word for word in words if word not in settings], settings
 
 
-def _with_home(word: str) -> str:
-    """Replace `~` in `source=~/x` by the home folder: bash does it before the command starts, other shells do not."""
+def _as_meant(word: str) -> str:
+    """Replace `~` in `source=~/x`, which bash alone does, by the home folder, and `None` (W&B's agents) by `null`."""
+    if not re.search("[\"'{]", word):  # a text in quotes is what it is
+        word = re.sub(r"(?<=[=,\[])None(?=[,\]]|$)", "null", word)
     return re.sub(r"^([\w.+]+=)~(?=/|$)", lambda match: match[1] + os.path.expanduser("~"), word)
 
 
 class _FailedError(BaseException):
     """Carries an error of a command past Hydra, which would otherwise print it in its own words."""
-
-    def __init__(self, error: Exception):
-        self.error = error
 
 
 def _fail(line: str, code: int = 2) -> int:

@@ -61,7 +61,7 @@ def home(data_dir, tmp_path, monkeypatch) -> Path:
 
     Drawing its learning curve is a fifth of a tiny run: runs of this process get an image of one pixel.
     """
-    monkeypatch.setattr("lra.verbs.write_record.learning_curve", lambda curves, path, **_: replace_bytes(path, PIXEL))
+    monkeypatch.setattr("lra.verbs.train_record.learning_curve", lambda curves, path, **_: replace_bytes(path, PIXEL))
     monkeypatch.setenv("LRA_DATA_DIR", str(data_dir))
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "runs"))
     monkeypatch.chdir(tmp_path)

@@ -125,6 +125,12 @@ def test_a_wrong_folder_is_one_line(home, tmp_path, monkeypatch, capsys, make, l
     assert err.count("\n") == 1
 
 
+def test_a_defaults_list_that_hydra_cannot_read_is_the_users_mistake(own, capsys):
+    write(own, experiment__mine="# @package _global_\ndefaults:\n  - override /attention: [full]\n  - /task: text\n")
+    assert main(["train", "experiment=mine", "--cfg", "job"]) == 2
+    assert "not foreseen" not in capsys.readouterr().err
+
+
 def test_a_file_that_is_no_yaml_is_one_line(own, capsys):
     (own / "attention" / "mine.yaml").write_text("a: [")
     assert main(["train", "attention=mine"]) == 2

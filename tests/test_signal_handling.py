@@ -45,6 +45,14 @@ def test_work_ends_by_an_exception_and_nothing_stays_changed(number):
     assert [signal.getsignal(number) for number in NUMBERS] == before
 
 
+def test_a_thread_that_is_not_the_main_one_can_run_a_command():
+    """A notebook server or a scheduler may call from one; signals are then heard by what the main thread does."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(run, lambda: 7).result() == (7, [])
+
+
 class Finalized:
     """Gets a signal while Python finalizes it, where an exception is dropped."""
 

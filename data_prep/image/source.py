@@ -1,9 +1,9 @@
-"""Image: CIFAR-10, from its binary or Python archive, downloaded or local, or the folder that it was unpacked into."""
+"""Image: CIFAR-10, from its binary or Python archive, downloaded or local, its folder, parquet, or pickles in grey."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,15 @@ import tensorflow_datasets as tfds
 
 from data_prep.archives import Tick, read_files, write_tar
 from data_prep.builder import Row, RowsBuilder
-from data_prep.download import Archive
+from data_prep.forms import CIFAR_BINARY as BINARY
+from data_prep.forms import CIFAR_ON_HUB as HUB
+from data_prep.forms import CIFAR_PYTHON as PYTHON
+from data_prep.forms import names_of
 from data_prep.image.pickled import read_batch
+from data_prep.parquet import Parquet, is_parquet
+from data_prep.parquet import Row as ParquetRow
+from data_prep.png import decode_png
+from data_prep.released_pickles import Pickles, is_pickle
 from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
 from lra.data.image import CLASSES, FIRST_ID, VERSION, encode
 from lra.data.writer import Example
@@ -24,20 +31,10 @@ BATCH_FILE = re.compile(r"cifar-10-batches-(?:bin|py)/(data_batch_[1-5]|test_bat
 RECORD_BYTES = 1 + 3 * 32 * 32  # a label and three colour planes
 LARGEST_BYTES = 10_000 * (RECORD_BYTES + 32) + (1 << 20)  # a pickle also has file names and other entries
 Images = tuple[np.ndarray, np.ndarray]  # planes [n, 3, 32, 32], labels [n]
-BINARY = Archive(
-    name="cifar-10-binary.tar.gz",
-    url="https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
-    size_bytes=170_052_171,
-    sha256="c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
-)
-PYTHON = Archive(
-    name="cifar-10-python.tar.gz",
-    url="https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
-    size_bytes=170_498_071,
-    sha256="6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
-)
-NAMES = (BINARY.name, PYTHON.name, "cifar-10-batches-bin", "cifar-10-batches-py")
+NAMES = names_of("image")
 BENCHMARK = {"train": 50_000, "test": 10_000}
+PICKLED_BENCHMARK = {"train": 45_000, "dev": 5_000, "test": 10_000}
+PICKLED = {"ids": 32 * 32, "padding": 0, "largest": 255}
 DEV_SHARE = 10  # the dev split is the last tenth of the training images, in the archive's order
 
 
@@ -58,6 +55,11 @@ def read_archive(path: Path, tick: Tick) -> dict[str, Images]:
     train = [f"data_batch_{i}" for i in range(1, 6)]
     missing = [name for name in [*train, "test_batch"] if name not in batches]
     if missing:
+        if not batches and path.is_dir() and any(path.rglob("*.png")):
+            raise UserError(
+                f"{path} has images without labels and in no order, so that train and dev cannot be told; source= wants"
+                " cifar-10-binary.tar.gz, cifar-10-python.tar.gz, or one of their folders"
+            )
         raise UserError(
             f"{path} has no cifar-10-batches-bin/{missing[0]}.bin and no cifar-10-batches-py/{missing[0]};"
             " source= wants cifar-10-binary.tar.gz, cifar-10-python.tar.gz, or one of their folders"
@@ -117,16 +119,23 @@ def open_source(request: Request) -> Source:
     """Open the source that the request names."""
     path = locate(request, NAMES, archive=BINARY, size_hint="170 MB", generates=False)
     if path is None:
-        images = read_archive(write_stand_in(request.scratch, request.settings), request.tick)
+        splits = _with_dev(read_archive(write_stand_in(request.scratch, request.settings), request.tick))
         origin = "stand-in"
         facts: dict[str, object] = {"generator": "data_prep.image.source"}
+    elif is_pickle(path):
+        pickles = Pickles.open(request, path, "image", PICKLED_BENCHMARK, **PICKLED)
+        splits = {split: _grey(pickles.rows(split)) for split in PICKLED_BENCHMARK}
+        origin, facts = pickles.origin({split: len(part[1]) for split, part in splits.items()}, PICKLED_BENCHMARK)
+    elif is_parquet(path):
+        files = Parquet.open(request, path, HUB, tuple(BENCHMARK), "img.bytes")
+        origin, facts = files.origin(files.counts(), BENCHMARK)
+        facts["split"] = {"how": "own"}  # of the rows of the files, whose order need not be the archive's
+        splits = _with_dev({split: _decoded(files.rows(split)) for split in BENCHMARK})
     else:
         images = read_archive(path, request.tick)
         counts = {split: len(labels) for split, (_, labels) in images.items()}
         origin, facts = determine_origin(request, path, (BINARY, PYTHON), counts, BENCHMARK)
-    planes, labels = images["train"]
-    dev = len(labels) - len(labels) // DEV_SHARE
-    splits = {"train": (planes[:dev], labels[:dev]), "dev": (planes[dev:], labels[dev:]), "test": images["test"]}
+        splits = _with_dev(images)
     chosen = {split: evenly_spaced(len(part[1]), request.settings[split]) for split, part in splits.items()}
     rows = {split: partial(_rows, part, chosen[split]) for split, part in splits.items()}
     side = request.settings["side"]
@@ -139,6 +148,26 @@ def open_source(request: Request) -> Source:
         first_id=FIRST_ID,
         counts={split: len(numbers) for split, numbers in chosen.items()},
     )
+
+
+def _with_dev(images: dict[str, Images]) -> dict[str, Images]:
+    planes, labels = images["train"]
+    dev = len(labels) - len(labels) // DEV_SHARE
+    return {"train": (planes[:dev], labels[:dev]), "dev": (planes[dev:], labels[dev:]), "test": images["test"]}
+
+
+def _decoded(rows: Iterable[ParquetRow]) -> Images:
+    """Decode PNGs to planes."""
+    pairs = [(decode_png(content, where, side=32, mode="RGB"), label) for where, content, label in rows]
+    pixels = np.array([image for image, _ in pairs], np.uint8).reshape(-1, 32, 32, 3)
+    return pixels.transpose(0, 3, 1, 2), np.array([label for _, label in pairs], np.uint8)
+
+
+def _grey(rows: Iterable[tuple[list[np.ndarray], int]]) -> Images:
+    """Make the planes of grey images, which are equal: `encode` gives the grey level back."""
+    pairs = [(levels.astype(np.uint8), label) for (levels,), label in rows]
+    grey = np.array([levels for levels, _ in pairs], np.uint8).reshape(-1, 1, 32, 32)
+    return np.broadcast_to(grey, (len(pairs), 3, 32, 32)), np.array([label for _, label in pairs], np.uint8)
 
 
 def _rows(images: Images, numbers: list[int]) -> Iterator[Row]:

@@ -1,10 +1,54 @@
-"""Evaluate many ListOps expressions together, level by level, on flat arrays."""
+"""Evaluate many ListOps expressions together, level by level, on flat arrays, and check the rows of files so."""
 
 from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
 
 import numpy as np
 
 from lra.data.listops import END, MAX, MED, MIN, SM, ZERO
+from lra.types import UserError
+
+ROWS_AT_ONCE = 256  # large enough to use numpy well, small enough to stay in cache
+
+
+def checked_rows(
+    rows: Iterator[tuple[str, str, np.ndarray, int]], *, max_length: int, size: str
+) -> Iterator[tuple[str, int]]:
+    """Yield expression and value of each row, and check that the expression has this value.
+
+    Args:
+        rows: place of the row for errors, expression, its token ids and its stated value.
+        max_length: largest number of tokens; a longer expression is refused, because a part of it has another value.
+        size: the value of `size=`, for the error.
+
+    Raises:
+        UserError: with the place, for a row that is no expression, has a wrong value, or is too long.
+    """
+    while chunk := list(itertools.islice(rows, ROWS_AT_ONCE)):
+        for place, _, ids, _ in chunk:
+            check_length(ids, place, max_length=max_length, size=size)
+        values, faults = evaluate_rows([ids for _, _, ids, _ in chunk])
+        for i, (place, source, _, target) in enumerate(chunk):
+            if i in faults:
+                raise UserError(f"{place}: no expression, {faults[i]}")
+            if target != values[i]:
+                raise UserError(f"{place}: the value is {target}, but the expression's is {values[i]}")
+            yield source, target
+
+
+def check_length(ids: np.ndarray, place: str, *, max_length: int, size: str) -> None:
+    """Refuse an expression that is too long.
+
+    Raises:
+        UserError: with the place.
+    """
+    if len(ids) > max_length:
+        raise UserError(
+            f"{place}: {len(ids):,} tokens, but size={size} holds {max_length:,}, and a part of an expression has"
+            " another value; type size=full, or source=generate"
+        )
 
 
 def evaluate_rows(rows: list[np.ndarray]) -> tuple[np.ndarray, dict[int, str]]:

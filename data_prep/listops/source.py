@@ -1,11 +1,10 @@
-"""ListOps: expressions and their values, from our generator or the benchmark's files."""
+"""ListOps: expressions and their values, from our generator, the benchmark's files or pickles."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,16 +12,21 @@ import tensorflow_datasets as tfds
 
 from data_prep.archives import Tick
 from data_prep.builder import Row, RowsBuilder
+from data_prep.forms import names_of
 from data_prep.listops import tsv
+from data_prep.listops.evaluation import check_length, checked_rows
 from data_prep.listops.generator import generate
+from data_prep.listops.symbols import LARGEST_ID, symbols_of, within_bounds
+from data_prep.released_pickles import Pickles, is_pickle
 from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
-from lra.base.files import sha256
-from lra.data.listops import VERSION, decode, encode
+from lra.data.listops import END, VERSION, decode, encode
 from lra.data.manifest import SPLITS
 from lra.data.writer import Example
+from lra.types import UserError
 
 Expressions = Callable[[], Iterator[tuple[str, int]]]
-NAMES = ("listops-1000", "lra_release/listops-1000", "lra_release/lra_release/listops-1000")
+NAMES = names_of("listops")
+PICKLED = {"ids": 2_048, "padding": 48, "largest": LARGEST_ID}
 BENCHMARK = {"train": 96_000, "dev": 2_000, "test": 2_000}
 
 
@@ -44,7 +48,7 @@ Nangia and Samuel Bowman}, booktitle={NAACL Student Research Workshop}, year={20
 
 
 def open_source(request: Request) -> Source:
-    """Open the source that the request names: the generator, or a folder with the benchmark's three files."""
+    """Open the source that the request names: the generator, the benchmark's three files, or pickles."""
     path = locate(request, NAMES, archive=None, size_hint="200 MB", generates=True)
     counts = {split: request.settings[split] for split in SPLITS}
     if path is None:
@@ -52,15 +56,28 @@ def open_source(request: Request) -> Source:
         facts = {"generator": "data_prep.listops.generator", **request.settings}
         rows = _drawn(request.settings, counts, request.tick)
     else:
-        files = tsv.find(path)
-        rows_of_file = {split: tsv.count(file) for split, file in files.items()}
-        # No checksum of the benchmark's files is published, so their origin is never `official`.
-        origin, facts = determine_origin(request, path, (), rows_of_file, BENCHMARK)
-        facts["files"] = {file.name: sha256(file) for file in files.values()}
-        config = f"{request.size}_tsv"
+        if is_pickle(path):
+            config = f"{request.size}_pickle"
+            pickles = Pickles.open(request, path, "listops", SPLITS, **PICKLED)
+            rows_of_file = pickles.counts()
+            origin, facts = pickles.origin(rows_of_file, BENCHMARK)
+            symbols = symbols_of(pickles)
+            if END not in symbols["train"]:
+                facts["requires"] = {"listops_brackets": "dropped"}
+            whole: dict[str, Expressions] = {
+                split: partial(_unpickled, pickles, split, found) for split, found in symbols.items()
+            }
+        else:
+            config = f"{request.size}_tsv"
+            files = tsv.find(path, request.scratch, request.tick)
+            rows_of_file = {split: tsv.count(file) for split, file in files.items()}
+            # No checksum of the benchmark's files is published, so their origin is never `official`.
+            origin, facts = determine_origin(request, path, (), rows_of_file, BENCHMARK, files=files.values())
+            limits = {"max_length": request.settings["max_length"], "size": request.size}
+            whole = {split: partial(tsv.read, file, **limits) for split, file in files.items()}
         chosen = {split: evenly_spaced(rows_of_file[split], counts[split]) for split in SPLITS}
         counts = {split: len(numbers) for split, numbers in chosen.items()}
-        rows = {split: partial(_read, request, file, set(chosen[split])) for split, file in files.items()}
+        rows = {split: partial(_chosen, part, set(chosen[split])) for split, part in whole.items()}
     named = {split: partial(_named, part) for split, part in rows.items()}
     return Source(
         origin=lambda: origin,
@@ -89,10 +106,33 @@ def _drawn(settings: Mapping[str, int], counts: dict[str, int], tick: Tick) -> d
     return {split: partial(rows, split) for split in counts}
 
 
-def _read(request: Request, file: Path, chosen: set[int]) -> Iterator[tuple[str, int]]:
+def _unpickled(pickles: Pickles, split: str, symbols: np.ndarray) -> Iterator[tuple[str, int]]:
+    """Yield expression and value of each row of a pickle, and check that the expression has, or may have, this value.
+
+    Args:
+        pickles: the files.
+        split: train, dev or test.
+        symbols: the symbol of each id; none of them is the closing bracket if the file has none.
+    """
+    limits = {"max_length": pickles.request.settings["max_length"], "size": pickles.request.size}
+    decoded = ((symbols[ids], label) for (ids,), label in pickles.rows(split))
+    rows = (
+        (f"{pickles.files[split]}, row {number}", decode(ids), ids, label)
+        for number, (ids, label) in enumerate(decoded)
+    )
+    if END in symbols:
+        yield from checked_rows(rows, **limits)
+        return
+    for place, source, ids, label in rows:
+        check_length(ids, place, **limits)
+        if not within_bounds(ids, label):
+            raise UserError(f"{place}: no expression without its closing brackets has the value {label} and begins so")
+        yield source, label
+
+
+def _chosen(rows: Expressions, numbers: set[int]) -> Iterator[tuple[str, int]]:
     """Yield the chosen rows of a file; all of its rows are checked."""
-    rows = tsv.read(file, max_length=request.settings["max_length"], size=request.size)
-    return (row for number, row in enumerate(rows) if number in chosen)
+    return (row for number, row in enumerate(rows()) if number in numbers)
 
 
 def _named(rows: Expressions) -> Iterator[Row]:

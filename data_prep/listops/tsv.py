@@ -2,33 +2,68 @@
 
 from __future__ import annotations
 
-import itertools
+import re
+import shutil
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from data_prep.listops.evaluation import evaluate_rows
+from data_prep.archives import BROKEN, Tick, broken, innermost, open_files, refuse_outside
+from data_prep.lines import lines
+from data_prep.listops.evaluation import checked_rows
 from lra.data.listops import encode
 from lra.types import UserError
 
 FILES = {"train": "basic_train.tsv", "dev": "basic_val.tsv", "test": "basic_test.tsv"}
 HEADER = [b"Source", b"Target"]
+FOLDER = "listops-1000"
+IN_ARCHIVE = re.compile(rf"((?:.*?/)??)(?:{FOLDER}/)?({'|'.join(map(re.escape, FILES.values()))})")
 LONGEST_LINE_BYTES = 1 << 20
-ROWS_AT_ONCE = 256  # large enough to use numpy well, small enough to stay in cache
+LARGEST_FILE_BYTES = 1 << 30  # the largest one has 190 MB
 
 
-def find(folder: Path) -> dict[str, Path]:
-    """Find the three files in `folder`, by split.
+def find(path: Path, scratch: Path, tick: Tick) -> dict[str, Path]:
+    """Find the three files in a folder or an archive, by split.
+
+    Args:
+        path: the folder that holds them, or an archive such as `lra_release.gz`.
+        scratch: a folder to unpack the three files of an archive to.
+        tick: see `open_files`.
 
     Raises:
-        UserError: when a file is missing.
+        UserError: when a file is missing, or is a link to a place outside.
     """
+    folder = path if path.is_dir() else _unpacked(path, scratch, tick)
     for name in FILES.values():
         if not (folder / name).is_file():
-            raise UserError(f"{folder} has no {name}; source= wants the folder that holds {', '.join(FILES.values())}")
+            raise UserError(
+                f"{path} has no {name}; source= wants lra_release.gz, or the folder that holds"
+                f" {', '.join(FILES.values())}"
+            )
+        refuse_outside(folder / name, folder)
     return {split: folder / name for split, name in FILES.items()}
+
+
+def _unpacked(path: Path, scratch: Path, tick: Tick) -> Path:
+    """Unpack the three files of an archive; of folders inside each other, the innermost has them."""
+    parents: set[str] = set()
+    for match, file, size in open_files(path, IN_ARCHIVE, tick):
+        if match.group(1) not in parents:
+            parents.add(match.group(1))
+            if match.group(1) == innermost(path, FOLDER, parents):  # what was unpacked is of a folder around this one
+                for name in FILES.values():
+                    (scratch / name).unlink(missing_ok=True)
+        if match.group(1) != innermost(path, FOLDER, parents):
+            continue
+        if size > LARGEST_FILE_BYTES:
+            raise UserError(f"{path}: {match.string} has {size:,} bytes, and at most {LARGEST_FILE_BYTES:,} are read")
+        try:
+            with (scratch / match.group(2)).open("wb") as unpacked:
+                shutil.copyfileobj(file, unpacked)
+        except BROKEN as error:
+            raise broken(path, error) from error
+    return scratch
 
 
 def count(path: Path) -> int:
@@ -48,21 +83,8 @@ def read(path: Path, *, max_length: int, size: str) -> Iterator[tuple[str, int]]
         UserError: with file and line, for a row that is not `expression⇥value` in known tokens, that has a wrong value,
             or that is too long.
     """
-    numbered = enumerate(encoded(path), start=2)
-    while chunk := list(itertools.islice(numbered, ROWS_AT_ONCE)):
-        for number, (_, ids, _) in chunk:
-            if len(ids) > max_length:
-                raise UserError(
-                    f"{path}, line {number}: {len(ids):,} tokens, but size={size} holds {max_length:,}, and a part of"
-                    " an expression has another value; type size=full, or source=generate"
-                )
-        values, faults = evaluate_rows([ids for _, (_, ids, _) in chunk])
-        for i, (number, (source, _, target)) in enumerate(chunk):
-            if i in faults:
-                raise UserError(f"{path}, line {number}: no expression, {faults[i]}")
-            if target != values[i]:
-                raise UserError(f"{path}, line {number}: the value is {target}, but the expression's is {values[i]}")
-            yield source, target
+    rows = ((f"{path}, line {number}", *row) for number, row in enumerate(encoded(path), start=2))
+    return checked_rows(rows, max_length=max_length, size=size)
 
 
 def encoded(path: Path) -> Iterator[tuple[str, np.ndarray, int]]:
@@ -92,7 +114,7 @@ def encoded(path: Path) -> Iterator[tuple[str, np.ndarray, int]]:
 
 def _lines(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
-        for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE_BYTES + 1), b""), start=1):
+        for number, line in enumerate(lines(file, LONGEST_LINE_BYTES + 1), start=1):
             if len(line) > LONGEST_LINE_BYTES:
                 where = f"{path}, line {number}"
                 raise UserError(f"{where}: more than {LONGEST_LINE_BYTES:,} bytes; is this a ListOps file?")

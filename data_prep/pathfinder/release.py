@@ -6,16 +6,15 @@ has folder, file, number, label, and the generator's arguments.
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
 
-from data_prep.archives import Tick, read_files
+from data_prep.archives import Tick, innermost, read_files
+from data_prep.png import decode_png
 from lra.types import UserError
 
 FOLDERS = {"easy": "curv_baseline", "intermediate": "curv_contour_length_9", "hard": "curv_contour_length_14"}
@@ -67,7 +66,7 @@ def read(path: Path, *, side: int, difficulty: str, tick: Tick) -> Release:
         parent = match.group(1)
         if parent not in parents:
             parents.add(parent)
-            inner = _inner(path, folder, parents)
+            inner = innermost(path, folder, parents)
             if inner == parent:  # what was read is of a folder around this one
                 images.clear()
                 metadata.clear()
@@ -77,6 +76,11 @@ def read(path: Path, *, side: int, difficulty: str, tick: Tick) -> Release:
             images[match.group(2)] = content
         else:
             metadata[int(match.group(3))] = content
+    if images and not metadata:
+        raise UserError(
+            f"{path} has images in {inner}{folder}/imgs, but no labels: {inner}{folder}/metadata/0.npy and the like are"
+            " missing; copy that folder too"
+        )
     if not metadata:
         raise UserError(f"{path} has no {folder}/metadata/0.npy; source= wants lra_release.gz or lra_release")
     where = f"{path}: {inner}{folder}"
@@ -84,18 +88,6 @@ def read(path: Path, *, side: int, difficulty: str, tick: Tick) -> Release:
     filled = [row for row in rows if row[1]]
     left_out = [f"{parent}{folder}" for parent in sorted(parents - {inner})]
     return Release(filled, len(rows) - len(filled), f"{inner}{folder}", left_out)
-
-
-def _inner(path: Path, folder: str, parents: set[str]) -> str:
-    """Return the parent that is inside all others."""
-    *outer, inner = sorted(parents, key=lambda parent: (len(parent), parent))
-    for parent in outer:
-        if not inner.startswith(parent):
-            raise UserError(
-                f"{path} has both {parent}{folder} and {inner}{folder}, and none is inside the other's parent; unpack"
-                f" it, and name the folder to read: source=/path/to/{inner}{folder.split('/')[0]}"
-            )
-    return inner
 
 
 def _rows(text: bytes, where: str, number: int, images: dict[str, bytes]) -> Iterator[ReleasedImage]:
@@ -117,12 +109,4 @@ def decode(row: ReleasedImage, side: int) -> tuple[np.ndarray, int]:
         UserError: for a file that is no PNG of this size.
     """
     name, content, label = row
-    try:
-        with Image.open(io.BytesIO(content), formats=["PNG"]) as image:
-            if image.size != (side, side):
-                raise UserError(f"{name} is {image.size[0]} × {image.size[1]} pixels, not {side} × {side}")
-            return np.asarray(image.convert("L")), label
-    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError) as error:
-        if isinstance(error, UserError):
-            raise
-        raise UserError(f"{name} is no PNG, or a broken one ({error}); fetch it again") from error
+    return decode_png(content, name, side=side, mode="L"), label

@@ -1,4 +1,4 @@
-"""Pathfinder and Path-X: grey images of dashed contours, from the benchmark's release or our generator."""
+"""Pathfinder and Path-X: grey images of dashed contours, from the benchmark's release, pickles or our generator."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import numpy as np
 import tensorflow_datasets as tfds
 import torch
 
-from data_prep.builder import Row, RowsBuilder
+from data_prep.builder import Row, Rows, RowsBuilder
 from data_prep.pathfinder import release
 from data_prep.pathfinder.designs import Design, pathfinder16, pathfinder32, pathfinder128
 from data_prep.pathfinder.generator import generate_many
+from data_prep.released_pickles import Pickles, is_pickle, names
 from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
 from lra.data.codec import FIRST_ID, encode_pixels
 from lra.data.manifest import SPLITS
@@ -26,6 +27,9 @@ from lra.types import UserError
 DESIGNS = {32: pathfinder32, 128: pathfinder128}  # the benchmark's sides of an image
 SMALL = 16  # of images that the benchmark does not have
 BENCHMARK = {"all": 200_000}
+EMPTY = {"easy": 1}  # images of the benchmark without content, at 32 × 32 pixels; pickles leave them out
+PICKLED = {"ids": 32 * 32, "padding": 0, "largest": 255}
+PICKLED_SIDE = 32
 MakeImages = Callable[[np.ndarray], Iterator[tuple[np.ndarray, int]]]  # from numbers to images and labels
 
 
@@ -81,15 +85,23 @@ def open_source(request: Request) -> Source:
     settings = request.settings
     drawn_side, difficulty = settings["drawn_side"], settings["difficulty"]
     design = _design(drawn_side, difficulty)
-    names = ("lra_release", f"pathfinder{drawn_side}", "lra_release.gz") if drawn_side in DESIGNS else ()
+    folders = ("lra_release", f"pathfinder{drawn_side}", "lra_release.gz") if drawn_side in DESIGNS else ()
+    pickled = f"pathfinder{PICKLED_SIDE}-{release.FOLDERS[difficulty]}"
     path = locate(
-        request, names, archive=None, size_hint="7.7 GB", generates=True, holds=partial(_may_hold, side=drawn_side)
+        request,
+        (*folders, *(names(pickled) if drawn_side == PICKLED_SIDE else ())),
+        archive=None,
+        size_hint="7.7 GB",
+        generates=True,
+        holds=partial(_may_hold, side=drawn_side),
     )
     if path is not None and drawn_side not in DESIGNS:
         raise UserError(
             f"source={request.source} cannot have images of {drawn_side} × {drawn_side} pixels, which the benchmark has"
             " none of: leave source= out, they are generated"
         )
+    if path is not None and is_pickle(path):
+        return _open_pickles(request, path, pickled)
     if path is None:
         origin, facts = "generated", {"generator": "data_prep.pathfinder.generator", "seed": settings["data_seed"]}
         count = settings["images"]
@@ -108,16 +120,54 @@ def open_source(request: Request) -> Source:
         "how": settings["split"],
         "sha256": {name: hashlib.sha256(part.astype("<i8").tobytes()).hexdigest() for name, part in numbers.items()},
     }
-    rows_of = {name: partial(_rows, images, part) for name, part in numbers.items()}
-    config = f"{request.task}_{request.size}_{difficulty}"
+    rows_of = {name: partial(_rows, partial(images, part)) for name, part in numbers.items()}
+    return _source(request, origin, facts, rows_of, {name: len(part) for name, part in numbers.items()})
+
+
+def _open_pickles(request: Request, path: Path, pickled: str) -> Source:
+    """Open pickles, which have a split of their own: their images were shuffled without a seed."""
+    settings = request.settings
+    if settings["drawn_side"] != PICKLED_SIDE:
+        raise UserError(f"{path} has images of {PICKLED_SIDE} × {PICKLED_SIDE} pixels, not those of {request.task}")
+    if settings["split"] != "permutation":
+        raise UserError(
+            f"{path} has a split of its own, and task.split={settings['split']} needs the benchmark's order; leave"
+            " task.split out"
+        )
+    pickles = Pickles.open(request, path, pickled, SPLITS, **PICKLED)
+    counts = pickles.counts()
+    total = BENCHMARK["all"] - EMPTY.get(settings["difficulty"], 0)
+    origin, facts = pickles.origin(counts, _shares(total))
+    facts["split"] = {"how": "own"}
+    wanted = counts if request.size == "full" else _shares(settings["images"])
+    chosen = {split: evenly_spaced(count, wanted[split]) for split, count in counts.items()}
+    rows = {split: partial(_rows, partial(_pickled, pickles, split, part)) for split, part in chosen.items()}
+    return _source(request, origin, facts, rows, {split: len(part) for split, part in chosen.items()})
+
+
+def _shares(count: int) -> dict[str, int]:
+    """Return the sizes of splits of 80, 10 and 10 %, as the scripts that write pickles round them."""
+    ends = (0, int(count * 0.8), int(count * 0.9), count)
+    return {name: end - start for name, start, end in zip(SPLITS, ends, ends[1:], strict=False)}
+
+
+def _pickled(pickles: Pickles, split: str, numbers: list[int]) -> Iterator[tuple[np.ndarray, int]]:
+    for (levels,), label in pickles.chosen(split, numbers):
+        yield levels.astype(np.uint8).reshape(PICKLED_SIDE, PICKLED_SIDE), label
+
+
+def _source(
+    request: Request, origin: str, facts: dict[str, object], rows: Mapping[str, Rows], counts: dict[str, int]
+) -> Source:
+    config = f"{request.task}_{request.size}_{request.settings['difficulty']}"
     return Source(
         origin=lambda: origin,
         facts=facts,
-        make_builder=lambda folder: Pathfinder(rows=rows_of, settings=request.settings, config=config, data_dir=folder),
-        encode=partial(_encode, side=settings["side"]),
+        make_builder=lambda folder: Pathfinder(rows=rows, settings=request.settings, config=config, data_dir=folder),
+        encode=partial(_encode, side=request.settings["side"]),
         dtype=np.uint8,
         first_id=FIRST_ID,
-        counts={name: len(part) for name, part in numbers.items()},
+        counts=counts,
     )
 
 
@@ -148,8 +198,8 @@ def _decoded(rows: list[release.ReleasedImage], side: int, numbers: np.ndarray) 
         yield release.decode(rows[number], side)
 
 
-def _rows(images: MakeImages, numbers: np.ndarray) -> Iterator[Row]:
-    for image, label in images(numbers):
+def _rows(images: Callable[[], Iterator[tuple[np.ndarray, int]]]) -> Iterator[Row]:
+    for image, label in images():
         yield {"image": image, "label": label}
 
 

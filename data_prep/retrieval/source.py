@@ -19,9 +19,12 @@ import tensorflow_datasets as tfds
 
 from data_prep.archives import BROKEN, broken, open_files
 from data_prep.builder import Row, RowsBuilder
+from data_prep.forms import names_of
+from data_prep.lines import lines
+from data_prep.released_pickles import Pickles, is_pickle
 from data_prep.source import Request, Source, determine_origin, locate
 from lra.data.retrieval import VERSION
-from lra.data.text import FIRST_ID, encode, is_utf8
+from lra.data.text import FIRST_ID, encode, is_utf8, raw
 from lra.data.writer import Example, Sequence
 from lra.types import UserError
 
@@ -29,7 +32,8 @@ FILES = {"train": "new_aan_pairs.train.tsv", "dev": "new_aan_pairs.eval.tsv", "t
 LABELS = {b"0": 0, b"0.0": 0, b"1": 1, b"1.0": 1}
 LONGEST_LINE_BYTES = 1 << 26
 TOPICS = ("parsing", "tagging", "translation", "summaries", "speech")
-NAMES = ("tsv_data", "lra_release/tsv_data", "lra_release/lra_release/tsv_data", "lra_release.gz")
+NAMES = names_of("retrieval")
+PICKLED = {"ids": 4_096, "padding": 96, "largest": 256}
 BENCHMARK = {"train": 147_086, "dev": 18_090, "test": 17_437}
 
 
@@ -59,7 +63,7 @@ def read_pairs(path: Path, split: str) -> Iterator[Pair]:
     pattern = re.compile(rf"(?:.*/)?{re.escape(name)}")
     for match, file, _ in open_files(path, pattern, lambda done, total: None):
         try:
-            for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE_BYTES), b""), start=1):
+            for number, line in enumerate(lines(file, LONGEST_LINE_BYTES), start=1):
                 yield _pair(line, f"{path}: {match.string}, line {number}")
         except BROKEN as error:
             raise broken(path, error) from error
@@ -148,12 +152,14 @@ class Pairs:
 
     Args:
         request: the user's request.
-        path: an archive or a folder; None: a stand-in.
+        path: an archive, a folder or a pickle; None: a stand-in.
     """
 
     def __init__(self, request: Request, path: Path | None):
         self.request, self.stand_in = request, path is None
         self.path = path or write_stand_in(request.scratch, request.settings)
+        pickled = is_pickle(self.path)
+        self.pickles = Pickles.open(request, self.path, "retrieval", FILES, **PICKLED) if pickled else None
         self.counts: dict[str, int] = {}
         self.facts: dict[str, Any] = {"path": str(self.path.resolve()), "invalid_utf8": 0}
         self.numbers: dict[bytes, int] = {}  # number of each document, by the digest of its text
@@ -165,20 +171,28 @@ class Pairs:
         """
         if self.stand_in:
             return "stand-in"
-        origin, facts = determine_origin(self.request, self.path, (), self.counts, BENCHMARK)
+        if self.pickles:
+            origin, facts = self.pickles.origin(self.counts, BENCHMARK)
+        else:
+            origin, facts = determine_origin(self.request, self.path, (), self.counts, BENCHMARK)
         self.facts |= facts
         return origin
 
     def rows(self, split: str) -> Iterator[Row]:
         """Yield the rows of a split, as many as the settings say; the file is read to its end, to count its pairs."""
         limit, count = self.request.settings[split], 0
-        for count, pair in enumerate(read_pairs(self.path, split), start=1):
+        for count, pair in enumerate(self._pairs(split), start=1):
             if count <= limit:
                 yield self._row(pair)
         self.counts[split] = count
         if not self.stand_in and self.request.verify and count != BENCHMARK[split]:
             # It is refused now, not at the end.
             determine_origin(self.request, self.path, (), {**BENCHMARK, split: count}, BENCHMARK)
+
+    def _pairs(self, split: str) -> Iterator[Pair]:
+        if self.pickles is None:
+            return read_pairs(self.path, split)
+        return (Pair(label, (raw(first), raw(second))) for (first, second), label in self.pickles.rows(split))
 
     def _row(self, pair: Pair) -> Row:
         documents, new = [], list[bytes]()

@@ -1,4 +1,4 @@
-"""Text: IMDb reviews as bytes, from the published archive, downloaded or local, or its unpacked folder."""
+"""Text: IMDb reviews as bytes, from the published archive, downloaded or local, its folder, parquet or pickles."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ import tensorflow_datasets as tfds
 
 from data_prep.archives import Tick, read_files, write_tar
 from data_prep.builder import Row, RowsBuilder
-from data_prep.download import Archive
+from data_prep.forms import IMDB as ARCHIVE
+from data_prep.forms import IMDB_ON_HUB as HUB
+from data_prep.forms import names_of
+from data_prep.parquet import Parquet, is_parquet
+from data_prep.released_pickles import Pickles, is_pickle
 from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
-from lra.data.text import FIRST_ID, VERSION, encode, is_utf8
+from lra.data.text import FIRST_ID, VERSION, encode, is_utf8, raw
 from lra.data.writer import Example
 from lra.types import UserError
 
@@ -25,14 +29,10 @@ LARGEST_BYTES = 1 << 20
 Review = tuple[bytes, int]  # the bytes of the text, and 1 if it is positive
 NOUNS = ("film", "plot", "cast", "ending", "score", "café scene", "dialogue", "camera")
 PRAISE, BLAME = ("moving", "clever", "warm", "a joy"), ("dull", "clumsy", "cold", "a chore")
-ARCHIVE = Archive(
-    name="aclImdb_v1.tar.gz",
-    url="https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
-    size_bytes=84_125_825,
-    sha256="c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",
-)
-NAMES = (ARCHIVE.name, "aclImdb")
+NAMES = names_of("text")
 BENCHMARK = {"train": 25_000, "test": 25_000}
+PICKLED = {"ids": 1_024, "padding": 24, "largest": 256}
+PICKLED_BYTES = 1_000  # of a review in a pickle
 
 
 def read_archive(path: Path, tick: Tick) -> dict[str, list[Review]]:
@@ -46,6 +46,11 @@ def read_archive(path: Path, tick: Tick) -> dict[str, list[Review]]:
         split, polarity, number, rating = match.groups()
         reviews[split].append((int(polarity == "pos"), int(number), int(rating), text))
     if not reviews["train"] or not reviews["test"]:
+        if path.is_dir() and any(path.rglob("*.txt")):
+            raise UserError(
+                f"{path} has texts without labels: these are the folders pos and neg of aclImdb/train and aclImdb/test;"
+                " unpack aclImdb_v1.tar.gz again, and name its folder: source=/path/to/aclImdb"
+            )
         raise UserError(
             f"{path} holds no aclImdb/train/pos/0_9.txt and the like; source= wants aclImdb_v1.tar.gz or aclImdb"
         )
@@ -93,6 +98,16 @@ def open_source(request: Request) -> Source:
         reviews = read_archive(write_stand_in(request.scratch, request.settings), request.tick)
         origin = "stand-in"
         facts: dict[str, object] = {"generator": "data_prep.text.source"}
+    elif is_pickle(path):
+        pickles = Pickles.open(request, path, "text", BENCHMARK, **PICKLED)
+        reviews = {split: [(raw(ids), label) for (ids,), label in pickles.rows(split)] for split in BENCHMARK}
+        origin, facts = pickles.origin({split: len(rows) for split, rows in reviews.items()}, BENCHMARK)
+        if request.settings["max_length"] > PICKLED_BYTES:
+            facts["requires"] = {"text_length": PICKLED_BYTES}
+    elif is_parquet(path):
+        files = Parquet.open(request, path, HUB, tuple(BENCHMARK), "text")
+        origin, facts = files.origin(files.counts(), BENCHMARK)
+        reviews = {split: [(text, label) for _, text, label in files.rows(split)] for split in BENCHMARK}
     else:
         reviews = read_archive(path, request.tick)
         counts = {split: len(rows) for split, rows in reviews.items()}

@@ -12,7 +12,9 @@ import shutil
 import tokenize
 import zipfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,8 +30,8 @@ UNREADABLE = (
 )  # fmt: skip
 
 
-def read_npz(path: Path, scratch: Path) -> Table:
-    """Read the rows of a file; its arrays are unpacked to `scratch`, and the tokens stay there.
+def read_npz(path: Path, scratch: Path, settings: Mapping[str, Any]) -> Table:
+    """Read the rows, see `read_table`; the file's arrays are unpacked to `scratch`, and the tokens stay there.
 
     Raises:
         UserError: with the array or the row, when the file is not such a table.
@@ -37,7 +39,7 @@ def read_npz(path: Path, scratch: Path) -> Table:
     arrays = _arrays(path, scratch)
     tokens, labels = arrays["tokens"], arrays["labels"]
     for name in ("tokens", "labels", *(["offsets"] if "offsets" in arrays else [])):
-        if arrays[name].dtype.kind not in "iu":
+        if arrays[name].dtype.kind not in ("iuU" if name == "labels" else "iu"):
             raise UserError(f"{path}: {name} holds {arrays[name].dtype}, not whole numbers")
     if labels.ndim != 1 or not len(labels):
         raise UserError(f"{path}: labels has shape {list(labels.shape)}; it must be [N] with one label per example")
@@ -47,13 +49,17 @@ def read_npz(path: Path, scratch: Path) -> Table:
     offsets = arrays.get("offsets")
     bounds = _square(path, tokens, len(labels)) if offsets is None else _ragged(path, tokens, offsets, len(labels))
     kept, first_byte = _by_rows(tokens, scratch)
+    names, numbers = np.unique(labels, return_inverse=True)
     return Table(
         path=path,
         rows=FileRows(
             path=kept, dtype=tokens.dtype, first_byte=first_byte, offsets=bounds, ids=None, padded=offsets is None
         ),
+        tokens="ids",
         words=None,
-        labels=labels.astype(np.int64),
+        columns=None,
+        labels=numbers,
+        names=names.astype(str).tolist(),
         splits=split,
         lines=None,
     )
@@ -79,7 +85,8 @@ def _arrays(path: Path, scratch: Path) -> dict[str, np.memmap]:
     except UNREADABLE as error:
         if isinstance(error, UserError) or (isinstance(error, OSError) and error.errno == errno.ENOSPC):
             raise
-        raise UserError(f"{path} cannot be read as NPZ: {' '.join(str(error).split())}") from error
+        said = " ".join(str(error).split())
+        raise UserError(f"{path} cannot be read as NPZ: {said}; rows of unlike lengths need offsets") from error
     for name in NEEDED:
         if name not in arrays:
             raise UserError(f"{path} has no array {name}; it has {', '.join(arrays) or 'none'}")

@@ -1,4 +1,4 @@
-"""The source of a user's own task: one CSV or NPZ file."""
+"""The source of a user's own task: one CSV, NPZ or parquet file, or a folder of PNG files by class."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ import tensorflow_datasets as tfds
 
 from data_prep.builder import Row, RowsBuilder
 from data_prep.source import SOURCE_KEYWORDS, Request, Source
-from data_prep.tokens.read_csv import read_csv
-from data_prep.tokens.read_npz import read_npz
+from data_prep.tokens.read_table import READERS, read_table
 from data_prep.tokens.table import (
     DEV_FRACTION,
-    MOST_FILE_BYTES,
     SEED,
     TEST_FRACTION,
     Table,
     check_rows,
     check_sizes,
+    check_trained,
     split_rows,
+    with_classes,
     with_ids,
 )
-from lra.base.files import regular_file, sha256
+from lra.base.files import sha256
 from lra.data.tokens import VERSION
 from lra.data.writer import Example
 from lra.types import UserError
 
-READERS = {".csv": read_csv, ".npz": read_npz}
 LONGER = ("refuse", "cut")
 
 
@@ -40,7 +39,7 @@ class Tokens(RowsBuilder):
 
     VERSION = tfds.core.Version(VERSION)
     DESCRIPTION = "Token sequences and labels from a file of the user's own."
-    CITATION = ""
+    HOMEPAGE = CITATION = ""
 
     @staticmethod
     def features(settings: Mapping[str, Any]) -> dict[str, tfds.features.FeatureConnector]:
@@ -56,7 +55,7 @@ def open_source(request: Request, *, file: str | None) -> Source:
 
     Args:
         request: the user's request; its settings include `max_length`, and `longer`, which is `refuse` or `cut`.
-        file: the file for `source=auto`, as `package:folder/file.csv`; None: a file with the task's name.
+        file: the file or folder for `source=auto`, a path or `package:folder/file.csv`; None: one of the task's name.
 
     Raises:
         UserError: for an unknown `longer`, and for a file that is missing or wrong.
@@ -64,12 +63,19 @@ def open_source(request: Request, *, file: str | None) -> Source:
     if request.settings.get("longer") not in LONGER:
         raise UserError(f"task.data.longer={request.settings.get('longer')} is not known; write longer: refuse, or cut")
     path = _locate(request, file)
-    table = READERS[path.suffix](path, request.scratch)
+    table = with_classes(read_table(path, request.scratch, request.settings), request.settings.get("classes"))
     check_rows(table)
     numbers = split_rows(table)
     table, vocabulary = with_ids(table, numbers["train"])
-    check_sizes(table, request.spec, request.settings)
-    facts: dict[str, object] = {"path": str(path.resolve()), "bytes": path.stat().st_size, "sha256": sha256(path)}
+    counts = {name: len(part) for name, part in numbers.items()}
+    check_sizes(table, request.spec, request.settings, counts)
+    check_trained(table, numbers["train"])
+    facts: dict[str, object] = {"path": str(path.resolve())}
+    if path.is_file():
+        facts |= {"bytes": path.stat().st_size, "sha256": sha256(path)}
+    facts["tokens"] = table.tokens
+    if "classes" in request.settings:
+        facts["classes"] = request.settings["classes"]
     facts["split"] = (
         "the file's" if table.splits is not None else {"dev": DEV_FRACTION, "test": TEST_FRACTION, "seed": SEED}
     )
@@ -85,7 +91,7 @@ def open_source(request: Request, *, file: str | None) -> Source:
         encode=_encode,
         dtype=np.uint16,
         first_id=0,
-        counts={name: len(part) for name, part in numbers.items()},
+        counts=counts,
     )
 
 
@@ -102,28 +108,21 @@ def _locate(request: Request, file: str | None) -> Path:
     """Find the file.
 
     Raises:
-        UserError: when the file is missing, too large, or of another format.
+        UserError: when the request names none.
     """
-    word, hint = request.source, "type source=/path/to/file.csv, or a .npz"
-    if word != "auto":
-        if word in SOURCE_KEYWORDS:
-            raise UserError(f"source={word} is not known for task={request.task}; {hint}")
-        path = Path(word).expanduser()
-    elif file is not None:
-        path = _in_package(request.task, file)
-    else:
+    word, hint = request.source, "type source=FILE, such as source=my.csv"
+    if word == "auto" and file is not None:
+        path = Path(file).expanduser()
+        return path if path.is_absolute() else _in_package(request.task, file)
+    if word == "auto":
         places = [folder / f"{request.task}{ending}" for folder in request.folders for ending in READERS]
         existing = [place for place in places if place.exists()]
         if not existing:
             raise UserError(f"task={request.task} needs its file; {hint}, or put it to {places[0]}")
-        path = existing[0]
-    if not path.exists():
-        raise UserError(f"source={path} is not there; {hint}")
-    if path.suffix not in READERS or not path.is_file():
-        raise UserError(f"source={path} is no {' or '.join(READERS)} file; {hint}")
-    if path.stat().st_size > MOST_FILE_BYTES:
-        raise UserError(f"source={path} has {path.stat().st_size:,} bytes, more than {MOST_FILE_BYTES:,}")
-    return regular_file(path)
+        return existing[0]
+    if word in SOURCE_KEYWORDS:
+        raise UserError(f"source={word} is not known for task={request.task}; {hint}")
+    return Path(word).expanduser()
 
 
 def _in_package(task: str, file: str) -> Path:

@@ -5,10 +5,10 @@ The rows are read from a file one at a time: the disk limits their number, not t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,8 +19,44 @@ from lra.types import TaskSpec, UserError
 
 MOST_FILE_BYTES = 4 << 30
 MOST_IDS, MOST_CLASSES = 1 << 16, 1 << 8  # the largest numbers that the store's types allow
+MOST_DIGITS = 9  # largest number of digits of an id or a label
 TEST_FRACTION, DEV_FRACTION = 0.1, 0.1  # fractions of every label, if the file has no splits
 SEED = 0  # seed of these splits
+TEXT_COLUMNS = ("tokens", "text", "input_ids")  # the first that a file has is read, unless another one is chosen
+
+
+class Columns(NamedTuple):
+    """The names of the columns that are read: of the tokens, of the labels and, if there is one, of the splits."""
+
+    tokens: str
+    label: str
+    split: str | None
+
+    @classmethod
+    def of(cls, path: Path, names: list[str], chosen: Mapping[str, str] | None) -> Columns:
+        """Find the columns among the file's: those that `columns:` of the task names, and for others the usual names.
+
+        Without `columns:` they are `tokens`, `label` and perhaps `split`, and there may be no others.
+
+        Raises:
+            UserError: for a column that is missing, there twice, or not known.
+        """
+        if unknown := [key for key in chosen or {} if key not in cls._fields]:
+            raise UserError(f"columns has {unknown[0]!r:.60}; it may have {', '.join(cls._fields)}")
+        text = next((name for name in TEXT_COLUMNS if name in names and chosen is not None), TEXT_COLUMNS[0])
+        columns = cls(text, "label", "split" if "split" in names else None)._replace(**(chosen or {}))
+        needed = [name for name in columns if name is not None]
+        if missing := [name for name in needed if name not in names]:
+            there = f"{', '.join(names) or 'none':.200}"
+            line = (
+                f"{path} has no column {' and no '.join(missing)}; its columns, separated by commas, are: {there};"
+                f" name them as in: lra new task mine source={path.name} text=COLUMN label=COLUMN"
+            )
+            raise UserError(line, kind="no_column", key=missing[0], value=names)
+        for name in names if chosen is None else needed:
+            if name not in needed or names.count(name) > 1:
+                raise UserError(f"{path}, line 1: column {name!r:.60} is not known, or twice; write tokens,label,split")
+        return columns
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,22 +106,33 @@ class Table:
     Attributes:
         path: the file.
         rows: each row's ids or, if the file has words, their numbers in `words`.
-        words: the file's words; None if it has ids.
-        labels: `[rows]`.
+        tokens: what they are: bytes, characters, words, ids or pixels.
+        words: the file's words or characters; None if it has ids.
+        columns: the columns that were read, if the file has columns.
+        labels: `[rows]`, the place of each row's label in `names` or, where this is None, the number of its class.
+        names: the labels of the file, in any order.
         splits: the split of each row; None if the file has no splits.
         lines: each row's line in the file; None if it has no lines.
     """
 
     path: Path
     rows: FileRows
+    tokens: str
     words: list[str] | None
+    columns: Columns | None
     labels: np.ndarray
+    names: list[str] | None
     splits: Sequence[str] | np.ndarray | None
     lines: Sequence[int] | None
 
     def place(self, row: int) -> str:
         """Word the place of a row for errors, such as `my.csv, line 7`."""
         return f"{self.path}, row {row}" if self.lines is None else f"{self.path}, line {self.lines[row]}"
+
+
+def is_number(word: str) -> bool:
+    """Tell whether a word is a whole number from 0 on, as ids and labels are."""
+    return word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS
 
 
 def check_rows(table: Table) -> None:
@@ -146,59 +193,92 @@ def with_ids(table: Table, train: np.ndarray) -> tuple[Table, list[str] | None]:
     return replace(table, rows=replace(table.rows, ids=ids), words=None), vocabulary
 
 
-def check_sizes(table: Table, spec: TaskSpec, settings: dict[str, Any]) -> None:
-    """Refuse a file that does not fit the sizes in the task's settings.
+def with_classes(table: Table, classes: Sequence[object] | None) -> Table:
+    """Convert labels to the numbers of classes: places in `classes` or, without it, the whole numbers that they are.
 
     Raises:
-        UserError: with the row, and the size that would fit.
+        UserError: with the row, for another label.
     """
+    assert table.names is not None
+    if classes is None:
+        number_of = {name: int(name) for name in table.names if is_number(name)}
+    else:
+        number_of = {str(name): number for number, name in enumerate(classes)}
+    wrong = [number for number, name in enumerate(table.names) if name not in number_of]
+    if wrong:
+        row = int(np.isin(table.labels, wrong).argmax())
+        right = "labels are whole numbers from 0 on" if classes is None else f"classes has {', '.join(number_of)!s:.60}"
+        raise UserError(f"{table.place(row)}: label {table.names[table.labels[row]]!r:.60}; {right}")
+    numbers = np.array([number_of[name] for name in table.names])
+    return replace(table, labels=numbers[table.labels], names=None)
+
+
+def check_trained(table: Table, train: np.ndarray) -> None:
+    """Refuse a class without a training example.
+
+    Raises:
+        UserError: with the label.
+    """
+    untrained = np.setdiff1d(np.arange(table.labels.max() + 1), table.labels[train])
+    if len(untrained):
+        raise UserError(
+            f"{table.path}: label {untrained[0]} has no training example; leave its rows out, or give it some of train"
+        )
+
+
+def check_sizes(table: Table, spec: TaskSpec, settings: dict[str, Any], counts: dict[str, int]) -> None:
+    """Refuse numbers in the task's YAML file that do not fit the file; `counts` are the examples of each split.
+
+    Raises:
+        UserError: with every number that is wrong, the row that shows it, and the number that would fit.
+    """
+    lengths, largest = sizes_of_rows(table)
+    _check_limit(table, "label", table.labels, "num_classes", MOST_CLASSES)
+    _check_limit(table, "id", largest, "vocab_size", MOST_IDS)
+    classes, vocab, longest = (int(values.max()) for values in (table.labels + 1, largest + 1, lengths))
+    most, may_cut = settings.get("max_length"), settings["longer"] == "cut"
+    wrong, right = [], {}
     if spec.num_sequences != 1:
-        raise UserError(f"task {spec.name}: num_sequences: {spec.num_sequences}, but a file has one per row; write 1")
-    _check_settings(spec, settings)
-    _check(table, "label", table.labels, spec.num_classes, "num_classes", MOST_CLASSES)
-    if table.labels.max() + 1 < spec.num_classes:
-        raise UserError(
-            f"task {spec.name}: the file has labels 0 to {table.labels.max()}, but num_classes: {spec.num_classes};"
-            f" write num_classes: {table.labels.max() + 1}"
-        )
-    of_each_row = ((ids.max(), ids.min(), len(ids)) for ids in table.rows)
-    largest, smallest, lengths = np.fromiter(of_each_row, np.dtype((np.int64, 3)), len(table.rows)).T
-    _check(table, "id", largest, spec.vocab_size, "vocab_size", MOST_IDS)
-    _check(table, "id", smallest, spec.vocab_size, "vocab_size", MOST_IDS)
-    longest, most = int(lengths.max()), settings["max_length"]
-    if longest > most and settings["longer"] != "cut":
-        raise UserError(
-            f"{table.place(int(lengths.argmax()))}: {longest} tokens, but max_length: {most}; write seq_len: {longest}"
-            f" and max_length: {longest}, or longer: cut"
-        )
+        wrong.append(f"num_sequences: {spec.num_sequences}, but a file has one per row")
+        right["num_sequences"] = 1
+    if spec.num_classes != classes:
+        wrong.append(f"num_classes: {spec.num_classes}, but {_largest(table, 'label', table.labels)}")
+        right["num_classes"] = classes
+    if not vocab <= spec.vocab_size <= MOST_IDS:
+        wrong.append(f"vocab_size: {spec.vocab_size}, but {_largest(table, 'id', largest)}")
+        right["vocab_size"] = vocab
+    if most is None or most > spec.seq_len or (most < longest and not may_cut):
+        wrong.append(f"max_length: {most} and seq_len: {spec.seq_len}, but {_largest(table, 'length', lengths)}")
+        right |= dict.fromkeys(("max_length", "seq_len"), most if most and may_cut else longest)
+    for split in SPLITS:
+        if split in settings and settings[split] != counts.get(split, 0):
+            wrong.append(f"{split}: {settings[split]}, but the file has {counts.get(split, 0)}")
+            right[split] = counts.get(split, 0)
+    if wrong:
+        write = ", ".join(f"{key}: {value}" for key, value in right.items())
+        or_cut = " (or longer: cut)" if "max_length" in right and not may_cut else ""
+        line = f"{table.path} does not fit task={spec.name}, which has {'; '.join(wrong)}; write {write}{or_cut}"
+        raise UserError(line, kind="wrong_sizes", key=spec.name, right=right)
 
 
-def _check_settings(spec: TaskSpec, settings: dict[str, Any]) -> None:
-    """Refuse sizes that the store cannot hold, or that the model would cut."""
-    for key, size, most in (("vocab_size", spec.vocab_size, MOST_IDS), ("num_classes", spec.num_classes, MOST_CLASSES)):
-        if size > most:
-            raise UserError(f"task {spec.name}: {key}: {size:,}; it may be at most {most:,}")
-    longest = settings.get("max_length")
-    if longest is None:
-        raise UserError(f"task {spec.name} has no max_length in its sizes; write max_length: {spec.seq_len}")
-    if longest > spec.seq_len:
-        raise UserError(
-            f"task {spec.name}: max_length: {longest} is more than its spec's seq_len: {spec.seq_len}, the longest that"
-            f" the model takes; write max_length: {spec.seq_len}, or seq_len: {longest}"
-        )
+def sizes_of_rows(table: Table) -> tuple[np.ndarray, np.ndarray]:
+    """Measure the length and the largest id of each row.
+
+    Raises:
+        UserError: for a row with a negative id.
+    """
+    of_each_row = ((len(ids), ids.max(), ids.min()) for ids in table.rows)
+    lengths, largest, smallest = np.fromiter(of_each_row, np.dtype((np.int64, 3)), len(table.rows)).T
+    if smallest.min() < 0:
+        raise UserError(f"{table.place(int(smallest.argmin()))}: id {smallest.min()}; ids are whole numbers from 0 on")
+    return lengths, largest
 
 
-def _check(table: Table, what: str, values: np.ndarray, size: int, key: str, most: int) -> None:
-    """Check that all values are in 0 .. size - 1."""
-    wrong = np.flatnonzero((values < 0) | (values >= size))
-    if not len(wrong):
-        return
-    place, value, largest = table.place(wrong[0]), values[wrong[0]], int(values.max())
-    if values.min() < 0:
-        place, value = table.place(int(values.argmin())), values.min()
-        raise UserError(f"{place}: {what} {value}; {what}s are whole numbers from 0 on")
-    if largest >= most:
-        raise UserError(f"{table.place(int(values.argmax()))}: {what} {largest}; {key} may be at most {most}")
-    raise UserError(
-        f"{place}: {what} {value}, but {key}: {size} has {what}s 0 to {size - 1}; write {key}: {largest + 1}"
-    )
+def _largest(table: Table, what: str, values: np.ndarray) -> str:
+    return f"{table.place(int(values.argmax()))} has {what} {values.max()}"
+
+
+def _check_limit(table: Table, what: str, values: np.ndarray, key: str, most: int) -> None:
+    """Refuse values that the store cannot hold."""
+    if values.max() >= most:
+        raise UserError(f"{_largest(table, what, values)}; {key} may be at most {most}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 
@@ -13,10 +14,15 @@ from lra.results.tables import TextTable, number
 WIDTH = 118
 ALPHA = 0.05
 
+SHORT = re.compile(r"[\d.,×]+ (s|/ [\d.,×]+)")
+
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Write a table."""
-    lines = [columns, *rows]
+    """Write a table; numbers stay in one line with their unit, or with the other of a pair (`4.00 / 0.92`)."""
+    lines = [
+        columns,
+        *([cell.replace(" ", "\N{NO-BREAK SPACE}") if SHORT.fullmatch(cell) else cell for cell in row] for row in rows),
+    ]
     assert len({len(line) for line in lines}) == 1, lines
     first, *rest = (f"| {' | '.join(line)} |" for line in lines)
     return "\n".join([first, f"|{'---|' * len(columns)}", *rest])

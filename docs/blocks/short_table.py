@@ -18,7 +18,7 @@ LONGER = (
     " attention=linformer,full,nystrom,performer,reformer,none"
 )
 COMPARE = "compare show task=listops run_group=published/short_table.jsonl size=short"
-SAID_OF_MANY = "differences over seeds"
+SAID_OF_MANY = "Benjamini–Hochberg"
 
 
 def hours() -> str:

@@ -20,7 +20,7 @@ from matplotlib import get_data_path
 from torch import Tensor, nn
 
 import lra
-from lra.runs.machine import git_commit
+from lra.runs.versions import git_commit
 
 SPANS = {"train": (1500, 5500), "next": (5500, 7100), "irregular": (7100, 11000)}
 WINDOW, AHEAD, BATCH = 60, 10, 64

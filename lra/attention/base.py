@@ -19,13 +19,7 @@ OF_PROTOCOL = "${protocol."
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionDims:
-    """The dimensions of the encoder that a backend is built for.
-
-    Attributes:
-        num_heads: H.
-        head_dim: E.
-        max_seq_len: the longest L that `forward` will be given.
-    """
+    """The dimensions of the encoder that a backend is built for: H heads of E dims, and the longest L of `forward`."""
 
     num_heads: int
     head_dim: int
@@ -44,9 +38,6 @@ class AttentionBackend(nn.Module):
     - Every evaluation pass, which begins with `eval()`, gives the same outputs.
     - Outputs and gradients equal those of its slow reference implementation in `tests/reference`.
     - The other examples of a batch do not change an example's output, unless `batch_wide` is True.
-
-    Args:
-        dims: dimensions of the encoder.
 
     Attributes:
         biased: whether the projections that make queries, keys and values add their biases.
@@ -89,9 +80,7 @@ class AttentionBackend(nn.Module):
         """Mix the values.
 
         Args:
-            q_BHLE: queries `[B, H, L, E]`, unscaled.
-            k_BHLE: keys, like the queries.
-            v_BHLE: values, like the queries.
+            q_BHLE, k_BHLE, v_BHLE: queries, unscaled, keys and values `[B, H, L, E]`.
             valid_BL: `[B, L]` bool, True at real tokens (it may have holes); None when every position is real.
 
         Returns:
@@ -100,14 +89,9 @@ class AttentionBackend(nn.Module):
         raise AssertionError(f"{type(self).__name__} has no forward")
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
-        """Mix the values of packed tokens; by default by padding them, a backend may override it with a faster form.
+        """Mix the values of packed tokens, `[3, T, H·E]`, to `[T, H·E]`; a backend may override it with a faster form.
 
-        Args:
-            qkv_PTD: queries, keys and values of the packed tokens, `[3, T, H·E]`.
-            packing: the tokens' places in the padded batch.
-
-        Returns:
-            `[T, H·E]`.
+        By default the tokens are padded.
         """
         heads = packing.unpack(qkv_PTD).unflatten(3, (self.dims.num_heads, self.dims.head_dim))
         q_BHLE, k_BHLE, v_BHLE = heads.transpose(2, 3).unbind(0)

@@ -4,8 +4,6 @@ Letters: B examples, H heads, L positions, E dims per head, C positions per bloc
 sequence, R random blocks, S blocks that a block sees.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
@@ -33,7 +31,6 @@ class BigbirdAttention(AttentionBackend):
     in the window, and saved with the weights. Those after the end of a shorter sequence hold padding.
 
     Args:
-        dims: dimensions of the encoder.
         block_length: C, at least 1.
         window_blocks: blocks of the window, the own one in the middle; odd.
         global_blocks: number of global blocks, at least 0.
@@ -57,9 +54,8 @@ class BigbirdAttention(AttentionBackend):
     ):
         super().__init__(dims)
         if window_blocks % 2 == 0:
-            raise UserError(
-                f"attention.window_blocks={window_blocks} is not an odd number; type attention.window_blocks=3"
-            )
+            line = f"attention.window_blocks={window_blocks} is not an odd number; type attention.window_blocks=3"
+            raise UserError(line)
         self.block_length, self.reach, self.global_blocks = block_length, window_blocks // 2, global_blocks
         self.register_buffer("drawn_blocks", self._draw(-(-dims.max_seq_len // block_length), random_blocks))
 

@@ -3,8 +3,6 @@
 Letters: B examples, H heads, L positions, E dims per head.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch
@@ -13,6 +11,7 @@ from torch.nn.functional import dropout, scaled_dot_product_attention
 
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.base.arguments import Fraction, checked
+from lra.ops.first_order import runs_plainly
 from lra.ops.packed.attention import dropout_attention, exact_attention_packed
 from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.packing import Packing
@@ -23,7 +22,6 @@ class FullAttention(AttentionBackend):
     """softmax(q kᵀ / √E) v over the real keys.
 
     Args:
-        dims: dimensions of the encoder.
         kernel: `fused` never stores the L × L matrix; `math` does, as in the paper's measurements.
         attention_dropout: fraction of attention weights that are dropped in training, in [0, 1).
 
@@ -43,7 +41,7 @@ class FullAttention(AttentionBackend):
             keep = None if valid_BL is None else valid_BL[:, None, None, :]
             weights = masked_softmax(q_BHLE @ k_BHLE.mT * self.dims.head_dim**-0.5, keep)
             return dropout(weights, rate) @ v_BHLE
-        if q_BHLE.device.type == "cpu" and not torch.compiler.is_compiling():
+        if q_BHLE.device.type == "cpu" and runs_plainly():
             packing = Packing(valid_BL, batch=len(q_BHLE), length=q_BHLE.shape[2])
             planes = torch.stack([packing.pack(x.transpose(1, 2).flatten(2)) for x in (q_BHLE, k_BHLE, v_BHLE)])
             mixed_BLD = packing.unpack(self.forward_packed(planes, packing)[None])[0]

@@ -3,8 +3,6 @@
 Letters: B examples, H heads, L positions, E dims per head, P projections, X longest length.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
@@ -23,7 +21,6 @@ class LinformerAttention(AttentionBackend):
     no mask. Both are as in the released Nyströmformer code.
 
     Args:
-        dims: dimensions of the encoder.
         projections: P, at least 1.
         sharing: `all`: one projection per head for keys, values and all layers; `layer`: one for keys and values of
             each layer; `none`: keys and values of each layer have their own.

@@ -3,8 +3,6 @@
 Letters: B examples, H heads, L positions, E dims per head, C positions per block.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
@@ -26,7 +24,6 @@ class LocalAttention(AttentionBackend):
     that positions `L / C` apart share a block; this is not repeated.
 
     Args:
-        dims: dimensions of the encoder.
         block_length: C, at least 1.
         neighbour_blocks: blocks on each side that a block sees, at least 0.
 

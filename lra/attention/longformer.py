@@ -4,8 +4,6 @@ Letters: B examples, H heads, L positions, E dims per head, C = window / 2 posit
 block, G global tokens.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
@@ -31,7 +29,6 @@ class LongformerAttention(AttentionBackend):
     released Nyströmformer code. With shared projections the layer of the package transformers is the same function.
 
     Args:
-        dims: dimensions of the encoder.
         window: positions on both sides together, even, at least 2; a position also sees itself.
         global_tokens: G, at least 0.
 

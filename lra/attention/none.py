@@ -3,8 +3,6 @@
 Letters: B examples, H heads, L positions, E dims per head, T tokens.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from lra.attention.base import AttentionBackend

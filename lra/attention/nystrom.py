@@ -6,8 +6,6 @@ softmax(q k̃ᵀ) · pinv(softmax(q̃ k̃ᵀ)) · softmax(q̃ kᵀ), all scaled 
 Letters: B examples, H heads, L positions, E dims per head, M landmarks, G coarse landmarks, T taps.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
@@ -181,7 +179,6 @@ class NystromAttention(AttentionBackend):
     """Attention approximated with landmarks, plus a depthwise convolution of the values (the value skip).
 
     Args:
-        dims: dimensions of the encoder.
         num_landmarks: M, at least 1.
         landmarks: `padded`: M segments of the padded length, and exact attention when M ≥ L (the released code).
             `valid`: segments of each example's real tokens, with unused landmarks masked.
@@ -245,13 +242,11 @@ class NystromAttention(AttentionBackend):
             coarse_landmarks=coarse_landmarks,
         )
         if value_skip_taps and value_skip_taps % 2 == 0:
-            raise UserError(
-                f"attention.value_skip_taps={value_skip_taps} is not odd; the paper has 35, and 0 is without"
-            )
+            line = f"attention.value_skip_taps={value_skip_taps} is not odd; the paper has 35, and 0 is without"
+            raise UserError(line)
         if masking == "kernel_3" and landmarks != "padded":
-            raise UserError(
-                "attention.masking=kernel_3 is for attention.landmarks=padded; type this, or attention.masking=all"
-            )
+            line = "attention.masking=kernel_3 is for attention.landmarks=padded; type this, or attention.masking=all"
+            raise UserError(line)
         self.masking, self.exact_when_short = masking, exact_when_short
         self.num_landmarks, self.landmarks = num_landmarks, landmarks
         self.value_skip = None

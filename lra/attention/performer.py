@@ -3,8 +3,6 @@
 Letters: B examples, H heads, L positions, E dims per head, R random features.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch
@@ -30,7 +28,6 @@ class PerformerAttention(AttentionBackend):
     attention, .2 with 256 features, and .001 with 65,536.
 
     Args:
-        dims: dimensions of the encoder.
         features: R, at least 1.
         kernel: `softmax` or `relu`.
         redraw_every: training calls between two draws of the features; 0: they are drawn once.

@@ -33,7 +33,6 @@ class ReformerAttention(AttentionBackend):
     is saved with the weights, so that an evaluation can be repeated, also with a restored model and on another device.
 
     Args:
-        dims: dimensions of the encoder.
         num_hashes: N, at least 1.
         chunk_length: C, at least 1.
         biases: whether the biases of the projections to queries, keys and values are `unused` (the released code) or

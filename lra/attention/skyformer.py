@@ -3,8 +3,6 @@
 Letters: B examples, H heads, L positions, E dims per head, M landmarks, X longest length.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
@@ -24,7 +22,6 @@ class SkyformerAttention(AttentionBackend):
     weights, always the same positions, whatever the other examples of a batch are.
 
     Args:
-        dims: dimensions of the encoder.
         num_landmarks: M, at least 1.
         regularisation: γ, above 0; the paper's lemma asks for a small one, the released code has 0.1.
 

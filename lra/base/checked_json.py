@@ -1,7 +1,5 @@
 """Parse a JSON file and check it against a pydantic schema; the first error is worded as one line for the user."""
 
-from __future__ import annotations
-
 import json
 from typing import Annotated, Any, TypeVar
 
@@ -19,13 +17,8 @@ Count = Annotated[int, Field(ge=0, le=10**15)]
 def parsed_json(content: str | bytes, place: object, remedy: str) -> Any:
     """Parse JSON; bytes are decoded as UTF-8.
 
-    Args:
-        content: the JSON.
-        place: the file, or the place in a file, for the error.
-        remedy: what the user can do, for the error.
-
     Raises:
-        UserError: when the content is no JSON, or nested too deeply.
+        UserError: when the content is no JSON, or nested too deeply; with the place and the remedy.
     """
     try:
         return json.loads(content)
@@ -36,14 +29,8 @@ def parsed_json(content: str | bytes, place: object, remedy: str) -> Any:
 def checked(adapter: TypeAdapter[T], value: object, place: object, remedy: str) -> T:
     """Return `value` if it matches the schema strictly; no type is converted to another.
 
-    Args:
-        adapter: the schema.
-        value: the content that was read.
-        place: the file, or the place in a file, for the error.
-        remedy: what the user can do, for the error.
-
     Raises:
-        UserError: one line with the first wrong field, its value and what it should be.
+        UserError: one line with the place, the first wrong field, its value, what it should be, and the remedy.
     """
     try:
         return adapter.validate_python(value, strict=True)

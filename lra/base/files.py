@@ -4,8 +4,6 @@ A kill or a power cut leaves the old file or the new one. A kill leaves the old 
 renames none at its place and both beside it, see `making_folder`.
 """
 
-from __future__ import annotations
-
 import errno
 import glob
 import hashlib
@@ -88,14 +86,11 @@ def making_folder(folder: Path, *, replace: bool) -> Iterator[Path]:
 
     An old folder is renamed to `replaced_folder` before the new one is renamed to its place. After an error between the
     two the old one is moved back. A kill between them leaves nothing at `folder`, and both whole beside it: the next
-    call with `replace` moves the old one back before its block, and `restore_folder` does so at any time.
-
-    Args:
-        folder: the folder to make; only one process at a time may make it.
-        replace: whether an old folder is replaced; otherwise only an empty one is.
+    call with `replace` moves the old one back before its block, and `restore_folder` does so at any time. Only one
+    process at a time may make the folder.
 
     Raises:
-        OSError: when an old folder is not empty and must not be replaced.
+        OSError: without `replace`, when an old folder is not empty.
     """
     unfinished = unfinished_folder(folder)
     if replace:  # a killed process may have left folders
@@ -146,6 +141,21 @@ def read_file(path: Path) -> bytes:
     return regular_file(path, remedy=MOVE_AWAY).read_bytes()
 
 
+def paths_below(place: Path) -> Iterator[Path]:
+    """Yield all folders and files below a folder, none if it is not there.
+
+    Raises:
+        PermissionError: for a folder that cannot be listed, which `Path.rglob` takes for an empty one.
+    """
+
+    def refuse(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):  # it was renamed in the meantime
+            raise error
+
+    for folder, folders, files in os.walk(place, onerror=refuse):
+        yield from (Path(folder, name) for name in (*folders, *files))
+
+
 def sha256(path: Path) -> str:
     """Compute the hex SHA-256 digest of a file of any size; raise errors as `read_file` does."""
     with regular_file(path, remedy=MOVE_AWAY).open("rb") as file:
@@ -153,44 +163,33 @@ def sha256(path: Path) -> str:
 
 
 def regular_file(path: Path, typed: str | None = None, *, remedy: str = "name a file on disk") -> Path:
-    """Return `path` if it is a readable regular file; reading a pipe or a device may never end.
-
-    Args:
-        path: an existing path.
-        typed: how the user named the file, for the error; None: the path.
-        remedy: what the user can do, for the error.
+    """Return an existing path if it is a readable regular file; reading a pipe or a device may never end.
 
     Raises:
-        UserError: for a folder, a pipe, a socket or a device, and for a file that cannot be read.
+        UserError: for a folder, a pipe, a socket or a device, and for a file that cannot be read; with the file as
+            `typed` and the `remedy`.
     """
     named = typed or str(path)
     try:
         mode = path.stat().st_mode
         kind = next((word for is_kind, word in SPECIAL if is_kind(mode)), "folder" if stat.S_ISDIR(mode) else None)
         if kind:
-            raise UserError(
-                f"{named} is a {kind}, not a regular file; {remedy}", kind="special_file", key=named, value=kind
-            )
+            line = f"{named} is a {kind}, not a regular file; {remedy}"
+            raise UserError(line, kind="special_file", key=named, value=kind)
         path.open("rb").close()
     except PermissionError as error:
-        raise UserError(
-            f"{named} cannot be read; type: chmod u+r {path}", kind="unreadable", key=named, right=f"chmod u+r {path}"
-        ) from error
+        line = f"{named} cannot be read; type: chmod u+r {path}"
+        raise UserError(line, kind="unreadable", key=named, right=f"chmod u+r {path}") from error
     return path
 
 
 def checked_name(name: object, before: str, *, example: str, nested: bool = False) -> str:
-    """Return the name as text, if it can be the name of a file or a folder.
-
-    Args:
-        name: the name, from the user, a record or a stored configuration.
-        before: the text before the name in the error, such as `run_group=`.
-        example: a correct name, for the error.
-        nested: whether the name may have a parent folder, such as `mine/first`.
+    """Return the name as text, if it can be the name of a file or a folder, and with `nested` of one in a folder.
 
     Raises:
         UserError: for an empty or very long name, a hidden one, one that leads to another folder, and one with
-            characters that are not printable.
+            characters that are not printable; with the text before the name, such as `run_group=`, and a correct
+            example.
     """
     text = str(name)
     parts = text.split("/") if nested else [text]
@@ -201,10 +200,5 @@ def checked_name(name: object, before: str, *, example: str, nested: bool = Fals
     else:
         return text
     shown = text if len(text) <= MOST_NAME_BYTES else f"{text[:40]}…"
-    raise UserError(
-        f"{before}{shown} {trouble}; type a word without /, for example {before}{example}",
-        kind="bad_name",
-        key=before.rstrip("="),
-        value=name,
-        right=example,
-    )
+    line = f"{before}{shown} {trouble}; type a word without /, for example {before}{example}"
+    raise UserError(line, kind="bad_name", key=before.rstrip("="), value=name, right=example)

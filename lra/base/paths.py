@@ -1,7 +1,5 @@
 """Folders on this machine (configurations, prepared data, source archives, runs), and the files of config groups."""
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 import os
@@ -22,7 +20,7 @@ METHOD_DESCRIPTION = ("display", "cite", "about", "source", "cost", "differs")
 DESCRIPTION: Mapping[str, tuple[str, ...]] = {  # for readers: in no composed configuration, no hash and no record
     "attention": METHOD_DESCRIPTION,
     "mixer": METHOD_DESCRIPTION,
-    "task": ("display", "about", "terms"),
+    "task": ("display", "about", "terms", "card"),
 }
 
 
@@ -76,11 +74,8 @@ def _conf_dirs(variable: str, _here: str) -> tuple[Path, ...]:
     for folder, place in named_by.items():
         if not folder.is_dir():
             what = "is a file" if folder.exists() else "is not there"
-            raise UserError(
-                f"{place}: {folder} {what}; name a folder that holds GROUP/NAME.yaml",
-                kind="missing_folder",
-                key=str(folder),
-            )
+            line = f"{place}: {folder} {what}; name a folder that holds GROUP/NAME.yaml"
+            raise UserError(line, kind="missing_folder", key=str(folder))
         if not any(folder.glob("*/*.yaml")):
             raise UserError(f"{place}: {folder} has no GROUP/NAME.yaml, such as attention/mine.yaml; name its parent?")
         for other in folders:
@@ -166,9 +161,5 @@ def read_choice(group: str, name: str) -> dict[str, Any]:
 
 
 def _merged(first: dict[str, Any], then: dict[str, Any]) -> dict[str, Any]:
-    both = {key: _merged(first[key], value) for key, value in then.items() if _are_groups(first.get(key), value)}
-    return first | then | both
-
-
-def _are_groups(*values: Any) -> bool:
-    return all(isinstance(value, dict) for value in values)
+    groups = [key for key in then if isinstance(first.get(key), dict) and isinstance(then[key], dict)]
+    return first | then | {key: _merged(first[key], then[key]) for key in groups}

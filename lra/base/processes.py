@@ -28,12 +28,24 @@ POLL_SECONDS = 0.1
 READ_SECONDS = 10.0  # time to read an ended child's last lines; less only if one of its own children holds the pipe
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None  # a library must not be loaded between fork and exec
 VARIABLE = "PYTHONSAFEPATH"
+OUT_OF_MEMORY = (  # torch's allocator on a GPU, CUDA itself, cuBLAS, and the allocator on a CPU
+    "CUDA out of memory",
+    "CUDA error: out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "not enough memory",
+    "can't allocate memory",
+)
 
 
 def reset_peak_resident() -> None:
     """Let the largest resident memory begin anew from today's; nothing where the system does not allow it."""
     with contextlib.suppress(OSError):
         CLEAR.write_text("5")  # see proc(5)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Tell whether an error is about too little memory."""
+    return isinstance(error, MemoryError) or any(text in str(error) for text in OUT_OF_MEMORY)
 
 
 def peak_resident_bytes() -> int:
@@ -69,14 +81,10 @@ class Child:
     """A child process that ends with this process; leaving its `with` block stops it.
 
     Args:
-        command: the program and its arguments.
         env: environment variables that are added to those of this process.
         echo: whether the child's stderr is also written to this process's; it is kept for `error` in either case.
-        keep_output: whether the child's stdout is kept in `output`, instead of going to this process's stdout.
+        keep_output: whether the lines of the child's stdout are kept in `output`, instead of going to this process's.
         patience_seconds: time that the child has after SIGTERM before it is killed.
-
-    Attributes:
-        output: the lines of the child's stdout, complete once it has ended.
     """
 
     def __init__(

@@ -3,8 +3,6 @@
 Constructors use the same types, because the configuration hands most switches on to them.
 """
 
-from __future__ import annotations
-
 from typing import Literal, TypedDict
 
 from lra.base.arguments import Count

@@ -4,13 +4,12 @@ A command that is still starting has nothing to clean up, so the process ends at
 in the main thread: unfinished files are removed, child processes end, locks are released.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import signal
 import stat
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,12 +23,7 @@ REPEAT_SECONDS = 5.0  # a second signal within this time is the same Ctrl-C, whi
 
 
 class Stopped(BaseException):
-    """Raised when a signal has asked this process to end.
-
-    Attributes:
-        number: the signal's number.
-        kept: what is kept and how to resume, for the line that the user sees.
-    """
+    """Raised when a signal has asked this process to end; `kept` tells the user what is kept and how to resume."""
 
     def __init__(self, number: int, kept: str = ""):
         super().__init__(number, kept)
@@ -119,7 +113,8 @@ def exit_on_signals(say: Callable[[str], object]) -> Callable[[Callable[P, int]]
     def decorate(main: Callable[P, int]) -> Callable[P, int]:
         @functools.wraps(main)
         def run(*args: P.args, **settings: P.kwargs) -> int:
-            before = {number: signal.getsignal(number) for number in SIGNALS}
+            hears = threading.current_thread() is threading.main_thread()  # Python lets no other thread
+            before = {number: signal.getsignal(number) for number in SIGNALS if hears}
             try:
                 for number, handler in before.items():
                     if handler is not signal.SIG_IGN:

@@ -1,11 +1,9 @@
-"""Text for people: escaped, so that it is never markup or code; without passwords; durations.
+"""Text for people: escaped, so that it is never markup or code; without passwords; durations and sizes.
 
 Anybody may have written a record. `visible` spells out characters that are not printable: line ends, terminal codes,
 changes of the writing direction, single surrogates. One function per format then escapes the format's own markup.
 Terminals get `rich.text.Text`, which has no markup; the HTML template escapes by itself.
 """
-
-from __future__ import annotations
 
 import re
 import unicodedata
@@ -20,7 +18,7 @@ LATEX = {
     **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''"},
     **{"±": r"$\pm$", "−": "$-$", "–": "--", "·": r"$\cdot$", "×": r"$\times$", "‖": r"$\|$"},
     **{"Δ": r"$\Delta$", "α": r"$\alpha$"},
-    **{"†": r"$\dagger$", "‡": r"$\ddagger$", "§": r"\S{}", "…": r"\dots{}", "’": "'"},
+    **{"†": r"$\dagger$", "‡": r"$\ddagger$", "§": r"\S{}", "¶": r"\P{}", "…": r"\dots{}", "’": "'"},
 }
 # What stands before the host: up to an `@`, or after a colon up to the last `@` of the word, for a password may hold
 # any letter. `https://host:80/x@y` loses its host by that, which is the smaller harm.
@@ -98,3 +96,12 @@ def as_duration(seconds: float) -> str:
     """Seconds as `h:mm:ss`."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+
+
+def size_text(count: float) -> str:
+    """Word a number of bytes in a readable unit."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    raise AssertionError

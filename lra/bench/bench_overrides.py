@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lra import build
 from lra.base.arguments import check_choice
 from lra.settings.check import check_stored
 from lra.settings.config import ATTENTION, load_config, method_name, mixer_settings, mixes_by_attention
@@ -54,9 +55,8 @@ def parse_overrides(overrides: Sequence[str]) -> tuple[DictConfig, list[str]]:
     lengths = list(cfg.n)
     wrong = [length for length in lengths if type(length) is not int or not 1 < length <= MOST_LENGTH]
     if wrong or not lengths:
-        raise UserError(
-            f"n={','.join(map(str, wrong))} is no list of whole numbers from 2 to {MOST_LENGTH:,}; type n=512,1024"
-        )
+        line = f"n={','.join(map(str, wrong))} is no list of whole numbers from 2 to {MOST_LENGTH:,}; type n=512,1024"
+        raise UserError(line)
     check_choice("format", cfg.format, BENCH_FORMATS)
     if str(cfg.packed).lower() == "true" and cfg.device != "cpu":
         raise UserError("packed=true is for device=cpu, as in the encoder; type packed=auto")
@@ -83,10 +83,9 @@ def methods_to_measure(overrides: Sequence[str], *, packed: bool, peers: Sequenc
 
     Several values of an option give several methods, as `attention.num_landmarks=32,64` does. Each of the `peers`
     brings the method of ours whose outputs equal its own.
-
-    Raises:
-        UserError: for the first wrong override.
     """
+    from lra.bench.methods import attention_method, mixer_method
+
     chosen = [override for override in overrides if not override.startswith("protocol=")] or ["attention=all"]
     protocol = [override for override in overrides if override.startswith("protocol=")]
     _, *typed = check_overrides("train", ["sweep=compare", *spell_out_all("compare", chosen), *protocol], sweep=True)
@@ -111,15 +110,10 @@ def methods_to_measure(overrides: Sequence[str], *, packed: bool, peers: Sequenc
             known.append(mixer_settings(cfg))
             options = [override.rpartition(".")[2] for override in method_overrides[1:] if override not in protocol]
             cfgs[f"{method_name(cfg)} ({', '.join(options)})"] = cfg
-    methods = [_method(name, cfg, packed=packed) for name, cfg in cfgs.items()]
+    methods = [
+        attention_method(name, mixer_settings(cfg), build.build_method(cfg), packed=packed)
+        if mixes_by_attention(cfg)
+        else mixer_method(f"{name} + projections", mixer_settings(cfg), build.build_method(cfg))
+        for name, cfg in cfgs.items()
+    ]
     return sorted(methods, key=lambda method: method.kind)  # attentions first
-
-
-def _method(name: str, cfg: DictConfig, *, packed: bool) -> BenchMethod:
-    from lra import build
-    from lra.bench.methods import attention_method, mixer_method
-
-    make, settings = build.build_method(cfg), mixer_settings(cfg)
-    if mixes_by_attention(cfg):
-        return attention_method(name, settings, make, packed=packed)
-    return mixer_method(f"{name} + projections", settings, make)

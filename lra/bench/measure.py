@@ -1,7 +1,5 @@
 """Measure methods length by length: at each length they take turns, so that other load slows all of them."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -9,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor
 
+from lra.base.processes import is_out_of_memory
 from lra.base.signals import raise_if_stopped
 from lra.bench.methods import DTYPES, BenchCall, BenchInputs, BenchMethod, BenchShape, UnsuitableShapeError
 from lra.bench.products import Product, ProductRates, count_products
@@ -16,7 +15,7 @@ from lra.bench.record import PASS_TITLES, PASSES, BenchCell, BenchPass
 from lra.bench.summary import pass_of
 from lra.timing.counting import count_work, synchronized_seconds
 from lra.timing.memory import free_bytes, peak_extra_bytes
-from lra.training.memory import is_out_of_memory, return_freed_memory_beyond
+from lra.training.memory import return_freed_memory_beyond
 
 GROWTH, MARGIN_BYTES = 1.5, 1 << 30  # what the process may hold, as a multiple of a pass's peak, and in addition
 LEAST_SECONDS = 0.01  # of a turn: a shorter call is repeated within it
@@ -32,12 +31,8 @@ UNSUPPORTED = (  # parts of torch's errors for a dtype that an operator does not
 class PassTimer:
     """Measures one pass of a method: its memory and its work when it is made, its time in turns.
 
-    Args:
-        call: the method, ready to be called.
-        gradient: gradient of the output; None: the pass has no backward pass.
-        rates: times plain products, on the same device.
-        repeats: the most turns.
-        budget_seconds: fewer turns are made when so many would take longer than this.
+    `gradient` is that of the output; None: the pass has no backward pass. Fewer turns than `repeats` are made when so
+    many would take longer than `budget_seconds`.
     """
 
     def __init__(
@@ -90,11 +85,8 @@ class PassTimer:
 def predict(points: Sequence[tuple[int, float]], length: int) -> float:
     """Extend a cost from the last two lengths by a·L + c·L² with a and c of at least 0.
 
-    This is exact for a cost that grows with L or with L², and too high for what grows more slowly than L.
-
-    Args:
-        points: (length, cost) of smaller lengths, in growing order, at least two, none of them twice.
-        length: L of the prediction.
+    This is exact for a cost that grows with L or with L², and too high for what grows more slowly than L. `points` are
+    the (length, cost) of at least two smaller lengths, in growing order.
     """
     (first, low), (last, high) = points[-2:]
     rate_first, rate_last = low / first, high / last
@@ -108,13 +100,8 @@ def predict(points: Sequence[tuple[int, float]], length: int) -> float:
 class Bench:
     """Measures methods at growing lengths, and remembers what each has needed.
 
-    Args:
-        methods: what is measured.
-        shape: the shape; its length is not used.
-        backward: whether forward + backward passes are measured too.
-        repeats: turns of each cell.
-        cell_seconds: the longest time of a pass's turns; a single call that would take longer is left out.
-        advance: gets method and length after each turn, for a progress bar.
+    A single call that would take longer than `cell_seconds` is left out, as are turns beyond this time. `advance` gets
+    method and length after each turn, for a progress bar.
     """
 
     def __init__(
@@ -145,12 +132,7 @@ class Bench:
                     self.needed[cell["method"], name][cell["length"]] = needed
 
     def measure_length(self, length: int, keep: Callable[[list[BenchCell]], object]) -> list[BenchCell]:
-        """Measure all methods at one length.
-
-        Args:
-            length: L.
-            keep: gets the cells after each round of turns, so that an interruption loses little.
-        """
+        """Measure all methods at one length; `keep` gets the cells after each round of turns."""
         inputs = BenchInputs(self.shape.at(length))
         timers: dict[str, dict[str, PassTimer]] = {}
         left_out: dict[str, str] = {}

@@ -22,16 +22,7 @@ DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "bfloat1
 
 @dataclass(frozen=True, kw_only=True)
 class BenchShape:
-    """Shape, dtype and device of the inputs.
-
-    Attributes:
-        batch: B.
-        heads: H.
-        head_dim: E.
-        length: L.
-        dtype: a name in `DTYPES`.
-        device: `cpu` or `cuda`.
-    """
+    """Shape (B = `batch`, H = `heads`, E = `head_dim`, L = `length`), dtype (of `DTYPES`) and device of inputs."""
 
     batch: int
     heads: int
@@ -56,12 +47,7 @@ class BenchShape:
 
 
 class BenchInputs:
-    """Queries, keys and values of one shape, all positions real; their gradients are asked for.
-
-    Args:
-        shape: their shape.
-        seed: of the random numbers, which are N(0, 1).
-    """
+    """Queries, keys and values of one shape, drawn from N(0, 1), all positions real; their gradients are asked for."""
 
     def __init__(self, shape: BenchShape, *, seed: int = 0):
         generator = torch.Generator().manual_seed(seed)
@@ -105,11 +91,9 @@ class UnsuitableShapeError(Exception):
 
 @dataclass(frozen=True)
 class BenchCall:
-    """A method ready to be called.
+    """A method ready to be called: `forward` computes the output.
 
-    Attributes:
-        forward: computes the output.
-        leaves: the inputs and parameters whose gradients a backward pass computes.
+    `leaves` are the inputs and parameters whose gradients a backward pass computes.
     """
 
     forward: Callable[[], Tensor]
@@ -141,13 +125,9 @@ class BenchCall:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchMethod:
-    """A method to measure.
+    """A method to measure, with the settings that the record gets; `prepare` makes it for the inputs' shape.
 
-    Attributes:
-        name: its name in tables; unique among the methods that are measured together.
-        kind: `attention`, `mixer` (with its projections inside) or `peer` (of another package).
-        settings: name and options, for the record.
-        prepare: makes the method for the inputs' shape.
+    Its name is unique in a bench. A mixer has its projections inside; a peer is of another package.
     """
 
     name: str

@@ -6,8 +6,6 @@ The settings are the paper's: 64 landmarks and 35 taps, 256 projections, 256 fea
 Letters: B sequences, L positions, H heads, E dims per head, D = H·E.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.metadata
 from collections.abc import Callable, Sequence
@@ -41,14 +39,13 @@ class Peer:
     """An attention of another package.
 
     Attributes:
-        package: the package's name in the registry.
-        module: the module that has the class.
+        package, module: the package's name in the registry, and the module that has the class.
         build: makes the class's instance from the module and the shape.
         call: computes the output, `[B, L, D]` or `[B, H, L, E]`.
         multiple: number that must divide L.
-        ours: overrides that choose the method of ours that computes the same; none if the maths differs.
+        ours: overrides that choose the method of ours that computes the same; none if the maths differs, as
+            `difference` says.
         share_weights: gives both the same weights: the peer's module, then ours; None if they have none.
-        difference: how the maths differs.
     """
 
     package: str
@@ -105,11 +102,7 @@ class _Pick(nn.Module):
 
 def _lucidrains_nystrom(module: Any, shape: BenchShape) -> nn.Module:
     attention = module.NystromAttention(
-        shape.width,
-        dim_head=shape.head_dim,
-        heads=shape.heads,
-        num_landmarks=LANDMARKS,
-        residual_conv_kernel=TAPS,
+        shape.width, dim_head=shape.head_dim, heads=shape.heads, num_landmarks=LANDMARKS, residual_conv_kernel=TAPS
     )
     attention.to_qkv = attention.to_out = nn.Identity()
     return attention  # type: ignore[no-any-return]
@@ -224,9 +217,7 @@ def check_installed(peers: Sequence[Peer]) -> None:
 def parity_of(peer: Peer, shape: BenchShape) -> Parity:
     """Compute the error of a peer's output against ours with the same weights, in float64 on a CPU.
 
-    Args:
-        peer: the peer.
-        shape: batch, heads and dims per head; length, dtype and device are replaced.
+    Of `shape` only heads and dims per head count.
     """
     from lra import build
 

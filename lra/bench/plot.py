@@ -1,37 +1,20 @@
 """Draw the figure of a bench: time and memory against the length, on logarithmic axes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from lra.bench.record import PASS_TITLES, BenchRecord, lengths_of
 from lra.bench.summary import FUSED, MATH, median_of, points_of, quartiles
 from lra.bench.tables import MEBIBYTE, ran_passes, title_of_bench
-from lra.results.plots import (
-    COLUMN,
-    GREY,
-    Label,
-    colours_of,
-    for_a_column,
-    hover,
-    label_ends,
-    save_figure,
-    short_name,
-    ticks_that_fit,
-    write_title,
-)
+from lra.results import plots
 
 LINES = {FUSED: "--", MATH: ":"}
 BELOW_EXACT = 10  # times are drawn down to this part of exact attention's least
 PANEL_HEIGHT = 1.5  # inches; more where the names need more
 
 
-@for_a_column
+@plots.for_a_column
 def plot_bench(record: BenchRecord, path: Path) -> Path:
     """Draw the time of each pass and the memory of the last one into a file, each line with its name; bands: quartiles.
 
@@ -42,13 +25,13 @@ def plot_bench(record: BenchRecord, path: Path) -> Path:
     names = [method["name"] for method in record["settings"]["methods"]]
     panels = len(passes) + 1
     figure, axes = plt.subplots(
-        panels, 1, figsize=(COLUMN, panels * PANEL_HEIGHT + 0.9), layout="constrained", squeeze=False, sharex=True
+        panels, 1, figsize=(plots.COLUMN, panels * PANEL_HEIGHT + 0.9), layout="constrained", squeeze=False, sharex=True
     )
     *times, memory = axes[:, 0]
-    colours = colours_of(names)
-    ends: dict[plt.Axes, list[Label]] = {axis: [] for axis in axes[:, 0]}
+    colours = plots.colours_of(names)
+    ends: dict[plt.Axes, list[plots.Label]] = {axis: [] for axis in axes[:, 0]}
     for name, colour in colours.items():
-        grey = colour == GREY
+        grey = colour == plots.GREY
         look = {
             "ls": LINES.get(name, "-." if " (" in name else "-"),
             "color": colour,
@@ -69,9 +52,9 @@ def plot_bench(record: BenchRecord, path: Path) -> Path:
                 continue
             (line,) = axis.plot(list(heights), list(heights.values()), **look)
             unit = "MiB" if axis is memory else "ms"
-            hover(line, f"{name}: " + ", ".join(f"{at:,} {value:.3g} {unit}" for at, value in heights.items()))
+            plots.hover(line, f"{name}: " + ", ".join(f"{at:,} {value:.3g} {unit}" for at, value in heights.items()))
             at, last = list(heights.items())[-1]
-            ends[axis].append(Label(at, last, short_name(name), colour))
+            ends[axis].append(plots.Label(at, last, plots.short_name(name), colour))
     for axis, which in zip(times, passes, strict=True):
         exact = [median_of(each) for full in (FUSED, MATH) for each in points_of(record, full, which).values()]
         axis.set_ylim(bottom=1e3 * min(exact) / batch / BELOW_EXACT if exact else None)
@@ -82,16 +65,14 @@ def plot_bench(record: BenchRecord, path: Path) -> Path:
     for axis in axes[:, 0]:
         axis.set_xscale("log", base=2)
         axis.set_yscale("log")
-        axis.set_xticks(ticks_that_fit(lengths_of(record), most=5))
+        axis.set_xticks(plots.ticks_that_fit(lengths_of(record), most=5))
         axis.set_xticks([], minor=True)
         axis.xaxis.set_major_formatter("{x:.0f}")
         axis.margins(x=0.02)
     memory.set_xlabel("length")
-    write_title(figure, title_of_bench(record), "band: quartiles of the repeats")
-    label_ends(figure, {axis: _in_view(axis, labels) for axis, labels in ends.items()})
-    return save_figure(figure, path)
-
-
-def _in_view(axis: plt.Axes, labels: list[Label]) -> list[Label]:
-    low, high = axis.get_ylim()
-    return [label for label in labels if low <= label.y <= high]
+    plots.write_title(figure, title_of_bench(record), "band: quartiles of the repeats")
+    for axis, labels in ends.items():
+        bottom, top = axis.get_ylim()
+        ends[axis] = [label for label in labels if bottom <= label.y <= top]
+    plots.label_ends(figure, ends)
+    return plots.save_figure(figure, path)

@@ -3,8 +3,6 @@
 The rate of a method is compared with that of its own shapes, because thin products are slower than square ones.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -61,12 +59,7 @@ def count_products(function: Callable[[], object]) -> Counter[Product]:
 
 
 class ProductRates:
-    """Times plain products, each shape once.
-
-    Args:
-        device: where.
-        dtype: of the factors.
-    """
+    """Times plain products on a device, each shape once."""
 
     def __init__(self, device: torch.device, dtype: torch.dtype):
         self.device, self.dtype = device, dtype

@@ -1,7 +1,5 @@
 """The record of a bench, version 1: its settings, and a cell for each method and length; one JSON file."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Collection
@@ -109,11 +107,7 @@ def record_path(folder: Path, settings: BenchSettings) -> Path:
 
 
 def begin_record(path: Path, settings: BenchSettings, *, again: Collection[int] = ()) -> BenchRecord:
-    """Read the record at `path` without its cells at the lengths `again`, or begin a new one if there is none.
-
-    Raises:
-        UserError: when the file is no valid record.
-    """
+    """Read the record at `path` without its cells at the lengths `again`, or begin a new one if there is none."""
     if os.path.lexists(path):
         record = read_bench(path)
         record["cells"] = [cell for cell in record["cells"] if cell["length"] not in again]
@@ -140,11 +134,7 @@ def lengths_of(record: BenchRecord) -> list[int]:
 
 
 def read_bench(path: Path) -> BenchRecord:
-    """Read and check a record.
-
-    Raises:
-        UserError: when the file is no valid record.
-    """
+    """Read and check a record."""
     return checked(BENCH_RECORD, parsed_json(read_text(path), path, MEASURE_AGAIN), path, MEASURE_AGAIN)
 
 

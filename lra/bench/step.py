@@ -1,7 +1,5 @@
 """`lra bench step`: time a training step; compare its work with this machine's rates, and its losses with a CPU's."""
 
-from __future__ import annotations
-
 import itertools
 import statistics
 import tempfile
@@ -138,12 +136,9 @@ def _seeded_module(cfg: DictConfig) -> ClassifierModule:
 
 
 def losses(module: ClassifierModule, batches: Sequence[Batch], precision: str) -> torch.Tensor:
-    """Train one step on each batch; the loss of each, in float64 on the CPU.
+    """Train one step on each batch; return the loss of each, in float64 on the CPU.
 
-    Args:
-        module: the classifier, on its device, in training mode.
-        batches: on the same device.
-        precision: of Lightning's Trainer.
+    Module, in training mode, and batches are on the same device; `precision` is that of Lightning's Trainer.
     """
     step = harness_step.make_step(module, batches, parts=1, precision=precision)
     return torch.stack([step().double() for _ in batches]).cpu()

@@ -1,7 +1,5 @@
 """Numbers drawn from a bench record: medians, ratios, crossover lengths, time exponents."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from dataclasses import dataclass
@@ -15,11 +13,9 @@ LRA_LENGTHS = (1024, 2048, 4096)  # Image and Pathfinder, ListOps, Text and Retr
 
 @dataclass(frozen=True)
 class Crossover:
-    """From which length on a method is at least as fast as fused exact attention.
+    """The interpolated length from which a method is at least as fast as fused exact attention; None: there is none.
 
-    Attributes:
-        length: that length, interpolated; None: there is none among the measured ones.
-        first, last: the lengths at which both were measured.
+    Both were measured at lengths from `first` to `last`.
     """
 
     length: float | None
@@ -90,11 +86,10 @@ def time_exponent(record: BenchRecord, method: str, name: str) -> tuple[float, i
 
 
 def product_share(measured: BenchPass) -> float | None:
-    """Return the rate of a pass as a share of that of plain products of its shapes.
+    """Return the rate of a pass as a share of that of plain products of its shapes; None without products.
 
-    Returns:
-        None without products, and where plain products took clearly longer than the pass: they are timed once, not in
-        turns, so other work on the machine at that moment slows them alone.
+    None also where plain products took clearly longer than the pass: they are timed once, not in turns, so other work
+    on the machine at that moment slows them alone.
     """
     share = measured["product_seconds"] / median_of(measured)
     return share if 0 < share <= MOST_FRACTION else None

@@ -3,8 +3,6 @@
 In that of the Nyströmformer paper's Table 1, a row is a length, and the numbers are of one example.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from lra.bench.record import PASS_TITLES, PASSES, BenchCell, BenchRecord, cells_at, lengths_of
@@ -88,29 +86,20 @@ def summary_table(record: BenchRecord) -> TextTable:
         points = list(points_of(record, name, last).items())
         exponent, crossing = time_exponent(record, name, last), crossover(record, name, last)
         share = product_share(points[-1][1]) if points else None
-        rows.append(
-            [
-                name,
-                MISSING if crossing is None or name == FUSED else str(crossing),
-                number(exponent and exponent[0]),
-                f"{points[-1][1]['flops'] / 1e9:,.1f} at {points[-1][0]:,}" if points else MISSING,
-                MISSING if share is None else f"{share:.0%}",
-            ]
-        )
+        crossed = MISSING if crossing is None or name == FUSED else str(crossing)
+        work = f"{points[-1][1]['flops'] / 1e9:,.1f} at {points[-1][0]:,}" if points else MISSING
+        of_products = MISSING if share is None else f"{share:.0%}"
+        rows.append([name, crossed, number(exponent and exponent[0]), work, of_products])
     columns = ("method", "crossover", "exponent", "GFLOP", "of GEMM rate")
     return TextTable(title=f"Summary of {PASS_TITLES[last]}", columns=columns, rows=rows, notes=notes_of(record))
 
 
 def parity_table(record: BenchRecord) -> TextTable:
     """Build the table of the peers' outputs against ours."""
-    rows = [
-        [
-            each["peer"],
-            each.get("ours", MISSING),
-            f"{each['error']:.1e}" if "error" in each else f"not the same: {each.get('apart', '')}",
-        ]
-        for each in record["parity"]
-    ]
+    rows = []
+    for each in record["parity"]:
+        error = f"{each['error']:.1e}" if "error" in each else f"not the same: {each.get('apart', '')}"
+        rows.append([each["peer"], each.get("ours", MISSING), error])
     notes = ["Largest error of the output, relative to its largest number; float64, the same weights, no projections."]
     columns = ("peer", "ours", "error")
     return TextTable(title="Outputs of other packages", columns=columns, rows=rows, notes=notes, prose=columns)
@@ -188,9 +177,8 @@ def memory_and_time(record: BenchRecord, name: str) -> TextTable:
         return f"{significant(memory)} / {significant(seconds * 1e3)}"
 
     title = f"{PASS_TITLES[name]}, MiB / ms per instance; {title_of_bench(record)}"
-    reasons = [
-        f"{cell['method']} at {cell['length']:,}: {cell['left_out']}" for cell in record["cells"] if "left_out" in cell
-    ]
+    left_out = [cell for cell in record["cells"] if "left_out" in cell]
+    reasons = [f"{cell['method']} at {cell['length']:,}: {cell['left_out']}" for cell in left_out]
     return _by_length(record, title, entry, reasons)
 
 
@@ -209,10 +197,7 @@ def advantage(record: BenchRecord, name: str, reference: str) -> TextTable:
 
 
 def _by_length(
-    record: BenchRecord,
-    title: str,
-    entry: Callable[[BenchCell | None, dict[str, BenchCell]], str],
-    notes: list[str],
+    record: BenchRecord, title: str, entry: Callable[[BenchCell | None, dict[str, BenchCell]], str], notes: list[str]
 ) -> TextTable:
     names = [method["name"] for method in record["settings"]["methods"]]
     rows = []

@@ -14,6 +14,7 @@ from omegaconf import DictConfig
 
 from lra.runs.files import BEST
 from lra.runs.schema import own_model
+from lra.settings.check import check_values
 from lra.settings.config import (
     batch_parts,
     method_name,
@@ -23,7 +24,6 @@ from lra.settings.config import (
     plain,
     store_dir,
 )
-from lra.settings.schema import check_values
 from lra.types import TaskSpec, UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used: `lra prepare` and `lra doctor` start fast
@@ -127,9 +127,6 @@ def check_classes(cfg: DictConfig) -> None:
     """Refuse arguments that the classes of a configuration do not take, and options of theirs that exclude each other.
 
     The model is built for that, without moving the random generator.
-
-    Raises:
-        UserError: for the first wrong option.
     """
     import torch
 
@@ -208,11 +205,7 @@ def build_trained_model(cfg: DictConfig, folder: Path) -> nn.Module:
 
 
 def build_trained_module(cfg: DictConfig, folder: Path) -> ClassifierModule:
-    """Build the LightningModule of a run, with the weights that had the best dev accuracy.
-
-    Raises:
-        UserError: as `build_trained_model` does.
-    """
+    """Build the LightningModule of a run, with the weights that had the best dev accuracy."""
     module = build_module(cfg)
     _with_best_weights(module.model, folder)
     return module
@@ -263,11 +256,7 @@ def build_datamodule(cfg: DictConfig) -> StoreDataModule:
 
 
 def build_data(cfg: DictConfig) -> StoreData:
-    """Build the task's data as `build_datamodule` does, for use without a Trainer.
-
-    Raises:
-        UserError: as `build_datamodule` does.
-    """
+    """Build the task's data as `build_datamodule` does, for use without a Trainer."""
     from lra.data.store_data import StoreData
 
     return _build_data(cfg, StoreData)

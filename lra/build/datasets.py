@@ -45,12 +45,7 @@ ARRAY_RECORD = tfds.core.FileFormat.ARRAY_RECORD
 
 @dataclass(eq=False, kw_only=True)
 class TaskConfig(tfds.core.BuilderConfig):
-    """A TFDS configuration: a task at a size.
-
-    Attributes:
-        task, size: the names in `lra prepare task=… size=…`.
-        dataset: the class that describes the task's rows.
-    """
+    """A TFDS configuration: a task at a size, named as in `lra prepare task=… size=…`; `dataset` describes its rows."""
 
     task: str
     size: str

@@ -1,34 +1,34 @@
-"""Make a task's store when it is missing, and print its statistics."""
-
-from __future__ import annotations
+"""Find the data of tasks, make a task's store when it is missing, and print its statistics."""
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-    from rich.console import Console
+from omegaconf import DictConfig
+from rich.console import Console
 
-    from lra.data.manifest import SplitFacts
+from data_prep.forms import FORMS, found
+from data_prep.prepare import prepare
+from lra import build
+from lra.base.paths import source_dirs
+from lra.base.text import size_text, visible
+from lra.data.manifest import MANIFEST, check_request, read_manifest
+from lra.settings import config
+
+
+def is_prepared(cfg: DictConfig) -> bool:
+    """Tell whether the task's store exists."""
+    return (config.store_dir(cfg) / MANIFEST).exists()
 
 
 def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> bool:
     """Make the task's store if it is missing or `force`; return whether it was made."""
-    from lra import build
-    from lra.settings import config
-
     spec, folder = build.build_spec(cfg), config.store_dir(cfg)
-    from lra.data.manifest import MANIFEST, check_request, read_manifest
-
-    there, version = (folder / MANIFEST).exists(), build.build_codec(cfg).version
+    there, version = is_prepared(cfg), build.build_codec(cfg).version
     if there and not force:  # without a lock, because the folder of a prepared store may be read-only
         check_request(read_manifest(folder), folder, config.plain(cfg.task.data), cfg.source, version)
         return False
     if not there:
         console.print(f"preparing {cfg.task.name} size={cfg.size.name} …")
-    from data_prep.prepare import prepare
-
     prepare(
         spec,
         config.plain(cfg.task.data),
@@ -44,26 +44,23 @@ def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> b
     return True
 
 
+def data_found() -> dict[str, list[Path]]:
+    """Return the files and folders with the data of each of the benchmark's tasks, in the folders that are searched."""
+    return {task: found(task, source_dirs()) for task in FORMS}
+
+
 def print_store(console: Console, folder: Path) -> None:
     """Print counts, lengths, label balance, size and preparation time of a store."""
-    from lra.base.text import visible
-    from lra.data.manifest import read_manifest
-    from lra.terminal.console import size_text
-
     manifest = read_manifest(folder)
     for name, split in manifest["splits"].items():
-        console.print(f"{name:<6}{split['count']:>8,} examples   {_lengths(split)}\n      labels {_labels(split)}")
+        least, middle, most = (f"{split['length_quantiles'][part]:,.0f}" for part in ("0", "0.5", "1"))
+        labels = "  ".join(f"{label}: {count / split['count']:.1%}" for label, count in split["label_counts"].items())
+        lengths = f"tokens {least} to {most}, median {middle}"
+        console.print(f"{name:<6}{split['count']:>8,} examples   {lengths}\n      labels {labels}")
     words = manifest.get("source", {}).get("vocabulary")
     if words:
         console.print(f"tokens are words: {len(words):,}, such as {', '.join(map(visible, words[1:6]))}")
+    for key, only in manifest.get("source", {}).get("requires", {}).items():
+        console.print(f"only for protocol.{key}={only}: the source has no more")
     size = sum(path.stat().st_size for path in folder.iterdir())
     console.print(f"{manifest['origin']}, {size_text(size)}, made in {manifest['seconds']:.0f} s: {folder}")
-
-
-def _lengths(split: SplitFacts) -> str:
-    quantile = split["length_quantiles"]
-    return f"tokens {quantile['0']:,.0f} to {quantile['1']:,.0f}, median {quantile['0.5']:,.0f}"
-
-
-def _labels(split: SplitFacts) -> str:
-    return "  ".join(f"{label}: {count / split['count']:.1%}" for label, count in split["label_counts"].items())

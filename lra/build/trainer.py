@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +17,10 @@ from lra.settings.config import batch_parts, identity, logs_to_wandb, method_nam
 from lra.types import UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used
+    import wandb
     from pytorch_lightning.callbacks import Callback
     from pytorch_lightning.loggers.logger import Logger
+    from rich.console import Console
     from torch import nn
 
     from lra.training.machine import Machine
@@ -106,23 +111,46 @@ def build_loggers(cfg: DictConfig, folder: Path, curves: Logger) -> list[Logger]
 
 
 def wandb_settings(
-    cfg: DictConfig, *, name: str, job_type: str, tags: list[str], config: dict[str, object]
+    cfg: DictConfig, *, name: str, job_type: str, tags: list[str], config: Mapping[str, object]
 ) -> dict[str, Any]:
     """Collect the arguments of `start_wandb`: `logger.wandb`, whose own name, group or job type replace these here.
 
-    The tags and the keys of the config that `logger.wandb` has are added to these here.
+    So do those of W&B's environment variables. Tags and keys of the config are added to these here.
     """
     own = plain(cfg.logger.wandb)
-    merged = {"name": name, "group": str(cfg.run_group), "job_type": job_type, **own}
-    return {**merged, "tags": [*tags, *own.get("tags", [])], "config": {**config, **own.get("config", {})}}
+    ours = {"name": name, "run_group": str(cfg.run_group), "job_type": job_type}
+    named = {key.removeprefix("run_"): os.environ.get(f"WANDB_{key.upper()}") or ours[key] for key in ours}
+    more = filter(None, os.environ.get("WANDB_TAGS", "").split(","))
+    return {**named, **own, "tags": [*tags, *more, *own.get("tags", [])], "config": {**config, **own.get("config", {})}}
+
+
+@contextmanager
+def wandb_run(
+    cfg: DictConfig,
+    folder: Path,
+    console: Console,
+    *,
+    name: str,
+    job_type: str,
+    tags: list[str],
+    config: Mapping[str, object],
+) -> Iterator[wandb.Run]:
+    """Begin a W&B run for what is no training, such as a table, end it after the block, and print where it is."""
+    from lra.training.loggers import finish_wandb, start_wandb  # slow: imports Lightning
+
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = wandb_settings(cfg, name=name, job_type=job_type, tags=tags, config=config)
+    logger = start_wandb(folder, **settings)
+    try:
+        yield logger.experiment
+    finally:
+        finish_wandb([logger])
+    sent = "logged" if cfg.logger.wandb.mode == "online" else f"later: wandb sync {folder}/wandb/offline-run-*"
+    console.print(f"W&B run {logger.version} ({name}) in {folder}; {sent}")
 
 
 def _entry(group: str, name: str, settings: DictConfig, kind: type) -> Any:
-    """Make one added callback or logger.
-
-    Raises:
-        UserError: when its class refuses the arguments, or is of another kind.
-    """
+    """Make one added callback or logger; refuse one of another kind."""
     instance = instantiate(settings)
     if not isinstance(instance, kind):
         raise UserError(f"{group}.{name}._target_={settings._target_} is no {kind.__name__} of Lightning's")

@@ -3,8 +3,6 @@
 In the image tasks each pixel's level, 0 to 255, is a token; pixels are read row by row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -14,21 +12,12 @@ FIRST_ID = 0  # a black pixel is token 0, which protocol=paper treats as padding
 
 
 class Codec(Protocol):
-    """Interface of the class that `codec:` in a task's YAML file names.
-
-    Attributes:
-        version: version of the dataset; a store of another version is refused.
-    """
+    """Interface of the class that `codec:` in a task's YAML file names; a store of another `version` is refused."""
 
     version: str
 
     def draw(self, sequences: list[np.ndarray], facts: Mapping[str, object]) -> list[str]:
-        """Write an example as lines of readable text.
-
-        Args:
-            sequences: the stored numbers of the example's N sequences.
-            facts: the facts about the source in the store's manifest.
-        """
+        """Write the stored numbers of an example's N sequences as lines of text, with the manifest's `facts`."""
 
     def square(self, stored: np.ndarray) -> np.ndarray | None:
         """Convert a stored sequence to its image `[side, side]` with levels 0 to 255; None if it is no image."""
@@ -40,22 +29,13 @@ def images(codec: Codec, sequences: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def encode_pixels(image: np.ndarray, side: int) -> np.ndarray:
-    """Convert an image to levels `[side · side]` uint8, row by row.
-
-    Args:
-        image: `[S, S]` uint8.
-        side: S or a divisor of S; every (S / side)-th row and column is used.
-    """
+    """Convert an image `[S, S]` uint8 to levels `[side · side]` uint8, by rows: every (S / side)-th row and column."""
     step = len(image) // side
     return np.ascontiguousarray(image[::step, ::step]).reshape(side * side)
 
 
 class PixelCodec:
-    """Shows a sequence of levels as an image.
-
-    Attributes:
-        version: version of the dataset.
-    """
+    """Shows a sequence of levels as an image."""
 
     version: str
 

@@ -1,7 +1,5 @@
 """The LightningDataModule of a prepared store."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import pytorch_lightning as pl
@@ -19,11 +17,7 @@ class StoreDataModule(StoreData, pl.LightningDataModule):
         return {}
 
     def _collator_of_trainer(self, split: str) -> Collator | DeviceCollator:
-        """Return the collator for a Trainer's batches; without a Trainer, batches are made in main memory.
-
-        Raises:
-            UserError: when the store does not fit into the device's memory.
-        """
+        """Return the collator for a Trainer's batches; without a Trainer, batches are made in main memory."""
         if not (self._on_device and self.trainer):
             return self._collate[split]
         device = self.trainer.strategy.root_device

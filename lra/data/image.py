@@ -1,7 +1,5 @@
 """CIFAR-10 in grey: each pixel's level, 0 to 255, is a token; pixels are read row by row."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lra.data.codec import FIRST_ID, PixelCodec
@@ -14,13 +12,10 @@ RED, GREEN, BLUE = np.float32(0.2989), np.float32(0.587), np.float32(0.114)  # T
 
 
 def encode(rgb: np.ndarray, side: int = SIDE) -> np.ndarray:
-    """Convert colour images to grey levels `[..., side · side]` uint8.
+    """Convert colour images `[..., 3, 32, 32]` uint8 to grey levels `[..., side · side]` uint8.
 
     The level is ⌊255.5 · (.2989 R + .587 G + .114 B) / 255⌋ in float32, as in `tf.image.rgb_to_grayscale` for uint8.
-
-    Args:
-        rgb: `[..., 3, 32, 32]` uint8.
-        side: 32 or a divisor of 32; every (32 / side)-th row and column is used.
+    Every (32 / side)-th row and column is used.
     """
     step = SIDE // side
     red, green, blue = np.moveaxis(rgb[..., ::step, ::step], -3, 0).astype(np.float32) * (np.float32(1) / 255)

@@ -3,8 +3,6 @@
 Source: Nangia and Bowman 2018; lengths and vocabulary are those of Long Range Arena (Tay et al. 2021).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

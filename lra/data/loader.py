@@ -8,8 +8,6 @@ process would cost more time than it saves on a small machine.
 Letters: B examples, N sequences per example, L positions, E examples of a split, T stored tokens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -39,12 +37,8 @@ class PixelScale:
 class DeviceCollator:
     """Makes a padded batch, on the device, of the examples with given numbers; its reference is `Collator`.
 
-    Args:
-        split: the split with the examples.
-        tokens_T: the stored numbers of all sequences on the device, with at least L more numbers behind them.
-        spec: facts about the task.
-        mask_zero: whether token 0 is padding at all positions; if not, no position is masked.
-        scale: how real values are made of the tokens, which are grey levels; None: they stay tokens.
+    `tokens_T` are the stored numbers of all sequences on the device, with at least L more numbers behind them. With
+    `scale` the tokens are grey levels, of which real values are made.
     """
 
     def __init__(
@@ -81,28 +75,22 @@ def device_collators(
     device: torch.device,
     scale: PixelScale | None = None,
 ) -> dict[str, DeviceCollator]:
-    """Copy a store to a device, and make the collator of each split.
-
-    Args:
-        splits: the splits of one store by name; they share its tokens.
-        spec: facts about the task.
-        mask_zero: whether token 0 is padding at all positions.
-        device: where to keep the store.
-        scale: how real values are made of the tokens, if they are.
+    """Copy a store, whose splits share its tokens, to a device, and make the collator of each split.
 
     Raises:
         UserError: when the device does not have that much free memory.
     """
     stored = next(iter(splits.values())).tokens
     assert all(split.tokens is stored for split in splits.values())
-    needed, free = _bytes_needed(splits, stored, spec), free_device_bytes(device)
+    numbers = sum(2 * split.sequences.size + split.labels.size for split in splits.values())
+    needed = (len(stored) + spec.seq_len) * stored.itemsize + numbers * np.dtype(np.int64).itemsize
+    free = free_device_bytes(device)
     if free is not None and needed > free:
-        raise UserError(
+        line = (
             f"the data of task={spec.name} takes {needed / 1e9:,.3f} GB, but only {free / 1e9:,.3f} GB of {device}'s"
-            " memory are free; type trainer.data_on_device=false, which keeps it in main memory",
-            kind="no_memory",
-            right="trainer.data_on_device=false",
+            " memory are free; type trainer.data_on_device=false, which keeps it in main memory"
         )
+        raise UserError(line, kind="no_memory", right="trainer.data_on_device=false")
     tokens_T = _copied(stored, behind=spec.seq_len, device=device)
     return {
         name: DeviceCollator(split, tokens_T, spec, mask_zero=mask_zero, scale=scale) for name, split in splits.items()
@@ -122,11 +110,6 @@ def free_device_bytes(device: torch.device) -> int | None:
     return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None
 
 
-def _bytes_needed(splits: Mapping[str, Split], stored: np.ndarray, spec: TaskSpec) -> int:
-    tables = sum(2 * split.sequences.size + split.labels.size for split in splits.values())
-    return (len(stored) + spec.seq_len) * stored.itemsize + tables * np.dtype(np.int64).itemsize
-
-
 def _copied(stored: np.ndarray, *, behind: int, device: torch.device) -> Tensor:
     """Copy the tokens to a device, with zeros behind them: a row of L positions may reach beyond the last token."""
     if stored.dtype == np.uint16:
@@ -142,12 +125,9 @@ def _copied(stored: np.ndarray, *, behind: int, device: torch.device) -> Tensor:
 class Collator:
     """Makes a padded batch, in main memory, of the examples with given numbers.
 
-    Args:
-        split: the split with the examples.
-        spec: facts about the task.
-        mask_zero: whether token 0 is padding at all positions; if not, no position is masked.
-        scale: how real values are made of the tokens, which are grey levels; None: they stay tokens.
-        to_longest: whether a batch is as long as its longest sequence, and not as the task's.
+    With `mask_zero` token 0 is padding at all positions; without it no position is masked. With `scale` the tokens are
+    grey levels, of which real values are made. With `to_longest` a batch is as long as its longest sequence, and not as
+    the task's.
     """
 
     device = torch.device("cpu")
@@ -198,15 +178,8 @@ class TrainLoader:
     """Iterates over a given number of shuffled training batches; batch k depends on the seed and k alone.
 
     One random permutation of the examples after the other forms an endless stream, and batch k is its k-th piece. The
-    loader counts its batches, so that Lightning can save and restore the position (`state_dict`).
-
-    Args:
-        collate: makes a batch from example numbers, which are on its device.
-        batch_size: examples per batch, over all processes.
-        num_batches: number of batches.
-        seed: seed of the order.
-        rank: rank of this process, which gets its share of every batch.
-        world_size: number of processes that share a batch.
+    loader counts its batches, so that Lightning can save and restore the position (`state_dict`). `batch_size` is over
+    all `world_size` processes; this one, of this rank, gets its share of every batch.
     """
 
     def __init__(
@@ -274,12 +247,8 @@ class TrainLoader:
 class EvalLoader:
     """Iterates over a split once, in the store's order; the last batch may be smaller.
 
-    Args:
-        collate: makes a batch from example numbers, which are on its device.
-        batch_size: examples per batch.
-        drop_last: whether a smaller last batch is left out, as in the released code's test.
-        rank: rank of this process, which gets the batches rank, rank + world_size, …
-        world_size: number of processes that share the batches.
+    With `drop_last` a smaller last batch is left out, as in the released code's test. A process gets the batches rank,
+    rank + world_size, …
     """
 
     def __init__(

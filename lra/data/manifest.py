@@ -1,7 +1,5 @@
 """The manifest of a store: its schema, which is checked whenever a manifest is read, and comparisons with requests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired
 
@@ -75,7 +73,7 @@ class Manifest(TypedDict):
     max_length: Positive
     splits: dict[SplitName, SplitFacts]
     arrays: dict[ArrayName, ArrayFacts]
-    origin: Literal["official", "unverified", "generated", "stand-in", "own"]
+    origin: Literal["official", "unverified", "pickle", "generated", "stand-in", "own"]
     asked: RecordedRequest
     source: NotRequired[dict[str, Any]]
     builder: Name
@@ -97,9 +95,8 @@ def read_manifest(folder: Path) -> Manifest:
     manifest = parsed_json(regular_file(path).read_bytes(), path, make_again(folder))
     version = manifest.get("format_version") if isinstance(manifest, dict) else None
     if version != FORMAT_VERSION:
-        raise UserError(
-            f"{folder} has store format {version}, this version reads {FORMAT_VERSION}; {make_again(folder)}"
-        )
+        line = f"{folder} has store format {version}, this version reads {FORMAT_VERSION}; {make_again(folder)}"
+        raise UserError(line)
     if manifest.get("origin") == UNVERIFIED_IN_OLD_STORES:
         manifest["origin"] = "unverified"
     return check_manifest(manifest, folder)
@@ -141,16 +138,9 @@ def _shapes(valid: Manifest) -> dict[str, list[int]]:
 
 
 def check_request(manifest: Manifest, folder: Path, settings: dict[str, Any], source: str, version: str) -> None:
-    """Refuse a store of another version, with other settings, or (unless `source=auto`) from another source.
+    """Refuse a store of another version, with other `data` settings, or (unless `source=auto`) from another source.
 
     So is one whose file of the user's own has changed.
-
-    Args:
-        manifest: the store's manifest.
-        folder: the store's folder, for the error.
-        settings: the task's `data` settings that are asked for.
-        source: the value of `source=` that is asked for.
-        version: the version of the dataset that is asked for.
 
     Raises:
         UserError: with what differs, and what to type.

@@ -35,11 +35,9 @@ class Split:
     """One split of a store, or a part of one.
 
     Attributes:
-        tokens: the stored numbers of all sequences, uint8 or uint16, memory-mapped.
+        tokens: the stored numbers of all sequences, uint8 or uint16, memory-mapped; plus `first_id` they are ids.
         offsets: where each sequence begins in `tokens`, and the end of the last one.
         sequences: `[examples, N]`, numbers of the sequences.
-        labels: `[examples]`.
-        first_id: number to add to `tokens` to get ids.
         longest: number of tokens that are used, from the beginning of a sequence; None: all.
     """
 
@@ -75,13 +73,8 @@ def open_store(folder: Path, spec: TaskSpec) -> dict[str, Split]:
     was, now = dict(manifest["spec"]), asdict(spec)
     for key in now:
         if was[key] != now[key]:
-            raise UserError(
-                f"{folder} was made with {key}={was[key]}, but {key}={now[key]} is asked for; {make_again(folder)}",
-                kind="other_data",
-                key=key,
-                value=was[key],
-                right=now[key],
-            )
+            line = f"{folder} was made with {key}={was[key]}, but {key}={now[key]} is asked for; {make_again(folder)}"
+            raise UserError(line, kind="other_data", key=key, value=was[key], right=now[key])
     try:
         arrays = {name: _open_array(folder, name, facts) for name, facts in manifest["arrays"].items()}
         _check_structure(folder, manifest, arrays)
@@ -95,12 +88,7 @@ def open_store(folder: Path, spec: TaskSpec) -> dict[str, Split]:
 
 
 def without_token(splits: Mapping[str, Split], token: int) -> dict[str, Split]:
-    """Leave a token out of every sequence of a store's splits; the tokens are copied to memory without it.
-
-    Args:
-        splits: the splits of one store, which share their tokens.
-        token: the stored number.
-    """
+    """Leave a stored number out of every sequence of a store's splits; the tokens are copied to memory without it."""
     shared = next(iter(splits.values()))
     is_left_out = shared.tokens == token
     tokens = shared.tokens[~is_left_out]
@@ -158,9 +146,8 @@ def verify_store(folder: Path) -> None:
     for name, facts in read_manifest(folder)["arrays"].items():
         path = array_path(folder, name)
         if not path.exists() or sha256(path) != facts["sha256"]:
-            raise UserError(
-                f"{path} has changed since it was made; {make_again(folder)}", kind="changed_file", key=path.name
-            )
+            line = f"{path} has changed since it was made; {make_again(folder)}"
+            raise UserError(line, kind="changed_file", key=path.name)
 
 
 def with_dev(splits: dict[str, Split], dev_split: DevSplit) -> dict[str, Split]:

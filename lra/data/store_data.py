@@ -1,7 +1,5 @@
 """The batches of a prepared store, on the CPU and in one process."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +18,6 @@ class StoreData:
     """Gives training batches in a seeded order, and all batches of the dev and test splits.
 
     Args:
-        spec: facts about the task.
-        store_dir: folder of the prepared store.
         mask_zero: whether token 0 is padding at all positions; if not, no position is masked.
         dev_split: origin of the dev split, see `lra.data.store`.
         text_length: number of bytes of a sequence that are used, 4000 or 1000; None: all stored bytes.
@@ -34,7 +30,6 @@ class StoreData:
         test_last_batch: whether the last test batch is `kept` or `dropped` if it is smaller than the others.
         batch_size: examples per batch, in evaluation too.
         num_train_batches: batches of the whole run.
-        seed: seed of the training order.
         on_device: whether a Trainer's batches are made on its device, see `lra.data.datamodule`.
 
     Raises:
@@ -88,6 +83,7 @@ class StoreData:
                 f" of {batch_size}; type protocol.test_last_batch=kept"
             )
         self.manifest = read_manifest(store_dir)
+        self._check_requirements(store_dir, {"text_length": text_length, "listops_brackets": listops_brackets})
         self.batch_size, self.num_train_batches, self.seed = batch_size, num_train_batches, seed
         self._spec, self._mask_zero, self._scale, self._on_device = spec, mask_zero, scale, on_device
         self._collate = {
@@ -97,7 +93,7 @@ class StoreData:
 
     @property
     def origin(self) -> str:
-        """Origin of the data: `official`, `unverified`, `generated`, `stand-in` or `own`."""
+        """Origin of the data: `official`, `unverified`, `pickle`, `generated`, `stand-in` or `own`."""
         return str(self.manifest["origin"])
 
     @property
@@ -107,9 +103,28 @@ class StoreData:
         return facts
 
     @property
+    def source_files(self) -> dict[str, Any]:
+        """Hashes of the source's files by name, if it has several, and the split if the source has one of its own."""
+        facts = self.source_facts
+        return {key: facts[key] for key in ("files", "split") if key in facts} if "files" in facts else {}
+
+    @property
     def data_sha256(self) -> dict[str, str]:
         """Hex SHA-256 digests of the arrays by name."""
         return {name: facts["sha256"] for name, facts in self.manifest["arrays"].items()}
+
+    def _check_requirements(self, store_dir: Path, settings: dict[str, object]) -> None:
+        """Refuse settings that need more than the store's source had, such as closing brackets."""
+        for key, only in self.source_facts.get("requires", {}).items():
+            if settings[key] != only:
+                raise UserError(
+                    f"protocol.{key}={settings[key]} needs other data than {store_dir}, whose source has less; type"
+                    f" protocol.{key}={only}",
+                    kind="other_data",
+                    key=f"protocol.{key}",
+                    value=settings[key],
+                    right=only,
+                )
 
     def collator(self, split: str) -> Collator:
         """Return the collator that makes the batches of a split in main memory."""

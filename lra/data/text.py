@@ -1,7 +1,5 @@
 """Text as bytes: a byte's id is its value + 1, because id 0 is padding; there are 257 ids."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping
 
@@ -14,6 +12,11 @@ FIRST_ID = 1  # added on loading; bytes are stored unchanged
 def encode(raw: bytes) -> np.ndarray:
     """Convert bytes, which need not be valid UTF-8, to the stored array of uint8."""
     return np.frombuffer(raw, np.uint8)
+
+
+def raw(ids: np.ndarray) -> bytes:
+    """Convert token ids, 1 to 256, to bytes."""
+    return (ids - FIRST_ID).astype(np.uint8).tobytes()
 
 
 def decode(stored: np.ndarray) -> str:

@@ -1,31 +1,41 @@
-"""Token ids from a file of the user's own: id 0 is padding; id 1 is a word that is not in the training split."""
+"""Token ids from a file of the user's own: id 0 is padding, but in images.
 
-from __future__ import annotations
+Id 1 is a word or character that is not in the training split; a byte's id is its value + 1; a pixel's is its level.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from lra.data.text import wrapped
+from lra.data.codec import PixelCodec
+from lra.data.text import decode, wrapped
 
 VERSION = "1.0.0"  # version of the way such a file is read; a store of another version is refused
 UNKNOWN = "<unk>"
 
 
 class TokenCodec:
-    """Shows ids as numbers, or as words if the source has a vocabulary."""
+    """Shows ids as numbers, or as what they stand for: bytes, characters or words."""
 
     version = VERSION
 
     def draw(self, sequences: list[np.ndarray], facts: Mapping[str, Any]) -> list[str]:
         """Write the tokens in lines; id k is word k - 1 of the source's `vocabulary`."""
-        words = ["<pad>", *facts.get("vocabulary", [])]
+        if facts.get("tokens") == "bytes":
+            return [line for stored in sequences for line in wrapped(decode((stored - 1).astype(np.uint8)))]
+        words, between = ["<pad>", *facts.get("vocabulary", [])], "" if facts.get("tokens") == "characters" else " "
         return [
             line
             for stored in sequences
-            for line in wrapped(" ".join(words[i] if i < len(words) > 1 else str(i) for i in stored.tolist()))
+            for line in wrapped(between.join(words[i] if i < len(words) > 1 else str(i) for i in stored.tolist()))
         ]
 
     def square(self, stored: np.ndarray) -> None:
         """Return None, because a sequence is no image."""
+
+
+class LevelCodec(PixelCodec):
+    """Shows a sequence as an image."""
+
+    version = VERSION

@@ -1,13 +1,11 @@
 """Write a packed token store from streams of examples; its folder appears only when the store is complete."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -48,19 +46,18 @@ def write_store(
     first_id: int,
     facts: Mapping[str, object],
     started: float,
+    finish: Callable[[Path, dict[str, Any]], None] = lambda folder, manifest: None,
 ) -> dict[str, Any]:
     """Write a store, which replaces an existing one at the end; the caller holds `store_lock`.
 
     Args:
-        folder: the store's folder.
-        spec: facts about the task.
         splits: train, test and, if the dataset has one, dev; each is read once, in order.
         dtype: type of the stored numbers, uint8 or uint16.
         max_length: longer sequences are cut to this length, and counted.
         first_id: number to add to a stored number to get the token id.
-        facts: further entries of the manifest, such as origin, source, builder and command. They are read after the
-            last example.
+        facts: further entries of the manifest, such as origin and builder. They are read after the last example.
         started: `time.monotonic()` when the work began, for the manifest's `seconds`.
+        finish: called with the folder and the manifest before the store takes its place, to add files.
 
     Returns:
         The manifest.
@@ -86,6 +83,7 @@ def write_store(
         }
         manifest["seconds"] = round(time.monotonic() - started, 1)
         (unfinished / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
+        finish(unfinished, manifest)
     return manifest
 
 

@@ -3,9 +3,7 @@
 Letters: S sequences, H heads, R rows, N real tokens, M landmarks, X methods or counts.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import get_args
 
 import torch
@@ -58,14 +56,9 @@ def head_curves(
     variants: Variants,
     advance: Callable[[], object],
 ) -> list[list[Curve]]:
-    """Compute the curves of each head.
+    """Compute the curves of each head from a layer's inputs, its exact matrices and their singular values `[H, K]`.
 
-    Args:
-        inputs: what the layer got.
-        exact: its exact matrices.
-        values: their singular values, `[H, K]` each.
-        variants: makes the Nyström attentions.
-        advance: called after each number of landmarks.
+    `advance` is called after each number of landmarks.
     """
     length = inputs.q.shape[2]
     counts = [count for count in LANDMARK_COUNTS if count <= length]
@@ -79,14 +72,15 @@ def head_curves(
         errors["cur"].append(both_errors(cur, exact))
         errors["best"].append((torch.stack([best_error(of_one, count) for of_one in values]), None))
         advance()
-    return [list(_curves(errors, counts, head)) for head in range(inputs.q.shape[1])]
-
-
-def _curves(errors: dict[str, list[Errors]], counts: list[int], head: int) -> Iterator[Curve]:
-    for method, points in errors.items():
-        yield Curve(
-            method=method,
-            num_landmarks=counts,
-            matrix_error=[float(matrix[:, head].mean()) for matrix, _ in points],
-            output_error=[float(output[:, head].mean()) for _, output in points if output is not None],
-        )
+    return [
+        [
+            Curve(
+                method=method,
+                num_landmarks=counts,
+                matrix_error=[float(matrix[:, head].mean()) for matrix, _ in points],
+                output_error=[float(output[:, head].mean()) for _, output in points if output is not None],
+            )
+            for method, points in errors.items()
+        ]
+        for head in range(inputs.q.shape[1])
+    ]

@@ -3,12 +3,9 @@
 Letters: R rows, N real tokens.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Literal
 
-import matplotlib
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from torch import Tensor
@@ -16,28 +13,16 @@ from torch import Tensor
 from lra.diagnosis.measure import MatrixPair
 from lra.diagnosis.schema import Diagnosis
 from lra.diagnosis.sentences import swap_of
-from lra.results.plots import (
-    COLUMN,
-    PALETTE,
-    QUIET,
-    for_a_column,
-    legend_below,
-    majority_line,
-    save_figure,
-    ticks_that_fit,
-)
-
-matplotlib.use("Agg")
-
+from lra.results import plots
 
 LOOKS: dict[str, dict[str, Any]] = {
-    "segment_means": {"color": PALETTE[0], "marker": "o", "label": "Nyström, segment means"},
-    "strided": {"color": PALETTE[1], "marker": "s", "label": "Nyström, strided tokens"},
-    "random": {"color": PALETTE[2], "marker": "^", "label": "Nyström, random tokens"},
-    "kmeans": {"color": PALETTE[3], "marker": "D", "label": "Nyström, k-means"},
-    "classical": {"color": PALETTE[4], "ls": "--", "marker": "v", "label": "classical, C W⁺ R"},
-    "cur": {"color": PALETTE[5], "ls": "--", "marker": "x", "label": "CUR, C (C⁺ S R⁺) R"},
-    "best": {"color": QUIET, "ls": ":", "label": "best of rank m"},
+    "segment_means": {"color": plots.PALETTE[0], "marker": "o", "label": "Nyström, segment means"},
+    "strided": {"color": plots.PALETTE[1], "marker": "s", "label": "Nyström, strided tokens"},
+    "random": {"color": plots.PALETTE[2], "marker": "^", "label": "Nyström, random tokens"},
+    "kmeans": {"color": plots.PALETTE[3], "marker": "D", "label": "Nyström, k-means"},
+    "classical": {"color": plots.PALETTE[4], "ls": "--", "marker": "v", "label": "classical, C W⁺ R"},
+    "cur": {"color": plots.PALETTE[5], "ls": "--", "marker": "x", "label": "CUR, C (C⁺ S R⁺) R"},
+    "best": {"color": plots.QUIET, "ls": ":", "label": "best of rank m"},
 }
 SHOWN_ERRORS = (1e-3, 10.0)  # ends of the axes of errors
 HEAD_LINES = ("-", "--", ":", "-.")
@@ -46,7 +31,7 @@ MOST_HEADS = 8  # heads that are shown: the model's first ones
 BRIGHTEST = 0.995  # quantile of the exact weights that has the end of the colour scale
 
 
-@for_a_column
+@plots.for_a_column
 def plot_errors(diagnosis: Diagnosis, path: Path, *, key: ErrorKey) -> Path:
     """Draw an error of each head against the number of landmarks; zeros, of exact matrices, are not shown."""
     layers = diagnosis["layers"]
@@ -54,7 +39,7 @@ def plot_errors(diagnosis: Diagnosis, path: Path, *, key: ErrorKey) -> Path:
     figure, axes = plt.subplots(
         rows,
         columns,
-        figsize=(COLUMN * max(columns, 2) / 2, 1.4 * rows + 1.1),
+        figsize=(plots.COLUMN * max(columns, 2) / 2, 1.4 * rows + 1.1),
         layout="constrained",
         sharex=True,
         sharey=True,
@@ -72,10 +57,10 @@ def plot_errors(diagnosis: Diagnosis, path: Path, *, key: ErrorKey) -> Path:
                 if points:
                     axis.plot(*zip(*points, strict=True), ms=2.5, lw=0.9, **LOOKS[curve["method"]])
             if key == "matrix_error":
-                axis.axhline(head["uniform_error"], color=QUIET, lw=1, label="equal weights")
+                axis.axhline(head["uniform_error"], color=plots.QUIET, lw=1, label="uniform attention")
             if diagnosis["subject"]["is_nystrom"]:
                 own = diagnosis["subject"]["num_landmarks"], head[key]
-                axis.plot(*own, "*", ms=7, color=PALETTE[1], label="the model's own")
+                axis.plot(*own, "*", ms=7, color=plots.PALETTE[1], label="the model's own")
             axis.set_title(f"layer {number + 1}, head {place + 1}")
     counts = layers[0][0]["curves"][0]["num_landmarks"]
     _landmark_axis(axes[0, 0], counts)
@@ -84,18 +69,18 @@ def plot_errors(diagnosis: Diagnosis, path: Path, *, key: ErrorKey) -> Path:
     for axis in axes[-1]:
         axis.set_xlabel("landmarks m")
     figure.supylabel({"matrix_error": "‖Ŝ − S‖ / ‖S‖", "output_error": "‖(Ŝ − S) V‖ / ‖S V‖"}[key])
-    legend_below(figure, [axes[0, 0]], columns=2)
-    return save_figure(figure, path)
+    plots.legend_below(figure, [axes[0, 0]], columns=2)
+    return plots.save_figure(figure, path)
 
 
-@for_a_column
+@plots.for_a_column
 def plot_convergence(diagnosis: Diagnosis, path: Path) -> Path:
     """Draw residual and distance of the iterative pseudo-inverse of each head after each step."""
-    figure, axes = plt.subplots(1, 2, figsize=(COLUMN, 2.2), layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(plots.COLUMN, 2.2), layout="constrained")
     for number, heads in enumerate(diagnosis["layers"]):
         for place, head in enumerate(heads):
             look: dict[str, Any] = {
-                "color": PALETTE[number % len(PALETTE)],
+                "color": plots.PALETTE[number % len(plots.PALETTE)],
                 "ls": HEAD_LINES[place % len(HEAD_LINES)],
             }
             for axis, key in zip(axes, ("residual", "distance"), strict=True):
@@ -105,25 +90,29 @@ def plot_convergence(diagnosis: Diagnosis, path: Path) -> Path:
         axis.set_yscale("log")
         axis.set_xlabel("steps")
         axis.set_ylabel(name)
-    legend_below(figure, [axes[0]], columns=2)
-    return save_figure(figure, path)
+    plots.legend_below(figure, [axes[0]], columns=2)
+    return plots.save_figure(figure, path)
 
 
-@for_a_column
+@plots.for_a_column
 def plot_swaps(diagnosis: Diagnosis, path: Path) -> Path:
     """Draw the accuracy with other numbers of landmarks, beside the model as trained, exact and no attention."""
-    figure, axis = plt.subplots(figsize=(COLUMN, 2.4), layout="constrained")
+    figure, axis = plt.subplots(figsize=(plots.COLUMN, 2.4), layout="constrained")
     subject = diagnosis["subject"]
     points = [
         (swap["num_landmarks"] or 0, 100 * swap["accuracy"], 100 * swap["error"])
         for swap in diagnosis["swaps"]
         if swap["name"] == "nystrom"
     ]
-    lines = {"trained": (PALETTE[1], "as trained"), "exact": (PALETTE[2], "exact attention"), "none": (QUIET, "none")}
+    lines = {
+        "trained": (plots.PALETTE[1], "as trained"),
+        "exact": (plots.PALETTE[2], "exact attention"),
+        "none": (plots.QUIET, "none"),
+    }
     if subject["is_nystrom"]:
         own = swap_of(diagnosis, "trained")
         points.append((subject["num_landmarks"], 100 * own["accuracy"], 100 * own["error"]))
-        axis.plot(*points[-1][:2], "*", ms=8, color=PALETTE[1], zorder=3)
+        axis.plot(*points[-1][:2], "*", ms=8, color=plots.PALETTE[1], zorder=3)
     for name, (colour, label) in lines.items():
         swap = swap_of(diagnosis, name)
         middle, spread = 100 * swap["accuracy"], 100 * swap["error"]
@@ -131,24 +120,21 @@ def plot_swaps(diagnosis: Diagnosis, path: Path) -> Path:
         axis.axhspan(middle - spread, middle + spread, color=colour, alpha=0.12, lw=0)
     counts, heights, spreads = zip(*sorted(points), strict=True)
     axis.errorbar(
-        counts, heights, yerr=spreads, marker="o", capsize=1.5, elinewidth=0.7, color=PALETTE[0], label="Nyström"
+        counts, heights, yerr=spreads, marker="o", capsize=1.5, elinewidth=0.7, color=plots.PALETTE[0], label="Nyström"
     )
-    majority_line(axis, subject["majority_rate"])
+    plots.majority_line(axis, subject["majority_rate"])
     _landmark_axis(axis, list(counts))
     axis.set_xlabel("landmarks, in place of the model's own attention")
     axis.set_ylabel("dev accuracy (%)")
-    legend_below(figure, [axis], columns=2)
-    return save_figure(figure, path)
+    plots.legend_below(figure, [axis], columns=2)
+    return plots.save_figure(figure, path)
 
 
 def _landmark_axis(axis: Axes, counts: list[int]) -> None:
     axis.set_xscale("log", base=2)
-    axis.set_xticks(ticks_that_fit(counts))
+    axis.set_xticks(plots.ticks_that_fit(counts))
     axis.set_xticks([], minor=True)
     axis.xaxis.set_major_formatter("{x:.0f}")
-
-
-matplotlib.use("Agg")
 
 
 def plot_heat_maps(pairs: dict[str, MatrixPair], path: Path) -> Path:
@@ -176,4 +162,4 @@ def _image(axis: Axes, matrix: Tensor, title: str, look: dict[str, Any]) -> None
     axis.tick_params(labelsize=7)
     bar = axis.figure.colorbar(image, ax=axis, shrink=0.85, pad=0.02)
     bar.ax.tick_params(labelsize=7)
-    bar.outline.set_edgecolor(QUIET)
+    bar.outline.set_edgecolor(plots.QUIET)

@@ -3,8 +3,6 @@
 Letters: R rows, N columns, M landmarks.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch
@@ -38,27 +36,17 @@ def best_error(values: Tensor, rank: int) -> Tensor:
 
 
 def classical_nystrom(columns: Tensor, block: Tensor, rows: Tensor) -> Tensor:
-    """Compute C W⁺ R from columns, rows and the block where they meet.
+    """Compute C W⁺ R from the columns C `[..., R, M]`, the rows R `[..., M, N]`, and W `[..., M, M]` where they meet.
 
     It equals the matrix in the chosen rows and columns if W has full rank. In the other places its error is the Schur
     complement D − C W⁻¹ B of the block.
-
-    Args:
-        columns: C, the chosen columns `[..., R, M]`.
-        block: W, the entries in chosen rows and columns, `[..., M, M]`.
-        rows: R, the chosen rows `[..., M, N]`.
     """
     approximation: Tensor = columns @ torch.linalg.pinv(block) @ rows
     return approximation
 
 
 def optimal_cur(matrix: Tensor, columns: Tensor, rows: Tensor) -> Tensor:
-    """Compute C (C⁺ A R⁺) R, which has the least Frobenius error of all C U R (Stewart 1999).
-
-    Args:
-        matrix: A, `[..., R, N]`.
-        columns, rows: as in `classical_nystrom`.
-    """
+    """Compute C (C⁺ A R⁺) R of A `[..., R, N]`, which has the least Frobenius error of all C U R (Stewart 1999)."""
     approximation: Tensor = columns @ (torch.linalg.pinv(columns) @ matrix @ torch.linalg.pinv(rows)) @ rows
     return approximation
 

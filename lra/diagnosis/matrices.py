@@ -6,8 +6,6 @@ numbers of matrices are float64, computed from the layer's own queries and keys.
 Letters: B or S sequences, H heads, R rows, N real tokens, L positions, E dims per head.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
@@ -28,10 +26,8 @@ MOST_MISSED = 0.01  # of the output that its matrix times the values may differ 
 class LayerInputs:
     """What an attention layer got for some sequences.
 
-    Attributes:
-        backend: the layer's attention.
-        q, k, v: queries, keys and values `[B, H, L, E]`, unscaled; zeros at padding, unless the attention reads it.
-        valid: `[B, L]`, True at real tokens.
+    `q`, `k` and `v` are `[B, H, L, E]`, unscaled, zeros at padding unless the attention reads it; `valid`, `[B, L]`, is
+    True at real tokens.
     """
 
     backend: AttentionBackend
@@ -49,21 +45,16 @@ class LayerInputs:
 def attentions(model: nn.Module, method: str) -> list[AttentionBackend]:
     """List the attention backends of a model, in the order of its layers; tied layers have one.
 
-    Args:
-        model: the model.
-        method: its name, for the error.
-
     Raises:
-        UserError: when the model has none.
+        UserError: when the model has none; with the name `method`.
     """
     backends = [module for module in model.modules() if isinstance(module, AttentionBackend)]
     if not backends:
-        raise UserError(
+        line = (
             f"{method} is no attention, so nothing can be compared with softmax attention; choose a run of"
-            " another method, or type for example attention=nystrom",
-            kind="no_attention",
-            value=method,
+            " another method, or type for example attention=nystrom"
         )
+        raise UserError(line, kind="no_attention", value=method)
     return backends
 
 
@@ -95,13 +86,10 @@ def layer_inputs(model: nn.Module, backends: list[AttentionBackend], batch: Batc
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExactMatrix:
-    """The exact attention matrices of the heads of one sequence.
+    """The exact attention matrices of the heads of one sequence: softmax(q kᵀ / √E), `[H, R, N]`.
 
-    Attributes:
-        rows: positions of the compared rows, `[R]`, in order.
-        columns: positions of the real tokens, `[N]`.
-        q, k, values: queries, keys and values of the real tokens, `[H, N, E]`.
-        matrix: softmax(q kᵀ / √E), `[H, R, N]`; the rows are distributions.
+    `rows` are the positions of the compared rows, `[R]`, in order, `columns` those of the real tokens, `[N]`; `q`, `k`
+    and `values` are of the real tokens, `[H, N, E]`.
     """
 
     rows: Tensor

@@ -5,8 +5,6 @@ Of kernel 2: its condition, and how fast its pseudo-inverse is approached.
 Letters: B or S sequences, H heads, R rows, N real tokens, K singular values, M landmarks.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
@@ -47,12 +45,10 @@ def conditions(a_BHMM: Tensor, used_BM: Tensor) -> list[float | None]:
 
 
 def convergence(a_BHMM: Tensor, *, start: str, rtol: float) -> list[Convergence]:
-    """Follow the iterative pseudo-inverse in each head, as means over sequences.
+    """Follow the iterative pseudo-inverse of kernel 2, in float64, in each head, as means over sequences.
 
-    Args:
-        a_BHMM: kernel 2, in float64.
-        start: how the iteration begins, see `iterative_pinv`.
-        rtol: cut-off of the exact pseudo-inverse that it is compared with, see `exact_pinv`.
+    `start` and the cut-off `rtol` of the exact pseudo-inverse, which it is compared with: see `iterative_pinv`,
+    `exact_pinv`.
     """
     exact_BHMM = exact_pinv(a_BHMM, rtol=rtol)
     steps = list(range(1, INVERSE_STEPS + 1))
@@ -71,16 +67,11 @@ def convergence(a_BHMM: Tensor, *, start: str, rtol: float) -> list[Convergence]
 def measure_layer(
     inputs: LayerInputs, variants: Variants, advance: Callable[[], object], *, kept: int = 0
 ) -> tuple[list[Head], list[MatrixPair]]:
-    """Measure a layer's heads.
-
-    Args:
-        inputs: what the layer got.
-        variants: makes the Nyström attentions to compare with.
-        advance: called after each number of landmarks.
-        kept: number of heads, the first ones, whose matrices are returned too.
+    """Measure a layer's heads; `advance` is called after each number of landmarks.
 
     Returns:
-        What was measured of each head, and the exact and the approximated matrix of the first sequence, `[R, N]` each.
+        What was measured of each head, and the exact and the approximated matrix of the first sequence, `[R, N]` each,
+            for the first `kept` heads.
     """
     exact = exact_matrices(inputs)
     backend = inputs.backend

@@ -1,7 +1,5 @@
 """Write a diagnosis as one HTML page."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 
@@ -37,13 +35,7 @@ OF_MAPS = (
 
 
 def write_diagnosis_page(path: Path, diagnosis: Diagnosis, pairs: dict[str, MatrixPair]) -> Path:
-    """Write the page atomically, and return its path.
-
-    Args:
-        path: the file.
-        diagnosis: what was measured.
-        pairs: matrices for the heat maps, by the name of the head, see `measure_layer`.
-    """
+    """Write the page atomically, and return its path; `pairs` are the heat maps' matrices by the name of the head."""
     subject = diagnosis["subject"]
     trained = f"seed {subject['seed']}" if subject["run"] else "a fresh model"
     return write_page(

@@ -3,8 +3,6 @@
 Errors are relative to the exact value and at least 0; every number of a head is a mean over sequences, except medians.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated
@@ -56,7 +54,7 @@ class Head(TypedDict):
     """One head of one layer.
 
     `matrix_error`, `spectral_error`: of the attention matrix, in the Frobenius and in the spectral norm.
-    `output_error`: of matrix times values. `uniform_error`: the matrix error of equal weights for all tokens, for
+    `output_error`: of matrix times values. `uniform_error`: the matrix error of uniform attention, for
     comparison. `effective_rank`, `rank_99`: of the exact matrix, see docs/diagnosis.md. `landmark_condition`: median
     condition number of kernel 2; null if it is singular.
     """

@@ -5,15 +5,22 @@ from __future__ import annotations
 from lra.diagnosis.schema import Diagnosis, Head, Swap
 from lra.results.tables import MISSING, TextTable
 
-NEAR_ERROR = 0.1  # relative error of the attention matrices up to which they count as near to the exact ones
+SMALL_ERROR = 0.1  # relative error of the attention matrices up to which they count as close to the exact ones
 ROUNDING_ERROR = 1e-5
-MOSTLY = 0.9  # of what attention brings, from which on exact attention does nearly as well
-EXACT_ITSELF = "Its attention is exact attention; the other numbers say how far Nyström attention would be from it."
+MOSTLY = 0.9  # part of the gain from attention from which on exact attention does nearly as well
+VERDICTS = {
+    "exact": "The model uses exact attention. The other numbers are those of Nyström attention in its place.",
+    "needless": "The model is not significantly worse without attention. So the approximation error does not matter.",
+    "harmful": "Exact attention is significantly better, even without training. So the error costs accuracy.",
+    "close": "The attention matrices are close to exact. So the model works because it approximates softmax.",
+    "unused": "The attention matrices are not close to exact. So the model hardly uses what the error changes.",
+    "adapted": "Exact attention is significantly worse. So training has adapted the weights to the error.",
+}
 HEAD_COLUMNS = {
     "matrix_error": "matrix error",
     "spectral_error": "spectral error",
     "output_error": "output error",
-    "uniform_error": "equal weights' error",
+    "uniform_error": "uniform error",
     "effective_rank": "effective rank",
     "rank_99": "rank of 99 %",
     "landmark_condition": "condition of kernel 2",
@@ -48,65 +55,60 @@ def is_nothing(swap: Swap) -> bool:
     return abs(swap["difference"]) <= 2 * swap["difference_error"]
 
 
-def is_exact(heads: list[Head]) -> bool:
-    """Tell whether the attention is exact attention, up to rounding in float32."""
-    return max(head["matrix_error"] for head in heads) < ROUNDING_ERROR
+def verdict(diagnosis: Diagnosis) -> str:
+    """Choose the key of `VERDICTS` that the errors of a trained model's attention and its swaps lead to."""
+    errors = [head["matrix_error"] for head in all_heads(diagnosis)]
+    exact, none = (swap_of(diagnosis, name) for name in ("exact", "none"))
+    if max(errors) < ROUNDING_ERROR:
+        return "exact"
+    if is_nothing(none) or none["difference"] > 0:
+        return "needless"
+    if exact["difference"] > 0 and not is_nothing(exact):
+        return "harmful"
+    if not is_nothing(exact) and retained(diagnosis) < MOSTLY:
+        return "adapted"
+    return "close" if sum(errors) / len(errors) <= SMALL_ERROR else "unused"
+
+
+def retained(diagnosis: Diagnosis) -> float:
+    """Compute the part of the accuracy gained by attention that exact attention retains."""
+    trained, exact, none = (swap_of(diagnosis, name)["accuracy"] for name in ("trained", "exact", "none"))
+    return (exact - none) / (trained - none)
+
+
+def fewest_landmarks(diagnosis: Diagnosis) -> int | None:
+    """Find how few landmarks are as accurate as the model's own attention, whose number counts; None if none are."""
+    subject = diagnosis["subject"]
+    swaps = [swap for swap in diagnosis["swaps"] if swap["name"] == "nystrom" and is_nothing(swap)]
+    enough = [swap["num_landmarks"] or 0 for swap in swaps] + [subject["num_landmarks"]] * subject["is_nystrom"]
+    return min(enough, default=None)
 
 
 def answer(diagnosis: Diagnosis) -> list[str]:
-    """Say in a few sentences whether the attention is near to exact attention, and whether that is why it is good."""
-    heads = all_heads(diagnosis)
+    """Say in a few sentences how large the approximation error is, and whether it matters for accuracy."""
+    heads, subject = all_heads(diagnosis), diagnosis["subject"]
     errors, uniform = (sum(head[key] for head in heads) / len(heads) for key in ("matrix_error", "uniform_error"))
-    name = diagnosis["subject"]["attention"]
     sentences = [
-        f"The attention matrices of {name} differ from the exact ones by {errors:.1%} (relative Frobenius error, mean"
-        f" over layers, heads and {diagnosis['subject']['sequences']} sequences). Equal weights for all tokens would"
-        f" differ by {uniform:.1%}."
+        f"The attention matrices of {subject['attention']} have a relative error of {errors:.1%} (Frobenius norm, mean"
+        f" over layers, heads and {subject['sequences']} sequences).",
+        f"For comparison, uniform attention would have an error of {uniform:.1%}.",
     ]
     if not diagnosis["swaps"]:
         return [*sentences, "The model is not trained, so its accuracy is not measured."]
-    trained, exact, none = (swap_of(diagnosis, which) for which in ("trained", "exact", "none"))
-    sentences.append(
-        f"Accuracy on {diagnosis['subject']['examples']:,} dev examples: {_percent(trained)} as trained. Replacing the"
-        f" attention by exact attention, without training, gives {_percent(exact)} ({_points(exact)}); by no attention"
-        f" {_percent(none)} ({_points(none)}; majority-class baseline {diagnosis['subject']['majority_rate']:.1%})."
-    )
-    verdict = (
-        EXACT_ITSELF
-        if is_exact(heads)
-        else _verdict(near=errors <= NEAR_ERROR, trained=trained, exact=exact, none=none)
-    )
-    return [*sentences, verdict, *_fewest(diagnosis)]
-
-
-def _verdict(*, near: bool, trained: Swap, exact: Swap, none: Swap) -> str:
-    if is_nothing(none) or none["difference"] > 0:
-        return "The model is no worse without attention: neither its approximation nor exact attention matters here."
-    if exact["difference"] > 0 and not is_nothing(exact):
-        return "Exact attention is better even without training: the approximation's error costs accuracy."
-    kept = (exact["accuracy"] - none["accuracy"]) / (trained["accuracy"] - none["accuracy"])
-    if is_nothing(exact) or kept >= MOSTLY:
-        well = "as well" if is_nothing(exact) else f"nearly as well (it keeps {kept:.0%} of what attention brings)"
-        if near:
-            return f"It is near to softmax attention, and exact attention does {well}: it is good because it is near."
-        return (
-            f"It is not near to softmax attention, but exact attention does {well}: what the error changes is mostly"
-            " not what the model uses."
-        )
-    return (
-        f"Exact attention is worse (it keeps {kept:.0%} of what attention brings): the weights have learned with"
-        f" {'small' if near else 'large'} errors of the approximation and rely on them. The model is good for another"
-        " reason than that it is near to softmax."
-    )
-
-
-def _fewest(diagnosis: Diagnosis) -> list[str]:
-    """Say how few landmarks do as well as the model's own attention; its own number does."""
-    subject = diagnosis["subject"]
-    swaps = [swap for swap in diagnosis["swaps"] if swap["name"] == "nystrom" and is_nothing(swap)]
-    enough = [swap["num_landmarks"] or 0 for swap in swaps]
-    enough += [subject["num_landmarks"]] * subject["is_nystrom"]
-    return [f"Fewest landmarks within two standard errors of the model as trained: {min(enough)}."] if enough else []
+    trained, exact, none = (swap_of(diagnosis, name) for name in ("trained", "exact", "none"))
+    kind, fewest = verdict(diagnosis), fewest_landmarks(diagnosis)
+    sentences += [
+        f"As trained, the accuracy is {_percent(trained)} on {subject['examples']:,} dev examples (majority-class"
+        f" baseline {subject['majority_rate']:.1%}).",
+        f"Replacing the attention without training gives {_percent(exact)} with exact attention ({_points(exact)}) and"
+        f" {_percent(none)} without attention ({_points(none)}).",
+    ]
+    if kind in ("close", "unused", "adapted"):
+        sentences.append(f"So exact attention retains {retained(diagnosis):.0%} of the accuracy gained by attention.")
+    sentences.append(VERDICTS[kind])
+    if fewest is not None:
+        sentences.append(f"The fewest landmarks within two standard errors of the accuracy as trained: {fewest}.")
+    return sentences
 
 
 def _percent(swap: Swap) -> str:

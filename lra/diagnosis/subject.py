@@ -1,7 +1,5 @@
 """The model that `lra diagnose` is about, a trained run's or a fresh one: its variants, dev examples, overrides."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,14 +30,9 @@ OF_TRAINING = ("recipe", "compile", "callbacks", "debug", "force", "finished", "
 
 @dataclass(frozen=True, kw_only=True)
 class DiagnosedModel:
-    """A model to diagnose.
+    """A model to diagnose, on the CPU, with its configuration, its data and the run's folder.
 
-    Attributes:
-        cfg: its configuration.
-        folder: the run's folder; for a fresh model, one below the folder of runs.
-        is_trained: whether it is a run's.
-        model: the model, on the CPU.
-        data: its data.
+    A fresh model (`is_trained` is false) has a folder below the folder of runs.
     """
 
     cfg: DictConfig
@@ -52,13 +45,7 @@ class DiagnosedModel:
 def diagnosed_model(cfg: DictConfig, console: Console, *, seed: int | None) -> DiagnosedModel:
     """Read the run that `cfg.run` names, with its best weights, or make a fresh model of the settings.
 
-    Args:
-        cfg: the configuration of `lra diagnose`.
-        console: where to say that data is prepared.
-        seed: the run's seed as typed; None if it was not typed.
-
-    Raises:
-        UserError: when it is not that of a trained run.
+    `seed` is the run's seed as typed; None if it was not typed.
     """
     if cfg.run is None:
         ensure_store(cfg, console)
@@ -107,11 +94,7 @@ def dev_batches(data: StoreData, examples: int, *, batch_size: int) -> list[Batc
 
 
 def check_effect(overrides: Sequence[str], *, of_a_run: bool) -> None:
-    """Refuse overrides that would have no effect.
-
-    Args:
-        overrides: as typed.
-        of_a_run: whether a run is diagnosed, which has its own model and data; else a fresh model.
+    """Refuse overrides that would have no effect on a run, which has its own model and data, or else on a fresh model.
 
     Raises:
         UserError: for the first such override.

@@ -5,8 +5,6 @@ They are Nyström attention with other choices, exact attention, and none.
 Letters: X examples.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -41,8 +39,7 @@ class Silent(LandmarkInverse):
 class Variants:
     """Makes variants of a model's attentions: those of Nyström attention keep its other choices and its value skip.
 
-    Attributes:
-        make: makes Nyström attention: with the model's own settings if it has some, else with the default ones.
+    `make` makes Nyström attention: with the model's own settings if it has some, else with the default ones.
     """
 
     make: MakeNystrom
@@ -68,10 +65,7 @@ class Variants:
     def exact(self, backend: AttentionBackend) -> NystromAttention:
         """Make exact softmax attention."""
         return self.nystrom(
-            backend,
-            num_landmarks=backend.dims.max_seq_len,
-            landmarks=AS_MANY_AS_POSITIONS,
-            exact_when_short=True,
+            backend, num_landmarks=backend.dims.max_seq_len, landmarks=AS_MANY_AS_POSITIONS, exact_when_short=True
         )
 
     def silent(self, backend: AttentionBackend) -> NystromAttention:
@@ -100,12 +94,7 @@ def swapped(model: nn.Module, others: Mapping[AttentionBackend, AttentionBackend
 
 
 def substitutes(first: AttentionBackend, variants: Variants) -> dict[tuple[str, int | None], Substitute]:
-    """List what is put in place of a model's attentions, by name and number of landmarks.
-
-    Args:
-        first: one of the model's attentions; all have the same settings.
-        variants: makes the others.
-    """
+    """List what is put in place of attentions with the settings of `first`, by name and number of landmarks."""
     own = first if isinstance(first, NystromAttention) else None
     others: dict[tuple[str, int | None], Substitute] = {
         ("trained", None): lambda backend: backend,

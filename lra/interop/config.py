@@ -1,7 +1,5 @@
 """The configuration of a Nyströmformer of the package transformers, checked: it may come from anywhere."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired
 
@@ -54,14 +52,11 @@ CONFIG_SCHEMA: TypeAdapter[TheirConfig] = TypeAdapter(TheirConfig)
 
 
 def checked_config(config: Mapping[str, Any], place: object) -> TheirConfig:
-    """Check a configuration that may come from anywhere.
-
-    Args:
-        config: its fields; those that a file may leave out get their defaults.
-        place: the file or object, for errors.
+    """Check a configuration that may come from anywhere; fields that a file may leave out get their defaults.
 
     Raises:
-        UserError: for a model of another kind, for a missing or wrong field, and for fields that contradict each other.
+        UserError: for a model of another kind, for a missing or wrong field, and for fields that contradict each other;
+            with `place`.
     """
     whole = checked(CONFIG_SCHEMA, {**DEFAULTS, **config}, place, NAME_THEIRS)
     width, heads, taps = whole["hidden_size"], whole["num_attention_heads"], whole["conv_kernel_size"]

@@ -4,8 +4,6 @@ The folder may come from anywhere. Its settings may name only classes of this pa
 trusts; its weights are a safetensors file, which holds tensors alone.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +21,7 @@ from lra.base.checked_json import Positive, checked
 from lra.interop.files import CONFIG_JSON, SAFETENSORS, first_misfit, read_json, read_tensors
 from lra.model.mixer import MakeMixers, SequenceMixer, mixer_layers
 from lra.model.self_attention import attention_layers
-from lra.runs.added_since import drop_removed_settings, values_before
+from lra.runs.flatten_settings import drop_removed_settings, values_before
 from lra.types import TaskSpec, UserError
 
 OUR_ROOMS = ("lra.attention", "lra.mixers", "lra.model")

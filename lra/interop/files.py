@@ -1,7 +1,5 @@
 """Read and write the files that other packages read too: JSON settings, tensors in safetensors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from pickle import UnpicklingError  # what torch raises; nothing here unpickles
@@ -25,12 +23,8 @@ MOST_JSON_BYTES = 2**20
 def read_json(path: Path, remedy: str) -> dict[str, Any]:
     """Read a JSON object from a small file.
 
-    Args:
-        path: the file.
-        remedy: what the user can do, for errors.
-
     Raises:
-        UserError: when the file is missing, large, or holds something else.
+        UserError: when the file is missing, large, or holds something else; with the `remedy`.
     """
     _check_there(path, remedy)
     if path.stat().st_size > MOST_JSON_BYTES:
@@ -44,12 +38,8 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
 def read_tensors(path: Path, remedy: str) -> dict[str, Tensor]:
     """Read all tensors of a safetensors file onto the CPU.
 
-    Args:
-        path: the file.
-        remedy: what the user can do, for errors.
-
     Raises:
-        UserError: when the file is missing or damaged.
+        UserError: when the file is missing or damaged; with the `remedy`.
     """
     _check_there(path, remedy)
     try:
@@ -61,12 +51,8 @@ def read_tensors(path: Path, remedy: str) -> dict[str, Tensor]:
 def read_torch_file(path: Path, remedy: str) -> dict[str, Tensor]:
     """Read the tensors of a checkpoint that torch has written; no object of another type is ever made.
 
-    Args:
-        path: the file.
-        remedy: what the user can do, for errors.
-
     Raises:
-        UserError: when the file is missing or damaged, or holds anything but tensors.
+        UserError: when the file is missing or damaged, or holds anything but tensors; with the `remedy`.
     """
     _check_there(path, remedy)
     try:

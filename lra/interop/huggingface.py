@@ -3,9 +3,9 @@
 `from_huggingface` and `to_huggingface` need no transformers of their own: the caller has it. Ours computes what theirs
 does, up to rounding, for the lengths that theirs takes, see `lra.interop.config.landmark_length`. Theirs does not train
 its padding token's vector, and ours does.
-"""
 
-from __future__ import annotations
+Letters: B sequences, L positions, D model width, V tokens of the vocabulary, C classes.
+"""
 
 import copy
 import importlib
@@ -16,16 +16,16 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from lra.attention.base import options_of
 from lra.attention.nystrom import NystromAttention
 from lra.interop.config import ARCHITECTURES, TheirConfig, checked_config, landmark_length
 from lra.interop.files import first_misfit
 from lra.interop.weights import our_weights, their_weights
-from lra.model.block import PRE_NORM
+from lra.model.block import ACTIVATIONS, PRE_NORM
 from lra.model.classifier import Encoder
 from lra.model.self_attention import attention_layers
-from lra.model.text_model import FirstTokenHead, TextModel, TokenHead
 from lra.types import UserError
 
 FIRST_POSITION = 2  # rows 0 and 1 of their position table are never used, as in RoBERTa
@@ -33,13 +33,68 @@ THEIR_ITERATIONS = 6  # of the pseudo-inverse; no setting there
 ACTIVATION_NAMES = {"gelu_new": "gelu_tanh", "gelu": "gelu", "relu": "relu"}
 
 
-def build_text_model(config: TheirConfig, architecture: str) -> TextModel:
-    """Build our model, with weights drawn at random.
+class TokenHead(nn.Module):
+    """Logits of every token at each position: Linear, activation, LayerNorm, then the token embedding's own table.
 
-    Args:
-        config: the configuration.
-        architecture: one of `ARCHITECTURES`.
+    Source: BERT (Devlin et al. 2019), whose output table is that of the token embedding.
     """
+
+    def __init__(self, *, width: int, vocab_size: int, activation: str, norm_eps: float):
+        super().__init__()
+        self.dense = nn.Linear(width, width)
+        self.activation = ACTIVATIONS[activation]()
+        self.norm = nn.LayerNorm(width, eps=norm_eps)
+        self.bias = nn.Parameter(torch.zeros(vocab_size))
+
+    def forward(self, x_BLD: Tensor, table_VD: Tensor) -> Tensor:
+        """Compute logits `[B, L, V]`; `table_VD` is the table of the token embedding."""
+        return linear(self.norm(self.activation(self.dense(x_BLD))), table_VD, self.bias)
+
+
+class FirstTokenHead(nn.Module):
+    """Logits of the classes from the vector of the first token: dropout, Linear, activation, dropout, Linear."""
+
+    def __init__(self, *, width: int, num_classes: int, activation: str, dropout: float):
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.dense = nn.Linear(width, width)
+        self.activation = ACTIVATIONS[activation]()
+        self.out = nn.Linear(width, num_classes)
+
+    def forward(self, x_BLD: Tensor) -> Tensor:
+        """Compute logits `[B, C]`."""
+        first_BD = self.activation(self.dense(self.dropout(x_BLD[:, 0])))
+        logits_BC: Tensor = self.out(self.dropout(first_BD))
+        return logits_BC
+
+
+class TextModel(nn.Module):
+    """An encoder with one of the heads above, or without one.
+
+    `source` is class and configuration of the model of transformers that it was made from, see `lra.interop`; or None.
+    """
+
+    source: tuple[str, Mapping[str, Any]] | None = None
+
+    def __init__(self, encoder: Encoder, head: TokenHead | FirstTokenHead | None):
+        super().__init__()
+        self.encoder, self.head = encoder, head
+
+    def forward(self, tokens_BL: Tensor, valid_BL: Tensor | None = None, types_BL: Tensor | None = None) -> Tensor:
+        """Compute the head's logits, or the encoder's output `[B, L, D]` without a head.
+
+        `valid_BL` is True at real tokens; None: all are real. `types_BL` are token types; None: 0 everywhere.
+        """
+        x_BLD: Tensor = self.encoder(tokens_BL, valid_BL, types_BL)
+        if self.head is None:
+            return x_BLD
+        if isinstance(self.head, TokenHead):
+            return self.head(x_BLD, self.encoder.embedding.token.weight)  # type: ignore[no-any-return]
+        return self.head(x_BLD)  # type: ignore[no-any-return]
+
+
+def build_text_model(config: TheirConfig, architecture: str) -> TextModel:
+    """Build our model for one of `ARCHITECTURES`, with weights drawn at random."""
     assert architecture in ARCHITECTURES, architecture
     width, longest = config["hidden_size"], config["max_position_embeddings"]
     activation, dropout = ACTIVATION_NAMES[config["hidden_act"]], config["hidden_dropout_prob"]
@@ -92,8 +147,7 @@ def num_labels(config: Mapping[str, Any]) -> int:
 def from_huggingface(model: nn.Module) -> TextModel:
     """Convert a `NystromformerModel`, `NystromformerForMaskedLM` or `NystromformerForSequenceClassification`.
 
-    Args:
-        model: the model of transformers, which stays as it is.
+    The model of transformers stays as it is.
 
     Returns:
         Our model with copies of the weights, of the same dtype, in the same mode (training or evaluation).
@@ -146,17 +200,12 @@ def converted(
     *,
     dtype: torch.dtype = torch.float32,
 ) -> TextModel:
-    """Build our model from a configuration and weights by the names of transformers.
+    """Build our model from a configuration and weights by the names of transformers, for one of `ARCHITECTURES`.
 
-    Args:
-        config: the configuration.
-        architecture: one of `ARCHITECTURES`.
-        weights: all weights; those of a head that `architecture` does not have are left out.
-        place: the file or object, for errors.
-        dtype: of our weights.
+    Weights of a head that `architecture` does not have are left out.
 
     Raises:
-        UserError: when the weights do not fit the configuration, with the first that does not.
+        UserError: when the weights do not fit the configuration, with `place` and the first that does not.
     """
     with torch.device("meta"):  # shapes alone: a wrong configuration may name sizes that no memory holds
         shapes = build_text_model(config, architecture)
@@ -189,11 +238,8 @@ def known_architecture(architecture: object, place: object) -> str:
 def import_transformers(what: str) -> Any:
     """Import transformers.
 
-    Args:
-        what: what needs it, for the error.
-
     Raises:
-        UserError: when it is not installed.
+        UserError: when it is not installed; with `what` needs it.
     """
     try:
         return importlib.import_module("transformers")

@@ -4,8 +4,6 @@ Only the attention's weights differ in more than their names: our queries, keys 
 skip has no dimensions of size 1.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 

@@ -6,8 +6,6 @@ exponential moving average of section 3.1, and the candidate and the update gate
 Letters: B sequences, L positions, D channels (the model width), N averages of a channel, 2 directions.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import silu
@@ -32,7 +30,6 @@ class GatedMovingAverage(SequenceMixer):
     it passes them. The convolution is computed at least in float32, also in mixed precision.
 
     Args:
-        dims: dimensions of the encoder; the number of heads is not used.
         averages: N.
     """
 

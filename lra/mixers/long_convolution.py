@@ -7,8 +7,6 @@ Letters: B sequences, L positions, D channels, N states of a channel, R rows and
 as a matrix.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch
@@ -19,12 +17,8 @@ def sums_of_powers(weight_DN: Tensor, log_ratio_DN: Tensor, length: int) -> Tens
     """Compute the real parts of Σ_n weight · ratio^l for l = 0, 1 … `length` - 1; `[…, D, L]`.
 
     With l = C · row + column, ratio^l is a product of two powers. So about √L powers for rows and √L for columns are
-    computed instead of L powers, and one matrix product combines them.
-
-    Args:
-        weight_DN: `[…, D, N]`, real or complex.
-        log_ratio_DN: logarithms of the ratios, `[…, D, N]`, real or complex; the real parts are at most 0.
-        length: L, at least 1.
+    computed instead of L powers, and one matrix product combines them. Weights and logarithms of ratios, `[…, D, N]`,
+    are real or complex; the real parts of the latter are at most 0.
     """
     columns = math.isqrt(length - 1) + 1
     steps = torch.arange(columns, device=log_ratio_DN.device, dtype=log_ratio_DN.real.dtype)

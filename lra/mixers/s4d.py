@@ -7,8 +7,6 @@ Letters: B sequences, L positions, D channels (the model width), S pairs (A, B),
 real and imaginary part.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 
@@ -56,7 +54,6 @@ class S4D(SequenceMixer):
     passes them. The convolution is computed at least in float32, also in mixed precision.
 
     Args:
-        dims: dimensions of the encoder; the number of heads is not used.
         states: N of the paper, even; half as many complex states are computed.
         init: `lin`, `inv` or `legs`, see `initial_dynamics`; the initial real part of A is -1/2 in all.
         copies: S, a divisor of D: the channels share S pairs (A, B) by turns; None: each has its own.

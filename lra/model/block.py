@@ -5,8 +5,6 @@
 Letters: B sequences, L positions, T real tokens of all sequences, D model width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -115,13 +113,9 @@ class FeedForward(nn.Sequential):
 
 
 class EncoderBlock(nn.Module):
-    """`x + dropout(mixer(norm(x)))`, then `x + feed_forward(norm(x))`; or with the norm after each sum.
+    """`x + dropout(mixer(norm(x)))`, then `x + feed_forward(norm(x))`; or, see `form`, with the norm after each sum.
 
-    Args:
-        mixer: the sequence mixer of the layer.
-        feed_forward: hidden width of the feed-forward network; 0: there is none.
-        dropout: dropout rate, in [0, 1).
-        form: where the norms are, their kind, and the activation.
+    `feed_forward` is the hidden width of the feed-forward network, 0 for none; `dropout` is a rate in [0, 1).
     """
 
     def __init__(self, mixer: SequenceMixer, *, feed_forward: int, dropout: float, form: EncoderForm):

@@ -4,8 +4,6 @@ Letters: B examples (in the embedding: sequences), N sequences per example, L po
 C classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -13,12 +11,13 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from lra.base.arguments import Count, CountOrZero, Fraction, Positive, checked
+from lra.base.arguments import Count, Depth, Fraction, Positive, Width, WidthOrZero, checked
 from lra.base.protocol import Head, Inputs, Norm, Pooling, Sides
 from lra.model.block import PRE_NORM, EncoderBlock, EncoderForm
 from lra.model.layers import normalise
 from lra.model.mixer import MakeMixers, MixerDims
 from lra.model.pooling import make_pooling
+from lra.ops.first_order import runs_plainly
 from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.layers import embed
 from lra.ops.packed.packing import Packing
@@ -195,22 +194,16 @@ class Encoder(nn.Module):
 
 
 def works_packed(device: torch.device) -> bool:
-    """Tell whether the packed form works and is faster: on a CPU, not compiled, not in mixed precision."""
-    return device.type == "cpu" and not torch.compiler.is_compiling() and not torch.is_autocast_enabled("cpu")
+    """Tell whether the packed form works and is faster: on a CPU, by itself, not in mixed precision."""
+    return device.type == "cpu" and runs_plainly() and not torch.is_autocast_enabled("cpu")
 
 
 class SequenceClassifier(nn.Module):
     """One encoder for all sequences of an example, pooling, and a head (Xiong et al. 2021, released code).
 
     Args:
-        spec: facts about the task.
         make_mixers: makes the mixers of the layers from the encoder's dimensions and the number of layers.
-        num_layers: number of encoder blocks.
-        width: D.
-        num_heads: number of attention heads.
-        head_dim: dims per head.
-        feed_forward: hidden width of the feed-forward networks; 0: there are none.
-        head_hidden: hidden width of the classifier head.
+        feed_forward, head_hidden: hidden widths of the feed-forward networks, 0 for none, and of the classifier head.
         head: `hidden`: two linear layers with a ReLU. `linear`: one; for a pair two with a GELU, see `ClassifierHead`.
         norm: `layer`: LayerNorm. `batch`: batch norm over the real positions of a batch. `batch_padded`: over all.
         norm_place: `before` each mixer and feed-forward network, and at the end; or `after` each sum.
@@ -240,12 +233,12 @@ class SequenceClassifier(nn.Module):
         spec: TaskSpec,
         make_mixers: MakeMixers,
         *,
-        num_layers: Count,
-        width: Count,
-        num_heads: Count,
-        head_dim: Count,
-        feed_forward: CountOrZero,
-        head_hidden: Count,
+        num_layers: Depth,
+        width: Width,
+        num_heads: Width,
+        head_dim: Width,
+        feed_forward: WidthOrZero,
+        head_hidden: Width,
         head: Head,
         norm: Norm,
         norm_place: Literal["before", "after"],

@@ -3,8 +3,6 @@
 Letters: B sequences, L positions, T real tokens of all sequences, D model width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -17,15 +15,10 @@ from lra.ops.packed.packing import Packing
 
 @dataclass(frozen=True, kw_only=True)
 class MixerDims:
-    """The dimensions of the encoder that a mixer is built for.
+    """The dimensions of the encoder that a mixer is built for: D, heads and their dims, and the longest L of `forward`.
 
-    Attributes:
-        width: D.
-        num_heads: number of attention heads; a mixer without heads ignores it.
-        head_dim: dims per head.
-        max_seq_len: the longest L that `forward` will be given.
-        dropout: the encoder's dropout rate, for dropout inside the mixer; the block applies dropout to its output.
-        tied_dropout: whether that dropout drops whole channels of a sequence.
+    A mixer without heads ignores theirs. `dropout` is the encoder's rate, for dropout inside the mixer, which drops
+    whole channels of a sequence if it is `tied_dropout`; the block applies dropout to the mixer's output.
     """
 
     width: int
@@ -48,9 +41,6 @@ class SequenceMixer(nn.Module):
     - The other sequences of a batch do not change a sequence's output, unless `batch_wide` is True.
     - Outputs and gradients equal those of its slow reference implementation in `tests/reference`.
     - The packed form computes the same as the padded form.
-
-    Args:
-        dims: dimensions of the encoder.
     """
 
     def __init__(self, dims: MixerDims):
@@ -88,16 +78,10 @@ class SequenceMixer(nn.Module):
         raise AssertionError(f"{type(self).__name__} has no forward")
 
     def residual_packed(self, x_TD: Tensor, norm: nn.LayerNorm, packing: Packing, masks: DropoutMasks | None) -> Tensor:
-        """Compute `x + dropout(self(norm(x)))` for packed tokens, `[T, D]`.
+        """Compute `x + dropout(self(norm(x)))` for packed tokens, `[T, D]`; without `masks` there is no dropout.
 
         By default the tokens are padded. A mixer may override this with a faster form, which may also fuse the
         LayerNorm, the dropout and the residual connection.
-
-        Args:
-            x_TD: the packed tokens.
-            norm: the block's LayerNorm before the mixer.
-            packing: the tokens' places in the padded batch.
-            masks: masks of the block's dropout; None: no dropout.
         """
         x_BLD = packing.unpack(norm(x_TD)[None])[0]
         mixed_TD = packing.pack(self(x_BLD, packing.valid_BL))

@@ -64,12 +64,9 @@ class MaskedMean(nn.Module):
 
 
 class FirstVector(nn.Module):
-    """The vector of an extra token that is put before every sequence (CLS in the released code).
+    """The vector of an extra token before every sequence (CLS in the released code), whose id no sequence contains.
 
     The sequence keeps its length, so its last position is dropped.
-
-    Args:
-        token: id of the extra token, which no sequence contains.
     """
 
     def __init__(self, token: int):

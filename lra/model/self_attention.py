@@ -3,8 +3,6 @@
 Letters: B sequences, L positions, T real tokens of all sequences, D model width, H heads, E dims per head.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import torch
@@ -19,14 +17,10 @@ from lra.ops.packed.packing import Packing
 
 
 class QueryKeyValue(nn.Linear):
-    """One linear layer for queries, keys and values.
+    """One linear layer for queries, keys and values; H·E = `inner` is the size of each over all heads.
 
     It equals three Linear layers with biases, also in its initialisation, which depends on the number of inputs only.
-
-    Args:
-        width: D.
-        inner: H·E, the size of a token's query over all heads; keys and values have the same size.
-        biased: whether the biases are added. If not, they are parameters without effect, as in the released Reformer.
+    Biases that are not added are parameters without effect, as in the released Reformer.
     """
 
     def __init__(self, width: int, inner: int, *, biased: bool):
@@ -43,14 +37,7 @@ class QueryKeyValue(nn.Linear):
 
 
 class SelfAttention(SequenceMixer):
-    """Projections around an attention backend (`attention=NAME`).
-
-    The backend computes at least in float32, also in mixed precision.
-
-    Args:
-        dims: dimensions of the encoder.
-        backend: the attention backend of the layer.
-    """
+    """Projections around an attention backend (`attention=NAME`), which computes in float32 in mixed precision too."""
 
     def __init__(self, dims: MixerDims, backend: AttentionBackend):
         super().__init__(dims)

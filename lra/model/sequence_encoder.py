@@ -21,6 +21,7 @@ from lra.model.classifier import count_parameters, works_packed
 from lra.model.mixer import MakeMixers, MixerDims
 from lra.model.pooling import LastVector, MaskedMean
 from lra.model.self_attention import attention_layers
+from lra.ops.first_order import runs_plainly
 from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.packing import Packing
 from lra.types import UserError
@@ -74,9 +75,8 @@ def checked_vectors(x_BLI: Tensor, embedding: VectorPositionEmbedding) -> Tensor
             f' under torch.autocast("{x_BLI.device.type}", dtype={weights})'
         )
     if len(shape) != 3 or shape[2] != embed_dim:
-        raise UserError(
-            f"an input of shape {shape} is not [batch, seq_len, {embed_dim}], as embed_dim={embed_dim} says"
-        )
+        line = f"an input of shape {shape} is not [batch, seq_len, {embed_dim}], as embed_dim={embed_dim} says"
+        raise UserError(line)
     if shape[1] > window_size:
         raise UserError(
             f"{shape[1]} positions do not fit into window_size={window_size}; build with window_size={shape[1]},"
@@ -85,9 +85,8 @@ def checked_vectors(x_BLI: Tensor, embedding: VectorPositionEmbedding) -> Tensor
     if shape[1] == 0:
         raise UserError(f"an input of shape {shape} has no position; a sequence without any needs padding and a mask")
     if x_BLI.dtype != weights and not torch.is_autocast_enabled(x_BLI.device.type):
-        raise UserError(
-            f"the input is {_name(x_BLI.dtype)}, but the weights are {_name(weights)}; type x.to({weights})"
-        )
+        line = f"the input is {_name(x_BLI.dtype)}, but the weights are {_name(weights)}; type x.to({weights})"
+        raise UserError(line)
     return x_BLI
 
 
@@ -115,7 +114,7 @@ def checked_mask(x_BLI: Tensor, mask: Tensor | None, lengths: Tensor | None) -> 
         raise UserError(f"the lengths are {_name(lengths.dtype)}, not whole numbers; type lengths.long()")
     if lengths.shape != (batch,):
         raise UserError(f"lengths of shape {list(lengths.shape)} do not fit the input; the shape is {[batch]}")
-    if not torch.compiler.is_compiling() and batch:  # a compiled graph cannot depend on values
+    if batch and runs_plainly():  # else nothing may depend on values
         shortest, longest = int(lengths.min()), int(lengths.max())
         if shortest < 0 or longest > length:
             raise UserError(f"lengths from {shortest} to {longest} are not all in the input's range, 0 to {length}")
@@ -145,10 +144,8 @@ class SequenceEncoder(nn.Module):
 
     Args:
         make_mixers: makes the mixers of the layers, as `lra.build_mixers` returns it.
-        embed_dim: I.
+        embed_dim: I, the numbers at a position.
         hidden_size: D, divisible by `num_heads`; the feed-forward networks have twice this width, as in the benchmark.
-        num_layers: number of encoder blocks.
-        num_heads: number of attention heads.
         dropout: dropout rate after the embedding, mixer, GELU and feed-forward network, in [0, 1).
         window_size: the longest L.
         pooling: `last`: the vector at the last real position; `mean`: the mean of those at real positions.
@@ -220,19 +217,12 @@ class SequenceEncoder(nn.Module):
         pooling: Literal["last", "mean"] = "last",
         make_mixers: MakeMixers | None = None,
     ) -> SequenceEncoder:
-        """Build an encoder with Nyström attention, or with the mixers that `make_mixers` makes.
+        """Build an encoder with Nyström attention, or with `make_mixers`; other arguments are those of the class.
 
         Args:
-            embed_dim: numbers at a position.
-            hidden_size: size of the vector of a sequence, divisible by `num_heads`.
             num_landmarks: landmarks of Nyström attention, at least 1.
-            num_layers: number of encoder blocks.
-            num_heads: number of attention heads.
-            dropout: dropout rate, in [0, 1).
-            window_size: positions of the longest sequence.
             landmark_source: `both`: Nyström's landmark queries come from queries and its landmark keys from keys;
                 `keys`: both from keys.
-            pooling: `last` or `mean`.
             make_mixers: what `lra.build_mixers` returns for any other attention or mixer. The two settings of
                 Nyström's landmarks then have no effect and must keep their default values.
 
@@ -304,7 +294,9 @@ class SequenceEncoder(nn.Module):
         x_BLI = checked_vectors(x_BLI, self.embedding)
         valid_BL = checked_mask(x_BLI, mask, lengths)
         if packed and not works_packed(x_BLI.device):
-            raise UserError("packed=True works on a CPU, not compiled and without autocast; leave packed out")
+            raise UserError(
+                "packed=True works on a CPU without autocast, torch.compile, .jit or .func; leave packed out"
+            )
         if not len(x_BLI):
             return x_BLI.new_zeros(0, self.output_size())
         if packed is None:

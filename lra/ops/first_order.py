@@ -4,8 +4,6 @@ Their matrix products write into given tensors, so all have to be of one type: t
 some of them another one, wherever a caller's block begins and ends.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
@@ -19,6 +17,16 @@ from lra.types import UserError
 Gradients = tuple[Tensor | None, ...]
 Inputs = ParamSpec("Inputs")
 Output = TypeVar("Output")
+
+
+def in_torch_func() -> bool:
+    """Tell whether `torch.func` transforms the code (vmap, grad), which such operators do not know."""
+    return not torch.compiler.is_compiling() and bool(torch._C._are_functorch_transforms_active())
+
+
+def runs_plainly() -> bool:
+    """Tell whether code may depend on values: not compiled, not recorded by `torch.jit.trace`, not in `torch.func`."""
+    return not (torch.compiler.is_compiling() or torch.jit.is_tracing() or in_torch_func())
 
 
 def without_autocast(forward: Callable[Inputs, Output]) -> Callable[Inputs, Output]:

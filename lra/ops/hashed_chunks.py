@@ -6,8 +6,6 @@ Letters: B examples, H heads, L positions, E dims per head, N hashes, G axes of 
 K chunks, C positions per chunk.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch
@@ -76,11 +74,7 @@ def attend_chunks(
     """Attend within chunks in the order of each hash, restore the order, and combine the hashes by their normalisers.
 
     Args:
-        q_BHLE: queries; L is a multiple of `chunk`.
-        v_BHLE: values.
-        valid_BL: True at real tokens.
-        order_BHNL: the positions in the order of each hash, padding last.
-        chunk: C.
+        order_BHNL: the positions in the order of each hash, padding last; L is a multiple of `chunk`, C.
         look_back: the chunk before the first chunk of a hash. `across_hashes`: the last one of the previous hash, and
             of the last hash for the first one. `within_hash`: the last chunk of the same hash that has a real token.
 

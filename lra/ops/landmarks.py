@@ -3,8 +3,6 @@
 Letters: B examples, H heads, L positions, E dims per head, M landmarks.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -35,20 +33,16 @@ def padded_segments(valid_BL: Tensor, num_landmarks: int) -> tuple[Tensor, Tenso
 def valid_segments(valid_BL: Tensor, num_landmarks: int) -> tuple[Tensor, Tensor]:
     """Split each example's real tokens, in order, into near-equal segments: M, or one per token if there are fewer.
 
-    Args:
-        valid_BL: `[B, L]` bool, True at real tokens.
-        num_landmarks: M.
-
     Returns:
         The segment of each position, `[B, L]` int64, M at padded positions; and the number of tokens in each segment,
-        `[B, M]` int64, 0 for an unused segment.
+            `[B, M]` int64, 0 for an unused segment.
     """
     rank_BL = valid_BL.cumsum(1) - 1
     count_B1 = valid_BL.sum(1, keepdim=True)
     used_B1 = count_B1.clamp(max=num_landmarks)
     segment_BL = torch.where(valid_BL, rank_BL * used_B1 // count_B1.clamp(min=1), num_landmarks)
     sizes = torch.zeros(len(valid_BL), num_landmarks + 1, dtype=torch.long, device=valid_BL.device)
-    sizes.scatter_add_(1, segment_BL, torch.ones_like(segment_BL))
+    sizes = sizes.scatter_add(1, segment_BL, torch.ones_like(segment_BL))  # in place, torch.func.vmap would refuse it
     return segment_BL, sizes[:, :num_landmarks]
 
 
@@ -64,11 +58,7 @@ def valid_segment_means(x_BHLE: Tensor, segment_BL: Tensor, sizes_BM: Tensor) ->
 
 
 def middle_tokens(segment_BL: Tensor, sizes_BM: Tensor) -> tuple[Tensor, Tensor]:
-    """Choose the token in the middle of each segment, the later one of two.
-
-    Args:
-        segment_BL: the segment of each position, in order; M at positions without one.
-        sizes_BM: number of tokens in each segment.
+    """Choose the token in the middle of each segment, the later one of two; the segments are those of `valid_segments`.
 
     Returns:
         Positions `[B, M]` int64, 0 for a segment without tokens; and a mask of the segments that have some, `[B, M]`.
@@ -80,12 +70,7 @@ def middle_tokens(segment_BL: Tensor, sizes_BM: Tensor) -> tuple[Tensor, Tensor]
 
 
 def lowest_tokens(numbers_L: Tensor, among_BL: Tensor, num_landmarks: int) -> tuple[Tensor, Tensor]:
-    """Choose the M tokens with the lowest numbers; random numbers choose without replacement.
-
-    Args:
-        numbers_L: a number below 2 for each position.
-        among_BL: True at positions that can be chosen.
-        num_landmarks: M.
+    """Choose the M tokens of `among_BL` with the lowest numbers, below 2; random ones choose without replacement.
 
     Returns:
         Positions `[B, M]` int64, in order; and a mask of those in use: fewer than M if there are fewer tokens.
@@ -106,17 +91,10 @@ def take_tokens(x_BHLE: Tensor, position_BM: Tensor, used_BM: Tensor) -> Tensor:
 
 
 def cluster_means(x_BHLE: Tensor, centres_BHME: Tensor, used_BM: Tensor, among_BL: Tensor, *, steps: int) -> Tensor:
-    """Move centres by steps of Lloyd's algorithm (k-means, Lloyd 1982), `[B, H, M, E]`.
+    """Move the centres in use by steps of k-means (Lloyd 1982) over the tokens of `among_BL`; `[B, H, M, E]`.
 
     A token belongs to the nearest centre in use; each centre moves to the mean of its tokens, or stays if it has none.
     Gradients pass through the means, not through the choice of the nearest centre.
-
-    Args:
-        x_BHLE: the tokens.
-        centres_BHME: where the centres begin.
-        used_BM: True for centres in use.
-        among_BL: True at positions that are clustered.
-        steps: number of steps.
     """
     tokens = among_BL[:, None, :, None]
     for _ in range(steps):
@@ -124,7 +102,7 @@ def cluster_means(x_BHLE: Tensor, centres_BHME: Tensor, used_BM: Tensor, among_B
             distances = torch.cdist(x_BHLE, centres_BHME).masked_fill(~used_BM[:, None, None, :], float("inf"))
             nearest_BHL1 = distances.argmin(3, keepdim=True)
             counts_BHM1 = torch.zeros_like(centres_BHME[..., :1])
-            counts_BHM1.scatter_add_(2, nearest_BHL1, tokens.expand_as(nearest_BHL1).to(x_BHLE.dtype))
+            counts_BHM1 = counts_BHM1.scatter_add(2, nearest_BHL1, tokens.expand_as(nearest_BHL1).to(x_BHLE.dtype))
         sums = torch.zeros_like(centres_BHME).scatter_add(2, nearest_BHL1.expand_as(x_BHLE), x_BHLE * tokens)
         centres_BHME = torch.where(counts_BHM1 > 0, sums / counts_BHM1.clamp(min=1), centres_BHME)
     return centres_BHME

@@ -3,14 +3,12 @@
 Letters: B examples, H heads, M landmarks.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from lra.ops.first_order import first_order, without_autocast
+from lra.ops.first_order import first_order, in_torch_func, without_autocast
 
 # Avoids a division by zero for an all-zero matrix (an example without real tokens); far below all other norms.
 TINY_NORM = 1e-12
@@ -23,12 +21,9 @@ def iterative_pinv(a_BHMM: Tensor, *, iterations: int, start: str) -> Tensor:
     Z ← ¼ Z (13 I − A Z (15 I − A Z (7 I − A Z))), from Z = Aᵀ / (‖A‖₁ ‖A‖∞) (Razavi et al. 2014, as in Xiong et al.
     2021, equation 11). Convergence is of third order; six iterations are enough for a softmax kernel.
 
-    Args:
-        a_BHMM: the matrices.
-        iterations: number of iterations, at least 1.
-        start: `per_matrix` divides each matrix by its own norms, as in the paper's equation; `batch` divides all
-            matrices by the largest norms in the batch, as the released code does, so that an example's result depends
-            on the other examples of the batch.
+    `start=per_matrix` divides each matrix by its own norms, as in the paper's equation; `batch` divides all matrices by
+    the largest norms in the batch, as the released code does, so that an example's result depends on the other
+    examples.
     """
     absolute = a_BHMM.abs()
     columns, rows = absolute.sum(-2).amax(-1), absolute.sum(-1).amax(-1)
@@ -37,7 +32,8 @@ def iterative_pinv(a_BHMM: Tensor, *, iterations: int, start: str) -> Tensor:
     z = a_BHMM.mT / (columns * rows).clamp(min=TINY_NORM)[..., None, None]
     count = MATRICES_AT_ONCE if on_cpu(a_BHMM) else max(a_BHMM.shape[:2].numel(), 1)
     parts = [x.flatten(0, 1).split(count) for x in (a_BHMM, z)]
-    matrices = [_Iterations.apply(a, start, iterations) for a, start in zip(*parts, strict=True)]
+    iterate = _Iterations.iterated if in_torch_func() else _Iterations.apply
+    matrices = [iterate(a, start, iterations) for a, start in zip(*parts, strict=True)]
     return torch.cat(matrices).view(a_BHMM.shape)
 
 
@@ -58,8 +54,15 @@ class _Iterations(torch.autograd.Function):
         kept = [a]
         for _ in range(iterations):
             kept.append(z)
-            z = torch.baddbmm(z, z, _Iterations.inner(a, z)[2], beta=3.25, alpha=-0.25)
+            z = _Iterations.iterated(a, z, 1)
         ctx.save_for_backward(*kept)
+        return z
+
+    @staticmethod
+    def iterated(a: Tensor, z: Tensor, iterations: int) -> Tensor:
+        """Iterate, with torch's own gradients."""
+        for _ in range(iterations):
+            z = torch.baddbmm(z, z, _Iterations.inner(a, z)[2], beta=3.25, alpha=-0.25)
         return z
 
     @staticmethod
@@ -117,27 +120,19 @@ def exact_pinv(a_BHMM: Tensor, *, rtol: float) -> Tensor:
 
 
 def ridge_inverse(a: Tensor, *, ridge: float) -> Tensor:
-    """Compute the regularised pseudo-inverse (Aᵀ A + λ I)⁻¹ Aᵀ (Tikhonov), `[..., N, M]` from `[..., M, N]`.
+    """Compute the regularised pseudo-inverse (Aᵀ A + λ I)⁻¹ Aᵀ (Tikhonov), `[..., N, M]` from `[..., M, N]`; λ > 0.
 
     Unlike the pseudo-inverse it is bounded, by 1 / (2 √λ), and so are its gradients.
-
-    Args:
-        a: the matrices, square or not.
-        ridge: λ, above 0.
     """
     eye = torch.eye(a.shape[-1], dtype=a.dtype, device=a.device)
     return solve(a.mT @ a + ridge * eye, a.mT)
 
 
 def solve(a: Tensor, b: Tensor) -> Tensor:
-    """Solve A X = B, as `torch.linalg.solve` does, without its check whether A is singular, for which the host waits.
+    """Solve A X = B, `[..., N, N]` and `[..., N, M]`, as `torch.linalg.solve` does, without its check of A.
 
-    The matrices here are made regular by a ridge. A singular one would give numbers that are not finite, and these a
-    loss that ends the run.
-
-    Args:
-        a: `[..., N, N]`.
-        b: `[..., N, M]`.
+    The host would wait for it to tell whether A is singular. The matrices here are made regular by a ridge. A singular
+    one would give numbers that are not finite, and these a loss that ends the run.
     """
     solution: Tensor = torch.linalg.solve_ex(a, b).result
     return solution

@@ -5,8 +5,6 @@ Sources: Katharopoulos et al. 2020; Choromanski et al. 2021 (FAVOR+).
 Letters: B examples, H heads, L positions, E dims per head, R features.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
@@ -39,12 +37,8 @@ def orthogonal_gaussian(features: int, dims: int) -> Tensor:
 def softmax_features(x_BHLE: Tensor, products_BHLR: Tensor, maximum: Tensor, *, epsilon: float) -> Tensor:
     """Compute positive features φ(x) = (exp(w·x − ‖x‖²/2 − maximum) + ε) / √R, whose products approximate exp(q·k).
 
-    Args:
-        x_BHLE: queries or keys, already scaled.
-        products_BHLR: w·x for every direction w.
-        maximum: number to subtract for numerical stability, broadcastable to `[B, H, L, R]`. Each query may have its
-            own, because the normaliser cancels it.
-        epsilon: ε, which keeps features above 0.
+    `products_BHLR` are w·x of the scaled x for every direction w. `maximum`, for numerical stability, can be broadcast
+    to them. Each query may have its own, because the normaliser cancels it.
     """
     half_norm = x_BHLE.square().sum(-1, keepdim=True) / 2
     exponentials_BHLR = torch.exp(products_BHLR - half_norm - maximum)

@@ -6,19 +6,15 @@ Letters: B examples, H heads, L positions, Q query positions, E dims per head, C
 that a block sees, W keys that it sees, G 1 or H.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn.functional import pad, scaled_dot_product_attention
 
 
 def masked_softmax(scores: Tensor, keep: Tensor | None) -> Tensor:
-    """Compute the softmax over those entries of the last dimension where `keep` is True; the others are 0.
+    """Compute the softmax over those entries of the last dimension where `keep`, which may be broadcast, is True.
 
-    Args:
-        scores: any float tensor.
-        keep: bool, broadcastable to `scores`; None keeps all. A row without a kept entry gives zeros, not NaN.
+    The others are 0, as is a row without a kept entry; None keeps all.
     """
     if keep is None:
         return scores.softmax(-1)
@@ -79,14 +75,10 @@ def block_key_mask(valid_BL: Tensor, seen_KGS: Tensor, block: int) -> Tensor:
 
 
 def attend_blocks(q_BKHCE: Tensor, k_BKHWE: Tensor, v_BKHWE: Tensor, keep: Tensor) -> Tensor:
-    """Compute softmax(q kᵀ / √E) v of each block over its keys; `[B, K, H, C, E]`.
+    """Compute softmax(q kᵀ / √E) v of each block over the keys that it sees; `[B, K, H, C, E]`.
 
-    Args:
-        q_BKHCE: queries.
-        k_BKHWE: the keys that each block sees.
-        v_BKHWE: their values.
-        keep: bool, broadcastable to `[B, K, H, C, W]`, with all of B and K: the keys that count. A query without any,
-            which is padding, attends to all.
+    `keep`, broadcastable to `[B, K, H, C, W]` with all of B and K, has the keys that count. A query without any, which
+    is padding, attends to all.
     """
     keep = keep | ~keep.any(-1, keepdim=True)
     q, k, v, mask = (x.flatten(0, 1) for x in (q_BKHCE, k_BKHWE, v_BKHWE, keep))

@@ -1,14 +1,11 @@
 """Build the paper's table with measured accuracies beside the published ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from lra.results.cells import Row, TableCell, cell_note, central_values, make_rows, places_of_best
-from lra.results.paper import shorten
 from lra.results.protocol_and_size import method_column, protocol_steps_and_size
 from lra.results.provenance import origin_notes, precisions, unrecorded_notes, without_stand_ins
-from lra.results.reference import SOURCES, TASKS, TOLERANCE_POINTS, convergence_rule, in_benchmark_order
+from lra.results.reference import SOURCES, TASKS, TOLERANCE_POINTS, convergence_rule, in_benchmark_order, shorten
 from lra.results.statistics import LEAST_SEEDS_FOR_T
 from lra.results.tables import MISSING, TextTable, number
 from lra.results.task_statistics import TESTS, above_no_attention, agreement_by_task, separation_by_task
@@ -20,13 +17,9 @@ MOST_REASONS = 3  # number of deviations that a note lists; format=csv has all o
 def accuracy_table(records: list[Record], *, reference: str, listed_tasks: Iterable[str] = TASKS) -> TextTable:
     """Build the table: a row for each variant, a column for each task.
 
-    Below a variant's accuracies stand the published values and the differences. Runs of size=full on stand-in data
-    are left out.
-
-    Args:
-        records: of any tasks.
-        reference: source of the published values, one of `REFERENCES`.
-        listed_tasks: tasks that have a column even without a record. The average is over the benchmark's five.
+    Below a variant's accuracies stand the published values, of the source `reference`, and the differences. Runs of
+    size=full on stand-in data are left out. `listed_tasks` have a column even without a record; the average is over the
+    benchmark's five.
     """
     shown = without_stand_ins(records)
     tasks = in_benchmark_order([*listed_tasks, *(record["identity"]["task"] for record in shown)])
@@ -64,26 +57,12 @@ def size_and_hours(row: Row) -> list[str]:
 
 def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
     cells = [row.cells[task] for task in tasks]
-    lines = [
-        [
-            row.name,
-            *(MISSING if cell is None else cell.with_origin_marks for cell in cells),
-            number(row.average),
-            *size_and_hours(row),
-        ]
-    ]
+    measured = [MISSING if cell is None else cell.with_origin_marks for cell in cells]
+    lines = [[row.name, *measured, number(row.average), *size_and_hours(row)]]
     if any(cell.reference is not None for cell in row.filled_cells):
         average, published = row.average, row.average_reference
         difference = None if average is None or published is None else average - published
-        lines.append(
-            [
-                f"  {reference}",
-                *map(_published, cells),
-                number(published),
-                "",
-                "",
-            ]
-        )
+        lines.append([f"  {reference}", *map(_published, cells), number(published), "", ""])
         lines.append(["  difference", *map(_difference, cells), number(difference, sign=True), "", ""])
     return lines
 
@@ -120,9 +99,7 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
     notes = [f"{cell_note(cells)}."]
     if any(cell.reference is not None for cell in cells):
         compared = {task for row in rows for task, cell in row.cells.items() if cell and cell.inside is not None}
-        tolerances = ", ".join(
-            f"{task} ±{tolerance:g}" for task, tolerance in TOLERANCE_POINTS.items() if task in compared
-        )
+        tolerances = ", ".join(f"{task} ±{points:g}" for task, points in TOLERANCE_POINTS.items() if task in compared)
         judged = (
             f" Tolerance (within, outside): {tolerances} points."
             if reference == "paper"
@@ -144,13 +121,10 @@ def _details(records: list[Record], rows: list[Row], reference: str) -> list[str
     released = " (the released runs': 16-mixed)" if set(tasks) & set(TASKS) else ""
     limited = any("limit_test_batches" in record["settings"].get("trainer", {}) for record in records)
     part = "; a row with limit_test_batches: so many batches, or that fraction of them, alone" if limited else ""
+    on_test = any(record["settings"]["task"].get("dev_split") == "test" for record in records)
+    dev = "; Text's dev split is its test split" if on_test else ""
     details = [
-        f"Tested: every test example{part}, with the best checkpoint by dev accuracy"
-        + (
-            "; Text's dev split is its test split."
-            if any(record["settings"]["task"].get("dev_split") == "test" for record in records)
-            else "."
-        ),
+        f"Tested: every test example{part}, with the best checkpoint by dev accuracy{dev}.",
         f"precision {', '.join(precisions(records))}{released};"
         f" device {', '.join(sorted({record['cost']['device'] for record in records}))}.",
         "average: complete rows only. hours: training time (fastest seed), all tasks together.",
@@ -165,9 +139,8 @@ def _details(records: list[Record], rows: list[Row], reference: str) -> list[str
     if cells:
         details.append(f"Seeds that did not converge: {'; '.join(cells)}. Converged: {convergence_rule(tasks)}.")
     if {record["identity"]["size"] for record in records} != {"full"}:
-        details += (
-            _separation_notes(records) + _above_no_attention_notes(records) + _rank_agreement_notes(records, reference)
-        )
+        details += [*_separation_notes(records), *_above_no_attention_notes(records)]
+        details += _rank_agreement_notes(records, reference)
     return details
 
 
@@ -187,9 +160,7 @@ def _above_no_attention_notes(records: list[Record]) -> list[str]:
     """Word which methods are significantly better than no mixing, and which have too few seeds to be compared."""
     by_task = above_no_attention(records)
     compared = "; ".join(f"{task} {result}" for task, result in by_task.items() if result.points)
-    few = "; ".join(
-        f"{task} {', '.join(result.not_compared)}" for task, result in by_task.items() if result.not_compared
-    )
+    few = "; ".join(f"{task} {', '.join(each.not_compared)}" for task, each in by_task.items() if each.not_compared)
     notes = []
     if compared:
         notes.append(f"Rows significantly above attention=none (no mixing): {compared}. {TESTS}")

@@ -1,15 +1,19 @@
 """Compute the cells of the accuracy table: statistics over the seeds of one variant on one task."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lra.results.family_settings import published_in_family
-from lra.results.paper import deviations_from_paper, published_accuracy_for
 from lra.results.provenance import MARKS
-from lra.results.reference import CONVERGED_FROM, TASKS, TOLERANCE_POINTS, paper_accuracy
+from lra.results.reference import (
+    CONVERGED_FROM,
+    TASKS,
+    TOLERANCE_POINTS,
+    deviations_from_paper,
+    paper_accuracy,
+    published_accuracy_for,
+    published_in_family,
+)
 from lra.results.statistics import binomial_error, converged, sample_std
 from lra.results.variants import group_by_variant
 from lra.runs.schema import Record
@@ -17,20 +21,18 @@ from lra.runs.schema import Record
 
 @dataclass(frozen=True, kw_only=True)
 class TableCell:
-    """One variant on one task; accuracies in percent.
+    """One variant on one task; accuracies, of each seed and their mean and standard deviation, in percent.
 
     Attributes:
-        accuracies: of each seed.
-        mean, std: mean and standard deviation over seeds; no standard deviation for one seed.
+        std: None for one seed.
         noise: binomial standard error of one test.
         reference: the published accuracy; None if there is none, or if these runs may not be compared with it.
         reference_std: its standard deviation over seeds, if one is published.
         deviations: how the runs differ from the paper's run, if the paper has one for this cell.
-        inside: whether the mean is within the tolerance around the paper's accuracy; None if no comparison with the
-            paper is made.
+        inside: whether the mean is within the tolerance around the paper's accuracy; None if it is not compared with
+            it.
         converged: number of seeds that are more than three standard errors above the majority class, and at least at
             the task's `CONVERGED_FROM`.
-        parameters: parameters of the model.
         hours, steps_per_second: training of the fastest seed, because other work on the machine can only slow a run.
         peak_memory_bytes: mean over seeds.
         origins: origins of the data, such as `official`.

@@ -64,15 +64,9 @@ class Contender:
 
 
 def contenders(records: list[Record], baseline: str | None = None, *, methods: Sequence[str] = ()) -> list[Contender]:
-    """Make a contender of each variant in the records of one task; the baseline comes first.
+    """Make a contender of each variant in the records of one task; the baseline, else the first variant, comes first.
 
-    Args:
-        records: records of one task.
-        baseline: the baseline's name; None: the first variant.
-        methods: the order of the others: variants of these methods first, then all others by name.
-
-    Raises:
-        KeyError: when no variant has the baseline's name.
+    Variants of `methods` come next, in this order, then all others by name.
     """
     groups = group_by_variant(records)
     if not groups:
@@ -214,11 +208,12 @@ def _details(compared: list[Contender], records: list[Record]) -> list[str]:
         return []
     task = records[0]["identity"]["task"]
     any_note = any(contender.converged_note for contender in compared)
-    where = " Where only some seeds converged they are not: each seed's accuracy is shown." if any_note else ""
+    where = " Where only some seeds converged, each seed's accuracy is shown instead." if any_note else ""
     return [
         *_many_differences(compared),
-        f"The t test assumes that the differences are draws of one normal distribution.{where}",
-        "Δ: over the seeds that both have; over examples: bootstrap over test examples, for these trained models only.",
+        f"The t test assumes normally distributed differences.{where}",
+        "Δ over seeds: over the seeds that both have. Δ over examples: bootstrap over test examples, for these trained"
+        " models only.",
         f"converged: {convergence_rule([task])}.",
         "s/step: fastest seed, dev passes included. MiB: peak memory of the process.",
         *([paper_noise()] if task in TASKS else []),
@@ -226,16 +221,15 @@ def _details(compared: list[Contender], records: list[Record]) -> list[str]:
 
 
 def _many_differences(compared: list[Contender]) -> list[str]:
-    """Say what of several verdicts over seeds is left when chance has several occasions."""
-    judged = {contender.name: contender.over_seeds.p for contender in compared if contender.over_seeds}
-    if len(judged) < 2:
+    """Say which of several differences are still significant when corrected for multiple comparisons."""
+    tested = {contender.name: contender.over_seeds.p for contender in compared if contender.over_seeds}
+    if len(tested) < 2:
         return []
-    significant = discoveries([p for p in judged.values() if p is not None])
-    names = [name for name, yes in zip(judged, significant, strict=True) if yes]
-    count = f"{len(names)} of {len(judged)}" + (f" ({', '.join(names)})" if names else "")
+    significant = discoveries([p for p in tested.values() if p is not None])
+    names = [name for name, yes in zip(tested, significant, strict=True) if yes]
     return [
-        f"{len(judged)} differences over seeds were tested: of equal methods chance makes one in twenty significant."
-        f" Significant at a false discovery rate of 5 % (Benjamini–Hochberg): {count}."
+        "The verdicts are not corrected for multiple comparisons. At a false discovery rate of 5 % (Benjamini–Hochberg)"
+        f" {len(names)} of {len(tested)} differences are significant{': ' * bool(names)}{', '.join(names)}."
     ]
 
 
@@ -272,15 +266,11 @@ def _numbers(contender: Contender) -> dict[str, object]:
 
 
 def baseline_row(rows: Mapping[str, list[Record]], wanted: Mapping[str, Any]) -> str | None:
-    """Choose among the rows of a method: the one nearest to the wanted settings, then the one with most seeds.
+    """Choose among rows of one method or none: the one nearest to the wanted settings, then that with most seeds.
 
     Nearest is the row with the fewest options of the method, then with the fewest other settings, that differ; among
-    rows that are alike in all of this the first counts.
-
-    Args:
-        rows: the rows that may be chosen, all of one method or of none.
-        wanted: settings by group, as those of a run: the default options where a user asks for no others. Groups that
-            are not there are not compared.
+    rows that are alike in all of this the first counts. `wanted` are settings by group, as those of a run: the default
+    options where a user asks for no others. Groups that are not there are not compared.
 
     Returns:
         The row's name; None without rows.

@@ -1,7 +1,5 @@
 """When runs converge: each begins on a plateau, where it guesses the majority class, and may not leave it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from lra.results.reference import CONVERGED_FROM

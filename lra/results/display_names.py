@@ -1,7 +1,5 @@
 """The names of methods and tasks in figures and papers, and the keys by which papers cite them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -24,13 +22,10 @@ class Named(NamedTuple):
 
 
 def named(text: str, *, of: tuple[str, ...] = METHOD) -> Named:
-    """Read the name at the beginning of a text in the file of the attention, mixer or task that has it.
+    """Read the name at the beginning of a text, such as `nystrom (num_landmarks=32)`, in the file that has it.
 
-    A name without a file stays as it is; the key is empty where the file has none.
-
-    Args:
-        text: such as a row's name, `nystrom (num_landmarks=32)`.
-        of: the config groups that the name may be of, `METHOD` or `TASK`.
+    That is a file of the config groups `of`, `METHOD` or `TASK`. A name without a file stays as it is; the key is empty
+    where the file has none.
     """
     first_word = FIRST_WORD.match(text)
     assert first_word is not None

@@ -1,7 +1,5 @@
 """Build the table of a landmark sweep: accuracy, time, memory and error for each number of landmarks."""
 
-from __future__ import annotations
-
 import statistics
 from dataclasses import dataclass
 
@@ -18,13 +16,10 @@ SWEPT = "attention.num_landmarks"
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """Results of one variant with one number of landmarks, or with exact attention.
+    """Results of one variant, named without its number of landmarks, with one such number, or with exact attention.
 
     Attributes:
-        task: the task.
         num_landmarks: M; 0 if the records do not hold it, None for exact attention.
-        variant: the variant's name, which does not include the number of landmarks.
-        cell: statistics over its seeds.
         convergence_steps: by seed, the step from which on all dev passes are converged; None for one that did not
             converge. Empty if no record holds its dev curve.
         pinv_residual, attention_error: mean and standard deviation (None for one seed) over seeds; None if no record
@@ -70,11 +65,9 @@ def landmark_points(records: list[Record]) -> list[Point]:
 
 def _count(record: Record) -> int | None:
     """Read a record's number of landmarks: 0 if it was not recorded, None for exact attention."""
-    return (
-        None
-        if record["identity"]["attention"] == "full"
-        else record["settings"].get("attention", {}).get("num_landmarks", 0)
-    )
+    if record["identity"]["attention"] == "full":
+        return None
+    return record["settings"].get("attention", {}).get("num_landmarks", 0)
 
 
 def _measured(records: list[Record]) -> list[Approximation]:
@@ -117,12 +110,13 @@ def landmark_table(points: list[Point], *, title: str) -> TextTable:
         " the exact matrix; trained models on real test batches, means over layers, heads and sequences.",
     ]
     columns = ("landmarks", "accuracy (%)", "converged at step", "s/step", "MiB", "inverse", "attention")
-    empty = ["No record yet: lra sweep landmarks makes them."]
+    if not rows:
+        notes = ["No record yet: lra sweep landmarks makes them."]
     return TextTable(
         title=title,
         columns=columns,
         rows=rows,
-        notes=notes if rows else empty,
+        notes=notes,
         legend=legend,
         optional=("MiB",),
         numbers=numbers,

@@ -3,8 +3,6 @@
 The page's security policy allows no script but the one that is given, which it names by its hash.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re
@@ -38,13 +36,9 @@ FIGURE_COLOURS = dict(  # colours of figures on a light page, and what they are 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A part of a section, such as that of a task.
+    """A part of a section, such as that of a task: paragraphs, tables, and figures as SVG text by what they show.
 
-    Attributes:
-        name: the heading; empty for no heading.
-        texts: paragraphs, in order.
-        tables: the tables, in order, below the texts.
-        figures: for each figure what it shows, and its SVG text; below the tables.
+    Without a name it has no heading.
     """
 
     name: str = ""
@@ -100,9 +94,6 @@ def write_page(
     """Write a page atomically, and return its path; texts are escaped, only figures and the script are markup.
 
     Args:
-        path: the file.
-        title, subtitle: above all else.
-        sections: in order.
         troubles: warnings at the top; more than three are folded.
         template: a template in this folder that extends `page.html`, or this itself.
         script: the only script of the page; empty for none.
@@ -137,7 +128,7 @@ def _printable(value: object) -> object:
 
 def breakable(name: str) -> Markup:
     """Allow a line to end after the signs that join words, so that a narrow column does not split a word."""
-    parts = re.split(r"(?<=[_=.,/])", visible_lines(name))
+    parts = re.split(r"(?<=[=.,/])", visible_lines(name))
     return Markup("<wbr>").join(parts)
 
 
@@ -149,8 +140,6 @@ def svg(draw: Callable[[Path], Path]) -> str:
         text = draw(Path(folder) / "figure.svg").read_text("utf-8")
     known = re.compile("|".join(FIGURE_COLOURS))
     coloured = known.sub(lambda colour: f"var(--c{colour.group()[1:]})", text[text.index("<svg") :])
-    return re.sub(r'width="([\d.]+)pt" height="[\d.]+pt"', _page_width, coloured, count=1)
-
-
-def _page_width(match: re.Match[str]) -> str:
-    return f'width="{float(match[1]) / 72 * REM_FOR_AN_INCH:.1f}rem"'
+    size = re.search(r'width="([\d.]+)pt" height="[\d.]+pt"', coloured)
+    assert size is not None
+    return coloured.replace(size[0], f'width="{float(size[1]) / 72 * REM_FOR_AN_INCH:.1f}rem"', 1)

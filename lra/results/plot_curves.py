@@ -1,35 +1,19 @@
 """Learning curves: those of one run, and the dev accuracy of every seed of several variants."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from lra.base.files import replacing
 from lra.base.text import for_figure
-from lra.results.plots import (
-    COLUMN,
-    OF_TEST,
-    PALETTE,
-    for_a_column,
-    hover,
-    legend_below,
-    majority_line,
-    save_figure,
-    short_name,
-    write_title,
-)
+from lra.results import plots
 from lra.results.variants import natural
 from lra.runs.schema import DevCurve
 
-MOST_SEEDS = len(PALETTE)  # of more seeds, which no eye tells apart, all are one line with gaps
+MOST_SEEDS = len(plots.PALETTE)  # of more seeds, which no eye tells apart, all are one line with gaps
 LETTERS = 21  # above a panel of a third of a column
 MOST_COLUMNS = 3  # panels side by side
 STYLES: dict[str, dict[str, Any]] = {"train": {"alpha": 0.5, "color": "tab:gray"}, "dev": {"marker": "o", "ms": 3}}
@@ -40,40 +24,36 @@ OF_THE_MACHINE = {  # the small panels: for each column of metrics.csv its label
 }
 
 
-@for_a_column
+@plots.for_a_column
 def plot_curves(curves: Mapping[str, Mapping[int, DevCurve]], path: Path, *, title: str, majority_rate: float) -> Path:
     """Draw every variant's dev accuracy against the step into a file: a panel for a variant, a colour for a seed.
 
-    Args:
-        curves: by variant, and there by seed.
-        path: the file, by whose ending its format is chosen.
-        title: above the figure.
-        majority_rate: that of the test split, a fraction in [0, 1], drawn as a line.
+    The curves are by variant, and there by seed; the majority rate of the test split, in [0, 1], is a line.
     """
     columns = min(len(curves), MOST_COLUMNS)
     rows = -(-len(curves) // columns)
     figure, axes = plt.subplots(
         rows,
         columns,
-        figsize=(COLUMN, 2.4 if len(curves) == 1 else 0.95 * rows + 0.9),
+        figsize=(plots.COLUMN, 2.4 if len(curves) == 1 else 0.95 * rows + 0.9),
         layout="constrained",
         sharex=True,
         sharey=True,
         squeeze=False,
     )
-    colours = dict(zip(sorted({seed for seeds in curves.values() for seed in seeds}), PALETTE, strict=False))
+    colours = dict(zip(sorted({seed for seeds in curves.values() for seed in seeds}), plots.PALETTE, strict=False))
     single = len({seed for seeds in curves.values() for seed in seeds}) <= MOST_SEEDS
     for axis, (name, seeds) in zip(axes.flat, curves.items(), strict=False):
         for seed, curve in sorted(seeds.items()) if single else ():
             heights = [100 * accuracy for accuracy in curve["accuracy"]]
             (line,) = axis.plot(curve["step"], heights, color=colours[seed], lw=0.8, label=f"seed {seed}")
-            hover(line, f"{name}, seed {seed}: {heights[-1]:.2f} % at step {curve['step'][-1]:,}")
+            plots.hover(line, f"{name}, seed {seed}: {heights[-1]:.2f} % at step {curve['step'][-1]:,}")
         if not single:
             steps = [step for curve in seeds.values() for step in (*curve["step"], math.nan)]
             heights = [100 * accuracy for curve in seeds.values() for accuracy in (*curve["accuracy"], math.nan)]
-            axis.plot(steps, heights, color=PALETTE[0], alpha=0.5, lw=0.5, label=f"{len(seeds)} seeds")
-        majority_line(axis, majority_rate, of=OF_TEST)
-        shown = short_name(name, letters=LETTERS if columns > 1 else 3 * LETTERS)
+            axis.plot(steps, heights, color=plots.PALETTE[0], alpha=0.5, lw=0.5, label=f"{len(seeds)} seeds")
+        plots.majority_line(axis, majority_rate, of=plots.OF_TEST)
+        shown = plots.short_name(name, letters=LETTERS if columns > 1 else 3 * LETTERS)
         axis.set_title(shown, fontsize=6 if columns > 1 else 7, pad=2)
     for axis in axes.flat[len(curves) :]:
         axis.set_visible(False)
@@ -83,10 +63,10 @@ def plot_curves(curves: Mapping[str, Mapping[int, DevCurve]], path: Path, *, tit
         lowest.set_xlabel("step")
     axes[0, 0].xaxis.set_major_locator(plt.MaxNLocator(3 if columns > 1 else 6))
     figure.supylabel("dev accuracy (%)")
-    write_title(figure, title)
+    plots.write_title(figure, title)
     drawn = axes.flat[: len(curves)]
-    legend_below(figure, drawn, columns=3, order=lambda label: (not label.startswith("seed"), natural(label)))
-    return save_figure(figure, path)
+    plots.legend_below(figure, drawn, columns=3, order=lambda label: (not label.startswith("seed"), natural(label)))
+    return plots.save_figure(figure, path)
 
 
 def learning_curve(
@@ -94,12 +74,8 @@ def learning_curve(
 ) -> Path:
     """Draw loss and accuracy against the step into a PNG; below them learning rate, speed and memory.
 
-    Args:
-        curves: rows of `metrics.csv`; accuracies are fractions in [0, 1].
-        path: the PNG file.
-        title: title of the figure.
-        majority_rate: accuracy of the majority class of the test split, a fraction in [0, 1].
-        paper_accuracy: the paper's accuracy in percent; None: no line is drawn.
+    The curves are the rows of `metrics.csv`; the majority rate is that of the test split, in [0, 1], the paper's
+    accuracy in percent (None: no line is drawn).
     """
     figure = plt.figure(figsize=(10, 6), layout="constrained")
     grid = figure.add_gridspec(2, 6, height_ratios=(2.4, 1))
@@ -113,12 +89,12 @@ def learning_curve(
         axis.set_xlabel("step")
     loss.set_ylabel("cross-entropy")
     accuracy.set_ylabel("accuracy (%)")
-    majority_line(accuracy, majority_rate, of=OF_TEST)
+    plots.majority_line(accuracy, majority_rate, of=plots.OF_TEST)
     if paper_accuracy is not None:
         accuracy.axhline(paper_accuracy, ls="--", color="tab:green", label=f"paper, full run {paper_accuracy:.2f}")
     for axis in (loss, accuracy):
         axis.grid(alpha=0.3)
-    legend_below(figure, (loss, accuracy), columns=4)
+    plots.legend_below(figure, (loss, accuracy), columns=4)
     for place, (metric, (label, scale)) in enumerate(OF_THE_MACHINE.items()):
         axis = figure.add_subplot(grid[1, 2 * place : 2 * place + 2])
         points = [(row["step"], row[metric] / scale) for row in curves if metric in row]

@@ -1,43 +1,24 @@
 """Draw the figure of a landmark sweep: five plots against the number of landmarks, exact attention as a line."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.transforms import Bbox
 
+from lra.results import plots
 from lra.results.landmarks import Point, point_name
-from lra.results.plots import (
-    COLUMN,
-    QUIET,
-    Label,
-    colours_of,
-    for_a_column,
-    hover,
-    label_points,
-    majority_line,
-    round_ticks,
-    save_figure,
-    short_name,
-    ticks_that_fit,
-    write_title,
-)
 
 Value = tuple[float, float | None] | None
 DID_NOT_CONVERGE = 1.08  # height of such a seed, as a multiple of the latest convergence step
 HEIGHT = 4.6  # inches
 
 
-@for_a_column
+@plots.for_a_column
 def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate: float) -> Path:
     """Draw accuracy, convergence, time, memory and errors into a file, with names beside the lines of accuracy.
 
@@ -47,7 +28,7 @@ def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate
     """
     figure, axes = plt.subplot_mosaic(
         [["accuracy", "accuracy"], ["convergence", "seconds"], ["memory", "errors"]],
-        figsize=(COLUMN, HEIGHT),
+        figsize=(plots.COLUMN, HEIGHT),
         layout="constrained",
         sharex=True,
         height_ratios=(1.3, 1, 1),
@@ -59,13 +40,9 @@ def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate
         "errors": lambda point: point.attention_error,
     }
     latest = max((step or 0 for point in points for step in point.convergence_steps.values()), default=0)
-    labels, lines, failed_kinds, counts = (
-        [],
-        [],
-        set(),
-        [point.num_landmarks for point in points if point.num_landmarks],
-    )
-    colours = colours_of(list(dict.fromkeys(point.variant for point in points)))
+    labels, lines, failed_kinds = [], [], set()
+    counts = [point.num_landmarks for point in points if point.num_landmarks]
+    colours = plots.colours_of(list(dict.fromkeys(point.variant for point in points)))
     for name, colour in colours.items():
         of_name = [point for point in points if point.variant == name]
         for key, value in values.items():
@@ -85,24 +62,24 @@ def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate
         lines += [Bbox([[x or 0.001, y], [to or 1e9, height]]) for (x, y), (to, height) in pairwise(heights)]
         place = of_name[len(of_name) // 2]
         at = place.num_landmarks or (math.sqrt(min(counts) * max(counts)) if counts else 1)
-        shown = short_name(name.replace("full", "exact attention", 1) if place.num_landmarks is None else name)
-        labels.append(Label(at, statistics.median(place.cell.accuracies), shown, colour))
-    majority_line(axes["accuracy"], majority_rate)
+        shown = plots.short_name(name.replace("full", "exact attention", 1) if place.num_landmarks is None else name)
+        labels.append(plots.Label(at, statistics.median(place.cell.accuracies), shown, colour))
+    plots.majority_line(axes["accuracy"], majority_rate)
     _set_axes(axes, counts)
     text = f"majority class {100 * majority_rate:.1f}"
-    labels.append(Label(max(counts, default=1), 100 * majority_rate, text, QUIET))
+    labels.append(plots.Label(max(counts, default=1), 100 * majority_rate, text, plots.QUIET))
     marks = "Lines: medians of the seeds (errors: means, bars SD); dots: seeds."
     signs = {False: "crosses", True: "a dotted line of exact attention"}
     failed_as = " or ".join(signs[kind] for kind in sorted(failed_kinds))
     crosses = f"A seed that did not converge: {failed_as}." if failed_as else ""
     errors = "Relative error: ‖Ŝ − S‖ / ‖S‖ of attention, dotted ‖AZA − A‖ / ‖A‖."
     above = [title, marks, crosses, errors]
-    write_title(figure, *above)
+    plots.write_title(figure, *above)
     lines.append(Bbox([[0.001, 100 * majority_rate], [1e9, 100 * majority_rate]]))
-    unplaced = label_points(axes["accuracy"], labels, lines=lines)
+    unplaced = plots.label_points(axes["accuracy"], labels, lines=lines)
     if unplaced:
-        write_title(figure, *above, f"{len(unplaced)} lines have no room for a name.")
-    return save_figure(figure, path)
+        plots.write_title(figure, *above, f"{len(unplaced)} lines have no room for a name.")
+    return plots.save_figure(figure, path)
 
 
 def _set_axes(axes: dict[str, Axes], counts: list[int]) -> None:
@@ -111,7 +88,7 @@ def _set_axes(axes: dict[str, Axes], counts: list[int]) -> None:
     for key, axis in axes.items():
         axis.set_ylabel(heads[key])
         axis.set_xscale("log", base=2)
-        axis.set_xticks(ticks_that_fit(counts))
+        axis.set_xticks(plots.ticks_that_fit(counts))
         axis.set_xticks([], minor=True)
         axis.xaxis.set_major_formatter("{x:.0f}")
         if key in ("memory", "errors"):
@@ -120,7 +97,7 @@ def _set_axes(axes: dict[str, Axes], counts: list[int]) -> None:
     axes["accuracy"].margins(y=0.15)
     axes["convergence"].set_ylim(bottom=0)
     axes["seconds"].set_yscale("log")
-    axes["seconds"].set_yticks(round_ticks(*axes["seconds"].get_ylim()))
+    axes["seconds"].set_yticks(plots.round_ticks(*axes["seconds"].get_ylim()))
     axes["seconds"].set_yticks([], minor=True)
     axes["seconds"].yaxis.set_major_formatter("{x:g}")
 
@@ -143,7 +120,7 @@ def _draw(axis: Axes, values: list[tuple[Point, Value]], colour: str, *, ls: str
         (dot,) = axis.plot(count, mean, marker="o", color=colour, ls="")
         assert value is not None
         spread = "" if value[1] is None else f" ± {value[1]:.3g}"
-        hover(dot, f"{point_name(point)} landmarks: {mean:.4g}{spread}; accuracy {point.cell} %")
+        plots.hover(dot, f"{point_name(point)} landmarks: {mean:.4g}{spread}; accuracy {point.cell} %")
 
 
 def _draw_seeds(axis: Axes, point: Point, heights: Sequence[float], colour: str, marker: str = ".") -> None:

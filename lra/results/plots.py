@@ -3,8 +3,6 @@
 Names are placed so that a figure needs no legend and no text lies on another.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import re
@@ -161,10 +159,7 @@ def round_ticks(low: float, high: float) -> list[float]:
 def majority_line(axis: Axes, majority_rate: float, *, of: str = "") -> None:
     """Draw what the most frequent class alone gives, a fraction in [0, 1], as a line across an axis in percent.
 
-    Args:
-        axis: where.
-        majority_rate: the fraction.
-        of: words for the split, where the axis is of another one.
+    `of` words the split, where the axis is of another one.
     """
     axis.axhline(100 * majority_rate, ls=":", lw=1, color=QUIET, label=f"majority class{of} {100 * majority_rate:.1f}")
 
@@ -195,12 +190,8 @@ class Label(NamedTuple):
 def label_points(axis: Axes, labels: Sequence[Label], *, lines: Iterable[Bbox] = ()) -> list[str]:
     """Write each name where it covers nothing, the first ones nearest to their points; return those without a place.
 
-    Call it when all else is drawn: it lays the figure out.
-
-    Args:
-        axis: where.
-        labels: the names, the most important first.
-        lines: boxes in data coordinates that a name had better not cover, such as the range of a point's seeds.
+    Call it when all else is drawn: it lays the figure out. `lines` are boxes in data coordinates that a name had better
+    not cover, such as the range of a point's seeds.
     """
     figure = axis.figure
     assert isinstance(figure, Figure)

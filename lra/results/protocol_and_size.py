@@ -3,8 +3,6 @@
 Runs of different ones are never in one row of a table.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -46,9 +44,8 @@ def method_column(records: Iterable[Record]) -> str:
     A mixer in the attention's place is none, and a model of the user's own need not use the attention that it is given.
     """
     settings = (record["settings"] for record in records)
-    return (
-        "attention" if all("attention" in own and not own_model(own.get("model", {})) for own in settings) else "method"
-    )
+    all_attentions = all("attention" in own and not own_model(own.get("model", {})) for own in settings)
+    return "attention" if all_attentions else "method"
 
 
 class ProtocolAndSize(NamedTuple):

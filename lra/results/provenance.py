@@ -1,7 +1,5 @@
 """Where results come from: marks and notes on the origin of the data, device, precision and settings not recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from lra.results.reference import TASKS
@@ -11,9 +9,10 @@ from lra.runs.schema import Record
 LATER_GROUPS = ("model", "recipe")  # that older records lack
 TESTED = "tested with the best checkpoint by dev accuracy"
 KEYS = {"task": ("data", "dev_split"), "trainer": ("accelerator",)}
-MARKS = {"official": "", "unverified": "†", "generated": "‡", "stand-in": "§", "own": ""}
+MARKS = {"official": "", "unverified": "†", "pickle": "¶", "generated": "‡", "stand-in": "§", "own": ""}
 MEANINGS = {
     "unverified": "† data not from the published archive",
+    "pickle": "¶ data from the pickles of the Nyströmformer repository",
     "generated": "‡ data made by our own generator",
     "stand-in": "§ placeholder data: no result of that task",
 }

@@ -3,8 +3,6 @@
 Its only script sorts tables and marks the runs of the cell that the address names.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,10 +26,9 @@ SCRIPT = Path(__file__).with_name("report.js")
 
 @dataclass(frozen=True, kw_only=True)
 class SummaryCell:
-    """One method on one task, or one of the last columns.
+    """One method on one task, or one of the last columns: a cell of the table with its marks, `37.00 ± 1.00 (3)‡`.
 
     Attributes:
-        text: a cell of the table with its marks, such as `37.00 ± 1.00 (3)‡`.
         published: the published accuracy and the difference; empty if there is none to compare with.
         verdict: `within` or `outside` the tolerance around the paper's accuracy; empty if it is not compared with it.
         is_best: whether no other method of the same protocol and size is better on this task.
@@ -47,12 +44,9 @@ class SummaryCell:
 
 @dataclass(frozen=True, kw_only=True)
 class SummaryTable:
-    """The table: a group of rows for each protocol and size.
+    """The table: for each protocol and size a group of rows, each a method's name with one cell for each column.
 
-    Attributes:
-        columns: the tasks that have a record, and what else a row has.
-        groups: for each protocol and size, each method's name with one cell for each column.
-        notes: what the numbers and the marks mean, how many runs were left out, and what the tests say.
+    The notes say what the numbers and the marks mean, how many runs were left out, and what the tests say.
     """
 
     columns: tuple[str, ...]
@@ -63,12 +57,10 @@ class SummaryTable:
 def summary_table(
     records_by_group: Mapping[ProtocolAndSize, list[Record]], *, reference: str, links: Mapping[Place, str]
 ) -> SummaryTable:
-    """Build the summary of some records. Runs of size=full on stand-in data are left out.
+    """Build the summary of the records of each protocol and size, with published values of the source `reference`.
 
-    Args:
-        records_by_group: the records by protocol and size, in the order of the groups.
-        reference: source of the published values, one of `REFERENCES`.
-        links: for a protocol and size, a row's name and a task, the id of the first of these runs.
+    Runs of size=full on stand-in data are left out. `links` has, for a protocol and size, a row's name and a task, the
+    id of the first of these runs.
     """
     shown = {group: left for group, records in records_by_group.items() if (left := without_stand_ins(records))}
     tasks = in_benchmark_order(record["identity"]["task"] for records in shown.values() for record in records)
@@ -111,11 +103,9 @@ def _summary_cell(cell: TableCell | None, reference: str, *, is_best: bool, link
 
 @dataclass(frozen=True, kw_only=True)
 class RunLine:
-    """One run.
+    """One run, by its name and a text for each of `RUN_COLUMNS`.
 
     Attributes:
-        cells: for each of `RUN_COLUMNS` what is shown.
-        name: the run in a few words.
         cell: id of the summary's cell that the run belongs to, the same for all seeds.
         record: the record, a line for each field with its value as JSON, without the one that only programs read; of
             another seed than the first of a cell what differs from that.

@@ -1,7 +1,5 @@
 """The runs below a folder of runs: finished, running, failed, or begun and to be resumed."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -18,17 +16,11 @@ from lra.types import UserError
 
 
 class RunState(NamedTuple):
-    """A run's folder and what has become of it.
+    """A run's folder, or the file of its published record, and what has become of it, in words.
 
-    Attributes:
-        folder: the run's folder, or the file of its published record.
-        group: its run group, or the name of that file.
-        task: the task.
-        method: the attention or the mixer, with the settings that tell it apart if it is finished.
-        settings: protocol, size, steps and hash, as in the folder's name.
-        seed: the seed.
-        state: in words.
-        touched: time of the last change, in seconds since 1970.
+    `group` is its run group, or the name of that file, `method` the attention or the mixer, with the settings that tell
+    it apart if it is finished, `settings` protocol, size, steps and hash, as in the folder's name, and `touched` the
+    time of the last change, in seconds since 1970.
     """
 
     folder: Path
@@ -113,6 +105,4 @@ def method_names(records: Collection[Record]) -> dict[int, str]:
 
 def sorted_states(states: Iterable[RunState]) -> list[RunState]:
     """Sort by group, task, method, settings and seed."""
-    return sorted(
-        states, key=lambda state: (state.group, state.task, natural(state.method), state.settings, state.seed)
-    )
+    return sorted(states, key=lambda each: (each.group, each.task, natural(each.method), each.settings, each.seed))

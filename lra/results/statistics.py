@@ -2,8 +2,6 @@
 
 The numbers are those of `scipy.stats`, whose import takes longer than a whole table; tests compare both."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +15,9 @@ MOST_FOR_EXACT = 33  # values without ties for which the distribution of Kendall
 
 @dataclass(frozen=True, kw_only=True)
 class Interval:
-    """A difference with its confidence interval.
+    """A difference, in the unit of the compared values, with its confidence interval.
 
-    Attributes:
-        difference: the estimated difference, in the unit of the compared values.
-        low, high: the ends of the interval.
-        p: p value of the difference, two-sided, in [0, 1]; None for a bootstrap.
+    `p` is the two-sided p value of the difference, in [0, 1]; None for a bootstrap.
     """
 
     difference: float
@@ -98,11 +93,7 @@ def pooled_t(groups: Mapping[str, Sequence[float]], first: str, second: str) -> 
 
 
 def paired_t(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> Interval:
-    """Compute the mean of `first − second`, paired by position (by seed), with Student's t interval and p value.
-
-    Raises:
-        AssertionError: for fewer than three pairs, which are too few for a useful interval.
-    """
+    """Compute the mean of `first − second`, paired by position (by seed), with Student's t interval and p value."""
     from scipy import special  # see bartlett
 
     assert len(first) == len(second) >= LEAST_SEEDS_FOR_T
@@ -126,16 +117,13 @@ def discoveries(p_values: Sequence[float], rate: float = 0.05) -> list[bool]:
 
 
 def paired_bootstrap(first: Sequence[np.ndarray], second: Sequence[np.ndarray], confidence: float = 0.95) -> Interval:
-    """Compute the difference of two mean accuracies, with a bootstrap interval over test examples.
+    """Compute the difference of two mean accuracies, with a percentile interval by bootstrap over test examples.
 
     The interval is for these trained models: seeds are not resampled. It is that of the exact bootstrap distribution,
     without noise of resampling: in units of 1/lcm(seeds of first, seeds of second) the difference of an example is a
     whole number, and the sum over n resampled examples has the n-th power of its characteristic function.
 
-    Args:
-        first, second: for each seed, whether each test example was predicted right, `[examples]` bool. Both have the
-            same test examples.
-        confidence: confidence level of the percentile interval.
+    Both sides have for each seed whether each of the same test examples was predicted right, `[examples]` bool.
     """
     unit = math.lcm(len(first), len(second))
     right, others_right = np.asarray(first, np.int64).sum(0), np.asarray(second, np.int64).sum(0)
@@ -153,17 +141,10 @@ def paired_bootstrap(first: Sequence[np.ndarray], second: Sequence[np.ndarray], 
 
 
 def kendall_taus(rows: np.ndarray, values: Sequence[float]) -> np.ndarray:
-    """Kendall's rank correlation (tau-b) of each row with some values; NaN where all values of a side are equal.
-
-    Args:
-        rows: `[R, n]`.
-        values: n values.
-    """
+    """Kendall's rank correlation (tau-b) of each row of `[R, n]` with n values; NaN where those of a side are equal."""
     first, second = np.triu_indices(len(values), 1)
-    signs, value_signs = (
-        np.sign(rows[:, first] - rows[:, second]),
-        np.sign(np.subtract.outer(values, values)[first, second]),
-    )
+    signs = np.sign(rows[:, first] - rows[:, second])
+    value_signs = np.sign(np.subtract.outer(values, values)[first, second])
     untied = np.sqrt(np.count_nonzero(signs, axis=1)) * math.sqrt(np.count_nonzero(value_signs))
     with np.errstate(invalid="ignore"):
         taus: np.ndarray = np.clip(signs @ value_signs / untied, -1, 1)

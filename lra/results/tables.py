@@ -31,8 +31,6 @@ class TextTable:
     """A table of text with a title and notes; every text is one line of printable characters.
 
     Attributes:
-        title: the title.
-        columns: names of the columns.
         rows: one text for each column; a row that begins with a space belongs to the row above.
         notes: lines that are shown below the table, what matters most to a reader of the numbers first.
         details: how many of the last notes are details.
@@ -155,19 +153,14 @@ class TextTable:
 
     def to_markdown(self) -> str:
         """Convert to GitHub's Markdown, with the notes as paragraphs below."""
-        body = tabulate(
-            [
-                [
-                    f"**{for_markdown(cell)}**" if (place, name) in self.best else for_markdown(cell)
-                    for cell, name in zip(row, self.columns, strict=True)
-                ]
-                for place, row in enumerate(self.rows)
-            ],
-            list(map(for_markdown, self.columns)),
-            tablefmt="pipe",
-            colalign=("left", *["right"] * (len(self.columns) - 1)),
-            disable_numparse=True,
-        )
+        best = [[(place, name) in self.best for name in self.columns] for place in range(len(self.rows))]
+        rows = [
+            [f"**{for_markdown(cell)}**" if bold else for_markdown(cell) for cell, bold in zip(*pair, strict=True)]
+            for pair in zip(self.rows, best, strict=True)
+        ]
+        heads = list(map(for_markdown, self.columns))
+        sides = ("left", *["right"] * (len(self.columns) - 1))
+        body = tabulate(rows, heads, tablefmt="pipe", colalign=sides, disable_numparse=True)
         return "\n\n".join([f"**{for_markdown(self.title)}**", body, *map(for_markdown, self.notes)]) + "\n"
 
     def to_latex(self) -> str:

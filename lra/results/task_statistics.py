@@ -4,8 +4,6 @@ How well the task tells them apart, which are significantly better than no mixin
 a published one.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections import defaultdict
@@ -15,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lra.results.comparison import baseline_row, rows_of
-from lra.results.paper import paper_attention, paper_settings
-from lra.results.reference import REFERENCES, in_benchmark_order
+from lra.results.reference import REFERENCES, in_benchmark_order, paper_attention, paper_settings
 from lra.results.statistics import (
     LEAST_SEEDS_FOR_T,
     discoveries,
@@ -77,8 +74,6 @@ class Separation:
     Attributes:
         between: standard deviation of the attentions' means. Without any difference it is 1/√seeds of `within`.
         within: standard deviation over seeds, pooled over attentions.
-        p_value: of the one-way ANOVA.
-        rank_p_value: of the Kruskal–Wallis test.
         best, worst: the attentions with the highest and the lowest mean.
     """
 
@@ -137,7 +132,7 @@ class AboveNone:
     Attributes:
         points: for each compared row the difference of its mean from that of `none`, in percentage points.
         above: the rows that are significantly above `none`, in the order of the table.
-        tests: the tests that were used, `POOLED` or `RANKS`; both where rows of other settings have a `none` of theirs.
+        tests: `POOLED` or `RANKS`; both where rows of other settings have a `none` of theirs.
         not_compared: rows with fewer than three seeds, or whose `none` has fewer.
     """
 
@@ -225,12 +220,7 @@ class RankAgreement:
 
 
 def rank_agreement(measured: Sequence[Sequence[float]], published: Sequence[float]) -> RankAgreement:
-    """Compare the measured order of attentions, by mean accuracy over seeds, with the published order.
-
-    Args:
-        measured: the accuracies of each attention's seeds.
-        published: one accuracy for each attention.
-    """
+    """Compare the measured order of attentions, by mean accuracy over seeds, with the published order."""
     assert len(measured) == len(published) >= LEAST_ATTENTIONS
     tau, p_value = kendall([_mean(seeds) for seeds in measured], published)
     low = high = None
@@ -250,11 +240,8 @@ def agreement_by_task(records: Sequence[Record], *, reference: str) -> Mapping[s
     """Compute the agreement with a published order for each task with at least three of its attentions.
 
     An attention counts with its row of default options and the usual other settings; those of the paper's attentions
-    have the paper's numbers of landmarks, features and so on.
-
-    Args:
-        records: of one size and protocol.
-        reference: the source of the published accuracies, a key of `REFERENCES`.
+    have the paper's numbers of landmarks, features and so on. The records are of one size and protocol; `reference` is
+    a key of `REFERENCES`.
     """
     agreements = {}
     for task in in_benchmark_order({record["identity"]["task"] for record in records}):

@@ -16,8 +16,6 @@ same name are one row, so a name must say every difference. It is made in five s
 What this must know of the options of other rooms is declared in `lra.runs.schema`, below the record.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re
@@ -27,10 +25,17 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from lra.results.family_settings import NOT_SET, SETS_BY_TASK, family_settings
-from lra.results.paper import paper_settings
-from lra.runs.added_since import removed_settings, values_before
+from lra.results.reference import paper_settings
 from lra.runs.collect import data_of
-from lra.runs.flatten_settings import NOT_RECORDED, FlatSettings, branches, flatten, value_text
+from lra.runs.flatten_settings import (
+    NOT_RECORDED,
+    FlatSettings,
+    branches,
+    flatten,
+    removed_settings,
+    value_text,
+    values_before,
+)
 from lra.runs.schema import (
     ALWAYS_RECORDED,
     COUNTED_WITHIN,
@@ -54,13 +59,10 @@ Scope = tuple[str, ...]  # a config group and, where its options are compared am
 
 @dataclass(frozen=True, kw_only=True)
 class _EqualRuns:
-    """Records with equal settings and data, such as the seeds of one run.
+    """Records with equal settings and data, such as the seeds of one run: their places among all, the first of them.
 
-    Attributes:
-        places: their places among all records.
-        first: the first of them.
-        options: the text of each option by its dotted key, without those that the row's name begins with.
-        ignored: the texts of the options that `group_by_variant` is told to ignore.
+    `options` has the text of each option by its dotted key, without those that the row's name begins with, `ignored`
+    the texts of those that `group_by_variant` is told to ignore.
     """
 
     places: list[int]
@@ -91,9 +93,7 @@ def group_by_variant(records: Iterable[Record], *, ignored: tuple[str, ...] = ()
     option that only some records hold is listed as "not recorded" for the others; more than three of them are counted,
     if that does not make two names equal.
 
-    Args:
-        records: any records.
-        ignored: dotted keys of options that are not compared, such as `attention.num_landmarks` in a sweep over it.
+    `ignored` are dotted keys of options that are not compared, such as `attention.num_landmarks` in a sweep over it.
     """
     records = list(records)
     runs = _equal_runs(records, ignored)

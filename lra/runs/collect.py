@@ -3,8 +3,6 @@
 Broken records are reported, not used.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -12,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from lra.base.files import replace_text
+from lra.base.files import paths_below, replace_text
 from lra.base.text import visible
 from lra.runs.files import RESULT
 from lra.runs.flatten_settings import hash_of
@@ -26,13 +24,9 @@ PUBLISHED = ".jsonl"  # the end of the name of a file of published records, one 
 
 @dataclass
 class Collection:
-    """One record for each run, and a line for each record that was left out.
+    """One record for each run, sorted by task, attention, settings and seed, with its file.
 
-    Attributes:
-        records: the records, sorted by task, attention, settings and seed.
-        sources: the file of each record.
-        troubles: lines about records that were left out, with the reason.
-        left_out: number of records that were left out.
+    `troubles` has a line for records that were left out, with the reason; `left_out` counts these records.
     """
 
     records: list[Record] = field(default_factory=list)
@@ -47,21 +41,14 @@ def collect(place: Path, *, separate_run_groups: bool = False) -> Collection:
     If two different records belong to the same run (same settings, data and seed), one counts, and the others are
     reported: a record in a run's own folder counts before one in a file of published records; of two such files the one
     with more records counts, because a row should come from one file; else the later record counts. Runs that
-    `force=true` has replaced are ignored.
-
-    Args:
-        place: the folder or the file.
-        separate_run_groups: whether runs of different run groups are different runs.
+    `force=true` has replaced are ignored. With `separate_run_groups` runs of different run groups are different runs.
 
     Raises:
         UserError: when a `*.jsonl` file is not there. A folder may be missing: it has no record yet.
     """
     if place.suffix == PUBLISHED and not place.exists():
-        raise UserError(
-            f"{place} is not there; published records are looked for below $LRA_RUNS_DIR, or ./runs",
-            kind="missing_file",
-            key=str(place),
-        )
+        line = f"{place} is not there; published records are looked for below $LRA_RUNS_DIR, or ./runs"
+        raise UserError(line, kind="missing_file", key=str(place))
     collection = Collection()
     of_run: dict[tuple[object, ...], list[_Candidate]] = defaultdict(list)
     sizes: Counter[Path] = Counter()
@@ -115,7 +102,7 @@ def _skipped(pairs: list[tuple[_Candidate, _Candidate]]) -> str:
 def records_in(place: Path) -> Iterator[tuple[Path, str, Record | UserError]]:
     """Yield for each record its file, its place in words, and the record itself or the error in it."""
     if place.is_dir():
-        files = sorted(path for path in place.rglob("*") if path.name == RESULT or path.suffix == PUBLISHED)
+        files = sorted(path for path in paths_below(place) if path.name == RESULT or path.suffix == PUBLISHED)
     else:
         files = [place] if place.exists() else []
     for path in files:
@@ -162,14 +149,9 @@ def describe(record: Record) -> str:
 
 
 def append_new(target: Path, choose: Callable[[list[Record]], list[Record]]) -> int:
-    """Append records to a file atomically, under a lock, and return their number.
+    """Append records to a file atomically, under a lock, and return their number; file and folder are made if missing.
 
-    Args:
-        target: the file; it is made with its folder if it does not exist. Lines that are no record are kept.
-        choose: gets the records in the file, and returns the records to append.
-
-    Raises:
-        UserError: when the file cannot be read as text.
+    `choose` gets the records in the file, and returns those to append. Lines that are no record are kept.
     """
     from filelock import FileLock  # here: no table needs this import
 

@@ -4,8 +4,6 @@ A call of `lra table run` retries failures that are older than itself, but not n
 tells them apart, because the clocks of machines that share a folder may differ.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 from pathlib import Path

@@ -1,10 +1,10 @@
 """A run's folder: its path, and the names of its files. The files of a run group."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+from lra.base.files import paths_below
 
 RESULT = "result.json"  # the record; exists once the run is finished
 CONFIG = "config.yaml"  # every setting, resolved
@@ -43,7 +43,7 @@ def run_folder(
 
 def run_folders(place: Path, runs: Path) -> Iterator[Path]:
     """Find the runs' folders at `place`, in or below the folder `runs`; what `force=true` has set aside is none."""
-    for folder in sorted(place.rglob("seed*")):
+    for folder in sorted(path for path in paths_below(place) if path.name.startswith("seed")):
         named = SEED_FOLDER.fullmatch(folder.name) and SETTINGS_FOLDER.fullmatch(folder.parent.name)
         below = len(folder.relative_to(runs).parts)
         if named and below >= LEAST_PARTS and any((folder / file).exists() for file in MARKS_OF_A_RUN):

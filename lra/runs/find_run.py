@@ -1,7 +1,5 @@
 """Find the run that a command names: by its folder, or by the hash of its settings and its seed."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -16,16 +14,11 @@ MOST_LISTED = 8  # runs that an error names
 
 
 def find_run(run: str, runs: Path, *, seed: int | None = None) -> Path:
-    """Find a run's folder.
+    """Find a run's folder, which need not exist if a folder was named.
 
-    Args:
-        run: the folder; or the hash of the run's settings, or at least four of its first digits: `a1b9200f`. In front
-            of it may stand a run group, `table/a1b9200f`, for runs that only the group tells apart.
-        runs: the folder of runs.
-        seed: the seed, where several runs have these settings; None for a folder.
-
-    Returns:
-        The folder, which need not exist if a folder was named.
+    `run` is the folder; or the hash of the run's settings, or at least four of its first digits: `a1b9200f`. In front
+    of it may stand a run group, `table/a1b9200f`, for runs that only the group tells apart. `seed` is for runs that
+    only it tells apart; None for a folder.
 
     Raises:
         UserError: when no run or several runs have this hash and seed.
@@ -35,12 +28,8 @@ def find_run(run: str, runs: Path, *, seed: int | None = None) -> Path:
     is_hash = HASH.fullmatch(digits) and place.is_relative_to(runs) and (place.is_dir() or not group)
     if folder.is_dir() or (slash and not is_hash):
         if seed is not None:
-            raise UserError(
-                f"seed={seed} has no effect beside run={run}, which is the folder of one run; leave seed= out",
-                kind="no_effect",
-                key="seed",
-                value=seed,
-            )
+            line = f"seed={seed} has no effect beside run={run}, which is the folder of one run; leave seed= out"
+            raise UserError(line, kind="no_effect", key="seed", value=seed)
         return folder
     if not is_hash:
         line = f"run={run} is no folder, and no hash of a run's settings (4 to 8 digits); lra show runs lists the runs"

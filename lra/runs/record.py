@@ -4,8 +4,6 @@ A record may come from anywhere. Which test examples were predicted right is sto
 split's order.
 """
 
-from __future__ import annotations
-
 import base64
 import itertools
 import json
@@ -53,8 +51,7 @@ def unpack_correct(text: str, count: int) -> np.ndarray:
 class OtherVersionError(UserError):
     """Raised for a record of another schema version: the run has a result, but this version of lra cannot read it.
 
-    Attributes:
-        advice: what reads it.
+    `advice` says what reads it.
     """
 
     def __init__(self, place: object, version: int):
@@ -65,25 +62,12 @@ class OtherVersionError(UserError):
 
 
 def parse_record(text: str, place: object) -> Record:
-    """Parse and check a record.
-
-    Args:
-        text: the record as JSON.
-        place: the file, or the place in it, for errors.
-
-    Raises:
-        UserError: when the text is no valid record.
-        OtherVersionError: for a record of another schema version.
-    """
+    """Parse and check a record; `place` is the file, or the place in it, for errors."""
     return validated(parse_json(text, place), place)
 
 
 def parse_json(text: str, place: object) -> Any:
     """Parse JSON strictly: NaN, infinity, broken Unicode and very deep nesting are refused.
-
-    Args:
-        text: the JSON text.
-        place: the file, or the place in it, for errors.
 
     Raises:
         UserError: when the text is no such JSON.
@@ -98,11 +82,7 @@ def parse_json(text: str, place: object) -> Any:
 
 
 def validated(value: object, place: object) -> Record:
-    """Check a record.
-
-    Args:
-        value: the parsed JSON.
-        place: the file, or the place in it, for errors.
+    """Check a record, parsed from JSON.
 
     Raises:
         UserError: when the value is no valid record.

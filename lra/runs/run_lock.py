@@ -4,8 +4,6 @@ The lock belongs to the operating system (`flock`), or to the file server of a s
 process ends, for whatever reason. So no process has to guess whether the holder of a lock is still alive.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re
@@ -35,10 +33,7 @@ class RunLockedError(UserError):
 def lock_run(folder: Path, file: str = TRAINING, *, patience_seconds: float = 1.0) -> Iterator[None]:
     """Hold a lock on a run's folder, which is made if it does not exist.
 
-    Args:
-        folder: the run's folder.
-        file: the lock file in it.
-        patience_seconds: time to wait for the lock. The default is longer than `is_locked` in another process holds it.
+    The default of `patience_seconds`, to wait for the lock, is longer than `is_locked` in another process holds it.
 
     Raises:
         RunLockedError: when another process holds the lock.
@@ -76,11 +71,7 @@ def keep_replaced_run(folder: Path, record: Record | None) -> None:
     """Move the files of a finished run into a folder beside its own; the caller holds the run's lock.
 
     The lock files stay. The record is moved last: after a kill in between, the run still counts as finished, and the
-    next `force=true` moves the other files to the same place.
-
-    Args:
-        folder: the run's folder; nothing is moved if it has no record.
-        record: the record that is to be replaced; None if the run had none.
+    next `force=true` moves the other files to the same place. Without a record nothing is moved.
 
     Raises:
         RunLockedError: when another process has finished the run since `record` was read.

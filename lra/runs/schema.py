@@ -8,8 +8,6 @@ or gets another meaning raises the version: published records are rewritten, and
 reads them. A setting that is missing in a record was not recorded, and no default replaces it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, NotRequired
@@ -153,7 +151,7 @@ class Cost(TypedDict):
 
 @with_config(CHECKED)
 class Approximation(TypedDict):
-    """How well Nyström layers approximate exact attention, see `lra.training.evaluation`."""
+    """How well Nyström layers approximate exact attention, see `lra.diagnosis.approximation`."""
 
     sequences: NotRequired[Positive]
     pinv_residual: Error
@@ -167,15 +165,16 @@ class Provenance(TypedDict):
     """The origin of a run: commit, versions and data; `finished_at` is ISO 8601 in UTC.
 
     `git_commit` is that of the code which trained the last steps, `earlier_commits` are those before it, if the run was
-    resumed with other code.
+    resumed with other code. `data_source` has the hash of each file of a source of several, and a split of its own.
     """
 
     git_commit: NotRequired[str | None]
     earlier_commits: NotRequired[list[str | None]]
     config_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
     data_sha256: dict[str, str]
-    data_origin: Literal["official", "unverified", "generated", "stand-in", "own"]
+    data_origin: Literal["official", "unverified", "pickle", "generated", "stand-in", "own"]
     data_check: NotRequired[Literal["structure", "sha256"]]
+    data_source: NotRequired[dict[str, Any]]
     versions: dict[str, str]
     wandb_id: NotRequired[str | None]
     finished_at: Time

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr
+from io import StringIO
 
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import create_config_search_path, get_args_parser
@@ -13,6 +16,7 @@ from omegaconf import DictConfig
 
 from lra.base.paths import conf_dir
 from lra.settings.config import load_config
+from lra.types import UserError
 
 PRINTING = {"cfg", "package", "resolve"}  # names of Hydra's flags that print the configuration
 
@@ -29,7 +33,7 @@ def run_composed(verb: str, flags: Sequence[str], words: Sequence[str], run: Cal
     Returns:
         Whether it was done. The rest is left to `hydra.main`: other flags, settings of Hydra itself, several runs.
     """
-    arguments = get_args_parser().parse_args(list(flags))
+    arguments = read_flags(flags)
     given = {name for name, value in vars(arguments).items() if value}
     prints_only = "cfg" in given and given <= PRINTING
     of_hydra = any(word.lstrip("+~").startswith(("hydra.", "hydra/")) for word in words)
@@ -46,6 +50,25 @@ def run_composed(verb: str, flags: Sequence[str], words: Sequence[str], run: Cal
     finally:
         GlobalHydra.instance().clear()
     return True
+
+
+def read_flags(flags: Sequence[str]) -> Namespace:
+    """Read Hydra's flags with their values.
+
+    Raises:
+        UserError: in place of argparse's usage, for what is no flag of Hydra's, or has a wrong value.
+    """
+    said = StringIO()
+    try:
+        with redirect_stderr(said):
+            return get_args_parser().parse_args(list(flags))
+    except SystemExit as end:
+        if not end.code:  # such as --version
+            raise
+        typed = next((flag.lstrip("-") for flag in flags if flag.startswith("--") and "=" in flag), None)
+        right = f"type {typed}, without hyphens" if typed else "lra VERB --help shows what there is"
+        line = f"{said.getvalue().strip().rpartition('error: ')[2]}; {right}"
+        raise UserError(line, kind="unknown_option", key=" ".join(flags), right=typed) from None
 
 
 class _Composed(Hydra):

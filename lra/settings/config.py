@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,8 @@ from lra.base.paths import (
     runs_dir,
     users_conf_files,
 )
-from lra.runs.added_since import without_values_before
 from lra.runs.files import run_folder
-from lra.runs.flatten_settings import hash_of
+from lra.runs.flatten_settings import hash_of, without_values_before
 from lra.runs.record import NAMED
 from lra.runs.schema import ALWAYS_RECORDED, own_model
 from lra.settings.added_keys import added_settings, targets_of
@@ -214,6 +214,16 @@ def identity(cfg: DictConfig) -> dict[str, Any]:
         "seed": cfg.seed,
         "run_group": str(cfg.run_group),
     }
+
+
+def wandb_mode(mode: str) -> str:
+    """Translate the value of WANDB_MODE; WANDB_DISABLED=true, which W&B's integrations know, comes before it."""
+    if os.environ.get("WANDB_DISABLED", "").lower() in ("true", "1", "yes", "on"):
+        return "disabled"
+    return {"": "offline", "dryrun": "offline", "run": "online"}.get(mode, mode)
+
+
+OmegaConf.register_new_resolver("lra.wandb_mode", wandb_mode, replace=True)
 
 
 def logs_to_wandb(cfg: DictConfig) -> bool:

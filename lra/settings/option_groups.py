@@ -8,6 +8,7 @@ from annotated_types import Ge, Le
 
 from lra.base.arguments import (
     AtLeastTwo,
+    BatchSize,
     Count,
     CountOrZero,
     Fraction,
@@ -74,7 +75,7 @@ class ParameterGroup(Optimizer):
 class Recipe(TypedDict):
     """How long and how a model is trained."""
 
-    batch_size: Count
+    batch_size: BatchSize
     steps: AtLeastTwo  # the schedule ends at a rate of 0
     warmup_fraction: PositiveFraction
     eval_every: Count

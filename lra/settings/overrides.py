@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from ast import literal_eval
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, OverrideType, QuotedString
@@ -11,12 +13,12 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from lra.base.arguments import ANY_VALUE, WrongValueError, allows, as_typed, check_options
-from lra.base.files import checked_name
 from lra.base.paths import conf_groups, conf_names
+from lra.runs.flatten_settings import flatten
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import USER_GROUPS
+from lra.settings.check import UnknownArgumentError, class_of, declared_by_class, kinds_of
 from lra.settings.config import ATTENTION, load_config, sweep_params
-from lra.settings.schema import UnknownArgumentError, class_of, declared_by_class, kinds_of
 from lra.settings.unknown_options import PRINT, check_every_choice, keys_of, nearest, unknown_setting
 from lra.types import UserError
 
@@ -52,12 +54,15 @@ def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bo
         key, right = str(several).partition("=")[0], f"lra {verb} -m {several}"
         line = f"{several} names several values; to run each type: {right}"
         raise UserError(line, kind="several_values", key=key, right=right)
+    parsed = [override for override in parsed if not _is_left_out(verb, override)]  # Hydra would refuse the word
     all_groups = conf_groups()
     choices = [override for override in parsed if override.key_or_group in all_groups and not override.is_delete()]
     _check_choices(verb, choices)
     changes = [override for override in parsed if override not in choices and not override.is_hydra_override()]
     groups_of_sweep, varied = _of_sweep(verb, parsed)
-    known = [_defaults(verb, tuple(_words(override)[0] for override in (*choices, *groups_of_sweep)))]  # the first run
+    known = [
+        load_config(verb, tuple(_words(override)[0] for override in (*choices, *groups_of_sweep)))
+    ]  # the first run
     settings = [override for override in changes if _gives_value(override, known[0])]
     for alternatives in _alternatives(verb, [*choices, *groups_of_sweep], [*settings, *varied]):
         check_every_choice([*settings, *varied], alternatives)
@@ -83,7 +88,9 @@ def _check_choices(verb: str, choices: list[Override]) -> None:
             name for value in _values(override) for name in (value if several and isinstance(value, list) else [value])
         ]
         for value in values:
-            if str(value) not in known and not (value is None and _is_optional(verb, override.key_or_group)):
+            if isinstance(value, dict):
+                raise _group_of_options(override.key_or_group, value)
+            if str(value) not in known:
                 line = f"{_word(override, value)} is not known; {nearest(str(value), known)}"
                 raise UserError(line, kind="unknown_choice", key=override.key_or_group, value=value, right=known)
 
@@ -91,7 +98,7 @@ def _check_choices(verb: str, choices: list[Override]) -> None:
 def _of_sweep(verb: str, parsed: list[Override]) -> tuple[list[Override], list[Override]]:
     """What the file of `sweep=NAME` varies beside what was typed: groups, and settings."""
     sweeps = [override.value() for override in parsed if override.key_or_group == "sweep"]
-    if not sweeps or sweeps[-1] is None:
+    if not sweeps:
         return [], []
     typed = {override.key_or_group for override in parsed}
     params = sweep_params(str(sweeps[-1]))
@@ -107,7 +114,7 @@ def _alternatives(verb: str, groups: list[Override], settings: list[Override]) -
     for group, choices in axes.items():
         beside = [other[0] for name, other in axes.items() if name != group]
         if group in asked and len(choices) > 1:
-            yield {choice: _defaults(verb, (*beside, choice)) for choice in choices}
+            yield {choice: load_config(verb, (*beside, choice)) for choice in choices}
 
 
 def _words(override: Override) -> list[str]:
@@ -228,19 +235,28 @@ def _parse(word: str) -> Override:
         if "…" in word:
             raise UserError(f"{word}: … stands for what you fill in; lra show runs lists the runs") from error
         key, value = word.split("=", 1)
+        options: object = None
+        with suppress(ValueError, SyntaxError):  # a dictionary as Python writes it, and so W&B's agents
+            options = literal_eval(value)
+        if isinstance(options, dict):
+            raise _group_of_options(key, options) from error
         raise UserError(
             f"{word} cannot be read; put a value with special characters in quotes: \"{key}='{value}'\""
         ) from error
 
 
-def _defaults(verb: str, overrides: tuple[str, ...]) -> DictConfig:
-    """Compose the default settings for the chosen config groups."""
-    return load_config(verb, overrides)
+def _group_of_options(key: str, options: Mapping[str, object]) -> UserError:
+    """The error for a dictionary in the place of a name, with the overrides that say the same."""
+    right = " ".join(f"{name}={value}" for name, value in flatten(options, f"{key}.").items())
+    line = f"{key} is a group, which takes no dictionary; type its options one by one: {right}"
+    return UserError(line, kind="wrong_value", key=key, value=options, right=right)
 
 
-def _is_optional(verb: str, group: str) -> bool:
-    """Tell whether the config group may be null."""
-    chosen = load_config(verb, with_hydra=True).hydra.runtime.choices
+def _is_left_out(verb: str, override: Override) -> bool:
+    """Tell whether a word says that a config group is null, and without the word it is."""
+    if override.type is not OverrideType.CHANGE or override.value() is not None:
+        return False
+    group, chosen = override.key_or_group, load_config(verb, with_hydra=True).hydra.runtime.choices
     return group in chosen and chosen[group] in (None, "null")
 
 
@@ -261,13 +277,13 @@ def _checked(known: list[DictConfig], override: Override, *, classes: bool) -> s
         kind = str if default is None else CONTAINERS.get(type(default), type(default))
     word, values, texts = str(override.input_line), _values(override), []
     for value in values:
+        if value == "" and not group and key != "what":  # as a path it would be the current folder
+            raise UserError(f"{key}= is empty; type a value, or leave it out", kind="empty", key=key)
         as_it_is = allows(kind, value)  # else as text: a folder may be called 2024
         fits = as_it_is or (not isinstance(value, dict | list | None) and allows(kind, as_typed(value)))
         is_default = value is None and default is None
         if "${" not in str(value) and not fits and not is_default:  # what it stands for is checked when it is known
             raise WrongValueError(key, value, kind, default=example, typed=_word(override, value))
-        if key == "run_group" and value is not None:
-            checked_name(value, f"{key}=", example="mine", nested=True)
         texts.append(isinstance(value, int | float) and fits and not as_it_is)
     typed = word.split("=", 1)[1].split(",")
     if len(typed) != len(values):

@@ -15,14 +15,13 @@ from omegaconf.errors import OmegaConfBaseException
 from lra.base.arguments import WrongValueError
 from lra.base.files import checked_name, read_file
 from lra.base.paths import conf_dirs
-from lra.runs.added_since import drop_removed_settings, values_before
 from lra.runs.files import BEST, CONFIG
+from lra.runs.flatten_settings import drop_removed_settings, values_before
 from lra.runs.record import read_record
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import USER_GROUPS
-from lra.settings.check import check_stored
+from lra.settings.check import UnknownArgumentError, check_stored, declared_in_group, needed_by_class
 from lra.settings.config import mixes_by_attention
-from lra.settings.schema import UnknownArgumentError, declared_in_group, needed_by_class
 from lra.types import UserError
 
 MOST_CONFIG_BYTES = 2**20  # the usual size is 3 kB

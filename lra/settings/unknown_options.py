@@ -1,20 +1,16 @@
-"""Options that are unknown, that some choices of a sweep lack, or that nothing reads; each with the nearest that is."""
+"""Options that are unknown, or that some choices of a sweep lack; each with the nearest that is."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from functools import cache
 
-import yaml
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.paths import conf_dir
+from lra.base.paths import NO_OPTION_KEYS
 from lra.settings.added_keys import trainer_advice
 from lra.settings.config import ATTENTION
-from lra.settings.option_groups import CLOSED, Images
-from lra.settings.schema import NO_OPTION_KEYS, declared_in_group
 from lra.types import UserError
 
 MOST_LISTED = 24  # names that an error lists: every attention, but not every setting
@@ -98,46 +94,3 @@ def _in_words(names: list[str]) -> str:
 
 def _either(choices: list[str]) -> str:
     return choices[0] if len(choices) == 1 else "these"
-
-
-def refuse_unused(cfg: DictConfig, verb: str) -> None:
-    """Refuse a composed configuration with a setting that nothing reads.
-
-    A setting that another one refers to, as in `lr: ${recipe.my_rate}`, is read.
-
-    Args:
-        cfg: the configuration, with its interpolations.
-        verb: the verb that composed it.
-
-    Raises:
-        UserError: with the setting, and the one that is most like it.
-    """
-    is_our_task = "task" in cfg and (conf_dir() / "task" / f"{cfg.task.name}.yaml").is_file()
-    known = {group: [*declared_in_group(group), *NO_OPTION_KEYS] for group in CLOSED if group in cfg}
-    if is_our_task:
-        known |= {group: [*declared_in_group(group), *Images.__annotations__] for group in ("task", "task.data")}
-    known[""] = [*_names_in(verb), *CLOSED]  # a size brings its recipe along, to verbs that do not train too
-    for group, names in known.items():
-        prefix = f"{group}." if group else ""
-        for name in map(str, OmegaConf.select(cfg, group) if group else cfg):
-            if name not in names and f"{name}}}" not in OmegaConf.to_yaml(cfg):
-                raise UserError(
-                    f"{prefix}{name}, from a file of your own, is an option that nothing reads;"
-                    f" {nearest(f'{prefix}{name}', [f'{prefix}{other}' for other in names])}; {PRINT}",
-                    kind="unknown_option",
-                    key=f"{prefix}{name}",
-                )
-
-
-@cache
-def _names_in(verb: str) -> frozenset[str]:
-    """The settings and config groups in a verb's file, and in that which its defaults list begins with."""
-    content = yaml.safe_load((conf_dir() / f"{verb}.yaml").read_text("utf-8"))
-    names = set(content) - {"defaults", "hydra"}
-    for entry in content.get("defaults", []):
-        if isinstance(entry, dict):
-            chosen = (group for group, choice in entry.items() if choice is not None)
-            names |= {group for group in chosen if not group.startswith("override ")}
-        elif entry != "_self_":
-            names |= _names_in(entry)
-    return frozenset(names)

@@ -1,22 +1,21 @@
 """Estimate the time and memory of a cell from a few of its steps, measured in a child process."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+import torch
 from omegaconf import DictConfig
 
+from lra import build
 from lra.base.processes import Child, python_module
+from lra.build import trainer as build_trainer
+from lra.build.store import is_prepared
+from lra.settings import config
 from lra.sweeps.grid import Cell
 from lra.types import Batch, TaskSpec, UserError
-
-if TYPE_CHECKING:
-    import torch
 
 STEPS = 3
 SECONDS = 12.0  # for the steps of a cell, so that all 25 kinds of the paper's table take less than ten minutes
@@ -26,16 +25,11 @@ PROBE = 8  # 1/PROBE of the batch is timed first, to predict the time of a step 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """Time and memory that a run needs on this machine.
+    """Time and memory that a run needs on this machine: seconds of a training step, and of one evaluation batch.
 
-    Attributes:
-        step_seconds, eval_seconds: seconds of a training step, and of one evaluation batch.
-        peak_memory_bytes: largest memory of a process that does both.
-        dev_examples, test_examples: examples of a dev pass, and of the test.
-        prepared: whether the task's own data was measured. If not, sequences of full length were measured, which gives
-            an upper bound.
-        measured_examples, batch_size: number of examples that were measured, and of a part of a batch; fewer are
-            measured when such a part takes too long.
+    `peak_memory_bytes` is of a process that does both. Where the task's data is not `prepared`, sequences of full
+    length were measured, for an upper bound. Fewer examples than a part of a batch has are measured when such a part
+    takes too long.
     """
 
     step_seconds: float
@@ -84,13 +78,7 @@ def measure_here(cfg: DictConfig) -> Estimate:
     """Measure a few training steps and an evaluation batch in this process.
 
     With `trainer.accumulate_grad_batches=auto` the batch is in as few parts as fit into memory, as in a training.
-
-    Raises:
-        UserError: when no number of parts fits with which training would go on.
     """
-    from lra import build
-    from lra.build import trainer as build_trainer
-    from lra.settings import config
     from lra.training.memory import in_fewest_parts
 
     if cfg.trainer.accumulate_grad_batches != config.AUTO:
@@ -108,11 +96,6 @@ def measure_here(cfg: DictConfig) -> Estimate:
 
 
 def _measure_in_parts(cfg: DictConfig) -> Estimate:
-    import torch
-
-    from lra import build
-    from lra.build import trainer as build_trainer
-    from lra.settings import config
     from lra.timing import harness_step as bench
     from lra.timing.counting import synchronized_seconds
     from lra.training.machine import autocast_context, prepare_machine, to_weight_dtype
@@ -159,18 +142,8 @@ def _measure_in_parts(cfg: DictConfig) -> Estimate:
     )
 
 
-def is_prepared(cfg: DictConfig) -> bool:
-    """Tell whether the task's store exists."""
-    from lra.data.manifest import MANIFEST
-    from lra.settings import config
-
-    return (config.store_dir(cfg) / MANIFEST).exists()
-
-
 def batches_to_measure(cfg: DictConfig, device: torch.device) -> Iterator[Batch]:
     """Yield training batches of the task's own data, or batches of full length if it is not prepared."""
-    from lra import build
-    from lra.settings import config
     from lra.timing import harness_step as bench
 
     if is_prepared(cfg):
@@ -194,8 +167,6 @@ def _first(batch: Batch, examples: int) -> Batch:
 
 def _full_batch(cfg: DictConfig, spec: TaskSpec, size: int, device: torch.device) -> Batch:
     """Make a batch of random tokens, or real values, in which every sequence has the full length."""
-    import torch
-
     shape = (size, spec.num_sequences, spec.seq_len)
     tokens = torch.randint(1, cfg.model.get("vocab_size") or spec.vocab_size, shape, device=device)
     label = torch.randint(spec.num_classes, (size,), device=device)

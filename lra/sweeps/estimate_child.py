@@ -4,8 +4,6 @@ Without more, it prints an estimate. After `beside=FOLDER` it is one of several 
 prints its steps per second.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import asdict

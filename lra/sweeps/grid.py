@@ -1,7 +1,5 @@
 """Build the cells of a sweep: all combinations of the values in `conf/sweep/NAME.yaml` and in the user's overrides."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,11 +23,7 @@ METHOD = ("attention", "mixer", "model")  # config groups that can name a row's 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One run of a sweep.
-
-    Attributes:
-        overrides: overrides for `lra train`.
-    """
+    """One run of a sweep: its overrides for `lra train`."""
 
     overrides: tuple[str, ...]
 
@@ -110,10 +104,6 @@ def make_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:
     An override with several values multiplies the cells, as in `lra train -m`; one with a single value holds for every
     cell. The first key of the file changes slowest. A file that starts with `seed` thus runs one seed of everything
     first. Mixers (`mixer=s4d,gated`) are added to the attentions that the user typed, or replace those of the file.
-
-    Args:
-        sweep: name of the file.
-        overrides: the user's overrides.
     """
     params = config.sweep_params(sweep)
     fixed = [f"sweep={sweep}", "hydra.mode=RUN"]
@@ -137,10 +127,6 @@ def spell_out_all(sweep: str, overrides: Sequence[str]) -> list[str]:
     """Replace `task=all`, `attention=all` and `mixer=all` by all names: first those of the sweep's file, in its order.
 
     `attention=all` is every attention and, unless mixers are typed too, every other mixer.
-
-    Args:
-        sweep: name of the file.
-        overrides: the user's overrides.
     """
     asked = [group for group in ("task", config.ATTENTION, "mixer") if f"{group}={ALL}" in overrides]
     others = [word for word in overrides if word not in {f"{group}={ALL}" for group in asked}]

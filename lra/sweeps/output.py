@@ -1,27 +1,30 @@
 """Show tables and figures on a terminal, in a file, or in W&B."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from lra.base.files import NOT_WRITABLE
+from rich.console import Console
+from rich.text import Text
+
+from lra.base.files import NOT_WRITABLE, replace_text
+from lra.base.text import visible
+from lra.results.protocol_and_size import task_title
+from lra.results.provenance import provenance_notes
+from lra.results.tables import TextTable
+from lra.runs.files import group_file
+from lra.runs.schema import Record
+from lra.settings import config
+from lra.sweeps.run_set import RunSet
+from lra.terminal.console import make_console
+from lra.terminal.fit_table import print_text_table
+from lra.terminal.output import out_path
 from lra.types import UserError
 
 MOST_NOTE_LINES = 8  # of notes=short
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from lra.results.tables import TextTable
-    from lra.runs.schema import Record
-    from lra.sweeps.run_set import RunSet
-
-    Draw = Callable[[Path], Path]
-    MakeTable = Callable[[list[Record], str], tuple[TextTable, dict[str, Draw]]]
+Draw = Callable[[Path], Path]
+MakeTable = Callable[[list[Record], str], tuple[TextTable, dict[str, Draw]]]
 
 
 def plan_run_or_show(run_set: RunSet, show: Callable[[RunSet, Console], None]) -> None:
@@ -30,10 +33,6 @@ def plan_run_or_show(run_set: RunSet, show: Callable[[RunSet, Console], None]) -
     Raises:
         UserError: after all other cells have run, when some cells have failed.
     """
-    from rich.text import Text
-
-    from lra.terminal.console import make_console
-
     console = make_console()
     if run_set.options.what == "plan":
         from lra.sweeps.plan import print_plan
@@ -43,7 +42,10 @@ def plan_run_or_show(run_set: RunSet, show: Callable[[RunSet, Console], None]) -
     if run_set.options.what == "show":
         show(run_set, console)
         return
-    state = run_set.run(console)
+    from lra.sweeps.runner import sweep_state
+
+    run_set.run(console)
+    state = sweep_state(run_set.cells)
     console.print(f"\n{state.finished} of {len(run_set.cells)} cells finished")
     for folder, error in state.failed.items():
         console.print(Text.assemble(("failed", "red"), f"  {error}\n        {folder}"))
@@ -58,9 +60,6 @@ def write_task_tables(run_set: RunSet, console: Console, kind: str, make_table: 
     `make_table` gets a task's records and a title. It returns the table, and for each figure its name and a function
     that draws it; the files are named `NAME-TASK`.
     """
-    from lra.results.protocol_and_size import task_title
-    from lra.results.provenance import provenance_notes
-
     records, written = run_set.records(), ""
     by_task = {task: [record for record in records if record["identity"]["task"] == task] for task in run_set.tasks()}
     tables = {task: make_table(of_task, task_title(task, of_task)) for task, of_task in by_task.items()}
@@ -105,22 +104,12 @@ def write_table(
 ) -> str:
     """Write a table and its notes in the format of `format=`, to the terminal or to the file `out=`; list the figures.
 
-    Args:
-        run_set: the runs, with the options `format` and `out`.
-        console: for tables on a terminal and for messages.
-        name: the table's name in W&B, such as `compare-listops`.
-        table: the table with its notes.
-        figures: image files that belong to the table.
-        above: what the file already has, of the tables before this one.
+    `name` is the table's name in W&B, such as `compare-listops`; `above` is what the file already has of earlier
+    tables.
 
     Returns:
         What the file has then; nothing if there is no file.
     """
-    from lra.base.files import replace_text
-    from lra.base.text import visible
-    from lra.terminal.fit_table import print_text_table
-    from lra.terminal.output import out_path
-
     form, out = format_of(run_set), run_set.options.out
     if form == "csv":  # which has no notes
         for trouble in run_set.troubles:
@@ -143,29 +132,15 @@ def write_table(
 
 def _log_to_wandb(run_set: RunSet, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
     """Log the table and the figures to W&B, in a W&B run of their own in the run group."""
-    from lra.build.trainer import wandb_settings
-    from lra.runs.files import group_file
-    from lra.settings import config
-    from lra.training.loggers import finish_wandb, log_table, start_wandb
+    from lra.build.trainer import wandb_run
 
     cfg = run_set.cells[0].cfg
     if not config.logs_to_wandb(cfg):
         raise UserError("format=wandb needs a W&B run; leave logger=csv out, or type logger.wandb.mode=offline")
     folder = group_file(run_set.group, "tables") / name
-    folder.mkdir(parents=True, exist_ok=True)
-    logger = start_wandb(
-        folder,
-        **wandb_settings(
-            cfg,
-            name=name,
-            job_type=run_set.verb,
-            tags=[run_set.verb, cfg.protocol.name, cfg.size.name],
-            config={"title": table.title, "notes": table.notes},
-        ),
-    )
-    try:
-        log_table(logger.experiment, name, table.columns, table.rows, figures)
-    finally:
-        finish_wandb([logger])
-    sent = "logged" if cfg.logger.wandb.mode == "online" else f"later: wandb sync {folder}/wandb/offline-run-*"
-    console.print(f"W&B run {logger.version} ({name}) in {folder}; {sent}")
+    tags, notes = [run_set.verb, cfg.protocol.name, cfg.size.name], {"title": table.title, "notes": table.notes}
+    with wandb_run(cfg, folder, console, name=name, job_type=run_set.verb, tags=tags, config=notes) as run:
+        import wandb
+
+        logged = wandb.Table(columns=list(table.columns), data=list(table.rows))
+        run.log({name: logged, **{f"figures/{figure.stem}": wandb.Image(str(figure)) for figure in figures}})

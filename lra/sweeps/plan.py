@@ -1,23 +1,28 @@
 """The plan of a sweep: which cells are finished, and the time and memory that the others need."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from lra.base.checked_json import parsed_json
-from lra.base.files import read_file
+from lra.base.files import read_file, replace_text
+from lra.base.text import size_text
+from lra.build.store import is_prepared
+from lra.build.trainer import device_name
+from lra.results.run_states import last_step
+from lra.runs.failure import read_failure
+from lra.runs.run_lock import is_locked
+from lra.sweeps.estimate import Estimate, measure
+from lra.sweeps.grid import Cell
+from lra.sweeps.processes_at_once import Measured, proposal
+from lra.sweeps.run_set import RunSet
+from lra.terminal.fit_table import wrapped
 from lra.types import UserError
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from lra.sweeps.estimate import Estimate
-    from lra.sweeps.grid import Cell
-    from lra.sweeps.run_set import RunSet
 
 CACHE = "plan.json"  # in the run group's folder; keeps estimates, because measuring them takes minutes
 
@@ -27,11 +32,6 @@ def print_plan(console: Console, run_set: RunSet) -> None:
 
     Cells of one kind differ by the seed alone. A line has the finished seeds, and time and memory of the missing ones.
     """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from lra.build.trainer import device_name
-    from lra.sweeps.processes_at_once import Measured, proposal
-
     kinds: dict[Path, list[Cell]] = defaultdict(list)
     for cell in run_set.cells:
         kinds[cell.folder.parent].append(cell)
@@ -61,7 +61,7 @@ def print_plan(console: Console, run_set: RunSet) -> None:
     but = f" ({unknown} that could not be measured are not counted)" if unknown else ""
     console.print(
         f"{missing_cells} cells to run, {hours_left:,.1f} hours on {device_name(run_set.cells[0].cfg)} one after the"
-        f" other{but}, dev passes and tests counted in; preparing data is not.\nRun them: {run_set.run_command()}",
+        f" other{but}, dev passes and tests counted in; preparing data is not.\nRun them: {run_set.run_command()}"
     )
     if missing_cells > 1 and measured:
         console.print(proposal(run_set, measured))
@@ -75,10 +75,6 @@ def _print_kind(
     Returns:
         The hours of its missing cells and their estimate; None for what could not be, or need not be, measured.
     """
-    from lra.results.run_states import last_step
-    from lra.terminal.console import size_text
-    from lra.terminal.fit_table import wrapped
-
     estimate, notes = None, []
     try:
         estimate = _estimate(missing[0], cache) if missing else None
@@ -119,23 +115,17 @@ def _line(width: int, name: str, *columns: str) -> str:
 
 def _estimate(cell: Cell, cache: Path) -> Estimate:
     """Read a cell's estimate from the cache, or measure it; once data is prepared, an upper bound is not used."""
-    from lra.build.trainer import device_name
-    from lra.sweeps.estimate import Estimate, is_prepared, measure
-
     key = f"{cell.folder.parent.name}, {device_name(cell.cfg)}, {'prepared' if is_prepared(cell.cfg) else 'bound'}"
     known = _read_cache(cache)
     if known.get(key, {}).keys() != {field.name for field in fields(Estimate)}:  # missing, or from another version
         known[key] = asdict(measure(cell))
-        _write_cache(cache, known)
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        replace_text(cache, json.dumps(known, indent=2) + "\n", shared=True)
     return Estimate(**known[key])
 
 
 def _states(cells: list[Cell]) -> list[str]:
     """Word the state of each unfinished seed that has started: running, begun or failed."""
-    from lra.results.run_states import last_step
-    from lra.runs.failure import read_failure
-    from lra.runs.run_lock import is_locked
-
     states = []
     for cell in cells:
         failure, steps = read_failure(cell.folder), last_step(cell.folder)
@@ -155,10 +145,3 @@ def _read_cache(path: Path) -> dict[str, dict[str, Any]]:
     except UserError:
         return {}
     return {key: value for key, value in known.items() if isinstance(value, dict)} if isinstance(known, dict) else {}
-
-
-def _write_cache(path: Path, known: dict[str, dict[str, Any]]) -> None:
-    from lra.base.files import replace_text
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_text(path, json.dumps(known, indent=2) + "\n", shared=True)

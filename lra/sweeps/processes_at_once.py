@@ -1,24 +1,26 @@
 """How many cells to run at once: how many fit into memory, and how many steps per second they make together."""
 
-from __future__ import annotations
-
+import itertools
 import json
 import os
 import tempfile
 import time
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import torch
 from omegaconf import DictConfig
 
+from lra import build
 from lra.base.processes import Child, python_module, stop
+from lra.build import trainer as build_trainer
+from lra.settings import config
+from lra.sweeps.estimate import batches_to_measure
+from lra.sweeps.grid import Cell
+from lra.sweeps.run_set import RunSet
 from lra.types import UserError
-
-if TYPE_CHECKING:
-    from lra.sweeps.grid import Cell
-    from lra.sweeps.run_set import RunSet
-
 
 NUMBERS_TRIED = (1, 2, 4, 8)
 SHARED_MEMORY = 0.9  # of the memory that the cells may take together
@@ -39,14 +41,10 @@ def that_fit(peak_bytes: float, memory_bytes: float, *, on_gpu: bool) -> int:
 
 
 def proposal(run_set: RunSet, kinds: Sequence[Measured]) -> str:
-    """Word how many cells to run at a time.
+    """Word how many cells to run at a time, from what is known of the missing ones, at least one.
 
     On a GPU the throughput of several processes is measured with the cell that has the most hours left. On a CPU it is
     measured if `workers=` is typed; otherwise its cores are named, because one process may use all of them.
-
-    Args:
-        run_set: the runs.
-        kinds: what is known of the missing cells, at least one.
     """
     cell, peak_bytes = max(kinds, key=lambda kind: kind.hours).cell, max(kind.peak_bytes for kind in kinds)
     on_gpu, cores = cell.cfg.trainer.accelerator == "gpu", os.cpu_count() or 1
@@ -60,29 +58,20 @@ def proposal(run_set: RunSet, kinds: Sequence[Measured]) -> str:
     most = min(fit, max(NUMBERS_TRIED) if on_gpu else run_set.options.workers)
     numbers = sorted({number for number in NUMBERS_TRIED if number < most} | {1, most})
     try:
-        rates = _rates(cell, numbers)
+        rates = {number: steps_per_second(cell.overrides, number) for number in numbers}
     except UserError as error:
         return f"{fit} fit into memory; several at a time could not be measured: {error}"
     best = max(numbers, key=lambda number: rates[number])
     threads = () if on_gpu or best == 1 else (f"trainer.threads={max(1, cores // best)}",)
+    name = f"{cell.cfg.task.name}/{cell.choice('attention')}"
     rates_text = ", ".join(f"{number}: {rates[number]:.1f}" for number in numbers)
     return (
-        f"{fit} fit into memory. Steps per second of so many {_name(cell)} at a time, {rates_text};"
+        f"{fit} fit into memory. Steps per second of so many {name} at a time, {rates_text};"
         f" {rates[best] / rates[1]:.2f} times one alone: {run_set.run_command(f'workers={best}', *threads)}"
     )
 
 
-def _name(cell: Cell) -> str:
-    return f"{cell.cfg.task.name}/{cell.choice('attention')}"
-
-
-def _rates(cell: Cell, numbers: Sequence[int]) -> dict[int, float]:
-    return {number: steps_per_second(cell.overrides, number) for number in numbers}
-
-
 def _memory_bytes(*, on_gpu: bool) -> int:
-    import torch
-
     from lra.timing.memory import free_bytes
 
     return free_bytes(torch.device("cuda" if on_gpu else "cpu"))
@@ -98,11 +87,7 @@ STEPS_AHEAD = 8  # steps that Python may be ahead of a GPU
 
 
 def steps_per_second(overrides: Sequence[str], processes: int) -> float:
-    """Train a cell in some processes at the same time, and sum their steps per second.
-
-    Args:
-        overrides: overrides for `lra train`, of the cell.
-        processes: their number; on a CPU they share its cores evenly.
+    """Train a cell in some processes at once, which on a CPU share its cores evenly; sum their steps per second.
 
     Raises:
         UserError: when one fails, with its error line, or does not get ready in time.
@@ -137,15 +122,6 @@ def _wait_until_ready(children: Sequence[Child], folder: Path) -> None:
 
 def step_beside_others(cfg: DictConfig, folder: Path) -> float:
     """Be one of the processes: get ready, wait for the others, train; return the steps per second."""
-    import itertools
-    from collections import deque
-
-    import torch
-
-    from lra import build
-    from lra.build import trainer as build_trainer
-    from lra.settings import config
-    from lra.sweeps.estimate import batches_to_measure
     from lra.timing.counting import synchronized_seconds
     from lra.timing.harness_step import make_step
     from lra.training.machine import prepare_machine

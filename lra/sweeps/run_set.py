@@ -1,24 +1,28 @@
 """A set of runs: one call of `lra table`, `lra sweep` or `lra compare`, with its cells and their records."""
 
-from __future__ import annotations
-
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from omegaconf import DictConfig
+from rich.console import Console
 
 from lra.base.arguments import check_choice
+from lra.base.paths import conf_names
+from lra.base.signals import Stopped
+from lra.base.text import visible
+from lra.results.reference import REFERENCES
+from lra.runs.collect import collect
+from lra.runs.files import group_file
+from lra.runs.schema import Record
+from lra.settings.check import check_config, check_stored
+from lra.settings.config import load_config
+from lra.settings.overrides import check_overrides
+from lra.sweeps.grid import METHOD, Cell, make_cells, spell_out_all, sweep_names
+from lra.terminal.output import check_out
 from lra.types import UserError
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-    from rich.console import Console
-
-    from lra.runs.schema import Record
-    from lra.sweeps.grid import Cell
-    from lra.sweeps.runner import SweepState
 
 ACTIONS = ("plan", "run", "show")
 ONE_FOR_A_TABLE = ("run_group", "protocol", "size")
@@ -29,22 +33,18 @@ class RunSet:
     """The runs of one call of `lra table`, `lra sweep` or `lra compare`; `read_run_set` makes it from what was typed.
 
     Args:
-        verb: `table`, `sweep` or `compare`.
         typed: what was typed after the verb, but for the action.
         options: the verb's own options, as in `conf/VERB.yaml`.
         launcher: overrides of the Hydra launcher.
         sweeps: the overrides of every run, by the name of the sweep that brings the others.
 
     Attributes:
-        cells: one for each run.
         troubles: what `records` has left out, in a line each.
     """
 
     def __init__(
         self, verb: str, typed: list[str], options: DictConfig, launcher: list[str], sweeps: dict[str, list[str]]
     ):
-        from lra.sweeps.grid import make_cells
-
         self.verb, self.options, self.launcher, self.sweeps = verb, options, launcher, sweeps
         self._typed, self._overrides = typed, sweeps[options.sweep]
         self.troubles: list[str] = []
@@ -68,16 +68,13 @@ class RunSet:
 
     def figure(self, name: str, draw: Callable[[Path], Path]) -> list[Path]:
         """Draw a figure beside the records when the table goes to a terminal or W&B; other formats have no figures."""
-        from lra.runs.files import group_file
-
         if self.options.format not in ("terminal", "wandb"):
             return []
         return [draw(group_file(self.group, f"{name}.png"))]
 
-    def run(self, console: Console) -> SweepState:
+    def run(self, console: Console) -> None:
         """Run the missing cells, in `workers=` processes or with a Hydra launcher if the user typed one."""
-        from lra.base.signals import Stopped
-        from lra.sweeps.runner import run_missing, sweep_state
+        from lra.sweeps.runner import run_missing, sweep_state  # not for `show`
         from lra.sweeps.workers import start_workers
 
         try:
@@ -90,7 +87,6 @@ class RunSet:
             done = f"{sweep_state(self.cells).finished} of {len(self.cells)} cells are finished"
             stopped.kept = f"{done}. The same command goes on from there."
             raise
-        return sweep_state(self.cells)
 
     def records(self) -> list[Record]:
         """Read the run group's valid records of this protocol and size.
@@ -98,8 +94,6 @@ class RunSet:
         `task=`, `seed=`, `attention=`, `mixer=` and `model=` select among them where they are typed. `troubles` gets a
         line for each record that is broken, and for what else is left out.
         """
-        from lra.runs.collect import collect
-
         collection = collect(self.group)
         self.troubles = [*collection.troubles, *self._left_out(collection.records)]
         return [record for record in collection.records if self._asked_for(record)]
@@ -110,9 +104,6 @@ class RunSet:
         The accuracy table shows all tasks. A size without a file, which was removed or is of a package that is not
         here, cannot be typed: the report has its records.
         """
-        from lra.base.paths import conf_names
-        from lra.base.text import visible
-
         every_task = self.verb == "table" or any(word.startswith("task=") for word in self._typed)
         tasks, sizes, kinds = self.tasks(), conf_names("size"), Counter[tuple[str, str]]()
         group = f"run_group={self.cells[0].cfg.run_group}"
@@ -140,8 +131,6 @@ class RunSet:
     @cached_property
     def _choices(self) -> dict[str, set[str]]:
         """The tasks, methods and seeds that were typed."""
-        from lra.sweeps.grid import METHOD
-
         keys = {word.split("=")[0] for word in self._overrides}
         typed = {"attention" if key in METHOD else key for key in keys} & {"task", "attention", "seed"}
         return {key: {cell.choice(key) for cell in self.cells} for key in typed}
@@ -154,15 +143,11 @@ class RunSet:
 
     def typed_methods(self) -> list[str]:
         """The attentions, mixers and models of the cells in the order typed; none where no word names one."""
-        from lra.sweeps.grid import METHOD
-
         typed = any(word.split("=")[0] in METHOD for word in self._overrides)
         return list(dict.fromkeys(cell.choice("attention") for cell in self.cells)) if typed else []
 
     def unfinished_notes(self, task: str, records: list[Record]) -> list[str]:
         """Word a note on the cells of a task without a record among `records`; no note if each has one."""
-        from lra.base.text import visible
-
         by_identity: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
         for record in records:
             identity = record["identity"]
@@ -187,20 +172,12 @@ class RunSet:
 def read_run_set(verb: str, words: Sequence[str], *, second_sweep: str | None = None) -> RunSet:
     """Read what was typed after `lra table`, `lra sweep` or `lra compare`, and check it.
 
-    Args:
-        verb: `table`, `sweep` or `compare`; `conf/VERB.yaml` has the verb's own options.
-        words: what was typed: an action or none, then options of the verb, of the Hydra launcher, and overrides of
-            every run.
-        second_sweep: a sweep whose cells are added. It gets the same overrides, except those of `attention`.
+    The words are an action or none, then options of the verb (of `conf/VERB.yaml`), of the Hydra launcher, and
+    overrides of every run. The cells of `second_sweep` are added, with the same overrides except those of `attention`.
 
     Raises:
         UserError: for a wrong action, option or value.
     """
-    from lra.settings.check import check_config
-    from lra.settings.config import load_config
-    from lra.settings.overrides import check_overrides
-    from lra.sweeps.grid import spell_out_all, sweep_names
-
     flag = next((word for word in words if word.startswith("-")), None)
     if flag:
         raise UserError(f"{flag} is not needed: several values multiply by themselves, as in seed=0,1,2")
@@ -227,6 +204,9 @@ def read_run_set(verb: str, words: Sequence[str], *, second_sweep: str | None = 
     if second_sweep is not None:
         sweeps[second_sweep] = [word for word in overrides if not word.startswith("attention")]
     run_set = RunSet(verb, typed, options, launcher, sweeps)
+    named, group = any(word.startswith("run_group=") for word in typed), run_set.group
+    if options.what == "show" and named and not group.suffix and not group.exists():
+        raise UserError(f"no run is below {group}; lra show runs lists all runs", kind="no_records", key=str(group))
     for cell in run_set.cells[:1] if options.what == "show" else run_set.cells:  # `show` runs no cell
         check_config(cell.cfg, "train")
     return run_set
@@ -245,19 +225,14 @@ def _choose_family(options: DictConfig, words: Sequence[str], *, is_typed: bool)
 
 
 def _check_options(verb: str, options: DictConfig) -> None:
-    from lra.results.reference import REFERENCES
-    from lra.settings.check import check_stored
-    from lra.terminal.output import check_out
-
     if options.what not in ACTIONS:
         raise UserError(f"{options.what!r} is no action; type: lra {verb} {'|'.join(ACTIONS)}")
     check_stored(options, classes=False)
     check_choice("format", options.format, FORMATS)
     check_out(options.out, "table.md")
     if options.format == "wandb" and options.out is not None:
-        raise UserError(
-            "format=wandb writes a W&B run and no file; leave out= or format=wandb out", kind="no_effect", key="out"
-        )
+        line = "format=wandb writes a W&B run and no file; leave out= or format=wandb out"
+        raise UserError(line, kind="no_effect", key="out")
     check_choice("reference", options.get("reference", "paper"), REFERENCES)
 
 

@@ -1,7 +1,5 @@
 """Run the missing cells of a sweep, each in a child process; other processes may run cells of the same folder."""
 
-from __future__ import annotations
-
 import os
 import statistics
 import time
@@ -27,12 +25,7 @@ TRAIN = python_module("lra", "train")
 
 @dataclass(frozen=True, kw_only=True)
 class SweepState:
-    """The state of a sweep.
-
-    Attributes:
-        finished: number of cells that have a record.
-        failed: folders of cells whose last attempt failed, with the error line.
-    """
+    """The state of a sweep: how many cells have a record; the folders of failed ones with their error lines."""
 
     finished: int
     failed: dict[Path, str]

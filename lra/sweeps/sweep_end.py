@@ -1,26 +1,22 @@
 """The table at the end of `lra train -m`: each run with its result, or why it has none."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import DictConfig
+
+from lra.runs.record import read_record
+from lra.settings.config import load_config, method_name, run_dir
 
 IN_OTHER_COLUMNS = ("task", "attention", "mixer", "seed")  # overrides that a row names anyway
 
 
 @dataclass
 class Job:
-    """One run of a sweep.
+    """One run of a sweep: its configuration, what was typed for it, such as `seed=1`, and the line of its error.
 
-    Attributes:
-        cfg: its configuration.
-        overrides: what was typed for it, such as `seed=1`.
-        error: the line of its error, if it has failed in this process.
-        elsewhere: whether it ran in another process.
+    `elsewhere`: it ran in another process.
     """
 
     cfg: DictConfig
@@ -33,14 +29,7 @@ def jobs_elsewhere(words: list[str]) -> list[Job]:
     """List the runs of a sweep that a launcher has run in other processes; none if not even one was begun.
 
     What a file of `sweep=` or a search varies is not typed, so such a sweep has none here.
-
-    Args:
-        words: the settings of `lra train -m`, as typed.
     """
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-
-    from lra.settings.config import load_config, run_dir
-
     typed = [each for each in OverridesParser.create().parse_overrides(words) if not each.is_hydra_override()]
     if {"sweep", "hparams_search"} & {each.key_or_group for each in typed}:
         return []
@@ -73,8 +62,6 @@ def print_jobs(jobs: list[Job]) -> None:
 
 def _row(job: Job, shared: set[str]) -> list[str]:
     from lra.results.tables import MISSING
-    from lra.runs.record import read_record
-    from lra.settings.config import method_name, run_dir
 
     varied = [word for word in job.overrides if word not in shared and word.split("=")[0] not in IN_OTHER_COLUMNS]
     name = f"{job.cfg.task.name}/{method_name(job.cfg)}" + (f" ({', '.join(varied)})" if varied else "")

@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 def start_workers(sweep: str, words: list[str], workers: int, launcher: list[str], console: Console) -> None:
     """Start workers and wait for them; locks keep two workers from running the same cell.
 
-    Args:
-        sweep: name of the sweep, as in `sweep=NAME`.
-        words: overrides for every run.
-        workers: number of worker processes.
-        launcher: overrides of the Hydra launcher; with none, the workers are children of this process.
-        console: where to print.
+    Without overrides of the Hydra launcher, the workers are children of this process.
 
     Raises:
         UserError: when every worker has failed.

@@ -1,7 +1,5 @@
 """Shell completion of `lra VERB key=value …`: Hydra's own, with the configuration of the verb that was typed."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys
@@ -24,14 +22,10 @@ OVER_RUNS = ("table", "compare", "sweep")  # these verbs take the settings of `l
 
 
 def complete(words: Sequence[str], verbs: Mapping[str, str], subcommands_of: Callable[[str], Sequence[str]]) -> None:
-    """Do what `lra -sc install=SHELL`, `uninstall=SHELL` or `query=SHELL` asks for.
+    """Do what `lra -sc install=SHELL`, `uninstall=SHELL` or `query=SHELL` asks for; `words` are those after `-sc`.
 
-    In a query the shell gives the typed line in $COMP_LINE, and the possible words are printed.
-
-    Args:
-        words: the words after `-sc`.
-        verbs: all verbs.
-        subcommands_of: gives the words that may follow a verb before its settings, such as `plan` after `table`.
+    In a query the shell gives the typed line in $COMP_LINE, and the possible words are printed. `subcommands_of` gives
+    the words that may follow a verb before its settings, such as `plan` after `table`.
 
     Raises:
         UserError: for another shell or another request.

@@ -1,6 +1,4 @@
-"""The console that commands print to, how sizes are worded, and the bar of a measurement with the time left."""
-
-from __future__ import annotations
+"""The console that commands print to, and the bar of a measurement with the time left."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,22 +22,11 @@ def make_console() -> Console:
     return console
 
 
-def size_text(count: float) -> str:
-    """Word a number of bytes in a readable unit."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024 or unit == "GiB":
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    raise AssertionError
-
-
 @contextmanager
 def work_progress(console: Console, total: float) -> Iterator[Advance]:
     """Yield a function that takes what is measured now and the cost of what has been measured, and advances the bar.
 
-    Args:
-        console: where to show the bar.
-        total: the sum of all costs, in any unit; without any there is no bar.
+    `total` is the sum of all costs, in any unit; without any there is no bar.
     """
     if not console.is_terminal or not total:
         yield lambda what, cost: None

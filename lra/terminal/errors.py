@@ -1,21 +1,20 @@
 """Word every error as one line that says what went wrong and what to type."""
 
-from __future__ import annotations
-
 import errno
 import importlib
 import importlib.util
 import os
 import re
 import sys
+import traceback
 from typing import Any
 
 import yaml
 from hydra.errors import InstantiationException
 from omegaconf.errors import OmegaConfBaseException
 
+from lra.base.processes import is_out_of_memory
 from lra.base.text import without_credentials
-from lra.training.memory import is_out_of_memory
 from lra.types import UserError
 
 FOLDER_TROUBLE = {
@@ -38,14 +37,7 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # in the text of an error
 
 
 def target_line(target: str) -> str:
-    """Word an error line about a dotted name that could not be found.
-
-    Args:
-        target: the dotted name, such as `my_package.attention.Mine`.
-
-    Returns:
-        The first part of the name that is wrong, and what to do.
-    """
+    """Word what is wrong with a dotted name that was not found, such as `my_package.attention.Mine`, and what to do."""
     module, *names = target.split(".")
     if not module or importlib.util.find_spec(module) is None:
         return (
@@ -111,7 +103,14 @@ def _in_words(error: BaseException) -> str:
             "out of memory; what was there before is kept. Smaller batches for a look at the model: size=tiny;"
             " a run's own batch in parts: trainer.accumulate_grad_batches=4"
         )
+    if _is_raised_by_hydra(error):
+        return f"Hydra cannot compose this ({type(error).__name__}); look at the defaults lists of your own YAML files"
     return f"{type(error).__name__}: {error} (not foreseen; LRA_DEBUG=1 in front of the command shows where)"
+
+
+def _is_raised_by_hydra(error: BaseException) -> bool:
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return bool(frames) and frames[-1].f_globals.get("__name__", "").startswith("hydra.")
 
 
 def _is_of_lightning(error: BaseException) -> bool:

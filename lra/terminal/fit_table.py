@@ -4,8 +4,6 @@ No word and no number is split. Cells take two lines, then columns are left out 
 for the columns that must stay, the cells are listed.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -25,10 +23,7 @@ WORDS = re.compile(r"(?:^ +)?\S+", re.MULTILINE)  # the first with its indentati
 def print_text_table(console: Console, table: TextTable, *, most_lines: int | None = None) -> None:
     """Print a table and its notes; a line says which columns the terminal has no room for.
 
-    Args:
-        console: where to print.
-        table: the table.
-        most_lines: how many lines the notes may have; the last line then says how many notes are left out.
+    The notes may have `most_lines` lines; the last one then says how many notes are left out.
     """
     if not console.is_terminal:  # a pipe, whose width is not limited
         console.out(table.to_plain(), highlight=False)
@@ -122,16 +117,14 @@ def table_that_fits(table: TextTable, console: Console) -> tuple[Table, list[str
 
 
 def _widen(columns: Sequence[Column], spare: int) -> None:
-    """Give what is left of the terminal's width to the heads and the prose that lack most; rich would split words."""
-    lacking = [
+    """Give what is left of the terminal's width to the heads and the prose of most lines; rich would split words."""
+    longest = [
         max(len(str(text)) for text in (column.header, *(column.cells if column.justify == "left" else ())))
-        - (column.width or 0)
         for column in columns
     ]
     for _ in range(spare):
-        place = max(range(len(columns)), key=lacking.__getitem__)
-        if lacking[place] > 0:
-            lacking[place] -= 1
+        place = max(range(len(columns)), key=lambda place: longest[place] / (columns[place].width or 1))
+        if longest[place] > (columns[place].width or 0):
             columns[place].width = (columns[place].width or 0) + 1
 
 

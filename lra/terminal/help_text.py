@@ -1,7 +1,5 @@
 """Fit a help text to the width of a terminal: examples keep their columns, prose is broken between words."""
 
-from __future__ import annotations
-
 import re
 import sys
 import textwrap

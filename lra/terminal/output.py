@@ -2,19 +2,47 @@
 
 A closed pipe or a character that the terminal lacks does not end a run."""
 
-from __future__ import annotations
-
+import codecs
 import errno
 import io
 import os
 import stat
 import sys
+import unicodedata
 from pathlib import Path
 from typing import Any, TextIO
 
 from lra.types import UserError
 
 STDERR = 2
+IN_ASCII = {  # signs of tables and errors that a terminal may lack; the marks at a number must stay different
+    **{
+        "†": "*",
+        "‡": "#",
+        "§": "!",
+        "¶": "^",
+        "–": "-",
+        "−": "-",
+        "─": "-",
+        "·": ".",
+        "×": "x",
+        "’": "'",
+        "²": "2",
+        "√": "sqrt",
+    },
+    **{"±": "+-", "…": "...", "→": "->", "≤": "<=", "≥": ">=", "Δ": "diff.", "α": "alpha", "‖": "|"},
+}
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """Give a sign that the output lacks in ASCII: as in `IN_ASCII`, or without its accent, else spelt out."""
+    assert isinstance(error, UnicodeEncodeError)
+    sign = error.object[error.start]
+    plain = IN_ASCII.get(sign) or unicodedata.normalize("NFKD", sign).encode("ascii", "ignore").decode()
+    return plain or sign.encode("ascii", "backslashreplace").decode(), error.start + 1
+
+
+codecs.register_error("lra.in_ascii", _in_ascii)
 
 
 class OutputError(UserError):
@@ -46,57 +74,45 @@ class _PipeProof(io.FileIO):
 def guard_streams() -> None:
     """Replace the process's standard output and error by guarded ones, unless a caller has replaced them already."""
     if sys.stdout is sys.__stdout__:
-        sys.stdout = _guarded(sys.stdout, errors="replace")
+        sys.stdout = _guarded(sys.stdout)
     if sys.stderr is sys.__stderr__:
-        sys.stderr = _guarded(sys.stderr, errors="backslashreplace")
+        sys.stderr = _guarded(sys.stderr)
 
 
-def _guarded(stream: TextIO | None, *, errors: str) -> TextIO:
+def _guarded(stream: TextIO | None) -> TextIO:
     if stream is None:  # the shell has closed it: `>&-`
         return open(os.devnull, "w", encoding="utf-8")
     stream.flush()
     return io.TextIOWrapper(
         io.BufferedWriter(_PipeProof(stream.fileno(), "w", closefd=False)),
         encoding=stream.encoding,
-        errors=errors,
+        errors="lra.in_ascii",
         line_buffering=True,
     )
 
 
 def check_out(out: str | None, example: str, *, makes_folder: bool = False) -> None:
-    """Refuse a wrong `out=` before any run starts.
+    """Refuse a wrong `out=` before any run starts; None: nothing was typed.
 
-    Args:
-        out: the words after `out=`; None: nothing was typed.
-        example: the name of a file, for the error.
-        makes_folder: whether the command makes the file's folder.
+    `example` is the name of a file, for the error; `makes_folder`: the command makes the file's folder.
 
     Raises:
-        UserError: when `out` is empty, the name of a folder, a pipe or a device, or in a folder that is not there.
+        UserError: when `out` is the name of a folder, a pipe or a device, or in a folder that is not there.
     """
     from lra.base.files import regular_file
 
     if out is None:
         return
-    if not str(out) or Path(out).expanduser().is_dir():
+    if Path(out).expanduser().is_dir():
         place = Path(out) / example
-        raise UserError(
-            f"out={out} is {'a folder' if out else 'empty'}; type a file, for example out={place}",
-            kind="no_file",
-            key="out",
-            value=out,
-            right=str(place),
-        )
+        line = f"out={out} is a folder; type a file, for example out={place}"
+        raise UserError(line, kind="no_file", key="out", value=out, right=str(place))
     path = out_path(out)
     if path.exists():
         regular_file(path, f"out={out}")  # a device or a pipe would be replaced by a file
     elif not path.parent.is_dir() and not makes_folder:
-        raise UserError(
-            f"out={out}: its folder is not there; type: mkdir -p {path.parent}",
-            kind="missing_folder",
-            key="out",
-            value=out,
-        )
+        line = f"out={out}: its folder is not there; type: mkdir -p {path.parent}"
+        raise UserError(line, kind="missing_folder", key="out", value=out)
 
 
 def out_path(out: str) -> Path:

@@ -3,8 +3,6 @@
 The functions compute in float64, so that mathematically equal results agree to nine digits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -29,12 +27,9 @@ class BrokenPromiseError(AssertionError):
 
 @dataclass(frozen=True)
 class Promise:
-    """One promise with all its test cases.
+    """One promise in words, with its short name for the id of a test.
 
-    Attributes:
-        name: a word for it, for the id of a test.
-        text: the promise in words.
-        cases: functions that test one case, such as one length and form, and raise `BrokenPromiseError`.
+    Each of its cases, such as one length and form, is a function that raises `BrokenPromiseError`.
     """
 
     name: str

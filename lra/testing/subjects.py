@@ -3,8 +3,6 @@
 Letters: B sequences, H heads, L positions, E dims per head, D model width.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -21,15 +19,9 @@ WIDTH = HEADS * HEAD_DIM
 
 
 class Subject(ABC):
-    """One attention or mixer with its settings, as the tests use it.
+    """One attention or mixer, as the tests use it: what makes an instance from the encoder's dimensions, its options.
 
-    Args:
-        make: makes a new instance from the encoder's dimensions.
-        options: settings that the slow reference implementation gets by name.
-
-    Attributes:
-        base: the base class that instances must have.
-        under_autocast: whether mixed precision reaches it.
+    `base` is the base class that instances must have; `under_autocast`: mixed precision reaches it.
     """
 
     base: type[nn.Module]

@@ -1,7 +1,5 @@
 """Count the FLOPs and the memory traffic of a step, and measure how much of both the machine can do per second."""
 
-from __future__ import annotations
-
 import math
 import statistics
 import time
@@ -37,10 +35,8 @@ WITHOUT_WORK = {"empty", "empty_like", "empty_strided", "new_empty", "_unsafe_vi
 class Work:
     """The work of one step.
 
-    Attributes:
-        flops: floating-point operations of matrix products and Fourier transforms.
-        bytes: sum of the sizes of all inputs and outputs of all operators. Caches make the true traffic smaller.
-        operators: number of operators that ran; views, allocations and readings of a property are not counted.
+    `flops` are those of matrix products and Fourier transforms, `bytes` the sum of the sizes of all inputs and outputs
+    of all operators (caches make the true traffic smaller), `operators` those that ran, without views and allocations.
     """
 
     flops: int

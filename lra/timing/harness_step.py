@@ -1,7 +1,5 @@
 """Time a training step, bare and in the harness, and a dev pass beside its forward passes alone."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +13,6 @@ from rich.console import Console
 from torch.nn.functional import cross_entropy
 
 from lra.data.datamodule import StoreDataModule
-from lra.runs.files import METRICS
 from lra.timing.counting import synchronized_seconds
 from lra.training.curves import read_curves
 from lra.training.loggers import CurveLogger
@@ -62,13 +59,10 @@ def bare_step(
 def make_step(
     module: ClassifierModule, batches: Sequence[Batch], *, parts: int, precision: str
 ) -> Callable[[], torch.Tensor]:
-    """Make a function that trains one step and returns its loss, which stays on the device.
+    """Make a function that trains one step in `parts` parts and returns its loss, which stays on the device.
 
-    Args:
-        module: the classifier, on its device.
-        batches: parts of batches, on the same device; they are used again and again.
-        parts: number of parts of a step.
-        precision: of Lightning's Trainer.
+    The batches, on the module's device, are parts of batches, used again and again; `precision` is that of Lightning's
+    Trainer.
     """
     optimizer, endless = module.make_optimizer(), cycle(batches)
 
@@ -98,20 +92,13 @@ def harness_steps(
 ) -> list[float]:
     """Time steps inside `lra train`, with data loading, logging, progress and checkpoints, without dev passes.
 
-    Args:
-        module: the module to train.
-        datamodule: the data.
-        machine: hardware and precision.
-        folder: for the run's files.
-        steps: number of steps to time, after a first step that is not counted.
-        run_steps: length of the run, in steps.
-        log_every_steps: steps between logged points, at which the harness waits for the device.
+    It times `steps` steps, after a first one that is not counted, of a run of `run_steps`.
 
     Returns:
-        Seconds of a step between each two logged points.
+        Seconds of a step between each two logged points, at which the harness waits for the device.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    curves = folder / METRICS
+    curves = folder / "curves.csv"
     fit(
         module,
         datamodule,
@@ -179,14 +166,9 @@ def batches_of(datamodule: StoreDataModule, device: torch.device) -> Iterator[Ba
 def profile_step(step: Callable[[], object], trace: Path, *, rows: int = 20) -> tuple[str, float | None]:
     """Profile two runs of `step`, and write a Chrome trace of them (for chrome://tracing or ui.perfetto.dev).
 
-    Args:
-        step: runs one training step.
-        trace: the file for the trace.
-        rows: length of the table.
-
     Returns:
-        A table of the operators, and the fraction of the time in matrix products, in [0, 1]; on a GPU None, where the
-        host's times are those of launches.
+        A table of the operators in `rows` rows, and the fraction of the time in matrix products, in [0, 1]; on a GPU
+            None, where the host's times are those of launches.
     """
     from torch.profiler import ProfilerActivity, profile
 

@@ -6,8 +6,6 @@ depend on what the C library keeps or on which cells were measured before. Work 
 allocate tensors, such as that of a matrix product, is in neither number.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 from collections.abc import Callable

@@ -6,8 +6,6 @@ the hash of `best.ckpt`. A new best checkpoint is stored in three steps: its wei
 resuming finishes or drops them. No path is stored, so the folder may be moved.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import zipfile
@@ -23,9 +21,9 @@ from pydantic import TypeAdapter
 from torch import Tensor, nn
 
 from lra.base.files import MOVE_AWAY, regular_file, sha256
+from lra.base.processes import is_out_of_memory
 from lra.base.signals import Stopped
 from lra.runs.files import BEST, LAST, RESULT
-from lra.training.memory import is_out_of_memory
 from lra.types import UserError
 
 OF_MODEL = "model."  # how the names of the model's weights begin in a checkpoint; the others are those of metrics
@@ -66,17 +64,15 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     except UnpicklingError:  # torch's own message advises to turn this protection off
         trouble = "it holds more than tensors and plain values, which is never loaded"
     if trouble:
-        raise UserError(
-            f"{path} cannot be read as a checkpoint ({trouble}); move it away and train again",
-            kind="damaged_file",
-            key=path.name,
-            value=trouble,
-        )
+        line = f"{path} cannot be read as a checkpoint ({trouble}); move it away and train again"
+        raise UserError(line, kind="damaged_file", key=path.name, value=trouble)
     if not _is_ours(checkpoint):
-        raise UserError(
-            f"{path} is no checkpoint of lra; move it away and train again", kind="foreign_file", key=path.name
-        )
-    checkpoint["state_dict"] = {_current_name(name): weight for name, weight in checkpoint["state_dict"].items()}
+        line = f"{path} is no checkpoint of lra; move it away and train again"
+        raise UserError(line, kind="foreign_file", key=path.name)
+    # In an older version a block's mixer was called `attention`.
+    old = re.compile(r"(\bblocks\.\d+\.)attention(_norm)?\.")
+    state = checkpoint["state_dict"]
+    checkpoint["state_dict"] = {old.sub(r"\1mixer\2.", name): weight for name, weight in state.items()}
     return checkpoint
 
 
@@ -116,10 +112,6 @@ def checkpoint_errors(path: Path) -> Iterator[None]:
 def read_matching_weights(path: Path, model: nn.Module) -> dict[str, Tensor]:
     """Read the weights of a model from the checkpoint of its training; they must have its names and shapes.
 
-    Args:
-        path: the checkpoint.
-        model: the classifier.
-
     Raises:
         UserError: when the checkpoint is damaged, or its weights do not fit the model.
     """
@@ -128,18 +120,12 @@ def read_matching_weights(path: Path, model: nn.Module) -> dict[str, Tensor]:
     shapes = [{name: tensor.shape for name, tensor in weights.items()} for weights in (stored, model.state_dict())]
     wrong = {name for name, _ in shapes[0].items() ^ shapes[1].items()}
     if wrong:
-        raise UserError(
+        line = (
             f"{path} holds another model than its config.yaml describes: {sorted(wrong)[0]} does not fit;"
-            " train again, or bring the run's own files back",
-            kind="other_model",
-            key=path.name,
+            " train again, or bring the run's own files back"
         )
+        raise UserError(line, kind="other_model", key=path.name)
     return stored
-
-
-def _current_name(name: str) -> str:
-    """Rename a weight of an older version, in which a block's mixer was called `attention`."""
-    return re.sub(r"(\bblocks\.\d+\.)attention(_norm)?\.", r"\1mixer\2.", name)
 
 
 def _damage(path: Path) -> str:
@@ -156,13 +142,7 @@ def _damage(path: Path) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class BestDevPass:
-    """The best dev pass of a run so far.
-
-    Attributes:
-        accuracy: dev accuracy, a fraction in [0, 1].
-        step: optimizer steps before the dev pass.
-        sha256: hex digest of the checkpoint file with the weights.
-    """
+    """The best dev pass of a run so far: accuracy in [0, 1], optimizer steps before it, hash of its checkpoint."""
 
     accuracy: float
     step: int

@@ -22,9 +22,7 @@ def compile_model(model: nn.Module, mode: str | bool | None) -> None:
     Each shape of a batch gets graphs of its own: all training batches have one shape, dev and test batches too, and the
     last, smaller batch of these splits has another. Graphs for changing shapes would be slower.
 
-    Args:
-        model: the model.
-        mode: True for torch's default mode, or one of `GRAPH_MODES`; None or False: nothing is compiled.
+    `mode` is True for torch's default mode, or one of `GRAPH_MODES`; None or False: nothing is compiled.
     """
     if not mode:
         return
@@ -41,11 +39,8 @@ def check_parts(mode: str | bool | None, parts: int) -> None:
         UserError: when a mode with CUDA graphs meets more than one part.
     """
     if mode in GRAPH_MODES and parts != 1:
-        raise UserError(
+        line = (
             f"compile={mode} overwrites the gradients of the parts of trainer.accumulate_grad_batches={parts};"
-            " type compile=true",
-            kind="contradiction",
-            key="compile",
-            value=mode,
-            right="compile=true",
+            " type compile=true"
         )
+        raise UserError(line, kind="contradiction", key="compile", value=mode, right="compile=true")

@@ -1,7 +1,5 @@
 """Read a run's curves: one CSV file, which `lra.training.loggers.CurveLogger` writes."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 import io
+import os
 import re
 import secrets
 import sys
@@ -41,17 +42,10 @@ RECORD_SECTIONS = ("outcome", "cost", "approximation")  # of the record, whose n
 class CurveLogger(Logger):
     """Appends one row per logged point to `metrics.csv`.
 
-    Lightning's CSVLogger deletes the rows of an earlier process of the same run. This logger keeps them up to the step
-    from which the run resumes, and drops later rows. It also drops the row of a test, because the test is repeated.
-
-    Args:
-        path: the CSV file.
-        resume_step: optimizer steps before the checkpoint that the run resumes from.
-        passes: accuracy of each dev pass before that checkpoint, by its step. If the file has lost some since, they
-            are put back.
-
-    Attributes:
-        restored_steps: steps of the dev passes that the file had lost.
+    Lightning's CSVLogger deletes the rows of an earlier process of the same run. This logger keeps them up to
+    `resume_step`, and drops later rows. It also drops the row of a test, because the test is repeated. Of `passes`, the
+    accuracy of each dev pass before that step by its step, those that the file has lost are put back
+    (`restored_steps`).
 
     Raises:
         UserError: when the existing file is not a table of curves.
@@ -102,10 +96,8 @@ class CurveLogger(Logger):
 class CurvesInWandb(WandbLogger):
     """Lightning's W&B logger, which sends each point of a run's curves once over all resumes of the run.
 
-    W&B's history can only be appended to, while a resumed run computes the points after its checkpoint again.
-
-    Attributes:
-        lost: whether W&B's own process has ended, so that nothing more is sent; the training goes on.
+    W&B's history can only be appended to, while a resumed run computes the points after its checkpoint again. `lost`:
+    W&B's own process has ended, so nothing more is sent; the training goes on.
     """
 
     lost = False
@@ -141,11 +133,7 @@ class CurvesInWandb(WandbLogger):
             )
 
     def catch_up(self, curves: list[dict[str, float]]) -> None:
-        """Send the points that W&B lacks: of a killed process, of `logger=csv`, or of another W&B run.
-
-        Args:
-            curves: the rows of `metrics.csv`.
-        """
+        """Send the rows of `metrics.csv` that W&B lacks: of a killed process, of `logger=csv` or of another run."""
         for row in curves:
             self.log_metrics({name: value for name, value in row.items() if name != "step"}, int(row["step"]))
 
@@ -162,20 +150,17 @@ def start_wandb(
 ) -> CurvesInWandb:
     """Begin a W&B run that writes below `folder`, or continue it with the W&B id in `folder`.
 
-    An agent of a W&B sweep gives the run its own id, project and entity.
+    An agent of a W&B sweep gives the run its own id, project and entity. Credentials in the config are masked.
 
     Args:
-        folder: the run's folder.
-        mode: whether data is sent during the run, or kept for later.
         when_unreachable: with `mode="online"`, whether to fail or to go offline when W&B's server cannot be used.
         init_timeout_seconds: time that the server has to begin the run, above 0.
         log_model: whether the best checkpoint of the run will be logged as an artifact.
-        config: the configuration that W&B shows; credentials in it are masked.
         arguments: other arguments of `wandb.init`, such as `project`, `name`, `group`, `tags` and `notes`.
 
     Raises:
-        UserError: for an unknown argument or a damaged W&B id, when wandb is not installed,
-            and when its server cannot be used.
+        UserError: for an unknown argument or a damaged W&B id, when wandb is not installed, and when its server cannot
+            be used.
     """
     if importlib.util.find_spec("wandb") is None:
         raise UserError("wandb is not installed; type logger=csv to do without, or: pip install wandb")
@@ -189,6 +174,10 @@ def start_wandb(
             else f"no argument of wandb.init; there are {', '.join(sorted(free))}"
         )
         raise UserError(f"logger.wandb.{key} is {why}; leave it out")
+
+    variables = ("WANDB_RUN_ID" if key == "id" else f"WANDB_{key.upper()}" for key in SET_BY_LRA)
+    for variable in () if "WANDB_SWEEP_ID" in os.environ else set(variables) & os.environ.keys():
+        print(f"{variable} has no effect: it is set by lra itself, so that a resumed run stays one", file=sys.stderr)
 
     def begin(mode: Literal["offline", "online"]) -> CurvesInWandb:
         logger = CurvesInWandb(
@@ -204,7 +193,9 @@ def start_wandb(
         return logger
 
     sys.argv = all_without_credentials(sys.argv)  # W&B stores the command line
-    wandb.setup(settings=wandb.Settings(silent=True))  # W&B warns of an argument that Lightning passes in vain
+    # W&B warns of an argument that Lightning passes in vain.
+    if wandb.setup(settings=wandb.Settings(silent=True)).settings.mode == "disabled":  # by `wandb disabled`
+        print(f"W&B is disabled here, but logger.wandb.mode={mode} counts; else type logger=csv", file=sys.stderr)
     set_rank_zero()  # else Lightning begins no run
     logger = begin_online(begin, folder, when_unreachable=when_unreachable) if mode == "online" else begin(mode)
     replace_text(folder / WANDB_ID, str(logger.version))
@@ -241,9 +232,8 @@ def wandb_id(folder: Path) -> str:
         kept = secrets.token_hex(4)
         replace_text(path, kept)
     if not re.fullmatch(r"[0-9a-z]{8}", kept):
-        raise UserError(
-            f"{path} holds {kept[:40]!r}, not a W&B id of eight letters and digits; delete it for a new one"
-        )
+        line = f"{path} holds {kept[:40]!r}, not a W&B id of eight letters and digits; delete it for a new one"
+        raise UserError(line)
     return kept
 
 
@@ -303,11 +293,3 @@ def _numbers(record: Mapping[str, Any]) -> dict[str, int | float | str]:
         for key, value in record.get(section, {}).items()
         if isinstance(value, int | float | str) and key != "test_correct"
     }
-
-
-def log_table(run: wandb.Run, name: str, columns: tuple[str, ...], rows: list[list[str]], figures: list[Path]) -> None:
-    """Add a table and figures to a W&B run."""
-    import wandb
-
-    table = wandb.Table(columns=list(columns), data=rows)
-    run.log({name: table, **{f"figures/{figure.stem}": wandb.Image(str(figure)) for figure in figures}})

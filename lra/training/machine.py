@@ -4,8 +4,6 @@
 unless it is told otherwise, so both products and convolutions are set here.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import warnings
@@ -55,19 +53,15 @@ def check_gpu_precision(precision: str) -> None:
         UserError: for `tf32` on a GPU before Ampere.
     """
     if precision == TF32 and torch.cuda.get_device_capability() < FIRST_WITH_TF32:
-        raise UserError(
-            f"trainer.precision=tf32, but {torch.cuda.get_device_name()} has no TF32; type trainer.precision=32-true"
-        )
+        line = f"trainer.precision=tf32, but {torch.cuda.get_device_name()} has no TF32; type trainer.precision=32-true"
+        raise UserError(line)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """Hardware and precision that a run uses on this machine.
+    """Hardware and precision that a run uses on this machine, by the names of Lightning's Trainer arguments.
 
-    Args:
-        accelerator, devices, accumulate_grad_batches: Lightning's Trainer arguments of the same names.
-        precision: Lightning's argument of this name, or `tf32`, see `set_float32`.
-        threads: CPU threads; None: torch's default.
+    The precision may also be `tf32`, see `set_float32`. Without `threads` a CPU has torch's default.
 
     Raises:
         UserError: when `accelerator` is `gpu` and torch sees no CUDA device, or one without the precision, or `threads`
@@ -83,19 +77,15 @@ class Machine:
     def __post_init__(self) -> None:
         cores = os.cpu_count() or 1
         if self.threads and self.threads > THREADS_PER_CORE * cores:
-            raise UserError(
+            line = (
                 f"trainer.threads={self.threads}, but this machine has {cores} cores, and more than {THREADS_PER_CORE}"
-                f" threads a core are no help; type trainer.threads={cores}",
-                kind="wrong_value",
-                key="trainer.threads",
-                value=self.threads,
-                right=cores,
+                f" threads a core are no help; type trainer.threads={cores}"
             )
+            raise UserError(line, kind="wrong_value", key="trainer.threads", value=self.threads, right=cores)
         if self.accelerator == "gpu":
             if not torch.cuda.is_available():
-                raise UserError(
-                    "trainer=gpu, but no CUDA device is visible to torch; type trainer=cpu, or see: lra doctor"
-                )
+                line = "trainer=gpu, but no CUDA device is visible to torch; type trainer=cpu, or see: lra doctor"
+                raise UserError(line)
             check_gpu_precision(self.precision)
 
     @property

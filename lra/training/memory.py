@@ -17,31 +17,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from lra.base.processes import peak_resident_bytes, reset_peak_resident
+import torch
+from torch.nn.functional import cross_entropy
+
+from lra.base.processes import is_out_of_memory, peak_resident_bytes, reset_peak_resident
+from lra.model.classifier import placeholder_inputs
 from lra.types import Batch, TaskSpec, UserError
 
-if TYPE_CHECKING:  # importing torch is slow, and `is_out_of_memory` does not need it
-    import torch
-
+if TYPE_CHECKING:  # it imports Lightning, which is slow
     from lra.training.module import ClassifierModule
 
 T = TypeVar("T")
-OUT_OF_MEMORY = (  # torch's allocator on a GPU, CUDA itself, cuBLAS, and the allocator on a CPU
-    "CUDA out of memory",
-    "CUDA error: out of memory",
-    "CUBLAS_STATUS_ALLOC_FAILED",
-    "not enough memory",
-    "can't allocate memory",
-)
 TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4  # names of glibc's malloc.h
 KEPT_BYTES = 2**31 - 1  # freed memory at the end of the heap that is kept; the largest value that glibc takes
 GROWN_BYTES = 1 << 28
 STATM = Path("/proc/self/statm")  # sizes in pages; the second number is resident memory
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Tell whether an error is about too little memory."""
-    return isinstance(error, MemoryError) or any(text in str(error) for text in OUT_OF_MEMORY)
 
 
 def next_parts(batch_size: int, parts: int) -> int | None:
@@ -52,13 +42,8 @@ def next_parts(batch_size: int, parts: int) -> int | None:
 def in_fewest_parts(measure: Callable[[int], T], batch_size: int, *, same: Callable[[int], bool]) -> T:
     """Call `measure` with 1, 2, 4 … parts of a batch, until it does not run out of memory; return its result.
 
-    Args:
-        measure: is called with a number of parts.
-        batch_size: examples of the whole batch.
-        same: tells whether a batch in so many parts makes the same run.
-
     Raises:
-        UserError: when not even one example fits, and when more parts would make another run.
+        UserError: when not even one example fits, and when more parts would make another run, as `same` says.
     """
     parts: int | None = 1
     while parts is not None:
@@ -76,8 +61,6 @@ def in_fewest_parts(measure: Callable[[int], T], batch_size: int, *, same: Calla
 
 def release_memory() -> None:
     """Give the memory of a failed attempt back: its modules refer to each other, so they are not freed at once."""
-    import torch
-
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
@@ -86,22 +69,12 @@ def release_memory() -> None:
 def parts_that_fit(module: ClassifierModule, spec: TaskSpec, *, batch_size: int, parts: int) -> int | None:
     """Find the smallest number of parts of a batch such that a forward and a backward pass of one part fit in memory.
 
-    Each number is tried with sequences of full length, in the precision of the weights.
-
-    Args:
-        module: the classifier.
-        spec: the task's specification, for the shape of the tokens.
-        batch_size: examples of the whole batch.
-        parts: the number of parts that did not fit; at least twice as many are tried.
+    Each number, at least twice those `parts` that did not fit, is tried with sequences of full length, in the precision
+    of the weights.
 
     Returns:
         The number of parts, a divisor of `batch_size`; None if not even one example fits.
     """
-    import torch
-    from torch.nn.functional import cross_entropy
-
-    from lra.model.classifier import placeholder_inputs
-
     for more in range(2 * parts, batch_size + 1):
         if batch_size % more:
             continue
@@ -156,8 +129,6 @@ def return_freed_memory_beyond(needed_bytes: int, *, growth: float, margin_bytes
 
 def peak_memory_bytes(device: torch.device) -> int:
     """Largest memory so far, in bytes: of torch's allocator on a GPU, else of the whole process."""
-    import torch
-
     return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else peak_resident_bytes()
 
 
@@ -165,8 +136,6 @@ def reset_peak_memory(device: torch.device) -> None:
     """Let the largest memory begin anew, where the system allows it: earlier runs of the process do not count."""
     release_memory()
     if device.type == "cuda":
-        import torch
-
         torch.cuda.reset_peak_memory_stats(device)
     else:
         return_freed_memory()

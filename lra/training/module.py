@@ -5,8 +5,6 @@ Metrics are added up on the device; only reading them makes the host wait.
 Letters: B examples, C classes.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -73,14 +71,8 @@ class ClassifierModule(pl.LightningModule):
     """LightningModule with cross-entropy loss, micro-averaged accuracy, and a schedule that is stepped every step.
 
     Training metrics stay on the device until `pop_train_metrics`: on a GPU, a `self.log` at every step would take
-    longer than the step of a small model.
-
-    Args:
-        model: maps tokens `[B, N, L]` and their mask to logits `[B, C]`.
-        num_classes: C.
-        make_optimizer: makes the optimizer from the model.
-        make_schedule: makes the learning-rate schedule from the optimizer.
-        label: name of the run in errors, such as `listops/nystrom`.
+    longer than the step of a small model. The model maps tokens `[B, N, L]` and their mask to logits `[B, C]`; errors
+    name the run by `label`, such as `listops/nystrom`.
 
     Attributes:
         correct: whether the last test's predictions were right, `[B]` bool for each batch.
@@ -180,8 +172,8 @@ class ClassifierModule(pl.LightningModule):
     def _check_finite(self, loss: Tensor) -> None:
         if not torch.isfinite(loss):
             raise NonFiniteLossError(
-                f"the loss is {loss.item()} at step {self.global_step} of {self.label}; the last checkpoint before it"
-                " is kept. A smaller rate may help: recipe.optimizer.lr=5e-5"
+                f"the loss is {loss.item()} at step {self.global_step} of {self.label}; a smaller rate"
+                " may help: recipe.optimizer.lr=5e-5"
             )
 
     def _eval_step(self, batch: Batch) -> Tensor:
@@ -191,10 +183,7 @@ class ClassifierModule(pl.LightningModule):
         return logits
 
     def _log_eval(self, split: str, *, step: int) -> dict[str, Tensor]:
-        metrics = {
-            f"{split}/loss": self.eval_loss.compute(),
-            f"{split}/accuracy": self.eval_accuracy.compute(),
-        }
+        metrics = {f"{split}/loss": self.eval_loss.compute(), f"{split}/accuracy": self.eval_accuracy.compute()}
         self.log_dict(metrics, logger=False)  # Lightning would give the loggers a step that is one too small
         for logger in self.loggers:
             logger.log_metrics({key: value.item() for key, value in metrics.items()}, step=step)

@@ -1,7 +1,5 @@
 """Make an optimizer for a model, with the parameter groups that a mixer or a recipe configures."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -20,17 +18,12 @@ FRACTION = "lr_fraction"
 def group_parameters(
     model: nn.Module, make_optimizer: Callable[[Any], Optimizer], groups: Mapping[str, Mapping[str, object]]
 ) -> Optimizer:
-    """Make the optimizer for a model's parameters.
+    """Make the optimizer for a model's parameters, which have names such as `encoder.blocks.0.mixer.out.bias`.
 
-    Args:
-        model: the model, whose parameters have names such as `encoder.blocks.0.mixer.out.bias`.
-        make_optimizer: makes the optimizer from parameters, or from dictionaries of parameter groups, as torch's
-            optimizers do.
-        groups: parameter groups by their keys, such as `recipe.parameter_groups.biases`. A group has `match`, a regular
-            expression that is searched for in the parameters' names, and settings of the optimizer for these
-            parameters, such as `weight_decay` or `lr`. In place of `lr` it may have `lr_fraction`, a fraction of the
-            optimizer's own learning rate. A parameter belongs to the first group that matches; a parameter in no group
-            has the optimizer's own settings.
+    The groups have keys such as `recipe.parameter_groups.biases`. A group has `match`, a regular expression that is
+    searched for in the parameters' names, and settings of the optimizer for these parameters, such as `weight_decay` or
+    `lr`. In place of `lr` it may have `lr_fraction`, a fraction of the optimizer's own learning rate. A parameter
+    belongs to the first group that matches; a parameter in no group has the optimizer's own settings.
 
     Raises:
         UserError: when a group has no valid `match` or matches no parameter, has a setting that the optimizer does not
@@ -53,9 +46,8 @@ def group_parameters(
         unknown = _settings(group).keys() - optimizer.defaults.keys()
         if unknown:
             known = ", ".join(sorted(optimizer.defaults))
-            raise UserError(
-                f"{name}.{min(unknown)} is not known to {type(optimizer).__name__}; it has {known}, and lr_fraction"
-            )
+            line = f"{name}.{min(unknown)} is not known to {type(optimizer).__name__}; it has {known}, and lr_fraction"
+            raise UserError(line)
     for (name, group), parameter_group in zip(groups.items(), optimizer.param_groups[len(rest) :], strict=True):
         if FRACTION in group:
             parameter_group["lr"] = _fraction(name, group) * _rate(name, optimizer)

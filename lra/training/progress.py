@@ -1,7 +1,5 @@
 """Collect a run's loss, accuracy, learning rate, speed and memory; show them as a bar, or as lines in a pipe."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 
@@ -21,14 +19,13 @@ LEFT_OUT_FIRST = ("speed", "accuracy", "loss", "dev", "left")  # of the note, on
 
 
 class Telemetry(Callback):
-    """Logs the metrics every `every_steps` optimizer steps; the speed does not include dev passes.
+    """Logs the metrics every `every_steps` optimizer steps and at the run's last; the speed is without dev passes.
 
-    Attributes:
-        latest: the last logged point, for the progress bar.
+    `latest` is the last logged point, for the progress bar.
     """
 
-    def __init__(self, *, every_steps: int):
-        self.every_steps = every_steps
+    def __init__(self, *, every_steps: int, last_step: int):
+        self.every_steps, self.last_step = every_steps, last_step
         self.latest: dict[str, float] = {}
         self._seconds = self._started = 0.0
         self._steps = self._tokens = 0
@@ -63,7 +60,7 @@ class Telemetry(Callback):
             return
         self._steps += 1
         step = trainer.global_step
-        if step % self.every_steps and step != trainer.max_steps:
+        if step % self.every_steps and step != self.last_step:
             return
         metrics = pl_module.pop_train_metrics()  # waits for the device, so the clock must be read after it
         seconds = self._seconds + time.monotonic() - self._started
@@ -84,13 +81,9 @@ class Telemetry(Callback):
 
 
 class RunProgress(Callback):
-    """Shows loss, accuracy, speed and the time left, which includes dev passes.
+    """Shows loss, accuracy, speed and the time left, which includes dev passes; `steps` are those of the whole run.
 
-    Args:
-        telemetry: provides the latest logged point.
-        console: where to print; a terminal gets a bar, any other output a line every `line_seconds`.
-        steps: optimizer steps of the whole run.
-        line_seconds: seconds between two plain lines.
+    A terminal gets a bar, any other output a line every `line_seconds`, with the latest point of the telemetry.
     """
 
     def __init__(self, telemetry: Telemetry, *, console: Console, steps: int, line_seconds: float = 15.0):

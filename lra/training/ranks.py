@@ -32,11 +32,7 @@ def is_launched(devices: int) -> bool:
 
 
 def rank(devices: int) -> int:
-    """Return the rank of this process among the `devices` processes that train together; 0 if it is alone.
-
-    Raises:
-        UserError: when torchrun has started another number of processes.
-    """
+    """Return the rank of this process among the `devices` processes that train together; 0 if it is alone."""
     return _launched_rank(devices) or 0
 
 

@@ -4,8 +4,6 @@ Three things make this possible. `last.ckpt` is written only after a whole step 
 the seed and k alone. The states of the random generators are saved, and restored before the next batch.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import time
@@ -57,9 +55,7 @@ class ResumePoint(Checkpoint):
     resuming.
 
     Args:
-        folder: the run's folder.
         best: the best dev pass so far; None before the first.
-        every_seconds: longest time between checkpoints, which is the training time that a kill can cost.
         eval_every: optimizer steps between dev passes.
         steps: optimizer steps of the whole run.
         batch_parts: number of parts into which a batch is split; the position in the data counts these.

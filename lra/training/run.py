@@ -1,7 +1,5 @@
 """Train one run from its first step or from a checkpoint, and test its best checkpoint."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,12 +29,13 @@ RANK_STRIDE = 1_000_003  # distance of the seeds of processes that train togethe
 class RunOutcome:
     """What a run has measured that was trained to its last step and tested; its record is written from it.
 
+    Accuracies are fractions in [0, 1].
+
     Attributes:
-        test_accuracy, test_loss: accuracy as a fraction in [0, 1], and mean cross-entropy, over all test examples.
         test_correct: whether each test example was predicted right, `[examples]` bool in the split's order.
         confusion: the confusion matrix: test examples by true label (row) and predicted label (column).
         trained_steps: optimizer steps that were trained: fewer than planned if a callback ended the run early.
-        best_dev_accuracy, best_step: accuracy in [0, 1] and step of the dev pass whose checkpoint was tested.
+        best_step: step of the dev pass whose checkpoint was tested.
         train_seconds: training time, dev passes included, summed over all resumes of the run.
         peak_memory_bytes: largest memory of the processes that trained and tested the run.
         batch_parts: number of parts into which each batch was split.
@@ -76,16 +75,10 @@ def fit(
     """Train to `steps`, or to `max_steps` if that is less, from the last checkpoint in `folder` if there is one.
 
     Args:
-        module: the classifier with its optimizer.
-        datamodule: the task's data.
-        folder: the run's folder, for checkpoints.
-        machine: hardware and precision.
         steps: optimizer steps of the whole run and its schedule.
         eval_every: optimizer steps between dev passes.
         max_steps: step after which training stops early; None: none.
         log_every_steps: optimizer steps between logged points.
-        checkpoint_every_seconds: longest time between checkpoints.
-        loggers: Lightning loggers.
         console: where to show progress, unless a callback shows it or `enable_progress_bar` is false.
         profiler: name of a Lightning profiler; None: none.
         callbacks: callbacks of the user's own; one may end the run early.
@@ -96,8 +89,7 @@ def fit(
 
     Raises:
         UserError: when a checkpoint is damaged, or `best.ckpt` is not this run's.
-        KeyboardInterrupt: on Ctrl-C; the last checkpoint is kept.
-        Stopped: after a signal; the last checkpoint is kept.
+        KeyboardInterrupt, Stopped: on Ctrl-C or another signal; the last checkpoint is kept.
         NonFiniteLossError: when the loss is NaN or infinite.
     """
     best = best_dev_pass(folder)
@@ -106,7 +98,7 @@ def fit(
     if ended or start_step >= stop:
         return ended or start_step >= steps
     eval_every = min(eval_every, steps)
-    telemetry = Telemetry(every_steps=log_every_steps)
+    telemetry = Telemetry(every_steps=log_every_steps, last_step=steps)
     resume = ResumePoint(
         folder,
         best=best,

@@ -1,7 +1,5 @@
 """The learning-rate schedules of the recipes."""
 
-from __future__ import annotations
-
 import math
 
 from torch.optim import Optimizer

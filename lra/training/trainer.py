@@ -1,7 +1,5 @@
 """Lightning's Trainer as a run, its test and a measurement need it."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +9,7 @@ import pytorch_lightning as pl
 import torch
 from lightning_fabric.plugins.io.checkpoint_io import CheckpointIO
 from pytorch_lightning.callbacks import Callback
-from pytorch_lightning.plugins.environments import ClusterEnvironment, LightningEnvironment, SLURMEnvironment
+from pytorch_lightning.plugins.environments import LightningEnvironment, SLURMEnvironment
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lra.base.files import replace_bytes
@@ -24,11 +22,7 @@ from lra.types import UserError
 
 
 def make_trainer(
-    machine: Machine,
-    arguments: Mapping[str, Any] | None = None,
-    *,
-    callbacks: Sequence[Callback] = (),
-    **settings: Any,
+    machine: Machine, arguments: Mapping[str, Any] | None = None, *, callbacks: Sequence[Callback] = (), **settings: Any
 ) -> pl.Trainer:
     """Make a Lightning Trainer for `machine`, without Lightning's progress bar, model summary and sanity check.
 
@@ -41,6 +35,8 @@ def make_trainer(
     keeps = machine.accelerator == "cpu" and is_glibc()
     if machine.devices == 1:
         set_rank_zero()
+    # Lightning would guess from any environment variable how the processes of a run find each other.
+    environment = SLURMEnvironment(auto_requeue=False) if by_srun(machine.devices) else LightningEnvironment()
     defaults: dict[str, Any] = {
         "callbacks": [StopsAtSignals(), *callbacks, *([FreedMemory()] if keeps else [])],
         "accelerator": machine.accelerator,
@@ -52,7 +48,7 @@ def make_trainer(
         "enable_model_summary": False,
         "num_sanity_val_steps": 0,
         "use_distributed_sampler": False,  # the loaders give each process its share of a batch
-        "plugins": [WholeCheckpointIO(), _environment(machine)],
+        "plugins": [WholeCheckpointIO(), environment],
         **settings,
     }
     added = {**(arguments or {})}
@@ -70,11 +66,6 @@ def make_trainer(
     return trainer
 
 
-def _environment(machine: Machine) -> ClusterEnvironment:
-    """Choose how the processes of a run find each other: Lightning would guess from any environment variable."""
-    return SLURMEnvironment(auto_requeue=False) if by_srun(machine.devices) else LightningEnvironment()
-
-
 class StopsAtSignals(Callback):
     """Ends a run after a signal whose exception a library has caught."""
 
@@ -88,12 +79,8 @@ class StopsAtSignals(Callback):
 class FreedMemory(Callback):
     """Returns freed memory to the system when the process holds much more than a step needs.
 
-    The next step then has to get its pages from the system again. With Reformer, whose memory grows fastest, this
-    happens about every twenty steps.
-
-    Args:
-        growth: memory that the process may hold, as a multiple of a step's need.
-        margin_bytes: memory that it may hold in addition.
+    That is more than `growth` times a step's need and `margin_bytes`. The next step then has to get its pages from the
+    system again. With Reformer, whose memory grows fastest, this happens about every twenty steps.
     """
 
     def __init__(self, *, growth: float = 1.5, margin_bytes: int = 1 << 28):

@@ -3,8 +3,6 @@
 W&B itself would wait long for its server. It writes the `.wandb` files online and offline.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import struct
@@ -30,10 +28,7 @@ ONLY_PIECE, LAST_PIECE = 1, 4  # kinds of pieces of a record; 2 is the first of 
 
 
 def begin_online(
-    begin: Callable[[Literal["online", "offline"]], T],
-    folder: Path,
-    *,
-    when_unreachable: Literal["fail", "offline"],
+    begin: Callable[[Literal["online", "offline"]], T], folder: Path, *, when_unreachable: Literal["fail", "offline"]
 ) -> T:
     """Begin an online W&B run with `begin`, or an offline one if the server fails and `when_unreachable` allows it.
 

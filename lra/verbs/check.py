@@ -10,14 +10,16 @@ own, a slow function: outputs and gradients are then compared with those of this
 mask, and every option, parameter and buffer by name. In pytest, `lra.testing` gives the same tests.
 """
 
-from __future__ import annotations
+from omegaconf import DictConfig
+from rich.text import Text
 
-from typing import TYPE_CHECKING
-
+from lra import build
+from lra.settings.config import method_name, mixer_settings, mixes_by_attention
+from lra.terminal.console import make_console
+from lra.terminal.fit_table import wrapped
+from lra.testing.contract import BrokenPromiseError, promises
+from lra.testing.subjects import AttentionSubject, MixerSubject
 from lra.types import UserError
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 
 def run(cfg: DictConfig) -> None:
@@ -26,22 +28,12 @@ def run(cfg: DictConfig) -> None:
     Raises:
         UserError: when a check fails.
     """
-    from rich.text import Text
-
-    from lra import build
-    from lra.settings.config import method_name, mixer_settings, mixes_by_attention
-    from lra.terminal.console import make_console
-    from lra.terminal.fit_table import wrapped
-    from lra.testing.contract import BrokenPromiseError, promises
-    from lra.testing.subjects import AttentionSubject, MixerSubject
-
     kind = AttentionSubject if mixes_by_attention(cfg) else MixerSubject
     options = {key: value for key, value in mixer_settings(cfg).items() if not key.startswith("_")}
     subject = kind(build.build_method(cfg), options)
     if not isinstance(subject.instance(1), kind.base):
-        raise UserError(
-            f"{method_name(cfg)} is no {kind.base.__name__}; see CONTRIBUTING.md, or docs/your_attention.md"
-        )
+        line = f"{method_name(cfg)} is no {kind.base.__name__}; see CONTRIBUTING.md, or docs/your_attention.md"
+        raise UserError(line)
     console, failed = make_console(), 0
     checks = promises(subject, build.build_twin(cfg.twin) if cfg.twin else None)
     for promise in checks:
@@ -51,11 +43,8 @@ def run(cfg: DictConfig) -> None:
             failed += 1
             word, style, text = "FAIL", "red", f"{promise}: {error}"
         else:
-            word, style, text = (
-                "PASS",
-                "green",
-                f"{promise} ({len(promise.cases)} case{'s' * (len(promise.cases) > 1)})",
-            )
+            cases = f"{len(promise.cases)} case{'s' * (len(promise.cases) > 1)}"
+            word, style, text = "PASS", "green", f"{promise} ({cases})"
         line = f"{word}  {text}"
         shown = Text("\n".join(wrapped(line, console.width) if console.is_terminal else [line]))
         shown.stylize(style, 0, len(word))

@@ -17,36 +17,31 @@ folder, each as PNG, PDF and SVG: accuracy against time with the Pareto front, a
 against the step. Notes name the runs that are not finished, and the convergence step of each seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from rich.console import Console
 
-    from lra.results.tables import TextTable
-    from lra.runs.schema import Record
-    from lra.sweeps.output import Draw
-    from lra.sweeps.run_set import RunSet
+from lra.results.comparison import baseline_row, comparison_table, contenders
+from lra.results.convergence import convergence_notes, dev_curves
+from lra.results.plot_comparison import plot_pareto
+from lra.results.plot_curves import plot_curves
+from lra.results.tables import TextTable
+from lra.results.variants import group_by_variant
+from lra.runs.schema import Record
+from lra.settings import config
+from lra.sweeps.output import Draw, plan_run_or_show, write_task_tables
+from lra.sweeps.run_set import RunSet, read_run_set
 
 
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""
-    from lra.sweeps.output import plan_run_or_show
-    from lra.sweeps.run_set import read_run_set
-
     plan_run_or_show(read_run_set("compare", words), show)
 
 
 def show(run_set: RunSet, console: Console) -> None:
     """Print a table and draw two pictures for every task: accuracy against time, and the dev curves of all seeds."""
-    from lra.results.comparison import comparison_table, contenders
-    from lra.results.convergence import convergence_notes, dev_curves
-    from lra.results.plot_comparison import plot_pareto
-    from lra.results.plot_curves import plot_curves
-    from lra.sweeps.output import write_task_tables
 
     def make(records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
         compared = contenders(records, _baseline(run_set, records), methods=run_set.typed_methods())
@@ -64,10 +59,6 @@ def show(run_set: RunSet, console: Console) -> None:
 
 def _baseline(run_set: RunSet, records: list[Record]) -> str | None:
     """Name the row that is the baseline: of the first cell that has records; None when no cell has any."""
-    from lra.results.comparison import baseline_row
-    from lra.results.variants import group_by_variant
-    from lra.settings import config
-
     groups = group_by_variant(records)
     for cell in run_set.cells if groups else ():
         options = config.mixer_settings(cell.cfg)

@@ -16,35 +16,41 @@ Writes diagnosis.html and diagnosis.json to the run's folder; docs/diagnosis.md 
 the CPU in float32, with trainer.threads=N threads. check=true compares the data with its hashes first.
 """
 
-from __future__ import annotations
-
 import os
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import numpy as np
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+from rich.console import Console
+
+from lra.base.text import size_text, visible
+from lra.build.trainer import wandb_run
+from lra.data.store import verify_store
+from lra.diagnosis.figures import MOST_HEADS
+from lra.diagnosis.matrices import LayerInputs, attentions, layer_inputs
+from lra.diagnosis.measure import MatrixPair, measure_layer
+from lra.diagnosis.page import write_diagnosis_page
+from lra.diagnosis.schema import DIAGNOSIS_VERSION, Diagnosis, DiagnosisSubject, Head, write_diagnosis
+from lra.diagnosis.sentences import HEAD_COLUMNS, all_heads, answer, heads_table, swaps_table
+from lra.diagnosis.subject import DiagnosedModel, check_effect, dev_batches, diagnosed_model, is_nystrom, make_variants
+from lra.diagnosis.swap import LANDMARK_COUNTS, measure_swaps, substitutes
+from lra.results.tables import TextTable
+from lra.runs.files import DIAGNOSIS, DIAGNOSIS_PAGE
+from lra.settings import config
+from lra.settings.config import logs_to_wandb, store_dir
+from lra.terminal.console import make_console, work_progress
+from lra.terminal.fit_table import print_prose, print_text_table
+from lra.training.machine import Machine, prepare_machine
 from lra.types import UserError
 
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
+COUNT_COST, BATCH_COST = 2.0, 0.1  # seconds, roughly: of a number of landmarks in a layer, of a batch
+TABLES = ("heads", "swaps")
 
 
 def run(cfg: DictConfig) -> None:
     """Diagnose a run or a fresh model."""
-    from hydra.core.hydra_config import HydraConfig
-
-    from lra.base.text import visible
-    from lra.data.store import verify_store
-    from lra.diagnosis.page import write_diagnosis_page
-    from lra.diagnosis.run_diagnosis import diagnosis_of, log_to_wandb
-    from lra.diagnosis.schema import write_diagnosis
-    from lra.diagnosis.sentences import answer, heads_table, swaps_table
-    from lra.diagnosis.subject import check_effect, diagnosed_model
-    from lra.runs.files import DIAGNOSIS, DIAGNOSIS_PAGE
-    from lra.settings.config import logs_to_wandb, store_dir
-    from lra.terminal.console import make_console, size_text
-    from lra.terminal.fit_table import print_prose, print_text_table
-    from lra.training.machine import Machine, prepare_machine
-
     overrides = HydraConfig.get().overrides.task
     check_effect(overrides, of_a_run=cfg.run is not None)
     if cfg.examples < 1:
@@ -76,11 +82,8 @@ def run(cfg: DictConfig) -> None:
 
 def _check_to(to: str | None) -> None:
     """Refuse what cannot be a folder, before anything is measured."""
-    if to is None:
-        return
-    place = Path(to).expanduser()
-    if not to or (place.exists() and not place.is_dir()):
-        raise UserError(f"to={to} is {'a file' if to else 'empty'}; type a folder, for example to=diagnosis")
+    if to is not None and Path(to).expanduser().exists() and not Path(to).expanduser().is_dir():
+        raise UserError(f"to={to} is a file; type a folder, for example to=diagnosis")
 
 
 def _writable(folder: Path) -> Path:
@@ -89,3 +92,89 @@ def _writable(folder: Path) -> Path:
     if not os.access(folder, os.W_OK):
         raise UserError(f"{folder} cannot be written; type another folder, for example to=diagnosis")
     return folder
+
+
+def diagnosis_of(
+    subject: DiagnosedModel, *, examples: int, sequences: int, console: Console
+) -> tuple[Diagnosis, dict[str, MatrixPair]]:
+    """Measure a model; also return the matrices for the heat maps.
+
+    Accuracies are over at most `examples` dev examples, matrices of at most `sequences` sequences are compared.
+    """
+    cfg, data = subject.cfg, subject.data
+    backends = attentions(subject.model, config.method_name(cfg))
+    variants, num_landmarks = make_variants(cfg)
+    (some,) = dev_batches(data, sequences, batch_size=sequences)
+    layers = layer_inputs(subject.model, backends, some, sequences)
+    batches = dev_batches(data, examples, batch_size=data.batch_size) if subject.is_trained else []
+    of_layers = len(layers) * sum(count <= layers[0].q.shape[2] for count in LANDMARK_COUNTS)
+    of_swaps = len(batches) * len(substitutes(backends[0], variants))
+    with work_progress(console, of_layers * COUNT_COST + of_swaps * BATCH_COST) as advance:
+        heads: list[list[Head]] = []
+        pairs: dict[str, MatrixPair] = {}
+        for number, inputs in enumerate(layers, start=1):
+            turn = partial(advance, f"layer {number}", COUNT_COST)
+            measured, matrices = measure_layer(inputs, variants, turn, kept=MOST_HEADS - len(pairs))
+            heads.append(measured)
+            pairs |= {f"layer {number}, head {place}": pair for place, pair in enumerate(matrices, start=1)}
+        swaps = []
+        if batches:
+            swaps = measure_swaps(
+                subject.model, backends, variants, batches, lambda name: advance(f"accuracy: {name}", BATCH_COST)
+            )
+    whole = _subject(subject, layers[0], num_landmarks, examples=sum(len(batch.label) for batch in batches))
+    diagnosis = Diagnosis(version=DIAGNOSIS_VERSION, subject=whole, layers=heads, swaps=swaps)
+    return diagnosis, pairs
+
+
+def _subject(subject: DiagnosedModel, first: LayerInputs, num_landmarks: int, *, examples: int) -> DiagnosisSubject:
+    """Name the model, and say on how much it was measured."""
+    cfg, labels = subject.cfg, subject.data.splits["dev"].labels
+    return {
+        "run": _place_of(subject.folder, Path(cfg.paths.runs)) if subject.is_trained else None,
+        "task": cfg.task.name,
+        "attention": config.method_name(cfg),
+        "protocol": cfg.protocol.name,
+        "size": cfg.size.name,
+        "seed": cfg.seed,
+        "is_nystrom": is_nystrom(cfg),
+        "num_landmarks": num_landmarks,
+        "sequences": len(first.valid),
+        "tokens": float(first.valid.sum(1).float().mean()),
+        "examples": examples,
+        "majority_rate": float(np.unique(labels, return_counts=True)[1].max() / len(labels)),
+    }
+
+
+def _place_of(folder: Path, runs: Path) -> str:
+    """Name a run's folder without what is this machine's: from the folder of runs on, elsewhere its last part."""
+    folder, runs = folder.resolve(), runs.resolve()
+    return folder.relative_to(runs).as_posix() if folder.is_relative_to(runs) else folder.name
+
+
+def log_to_wandb(
+    cfg: DictConfig, diagnosis: Diagnosis, tables: list[TextTable], folder: Path, console: Console
+) -> None:
+    """Log a diagnosis as a W&B run of its own: the page, the tables, and the means over heads in the summary."""
+    subject = diagnosis["subject"]
+    name = f"{subject['task']}/{subject['attention']}/{subject['seed']} diagnosis"
+    place = folder / "diagnosis-wandb"  # not the run's own folder, whose W&B run is that of the training
+    tags = ["diagnose", subject["task"], subject["attention"], subject["protocol"], subject["size"]]
+    with wandb_run(cfg, place, console, name=name, job_type="diagnose", tags=tags, config=dict(subject)) as run:
+        import wandb
+
+        heads = all_heads(diagnosis)
+        numbers = {
+            f"diagnosis/{key}": sum(head[key] for head in heads) / len(heads)  # type: ignore[literal-required]
+            for key in HEAD_COLUMNS
+            if all(head[key] is not None for head in heads)  # type: ignore[literal-required]
+        }
+        for swap in diagnosis["swaps"]:
+            count = swap["num_landmarks"]
+            numbers[f"accuracy/{swap['name']}{'' if count is None else f' {count}'}"] = swap["accuracy"]
+        logged = {
+            f"diagnosis/{name}": wandb.Table(columns=list(table.columns), data=list(table.rows))
+            for name, table in zip(TABLES, tables, strict=False)
+        }
+        run.log({**logged, "diagnosis/page": wandb.Html(folder / DIAGNOSIS_PAGE)})
+        run.summary.update(numbers)

@@ -6,23 +6,26 @@ Environment variables choose the folders. LRA_DATA_DIR: prepared data. LRA_RUNS_
 with archives. LRA_CONF_PATH: more folders with settings, such as attention/mine.yaml of your own.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import os
 import platform
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import torch
+from omegaconf import DictConfig
 from rich.text import Text
 
 from lra.base.paths import conf_dirs, source_dirs
-from lra.terminal.console import make_console, size_text
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
+from lra.base.text import size_text
+from lra.build.store import data_found
+from lra.data.manifest import read_manifest
+from lra.settings.config import wandb_mode
+from lra.terminal.console import make_console
+from lra.training.wandb_server_and_files import server_trouble
+from lra.types import UserError
 
 NEEDED_PACKAGES = ("torch", "pytorch-lightning", "torchmetrics", "hydra-core", "numpy")
 OPTIONAL_PACKAGES = {
@@ -39,32 +42,42 @@ def run(cfg: DictConfig) -> None:
         console.print(Text.assemble(word, f" {what:<22} {text}"))
 
 
-def _facts(data: Path, runs: Path) -> list[tuple[bool, str, str]]:
-    lines = [(True, "python", f"{platform.python_version()} on {platform.platform()}")]
-    lines += [(True, name, importlib.metadata.version(name)) for name in NEEDED_PACKAGES]
-    lines += [_optional(name, remedy) for name, remedy in OPTIONAL_PACKAGES.items()]
-    lines.append(_device())
-    lines += [_folder("data (LRA_DATA_DIR)", data), _folder("runs (LRA_RUNS_DIR)", runs)]
-    lines += [_conf(folder) for folder in conf_dirs()]
-    lines += [_source(folder) for folder in source_dirs()]
-    lines += _stores(data)
-    lines.append(_wandb())
-    return lines
-
-
-def _optional(name: str, remedy: str) -> tuple[bool, str, str]:
-    try:
-        return True, name, importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return False, name, f"not installed; {remedy}"
-
-
-def _device() -> tuple[bool, str, str]:
-    import torch
-
+def _facts(data: Path, runs: Path) -> Iterator[tuple[bool, str, str]]:
+    """Yield whether a fact is as it should be, what it is about, and the fact."""
+    yield True, "python", f"{platform.python_version()} on {platform.platform()}"
+    for name in NEEDED_PACKAGES:
+        yield True, name, importlib.metadata.version(name)
+    for name, remedy in OPTIONAL_PACKAGES.items():
+        try:
+            yield True, name, importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            yield False, name, f"not installed; {remedy}"
+    device = f"CPU, {torch.get_num_threads()} threads; no CUDA device is visible to torch"
     if torch.cuda.is_available():
-        return True, "device", f"{torch.cuda.get_device_name()}: type trainer=gpu to use it"
-    return True, "device", f"CPU, {torch.get_num_threads()} threads; no CUDA device is visible to torch"
+        device = f"{torch.cuda.get_device_name()}: type trainer=gpu to use it"
+    yield True, "device", device
+    yield _folder("data (LRA_DATA_DIR)", data)
+    yield _folder("runs (LRA_RUNS_DIR)", runs)
+    for folder in conf_dirs():
+        files = list(folder.glob("*/*.yaml"))
+        groups = ", ".join(sorted({path.parent.name for path in files}))
+        yield True, "conf (LRA_CONF_PATH)", f"{folder}: {len(files)} files of {groups}"
+    for folder in source_dirs():
+        names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+        archives = ", ".join(name for name in names if not name.startswith("."))
+        nothing = "nothing there yet; archives put there are found by lra prepare"
+        yield True, "sources", f"{folder}: {archives or nothing}"
+    for task, places in data_found().items():
+        nothing = f"none of its forms; lra prepare task={task} generates it, or says where it can be had"
+        yield True, f"forms of {task}", ", ".join(map(str, places)) or nothing
+    yield from _stores(data)
+    mode = wandb_mode(os.environ.get("WANDB_MODE", ""))
+    if mode == "online" and importlib.util.find_spec("wandb") is not None:
+        trouble = server_trouble()
+        yield trouble is None, "W&B", f"online (WANDB_MODE), {trouble or 'and its server answers'}"
+    else:
+        later = "later: wandb sync RUN/wandb/offline-run-*, or train with logger.wandb.mode=online"
+        yield True, "W&B", f"{mode}; {later}"
 
 
 def _folder(what: str, folder: Path) -> tuple[bool, str, str]:
@@ -78,47 +91,16 @@ def _folder(what: str, folder: Path) -> tuple[bool, str, str]:
     return True, what, f"{folder} ({size_text(shutil.disk_usage(there).free)} free{remark})"
 
 
-def _conf(folder: Path) -> tuple[bool, str, str]:
-    files = list(folder.glob("*/*.yaml"))
-    groups = ", ".join(sorted({path.parent.name for path in files}))
-    return True, "conf (LRA_CONF_PATH)", f"{folder}: {len(files)} files of {groups}"
-
-
-def _source(folder: Path) -> tuple[bool, str, str]:
-    there = sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
-    archives = ", ".join(there) or "nothing there yet; archives put there are found by lra prepare"
-    return True, "sources", f"{folder}: {archives}"
-
-
-def _stores(data: Path) -> list[tuple[bool, str, str]]:
-    from lra.data.manifest import read_manifest
-    from lra.types import UserError
-
+def _stores(data: Path) -> Iterator[tuple[bool, str, str]]:
     folders = sorted(path.parent for path in (data / "stores").glob("*/*/manifest.json"))
     if not folders:
-        return [(True, "prepared", "nothing yet; lra train prepares what it needs, or: lra prepare task=listops")]
-    lines = []
+        yield True, "prepared", "nothing yet; lra train prepares what it needs, or: lra prepare task=listops"
     for folder in folders:
         what = f"prepared {folder.parent.name}"
         try:
             manifest = read_manifest(folder)
         except UserError as error:
-            lines.append((False, what, str(error)))
+            yield False, what, str(error)
             continue
         counts = " / ".join(f"{split['count']:,}" for split in manifest["splits"].values())
-        lines.append((True, what, f"size={folder.name}  {counts}  {manifest['origin']}"))
-    return lines
-
-
-def _wandb() -> tuple[bool, str, str]:
-    mode = os.environ.get("WANDB_MODE", "offline")
-    if mode == "online" and importlib.util.find_spec("wandb") is not None:
-        from lra.training.wandb_server_and_files import server_trouble
-
-        trouble = server_trouble()
-        return trouble is None, "W&B", f"online (WANDB_MODE), {trouble or 'and its server answers'}"
-    return (
-        True,
-        "W&B",
-        f"{mode}; later: wandb sync RUN/wandb/offline-run-*, or train with logger.wandb.mode=online",
-    )
+        yield True, what, f"size={folder.name}  {counts}  {manifest['origin']}"

@@ -10,31 +10,28 @@ is the best one by dev accuracy. The command prints the test accuracy, and wheth
 record is not changed.
 """
 
-from __future__ import annotations
+from pathlib import Path
 
-from typing import TYPE_CHECKING
+import torch
+from omegaconf import DictConfig, OmegaConf
+from torch import Tensor
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from omegaconf import DictConfig
-    from torch import Tensor
+from lra import build
+from lra.base.text import visible
+from lra.build import trainer as build_trainer
+from lra.runs.files import BEST
+from lra.runs.find_run import find_run
+from lra.runs.record import read_record
+from lra.settings.stored_config import read_trained_config
+from lra.terminal.console import make_console
+from lra.training.compiled import compile_model
+from lra.training.machine import autocast_context, prepare_machine, to_weight_dtype
+from lra.types import UserError, to_device
+from lra.verbs.train_summary import print_predictions
 
 
 def run(cfg: DictConfig) -> None:
     """Test the run that `cfg.run` and `cfg.seed` name."""
-    from pathlib import Path
-
-    from omegaconf import OmegaConf
-
-    from lra.base.text import visible
-    from lra.runs.find_run import find_run
-    from lra.runs.record import read_record
-    from lra.settings.stored_config import read_trained_config
-    from lra.terminal.console import make_console
-    from lra.types import UserError
-    from lra.verbs.train_summary import print_predictions
-
     console = make_console()
     if OmegaConf.select(cfg, "run") is None:
         raise UserError("run= is missing; type for example: lra evaluate run=a1b9200f seed=0; lra show runs lists them")
@@ -56,28 +53,25 @@ def run(cfg: DictConfig) -> None:
     elif record["outcome"]["test_accuracy"] == accuracy:
         console.print("the same as recorded, to the last digit")
     else:
-        raise UserError(
-            f"the recorded accuracy is {record['outcome']['test_accuracy']:.4%}: other data, machine or code since?"
-        )
+        line = f"the recorded accuracy is {record['outcome']['test_accuracy']:.4%}: other data, machine or code since?"
+        raise UserError(line)
 
 
 def _correct(trained: DictConfig, folder: Path) -> Tensor:
     """Tell which test examples the best checkpoint predicts right, `[examples]` bool."""
-    from lra import build
-    from lra.build import trainer as build_trainer
-
     machine = build_trainer.build_machine(trained)
     arguments = build_trainer.build_trainer_arguments(trained)
-    if not arguments:
-        from lra.training.compiled import compile_model
-        from lra.training.evaluation import correct_predictions
-
-        data, model = build.build_data(trained), build.build_trained_model(trained, folder)
+    if not arguments:  # without Lightning, whose import takes longer than the test of a small model
+        batches, model = build.build_data(trained).test_dataloader(), build.build_trained_model(trained, folder)
         compile_model(model, trained.get("compile"))
-        return correct_predictions(model, data.test_dataloader(), machine)
-    import torch
-
-    from lra.runs.files import BEST
+        prepare_machine(machine)
+        model = to_weight_dtype(machine.precision, model).to(machine.device).eval()
+        correct = []
+        with torch.inference_mode(), autocast_context(machine.precision, machine.device):
+            for batch in batches:
+                tokens, valid, label = to_device(batch, machine.device)
+                correct.append((model(tokens, valid).argmax(-1) == label).cpu())
+        return torch.cat(correct)
     from lra.training import run as training
 
     module = build.build_module(trained)

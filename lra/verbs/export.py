@@ -8,34 +8,52 @@ checkpoint by dev accuracy), config.json and README.md, a model card written fro
 lra.load_exported("my-model") gives the model; it needs neither Hydra nor Lightning.
 """
 
-from __future__ import annotations
-
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
+
+from lra import build
+from lra.base.files import making_folder
+from lra.base.paths import NO_OPTION_KEYS
+from lra.base.text import for_markdown, size_text, visible
+from lra.interop.files import CONFIG_JSON, SAFETENSORS, write_tensors
+from lra.results.statistics import binomial_error
+from lra.runs.files import BEST
+from lra.runs.find_run import find_run
+from lra.runs.record import read_record
+from lra.runs.schema import MIXERS, TARGET, Record, is_ours
+from lra.settings import config
+from lra.settings.stored_config import read_trained_config
+from lra.terminal.console import make_console
+from lra.training.checkpoints import read_matching_weights
+from lra.types import UserError
+
+NOT_FOR_BUILDING = ("name", "_partial_", "parameter_groups")
+HYDRAS = re.compile(r"\b_\w+_\b")  # keys that Hydra reads, such as `_target_`
+CARD = "README.md"
+USE = """\
+```python
+import lra
+
+model = lra.load_exported("{folder}"{trusted})
+logits = model(tokens, {mask})  # tokens [B, {sequences}, {length}] → logits [B, {classes}]
+```
+"""
+NOT_OFFICIAL = "Its data are not the benchmark's official ones but `{}`: the accuracy is no result of the benchmark."
 
 
 def run(cfg: DictConfig) -> None:
     """Export the run that `cfg.run` and `cfg.seed` name to the new folder `cfg.to`."""
-    from omegaconf import OmegaConf
-
-    from lra.base.text import visible
-    from lra.interop.export import check_target, write_exported
-    from lra.runs.find_run import find_run
-    from lra.runs.record import read_record
-    from lra.settings.stored_config import read_trained_config
-    from lra.terminal.console import make_console, size_text
-    from lra.types import UserError
-
     for key in ("run", "to"):
         if OmegaConf.select(cfg, key) is None:
-            raise UserError(
-                f"{key}= is missing; type for example: lra export run=a1b9200f seed=0 to=my-model",
-                kind="missing_option",
-                key=key,
-            )
+            line = f"{key}= is missing; type for example: lra export run=a1b9200f seed=0 to=my-model"
+            raise UserError(line, kind="missing_option", key=key)
     folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=OmegaConf.select(cfg, "seed"))
     to = Path(cfg.to).expanduser()
     check_target(to)
@@ -48,3 +66,126 @@ def run(cfg: DictConfig) -> None:
     size = size_text(sum(path.stat().st_size for path in to.iterdir()))
     console.print(f"exported {size}, test accuracy {record['outcome']['test_accuracy']:.2%}: {visible(str(to))}")
     console.print(f'in Python: lra.load_exported("{visible(str(to))}")')
+
+
+def check_target(to: Path) -> None:
+    """Refuse a place that is taken, before anything is read.
+
+    Raises:
+        UserError: for a file, and for a folder that is not empty.
+    """
+    if to.is_dir() and any(to.iterdir()):
+        raise UserError(f"to={to} is a folder that is not empty; name a new one, for example to={to}-2")
+    if os.path.lexists(to) and not to.is_dir():
+        raise UserError(f"to={to} is a file; name a new folder, for example to={to}-exported")
+
+
+def exported_config(cfg: DictConfig) -> dict[str, Any]:
+    """Collect what the model is built from, as `lra.interop.exported.ExportedConfig` declares it.
+
+    Raises:
+        UserError: for settings that only Hydra can build from, such as a class among the settings of a class.
+    """
+    groups = {config.mixer_group(cfg): config.mixer_settings(cfg), "model": config.plain(cfg.model)}
+    kept = {
+        group: {key: value for key, value in settings.items() if key not in NOT_FOR_BUILDING}
+        for group, settings in groups.items()
+    }
+    for group, settings in kept.items():
+        values = {key: value for key, value in settings.items() if key != "_target_"}
+        special = HYDRAS.search(" ".join(map(str, _keys(values))))
+        if special:
+            raise UserError(
+                f"{group} has {special.group()} among its settings, which only Hydra can build from; to export this"
+                " run, let the class make its parts itself"
+            )
+    return {"lra_export": 1, "task": asdict(build.build_spec(cfg)), "mask_zero": cfg.task.mask_zero, **kept}
+
+
+def _keys(settings: object) -> Iterator[object]:
+    """Every key of nested settings."""
+    if isinstance(settings, dict):
+        for key, value in settings.items():
+            yield key
+            yield from _keys(value)
+    elif isinstance(settings, list):
+        for value in settings:
+            yield from _keys(value)
+
+
+def own_package(config: dict[str, Any]) -> str | None:
+    """Name the package of the user's own that has a class of the exported model; None if there is none."""
+    targets = [config[group][TARGET] for group in ("model", "attention", "mixer") if group in config]
+    return next((target.split(".")[0] for target in targets if not is_ours(target)), None)
+
+
+def write_exported(run: Path, to: Path, cfg: DictConfig, record: Record) -> None:
+    """Write the best checkpoint of the folder `run`, settings and card to the folder `to`, whole or not at all."""
+    to = to.absolute()
+    config = exported_config(cfg)
+    weights = read_matching_weights(run / BEST, build.build_model(cfg))
+    card = model_card(record, config, folder=to.name, trusted=own_package(config))
+    with making_folder(to, replace=False) as unfinished:
+        write_tensors(unfinished / SAFETENSORS, weights)
+        (unfinished / CONFIG_JSON).write_text(json.dumps(config, indent=2) + "\n", "utf-8")
+        (unfinished / CARD).write_text(card, "utf-8")
+        check_target(to)
+
+
+def model_card(record: Record, config: Mapping[str, Any], *, folder: str, trusted: str | None) -> str:
+    """Write the card as Markdown with the header that model hubs read; `trusted` is a package that the model needs."""
+    identity, outcome, provenance = record["identity"], record["outcome"], record["provenance"]
+    named = f"{identity['attention']} on {identity['task']}"
+    method = next(record["settings"][group] for group in MIXERS if group in record["settings"])
+    options = ", ".join(f"{key}={value}" for key, value in method.items() if key not in NO_OPTION_KEYS)
+    error = binomial_error(outcome["test_accuracy"], outcome["test_examples"])
+    accuracy = f"{outcome['test_accuracy']:.2%} ± {100 * error:.2f} %"
+    rows = {
+        "task": f"{identity['task']}, size {identity['size']}",
+        "attention": identity["attention"],
+        "its settings": options or "none",
+        "protocol": identity["protocol"],
+        "test accuracy": f"{accuracy} (standard error of n = {outcome['test_examples']})",
+        "majority class": f"{outcome['majority_rate']:.2%}",
+        "best dev accuracy": f"{outcome['best_dev_accuracy']:.2%}, at step {outcome['best_step']}",
+        "steps": str(outcome["steps"]),
+        "seed": str(identity["seed"]),
+        "parameters": f"{record['cost']['parameters']:,}",
+        "data": f"{provenance['data_origin']}: {_pairs(provenance['data_sha256'])}",
+        "versions": _pairs(provenance["versions"]),
+        "commit": provenance.get("git_commit") or "not recorded",
+        "hash of the settings": provenance["config_hash"],
+        "finished": provenance["finished_at"],
+    }
+    table = [f"| {name} | {for_markdown(visible(value))} |" for name, value in rows.items()]
+    task = config["task"]
+    use = USE.format(
+        folder=visible(folder).replace("\\", "\\\\").replace('"', '\\"'),
+        trusted=f', trusted=["{trusted}"]' if trusted else "",
+        mask="tokens != 0" if config["mask_zero"] else "None",
+        sequences=task["num_sequences"],
+        length=task["seq_len"],
+        classes=task["num_classes"],
+    )
+    warning = [] if provenance["data_origin"] == "official" else [NOT_OFFICIAL.format(provenance["data_origin"]), ""]
+    tags = json.dumps(["long-range-arena", identity["task"], identity["attention"]])
+    lines = [
+        *("---", "library_name: lra", f"tags: {tags}", 'metrics: ["accuracy"]', "---", ""),
+        f"# {for_markdown(visible(named))}",
+        "",
+        "A model of the Long Range Arena benchmark harness `lra`: one of several attentions in the same encoder.",
+        "",
+        *warning,
+        "|  |  |",
+        "|---|---|",
+        *table,
+        "",
+        "## Use",
+        "",
+        use,
+    ]
+    return "\n".join(lines)
+
+
+def _pairs(values: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items())

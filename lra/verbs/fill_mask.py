@@ -8,15 +8,31 @@ NystromformerForMaskedLM; nothing is downloaded. Prints each filling's probabili
 tokenizer needs transformers: pip install -e '.[hf]'.
 """
 
-from __future__ import annotations
-
+import json
 import re
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
+import torch
+from omegaconf import DictConfig, OmegaConf
+
+from lra.base.arguments import check_choice
+from lra.interop.config import TheirConfig, checked_config, landmark_length
+from lra.interop.files import CONFIG_JSON, SAFETENSORS, TORCH_FILE, read_json, read_tensors, read_torch_file
+from lra.interop.huggingface import TextModel, converted, import_transformers, known_architecture
+from lra.results.tables import TextTable
+from lra.settings.overrides import in_quotes
+from lra.terminal.console import make_console
+from lra.terminal.fit_table import print_text_table
+from lra.types import UserError
 
 _FORMATS = ("terminal", "json")
+PIECES = "spiece.model"  # of the published checkpoints; the AutoTokenizer of transformers 5 does not read it by itself
+BRING = "download the checkpoint's own files, and name their folder"
+MASK = "[MASK]"  # in the user's text, whatever the tokenizer's own is
+LANGUAGE_MODEL = "NystromformerForMaskedLM"
+EXAMPLE = f'text="Paris is the {MASK} of France."'
 
 
 def to_overrides(words: list[str]) -> list[str]:
@@ -29,26 +45,11 @@ def _quoted(word: str) -> str:
     text = word.removeprefix("text=")
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return word
-    from lra.settings.overrides import in_quotes
-
     return f"text={in_quotes(text)}"
 
 
 def run(cfg: DictConfig) -> None:
     """Fill the mask of `cfg.text` with the model in the folder `cfg.checkpoint`."""
-    import json
-    from dataclasses import asdict
-    from pathlib import Path
-
-    from omegaconf import OmegaConf
-
-    from lra.base.arguments import check_choice
-    from lra.interop.fill_mask import EXAMPLE, fill_mask
-    from lra.results.tables import TextTable
-    from lra.terminal.console import make_console
-    from lra.terminal.fit_table import print_text_table
-    from lra.types import UserError
-
     for key, example in (("checkpoint", "model=nystromformer-512"), ("text", EXAMPLE)):
         if OmegaConf.select(cfg, key) is None:
             typed = example.partition("=")[0]
@@ -62,3 +63,107 @@ def run(cfg: DictConfig) -> None:
     columns = ("score", "token", "word", "sentence")
     rows = [[f"{each.score:.4f}", str(each.token), each.word, each.sentence] for each in fillings]
     print_text_table(make_console(), TextTable(title="", columns=columns, rows=rows, prose=columns[2:]))
+
+
+def read_their_config(folder: Path) -> tuple[TheirConfig, str]:
+    """Read configuration and class of a saved Nyströmformer.
+
+    Raises:
+        UserError: when there is no such folder or file, and for a model that ours cannot be.
+    """
+    place = folder / CONFIG_JSON
+    if not folder.is_dir():
+        raise UserError(f"model={folder} is not a folder; {BRING}")
+    fields = read_json(place, BRING)
+    config = checked_config(fields, place)
+    classes = fields.get("architectures") or ["NystromformerModel"]
+    return config, known_architecture(classes[0] if isinstance(classes, list) else classes, place)
+
+
+def read_text_model(folder: Path) -> TextModel:
+    """Read a saved Nyströmformer as our model, in float32, in evaluation mode.
+
+    The weights come from model.safetensors, or else from pytorch_model.bin, of which only tensors are read.
+    """
+    config, architecture = read_their_config(folder)
+    old = not (folder / SAFETENSORS).exists() and (folder / TORCH_FILE).exists()
+    place = folder / (TORCH_FILE if old else SAFETENSORS)
+    weights = (read_torch_file if old else read_tensors)(place, BRING)
+    return converted(config, architecture, weights, place).eval()
+
+
+def read_tokenizer(folder: Path, what: str) -> Any:
+    """Read the folder's tokenizer with transformers; nothing is downloaded, and no code in the folder is run.
+
+    Raises:
+        UserError: when transformers, which `what` needs, is not installed, or the folder has no tokenizer that it can
+            read.
+    """
+    transformers = import_transformers(what)
+    pieces_alone = (folder / PIECES).exists() and not (folder / "tokenizer.json").exists()
+    kind = transformers.AlbertTokenizer if pieces_alone else transformers.AutoTokenizer
+    try:
+        return kind.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+    except (OSError, ValueError, TypeError, KeyError, ImportError) as error:
+        message = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UserError(f"{folder} has no tokenizer that transformers can read ({message}); {BRING}") from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filling:
+    """One way to fill the mask: its probability in [0, 1], the token's id and text, and the whole text with it."""
+
+    score: float
+    token: int
+    word: str
+    sentence: str
+
+
+def fill_mask(folder: Path, text: str, *, top: int) -> list[Filling]:
+    """Compute the `top` most probable fillings, by our encoder with the checkpoint's weights.
+
+    The folder is a checkpoint that transformers has saved: config.json, weights, tokenizer; the text has one `[MASK]`.
+
+    Raises:
+        UserError: for a text without one mask or one that is too long, when transformers is not installed, and for a
+            folder that is no checkpoint of a masked language model.
+    """
+    if text.count(MASK) != 1:
+        raise UserError(f"the text has {text.count(MASK)} {MASK}, where one belongs; type for example {EXAMPLE}")
+    config, architecture = read_their_config(folder)
+    if architecture != LANGUAGE_MODEL:
+        raise UserError(f"{folder} holds a {architecture}, which predicts no words; name that of a {LANGUAGE_MODEL}")
+    tokenizer = read_tokenizer(folder, "lra fill-mask")
+    if tokenizer.mask_token is None:
+        raise UserError(f"the tokenizer in {folder} has no mask token; name another checkpoint")
+    encoded = _encoded(tokenizer, text.replace(MASK, tokenizer.mask_token), landmark_length(config))
+    ids, longest = encoded["input_ids"], config["max_position_embeddings"]
+    if len(ids) > longest or max(ids) >= config["vocab_size"]:
+        trouble = f"{len(ids)} tokens, and the model takes {longest}" if len(ids) > longest else "unknown tokens"
+        raise UserError(f"the text has {trouble}; type a shorter text, or name a folder whose files belong together")
+    model = read_text_model(folder)
+    place = ids.index(tokenizer.mask_token_id)
+    valid_1L = torch.tensor([encoded["attention_mask"]], dtype=torch.bool)
+    with torch.no_grad():
+        logits_1LV = model(torch.tensor([ids]), None if valid_1L.all() else valid_1L)
+    scores, tokens = logits_1LV[0, place].softmax(-1).topk(min(top, config["vocab_size"]))
+    return [
+        Filling(
+            score=score,
+            token=token,
+            word=tokenizer.decode([token]).strip(),
+            sentence=tokenizer.decode([*ids[:place], token, *ids[place + 1 :]], skip_special_tokens=True).strip(),
+        )
+        for score, token in zip(scores.tolist(), tokens.tolist(), strict=True)
+    ]
+
+
+def _encoded(tokenizer: Any, text: str, length: int | None) -> Any:
+    """Encode the text; landmarks are taken of one length alone, to which it is padded."""
+    encoded = tokenizer(text, return_attention_mask=True)
+    if length is None:
+        return encoded
+    if len(encoded["input_ids"]) > length:
+        tokens = len(encoded["input_ids"])
+        raise UserError(f"the text has {tokens} tokens, and this model's landmarks take {length}; type a shorter text")
+    return tokenizer(text, padding="max_length", max_length=length, return_attention_mask=True)

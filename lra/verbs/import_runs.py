@@ -10,20 +10,22 @@ record, configuration, hashes of the data, curves, figure, best checkpoint and i
 checkpoints for resuming are not.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from omegaconf import DictConfig
 
 from lra.base.files import checked_name
+from lra.base.text import visible
+from lra.runs.collect import collect, describe
 from lra.runs.files import BEST, CONFIG, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID, run_folder
+from lra.runs.record import read_record, write_record
+from lra.runs.run_lock import RUNNER, TRAINING, RunLockedError, lock_run
+from lra.runs.schema import Record
+from lra.settings.overrides import in_quotes
+from lra.terminal.console import make_console
 from lra.types import UserError
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
-    from lra.runs.schema import Record
 
 IMPORTED_FILES = (CONFIG, DATA, METRICS, CURVE, WANDB_ID, BEST)
 BEGUN = (BEST, LAST)  # where one of these is without a record, the run was begun on this machine
@@ -32,19 +34,13 @@ BEGUN = (BEST, LAST)  # where one of these is without a record, the run was begu
 def to_overrides(words: list[str]) -> list[str]:
     """Turn a leading path into `from=PATH`."""
     if words and "=" not in words[0] and not words[0].startswith("-"):
-        from lra.settings.overrides import in_quotes
-
         return [f"from={in_quotes(words[0])}", *words[1:]]
     return words
 
 
 def run(cfg: DictConfig) -> None:
     """Copy the runs that this machine does not have."""
-    from lra.base.text import visible
-    from lra.runs.collect import collect, describe
-    from lra.terminal.console import make_console
-
-    if cfg["from"] is None or not str(cfg["from"]):
+    if cfg["from"] is None:
         raise UserError("import what? type for example: lra import /mnt/other/runs")
     place = Path(str(cfg["from"])).expanduser()
     if not place.exists():
@@ -61,9 +57,10 @@ def run(cfg: DictConfig) -> None:
         except UserError as error:
             collection.left_out += 1
             collection.troubles.append(visible(f"left out: {describe(record)}: {error}"))
-    if collection.troubles and not copied and not same:
-        more = f" (and {len(collection.troubles) - 1} more)" if len(collection.troubles) > 1 else ""
-        raise UserError(f"nothing is imported from {place}; {collection.troubles[0]}{more}")
+    if not copied and not same:
+        first, *others = collection.troubles or ["no record of a run is there"]
+        more = f" (and {len(others)} more)" if others else ""
+        raise UserError(f"nothing is imported from {place}; {first}{more}", kind="no_records", key=str(place))
     for trouble in collection.troubles:
         console.print(trouble)
     line = f"{copied} runs imported, {same} were here, {collection.left_out} left out: {cfg.paths.runs}"
@@ -72,31 +69,17 @@ def run(cfg: DictConfig) -> None:
 
 def _folder(runs: Path, record: Record, into: str | None) -> Path:
     """Build the folder that `lra train` would use; a foreign record must not choose a place on this disk."""
-
     identity = record["identity"]
-    named: dict[str, Any] = {
-        "group": into or identity["run_group"],
-        "task": identity["task"],
-        "attention": identity["attention"],
-        "protocol": identity["protocol"],
-        "size": identity["size"],
-        "config_hash": record["provenance"]["config_hash"],
-    }
-    names = {
-        key: checked_name(name, f"its {key}=", example="listops", nested=key == "group") for key, name in named.items()
-    }
-    return run_folder(runs, **names, steps=record["outcome"]["steps"], seed=identity["seed"])
+    named: dict[str, Any] = {"group": into or identity["run_group"]}
+    named |= {key: identity[key] for key in ("task", "attention", "protocol", "size")}
+    named["config_hash"] = record["provenance"]["config_hash"]
+    for key, name in named.items():
+        checked_name(name, f"its {key}=", example="listops", nested=key == "group")
+    return run_folder(runs, **named, steps=record["outcome"]["steps"], seed=identity["seed"])
 
 
 def _bring(source: Path, record: Record, folder: Path) -> bool:
-    """Copy a run into its folder while no other process works there; False if the same run is there already.
-
-    Raises:
-        UserError: when the folder holds another run, or one that is not finished.
-    """
-    from lra.runs.record import read_record
-    from lra.runs.run_lock import RUNNER, TRAINING, RunLockedError, lock_run
-
+    """Copy a run into its folder while no other process works there; False if the same run is there already."""
     there = read_record(folder)
     if there is None:
         try:
@@ -116,8 +99,6 @@ def _bring(source: Path, record: Record, folder: Path) -> bool:
 
 def _copy(source: Path, record: Record, folder: Path) -> None:
     """Copy all files under temporary names, then rename them, the record last: a run with a record is complete."""
-    from lra.runs.record import write_record
-
     if source.name == RESULT:
         paths = [source.parent / name for name in IMPORTED_FILES]
         brought = [path.name for path in paths if path.is_file() and not path.is_symlink()]

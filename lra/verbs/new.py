@@ -1,29 +1,38 @@
-"""lra new: write a small package to start from, with an attention or a mixer of your own.
+"""lra new: write a small package to start from, with an attention, a mixer or a task of your own.
 
   lra new attention mine              the folder mine, here
   lra new mixer mine to=packages      the folder packages/mine
+  lra new task mine source=my.csv     a task: its columns are tokens or text, label, and perhaps split
+  lra new task mine source=my.parquet text=review label=sentiment tokens=words max_length=1000
 
 The package holds an example that works: its code, its options in a YAML file, a test of its contract, and the entry
 point by which lra finds it once it is installed. Its README.md, which is printed too, says what to type next.
-"""
 
-from __future__ import annotations
+A task's package has only the YAML file, with the numbers that the file has: classes, vocabulary, longest sequence.
+
+  source=FILE       CSV, parquet (a column of texts, or of ids), NPZ (ids), or a folder of images, CLASS/NAME.png
+  tokens=           bytes, characters, words or ids: what the tokens of a text are
+  text= label= split=   columns of other names    max_length=   where longer sequences are cut
+"""
 
 import importlib.util
 import keyword
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
 
 import lra
+from data_prep.tokens.new_task import OPTIONS, task_yaml
 from lra.base.files import checked_name, making_folder
 from lra.base.paths import conf_names
 from lra.types import UserError
 
-SUBCOMMANDS = ("attention", "mixer")
+SUBCOMMANDS = ("attention", "mixer", "task")
 WORDS = {"attention": "window", "mixer": "averaging"}  # what they are called in the example package
 PACKAGE = "own_package"
+PACKAGE_FILES = ("pyproject.toml", f"{PACKAGE}/__init__.py")
 OF_SWEEPS = ("all", "base")  # `attention=all` is every attention; base.yaml is no choice
 README = """\
 # {name}: {article} {what} for lra
@@ -31,6 +40,16 @@ README = """\
 Write your own in {name}/{name}.py, with its options in {name}/conf/{what}/{name}.yaml; `pytest` tests its contract.
 lra check {what}={name}
 lra train {what}={name} size=tiny
+lra compare run attention=nystrom{other}{name} size=tiny  # three seeds each, with intervals
+"""
+README_OF_TASK = """\
+# {name}: a task for lra
+`pip install -e .`, or: export LRA_CONF_PATH=$PWD/{name}/conf
+{found}
+The numbers are in {name}/conf/task/{name}.yaml. If the file changes: lra prepare task={name} force=true
+lra show data task={name}
+lra train task={name} size=tiny
+lra compare run task={name} attention=nystrom,full,none  # three seeds each, with intervals
 """
 
 
@@ -40,21 +59,44 @@ def main(words: Sequence[str]) -> None:
     Raises:
         UserError: for other words, for a name that cannot be used, and for a folder that is there.
     """
-    what, name, parent = _read(words)
+    what, name, options = _read(words)
+    parent = Path(options.pop("to", "")).expanduser()
+    if parent.exists() and not parent.is_dir():
+        raise UserError(f"to={parent} is no folder; name one, which may be new")
     _check_name(what, name)
     folder = parent / name
     if folder.exists():
         raise UserError(f"{folder} exists; choose another name, or another folder: lra new {what} {name} to=FOLDER")
-    old, example = WORDS[what], example_package()
-    code, options, test = f"{PACKAGE}/{old}.py", f"{PACKAGE}/conf/{what}/{old}.yaml", f"tests/test_{old}.py"
-    readme = README.format(name=name, what=what, article="an" if what == "attention" else "a")
+    texts, readme = _task(name, options) if what == "task" else _example(what, name)
     with making_folder(folder, replace=False) as unfinished:
-        for part in ("pyproject.toml", f"{PACKAGE}/__init__.py", code, options, test):
-            target = unfinished / _renamed(part, old, name)
+        for part, text in {**texts, "README.md": readme}.items():
+            target = unfinished / part
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(_renamed((example / part).read_text("utf-8"), old, name), "utf-8")
-        (unfinished / "README.md").write_text(readme, "utf-8")
+            target.write_text(text, "utf-8")
     print(f"{folder} is written; type cd {folder}, then see its README.md:\n\n{readme}", end="")
+
+
+def _example(what: str, name: str) -> tuple[dict[str, str], str]:
+    """Return the files of the example under another name, and the text of its README.md."""
+    old = WORDS[what]
+    code, options, test = f"{PACKAGE}/{old}.py", f"{PACKAGE}/conf/{what}/{old}.yaml", f"tests/test_{old}.py"
+    words = {"article": "an", "other": ","} if what == "attention" else {"article": "a", "other": " mixer="}
+    return _copies(old, name, *PACKAGE_FILES, code, options, test), README.format(name=name, what=what, **words)
+
+
+def _task(name: str, options: dict[str, str]) -> tuple[dict[str, str], str]:
+    """Return the files of a task's package, and the text of its README.md."""
+    with tempfile.TemporaryDirectory() as scratch:
+        text, found = task_yaml(name, Path(options.pop("source")).expanduser(), options, Path(scratch))
+    files = _copies(PACKAGE, name, *PACKAGE_FILES) | {f"{name}/conf/task/{name}.yaml": text}
+    return files, README_OF_TASK.format(name=name, found=found)
+
+
+def _copies(old: str, name: str, *parts: str) -> dict[str, str]:
+    """Read files of the example package, with the names of the example replaced."""
+    return {
+        _renamed(part, old, name): _renamed((example_package() / part).read_text("utf-8"), old, name) for part in parts
+    }
 
 
 def example_package() -> Path:
@@ -64,17 +106,26 @@ def example_package() -> Path:
     return inside if inside.is_dir() else package.parent / "docs" / "examples" / PACKAGE
 
 
-def _read(words: Sequence[str]) -> tuple[str, str, Path]:
-    """Read what is made, its name, and the folder that it is made in."""
-    plain = [word for word in words if not word.startswith("to=")]
-    places = [word.removeprefix("to=") for word in words if word.startswith("to=")]
-    if len(plain) != 2 or plain[0] not in SUBCOMMANDS or len(places) > 1:
+def _read(words: Sequence[str]) -> tuple[str, str, dict[str, str]]:
+    """Read what is made, its name, and the options."""
+    plain = [word for word in words if "=" not in word]
+    pairs = [word.partition("=") for word in words if "=" in word]
+    options = {key: value for key, _, value in pairs}
+    what = plain[0] if plain else None
+    known = ("to", "source", *OPTIONS) if what == "task" else ("to",)
+    unknown = next((key for key, _, value in pairs if key not in known or not value), None)
+    if len(plain) != 2 or what not in SUBCOMMANDS or unknown or len(options) < len(pairs):
         typed = " ".join(["lra new", *words])
-        raise UserError(f"{typed} does not say what to write; type lra new attention mine, or lra new mixer mine")
-    parent = Path(*places).expanduser()
-    if parent.exists() and not parent.is_dir():
-        raise UserError(f"to={parent} is no folder; name one, which may be new")
-    return plain[0], plain[1], parent
+        of_task = f"; the options of a task are {', '.join(known)}" if what == "task" else ""
+        raise UserError(
+            f"{typed} does not say what to write; type lra new attention mine, lra new mixer mine, or"
+            f" lra new task mine source=my.csv{of_task}"
+        )
+    if what == "task" and "source" not in options:
+        raise UserError(
+            f"lra new task {plain[1]} needs a file; type lra new task {plain[1]} source=my.csv", key="source"
+        )
+    return plain[0], plain[1], options
 
 
 def _check_name(what: str, name: str) -> None:
@@ -82,7 +133,7 @@ def _check_name(what: str, name: str) -> None:
     checked_name(name, f"lra new {what} ", example="mine")
     if not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name) or yaml.safe_load(name) != name:
         raise UserError(f"{name!r} cannot name a Python package; type letters, digits and _: lra new {what} mine")
-    if name in (*conf_names("attention"), *conf_names("mixer"), *OF_SWEEPS):
+    if name in (*conf_names("attention"), *conf_names("mixer"), *conf_names("task"), *OF_SWEEPS):
         raise UserError(f"{what}={name} exists, or means something else; choose another name: lra new {what} my_{name}")
     if importlib.util.find_spec(name):
         raise UserError(f"Python has a module {name} already; choose another name: lra new {what} my_{name}")

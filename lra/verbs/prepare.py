@@ -6,6 +6,9 @@
   lra prepare task=pathfinder source=generate     200,000 images
   lra prepare task=pathfinder source=~/lra_release task.split=seed42
   lra prepare task=retrieval source=~/lra_release.gz
+  lra prepare task=listops source=~/pickles       pickles of the Nyströmformer repository
+  lra prepare task=image source=~/.cache/huggingface/hub
+                                                  parquet of uoft-cs/cifar10; of stanfordnlp/imdb for task=text
   lra prepare task=text source=my.tar.gz verify=false
                                                   accept an archive whose hash is not the published one
   lra prepare task=listops check=true             compare every array of the existing store with its hash
@@ -14,34 +17,39 @@
 
   source=auto       from the folders that lra doctor lists, else generated or downloaded; size=tiny: placeholder data
   source=download   text, image            source=generate   listops, pathfinder, pathx
-  source=PATH       a published archive, or the folder it was unpacked into
+  source=PATH       a published archive, the folder it was unpacked into, parquet of the Hugging Face hub, or pickles
 
 The store goes under $LRA_DATA_DIR (lra doctor names the folder). An existing store is kept unless force=true.
 """
 
-from __future__ import annotations
+from omegaconf import DictConfig
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
+from data_prep.download import MISSING
+from data_prep.forms import FORMS, missing_data
+from data_prep.prepare import remove_leftovers
+from lra.base.paths import source_dirs
+from lra.build.store import ensure_store, print_store
+from lra.data.store import verify_store
+from lra.settings import config
+from lra.terminal.console import make_console
+from lra.types import UserError
 
 
 def run(cfg: DictConfig) -> None:
-    """Make the store, or check the existing one."""
-    from lra.build.store import ensure_store, print_store
-    from lra.data.store import verify_store
-    from lra.settings import config
-    from lra.terminal.console import make_console
-
+    """Make the store, or check the existing one; where its data is missing, say in five lines where it can be had."""
     console = make_console()
     if cfg.check:
         verify_store(config.store_dir(cfg))
         console.print(f"every array is what it was when it was made: {config.store_dir(cfg)}")
         return
-    if not ensure_store(cfg, console, force=cfg.force):
-        from data_prep.prepare import remove_leftovers
-
+    try:
+        made = ensure_store(cfg, console, force=cfg.force)
+    except UserError as error:
+        if error.kind == MISSING and cfg.task.name in FORMS:
+            for line in missing_data(cfg.task.name, source_dirs()):
+                console.print(line, soft_wrap=True, highlight=False)
+        raise
+    if not made:
         remove_leftovers(config.store_dir(cfg))
         console.print("prepared already; force=true makes it again")
     print_store(console, config.store_dir(cfg))

@@ -8,29 +8,21 @@ one record a line. The project's documents quote no other results. A record that
 again. Records of runs with uncommitted changes (commit …-dirty) need dirty=true.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from omegaconf import DictConfig, OmegaConf
+
+from lra.base.files import checked_name
+from lra.base.text import visible
+from lra.runs.collect import append_new, collect, describe
+from lra.runs.find_run import find_run
+from lra.runs.schema import Record
+from lra.terminal.console import make_console
 from lra.types import UserError
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
-    from lra.runs.schema import Record
 
 
 def run(cfg: DictConfig) -> None:
     """Append the records that the file does not have."""
-    from omegaconf import OmegaConf
-
-    from lra.base.files import checked_name
-    from lra.base.text import visible
-    from lra.runs.collect import append_new, collect
-    from lra.runs.find_run import find_run
-    from lra.terminal.console import make_console
-
     if cfg.name is None or (cfg.run is None) == (cfg.run_group is None):
         raise UserError("say what and where: lra publish run_group=table name=paper_table, or run=a1b9200f name=mine")
     name = checked_name(cfg.name, "name=", example="paper_table")
@@ -39,30 +31,22 @@ def run(cfg: DictConfig) -> None:
     place = runs / str(cfg.run_group) if cfg.run is None else find_run(str(cfg.run), runs, seed=seed)
     collection = collect(place)
     if not collection.records:
-        raise UserError(
-            "; ".join([f"no record is below {place}", *collection.troubles]), kind="no_records", key=str(place)
-        )
+        line = "; ".join([f"no record is below {place}", *collection.troubles])
+        raise UserError(line, kind="no_records", key=str(place))
     console = make_console()
     for trouble in collection.troubles:
         console.print(trouble)
 
-    def choose(there: list[Record]) -> list[Record]:
+    def _choose(there: list[Record]) -> list[Record]:
         new = [record for record in collection.records if record not in there]
         for record in new:
-            _check_commit(record, dirty=cfg.dirty)
+            commit = record["provenance"].get("git_commit") or "none"
+            if commit.endswith("-dirty") and not cfg.dirty:
+                what = f"{describe(record)} is of a changed checkout ({commit})"
+                raise UserError(f"{what}: commit and run it again, or type dirty=true")
         return new
 
     target = Path(cfg.to).expanduser() / f"{name}.jsonl"
-    count = append_new(target, choose)
+    count = append_new(target, _choose)
     line = f"{count} records appended, {len(collection.records) - count} were there: {target}"
     console.print(visible(line))
-
-
-def _check_commit(record: Record, *, dirty: bool) -> None:
-    from lra.runs.collect import describe
-
-    commit = record["provenance"].get("git_commit") or "none"
-    if commit.endswith("-dirty") and not dirty:
-        raise UserError(
-            f"{describe(record)} is of a changed checkout ({commit}): commit and run it again, or type dirty=true"
-        )

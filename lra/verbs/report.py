@@ -10,26 +10,42 @@ provenance, and examples of each task. Each table can be sorted by each column. 
 and has a light and a dark style, also for phones.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from omegaconf import DictConfig
+
+from lra import build
+from lra.base.arguments import check_choice
+from lra.base.paths import conf_names
+from lra.base.text import size_text, visible
+from lra.build.store import is_prepared
+from lra.data.codec import images
+from lra.data.manifest import read_manifest
+from lra.results.comparison import baseline_row, comparison_table, contenders, rows_of
+from lra.results.convergence import dev_curves
+from lra.results.landmarks import landmark_points, landmark_table
+from lra.results.page import Part, Section, svg
+from lra.results.plot_comparison import plot_pareto
+from lra.results.plot_curves import plot_curves
+from lra.results.plot_landmarks import plot_landmarks
+from lra.results.plots import contact_sheet
+from lra.results.protocol_and_size import ProtocolAndSize, by_protocol_and_size, protocol_steps_and_size
+from lra.results.provenance import provenance_notes
+from lra.results.reference import REFERENCES, in_benchmark_order, paper_attention
+from lra.results.report import Sample, run_lines, summary_table, write_report
+from lra.results.variants import group_by_variant
+from lra.runs.collect import Collection, collect, finished_at, run_key
+from lra.runs.files import DIAGNOSIS_PAGE, RESULT, group_file
+from lra.runs.schema import Record
+from lra.settings import config
+from lra.terminal.console import make_console
+from lra.terminal.output import check_out, out_path
 from lra.types import UserError
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
-    from lra.results.page import Part, Section
-    from lra.results.protocol_and_size import ProtocolAndSize
-    from lra.results.report import Sample
-    from lra.runs.collect import Collection
-    from lra.runs.schema import Record
 
 BASELINE = "nystrom"
 SHEET = 16  # images that are shown for a task
@@ -37,16 +53,6 @@ SHEET = 16  # images that are shown for a task
 
 def run(cfg: DictConfig) -> None:
     """Write the page."""
-    from lra.base.arguments import check_choice
-    from lra.base.text import visible
-    from lra.results.protocol_and_size import by_protocol_and_size
-    from lra.results.reference import REFERENCES
-    from lra.results.report import run_lines, summary_table, write_report
-    from lra.runs.collect import collect, finished_at
-    from lra.runs.files import group_file
-    from lra.terminal.console import make_console, size_text
-    from lra.terminal.output import check_out, out_path
-
     check_choice("reference", cfg.reference, REFERENCES)
     check_out(cfg.out, "report.html", makes_folder=True)
     if cfg.out is not None and Path(cfg.out).suffix not in (".html", ".htm"):
@@ -55,9 +61,8 @@ def run(cfg: DictConfig) -> None:
     collection = collect(group)
     if not collection.records:
         there = f"runs there are: {_groups(Path(cfg.paths.runs))}"
-        raise UserError(
-            "; ".join([f"no record is below {group}", there, *collection.troubles]), kind="no_records", key=str(group)
-        )
+        line = "; ".join([f"no record is below {group}", there, *collection.troubles])
+        raise UserError(line, kind="no_records", key=str(group))
     newest, kinds = max(map(finished_at, collection.records)), by_protocol_and_size(collection.records)
     path = group_file(group, "report.html") if cfg.out is None else out_path(cfg.out)
     runs, cells = run_lines(kinds, _diagnoses(collection, path.parent))
@@ -76,9 +81,6 @@ def run(cfg: DictConfig) -> None:
 
 def _diagnoses(collection: Collection, folder: Path) -> dict[tuple[object, ...], str]:
     """Find the pages of `lra diagnose` beside the records: for each run's key a link from a page in `folder`."""
-    from lra.runs.collect import run_key
-    from lra.runs.files import DIAGNOSIS_PAGE, RESULT
-
     pages = {
         run_key(record): source.with_name(DIAGNOSIS_PAGE)
         for record, source in zip(collection.records, collection.sources, strict=True)
@@ -94,25 +96,12 @@ def _groups(runs: Path) -> str:
 
 def _section(kind: ProtocolAndSize, records: list[Record]) -> Section:
     """Make the section of a protocol and size: a part for each task that has more to show than the summary."""
-    from lra.results.page import Section
-    from lra.results.reference import in_benchmark_order
-
     tasks = in_benchmark_order(record["identity"]["task"] for record in records)
     parts = [_part(task, [record for record in records if record["identity"]["task"] == task]) for task in tasks]
     return Section(name=str(kind), parts=[part for part in parts if not part.is_empty])
 
 
 def _part(task: str, records: list[Record]) -> Part:
-    from lra.results.comparison import comparison_table, contenders
-    from lra.results.convergence import dev_curves
-    from lra.results.landmarks import landmark_points, landmark_table
-    from lra.results.page import Part, svg
-    from lra.results.plot_comparison import plot_pareto
-    from lra.results.plot_curves import plot_curves
-    from lra.results.plot_landmarks import plot_landmarks
-    from lra.results.protocol_and_size import protocol_steps_and_size
-    from lra.results.provenance import provenance_notes
-
     rate, tables, figures = records[0]["outcome"]["majority_rate"], [], {}
     compared, points = contenders(records, _baseline(records)), landmark_points(records)
     if len(compared) > 1:
@@ -134,10 +123,6 @@ def _part(task: str, records: list[Record]) -> Part:
 
 def _baseline(records: list[Record]) -> str | None:
     """Name the row of Nyström attention that the others are compared with; None if there is none."""
-    from lra.results.comparison import baseline_row, rows_of
-    from lra.results.paper import paper_attention
-    from lra.results.variants import group_by_variant
-
     rows = rows_of(BASELINE, group_by_variant(records))
     return baseline_row(rows, {"attention": paper_attention(BASELINE)})
 
@@ -148,15 +133,6 @@ def _task_and_size(record: Record) -> tuple[str, str]:
 
 def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:
     """Draw examples of each task whose store is prepared here and holds the data of the records."""
-    from lra import build
-    from lra.base.paths import conf_names
-    from lra.data.codec import images
-    from lra.data.manifest import MANIFEST, read_manifest
-    from lra.results.plots import contact_sheet
-    from lra.results.report import Sample
-    from lra.settings import config
-    from lra.types import UserError
-
     samples = []
     for task, size in sorted({_task_and_size(record) for record in records}):
         if task not in conf_names("task") or size not in conf_names("size"):  # of a package that is not here
@@ -164,7 +140,7 @@ def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:
         chosen = config.load_config("train", [f"task={task}", f"size={size}"])
         chosen.paths = cfg.paths
         folder = config.store_dir(chosen)
-        if not (folder / MANIFEST).exists():
+        if not is_prepared(chosen):
             continue
         try:
             data, codec = build.build_data(chosen), build.build_codec(chosen)

@@ -1,25 +1,23 @@
 """`lra show tasks` and `lra show attentions`: what can be chosen, read from the configuration and the prepared data."""
 
-from __future__ import annotations
+from pathlib import Path
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
+from omegaconf import OmegaConf
 
 from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS, conf_names, read_choice
-from lra.results.tables import MISSING
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
+from lra.data.manifest import MANIFEST, SPLITS, read_manifest
+from lra.results.tables import MISSING, TextTable
+from lra.runs.flatten_settings import value_text
+from lra.settings.config import ATTENTION, store_dir
+from lra.terminal.console import make_console
+from lra.terminal.fit_table import print_prose, print_text_table
 
 METHODS = ("attention", "mixer")
 
 
 def show_attentions() -> None:
     """Print each attention and mixer: source, cost, options, switches of the protocol, differences from its paper."""
-    from lra.results.tables import TextTable
-    from lra.terminal.console import make_console
-    from lra.terminal.fit_table import print_text_table
-
     rows = [_method_row(group, name, file) for group in METHODS for name, file in choices(group).items()]
     columns = ("choice", "options", "set by the protocol", "cost in L", "source")
     optional = ("source", "set by the protocol")
@@ -28,13 +26,12 @@ def show_attentions() -> None:
     print_text_table(console, table)
     console.print("\nWhere they differ from their papers:")
     for choice, text in differences().items():
-        console.print(f"{choice}: {text}", soft_wrap=not console.is_terminal)
+        for line in (choice, *(f"  {difference}" for difference in text.split("; "))):
+            print_prose(console, line)
 
 
 def choices(group: str) -> dict[str, dict[str, Any]]:
     """Read the files of all attentions, mixers or tasks by their names; but for mixer=attention."""
-    from lra.settings.config import ATTENTION
-
     names = (name for name in conf_names(group) if (group, name) != ("mixer", ATTENTION))
     return {name: read_choice(group, name) for name in names}
 
@@ -55,22 +52,11 @@ def _method_row(group: str, name: str, file: dict[str, Any]) -> list[str]:
 
 
 def _as_typed(value: Any) -> str:
-    from lra.runs.flatten_settings import value_text
-
     return value if isinstance(value, str) else value_text(value)
 
 
 def show_tasks(size: str, data: Path) -> None:
-    """Print each task: what it is, classes, length, examples, whether its data is prepared, its terms.
-
-    Args:
-        size: the size of all tasks.
-        data: folder of the prepared data.
-    """
-    from lra.results.tables import TextTable
-    from lra.terminal.console import make_console
-    from lra.terminal.fit_table import print_text_table
-
+    """Print each task at a size: what it is, classes, length, examples, whether its data is below `data`, terms."""
     rows = [_task_row(name, file, size, data) for name, file in choices("task").items()]
     table = TextTable(
         title=f"Tasks, size={size}; metric: accuracy over every test example",
@@ -83,11 +69,6 @@ def show_tasks(size: str, data: Path) -> None:
 
 
 def _task_row(name: str, file: dict[str, Any], size: str, data: Path) -> list[str]:
-    from omegaconf import OmegaConf
-
-    from lra.data.manifest import MANIFEST, SPLITS, read_manifest
-    from lra.settings.config import store_dir
-
     cfg = OmegaConf.create({"task": file, "size": {"name": size}, "paths": {"data": str(data)}})
     spec, sized = cfg.task.spec, cfg.task.sizes.get(size)
     counts = MISSING if sized is None else " / ".join(map(_count, (sized.get(split) for split in SPLITS)))

@@ -1,19 +1,23 @@
 """`lra show data`: show examples in readable form, and the statistics of a store."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from omegaconf import DictConfig
+from rich.console import Console
 from rich.text import Text
 
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-    from rich.console import Console
-
-    from lra.data.store import Split
-    from lra.data.store_data import StoreData
+from lra import build
+from lra.base.text import size_text
+from lra.build.store import ensure_store, print_store
+from lra.data.codec import images
+from lra.data.loader import EvalLoader
+from lra.data.store import Split
+from lra.data.store_data import StoreData
+from lra.results.plots import contact_sheet
+from lra.settings import config
+from lra.terminal.console import make_console
+from lra.terminal.fit_table import print_prose
 
 LOOKED_AT = 512  # number of examples that the histogram and the masked share are computed from
 BINS, BAR = 10, 40
@@ -21,18 +25,7 @@ SHEET = 64  # images on a contact sheet
 
 
 def show_data(cfg: DictConfig) -> None:
-    """Print examples of a task and the statistics of its store; for images, write a contact sheet too.
-
-    Raises:
-        UserError: for an unknown split.
-    """
-    from lra import build
-    from lra.build.store import ensure_store, print_store
-    from lra.data.codec import images
-    from lra.settings import config
-    from lra.terminal.console import make_console
-    from lra.terminal.fit_table import print_prose
-
+    """Print examples of a task and the statistics of its store; for images, write a contact sheet too."""
     console = make_console()
     ensure_store(cfg, console)
     data = build.build_data(cfg)
@@ -59,7 +52,8 @@ def show_data(cfg: DictConfig) -> None:
     sheet = images(codec, [stored[0] for stored, _ in first])
     if sheet:
         path = Path(cfg.paths.runs) / "show" / f"{cfg.task.name}-{cfg.size.name}-{cfg.split}.png"
-        _write_sheet(console, path, sheet, [label for _, label in first])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        console.print(f"contact sheet: {contact_sheet(sheet, [label for _, label in first], path)}")
     print_store(console, config.store_dir(cfg))
 
 
@@ -94,10 +88,6 @@ def _first_tokens(split: Split) -> np.ndarray:
 
 def _print_batch(console: Console, data: StoreData, split: str) -> None:
     """Print the share of masked tokens, and shape and memory of a batch."""
-    from lra.data.loader import EvalLoader
-    from lra.terminal.console import size_text
-    from lra.terminal.fit_table import print_prose
-
     batch = next(iter(EvalLoader(data.collator(split), batch_size=min(LOOKED_AT, data.num_examples(split)))))
     masked = 0.0 if batch.valid is None else 1 - batch.valid.float().mean().item()
     tensors = [tensor for tensor in batch if tensor is not None]
@@ -108,12 +98,3 @@ def _print_batch(console: Console, data: StoreData, split: str) -> None:
         f"masked tokens {masked:.1%} of {len(batch.label):,} {split} examples;"
         f" a batch has {shape} tokens, {size_text(example_bytes * data.batch_size)}",
     )
-
-
-def _write_sheet(console: Console, path: Path, sheet: list[np.ndarray], labels: list[int]) -> None:
-    """Write images with their labels into one PNG file, eight in a row."""
-    from lra.results.plots import contact_sheet
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    contact_sheet(sheet, labels, path)
-    console.print(f"contact sheet: {path}")

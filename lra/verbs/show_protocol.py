@@ -51,19 +51,22 @@ def show_protocol(cfg: DictConfig) -> None:
 
 
 def switch_table() -> list[tuple[str, ...]]:
-    """Build a header and a row for each switch: its name, its value in every protocol, its meaning."""
+    """Build a header, and rows: a switch and what it is about, then each of its values, its protocols, its meaning."""
     from omegaconf import OmegaConf
 
     from lra.base.paths import conf_dir, conf_dirs
 
     files = [path for folder in conf_dirs() for path in sorted((folder / "protocol").glob("*.yaml"), key=_in_order)]
     protocols: dict[str, Any] = {path.stem: OmegaConf.to_container(OmegaConf.load(path)) for path in files}
-    comments = switch_comments((conf_dir() / "protocol/paper.yaml").read_text())
-    rows = [
-        (switch, *(as_typed(protocol.get(switch, "–")) for protocol in protocols.values()), text)
-        for switch, text in comments.items()
-    ]
-    return [("switch", *protocols, "what it does"), *rows]
+    rows: list[tuple[str, ...]] = [("switch, values", "protocol", "meaning")]
+    for switch, text in re.findall(r"^(\w+): [^#\n]+# (.+)$", (conf_dir() / "protocol/paper.yaml").read_text(), re.M):
+        about, _, meanings = text.partition("; ")
+        rows.append((switch, "", about))
+        values = {as_typed(protocol[switch]): "" for protocol in protocols.values() if switch in protocol}
+        for value, meaning in (values | dict(each.split(": ", 1) for each in meanings.split(" | "))).items():
+            having = [name for name, keys in protocols.items() if switch in keys and as_typed(keys[switch]) == value]
+            rows.append((f"  {value}", ", ".join(having), meaning))
+    return rows
 
 
 def _in_order(path: Path) -> tuple[int, str]:
@@ -112,14 +115,9 @@ def own_deviations(protocol: str) -> list[Departure] | None:
     return None
 
 
-def switch_comments(text: str) -> dict[str, str]:
-    """Read the comment after each `switch: value` in the text of a protocol file."""
-    return dict(re.findall(r"^(\w+): [^#\n]+# (.+)$", text, re.MULTILINE))
-
-
 def markdown(rows: list[tuple[str, ...]]) -> str:
     """Build a Markdown table from a header and rows."""
-    lines = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows]
+    lines = [" | ".join(cell.replace("  ", "&emsp;") for cell in row) for row in rows]
     return "\n".join(f"| {line} |" for line in (lines[0], " | ".join("---" for _ in rows[0]), *lines[1:]))
 
 
@@ -135,30 +133,30 @@ class Departure(NamedTuple):
 DEPARTURES = (
     Departure(
         "dev passes",
-        "a fixed number of batches from an endless, reshuffled stream, so a pass may miss examples and repeat others",
+        "a fixed number of batches from an endless, reshuffled stream: examples may be missed or repeated",
         "every example of the dev split once",
-        "passes can be compared, and chance does not influence which checkpoint is selected",
+        "passes are comparable, and selecting the checkpoint is less noisy",
     ),
     Departure(
         "test split",
-        "its last batch is left out when it is smaller than the others",
+        "its last batch is left out if it is smaller",
         "every example",
-        "the accuracy is that of the whole split; protocol.test_last_batch=dropped does as the released code",
+        "the accuracy is that of the whole split (test_last_batch=dropped: as released)",
     ),
     Departure(
         "precision",
         "float16 autocast with a gradient scaler, attention in float32",
         "float32 throughout",
-        "runs on every machine and repeats bit for bit on a CPU; trainer.precision=16-mixed does as the released code",
+        "runs on every machine and repeats bit for bit on a CPU (trainer.precision=16-mixed: as released)",
     ),
     Departure(
         "length of Text",
-        "the preparation script cuts reviews at 1,000 bytes, though the model is configured for 4,000",
+        "the preparation script cuts reviews at 1,000 bytes; the model's configuration says 4,000",
         "4,000 bytes",
-        "the paper calls the task Text (4K); protocol.text_length=1000 does as the released code",
+        "the paper calls the task Text (4K) (text_length=1000: as released)",
     ),
     Departure(
-        "white space around reviews of Text",
+        "white space around reviews",
         "removed by the TFDS dataset that the code reads",
         "kept as in the archive",
         "it makes no difference in practice",
@@ -170,11 +168,10 @@ DEPARTURES = (
         "with other ids a restored checkpoint scores at chance",
     ),
     Departure(
-        "closing brackets of ListOps",
-        "most likely lost: they are read by the benchmark's own pipeline, whose tokenizer kept letters and"
-        " digits only until 4 March 2021",
+        "brackets of ListOps",
+        "closing ones most likely lost: until 4 March 2021 the benchmark's tokenizer dropped them",
         "kept",
-        "everybody has trained so since; protocol.listops_brackets=dropped does as the released code",
+        "everybody has trained so since (listops_brackets=dropped: as released)",
     ),
     Departure(
         "dev split of Image",
@@ -185,8 +182,8 @@ DEPARTURES = (
     Departure(
         "order of Text's test split",
         "TFDS's hashed order, which mixes the labels",
-        "the archive's order, all negative reviews first, so nearly all test batches have one label",
-        "it needs no TFDS; it matters where protocol=paper lets the examples of a batch share a constant",
+        "the archive's: all negative reviews first, so nearly all batches have one label",
+        "it needs no TFDS; it matters where the examples of a batch share a constant (protocol=paper)",
     ),
     Departure(
         "splits of Pathfinder",
@@ -201,9 +198,9 @@ DEPARTURES = (
         "a run can be repeated, and seeds compared",
     ),
     Departure(
-        "available attentions",
-        "also linear attention without its paper's normaliser, which its table does not have",
-        "attention=linear is the paper's, and there are more: lra show attentions",
-        "each attention is the method of its paper, but Reformer's is that of transformers",
+        "linear attention",
+        "without its paper's normaliser, and not in the paper's table",
+        "attention=linear is its paper's",
+        "each attention follows its paper (lra show attentions: where not)",
     ),
 )

@@ -1,20 +1,19 @@
 """`lra show runs`: list the runs below the folder of runs, with the state and the age of each."""
 
-from __future__ import annotations
-
 import time
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from lra.results.run_states import RunState, finished, method_names, sorted_states
+from omegaconf import DictConfig
+
+from lra.base.files import paths_below
+from lra.results.run_states import RunState, finished, method_names, run_states, sorted_states
+from lra.results.tables import TextTable
 from lra.runs.collect import PUBLISHED, collect, finished_at
 from lra.runs.schema import Record
+from lra.terminal.console import make_console
+from lra.terminal.fit_table import print_text_table
 from lra.types import UserError
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
 
 UNITS = ((86_400, "d"), (3600, "h"), (60, "min"))
 
@@ -27,11 +26,6 @@ def show_runs(cfg: DictConfig) -> None:
     Raises:
         UserError: when there is no run.
     """
-    from lra.results.run_states import run_states
-    from lra.results.tables import TextTable
-    from lra.terminal.console import make_console
-    from lra.terminal.fit_table import print_text_table
-
     runs = Path(cfg.paths.runs)
     place = _place(runs, cfg.run_group, cfg.file)
     states = run_states(runs, cfg.run_group) if cfg.file is None else []
@@ -66,28 +60,17 @@ def show_runs(cfg: DictConfig) -> None:
 
 
 def _place(runs: Path, group: str | None, file: str | None) -> Path:
-    """Find what is shown: the folder of runs, a group's folder or file, or any file of published records.
-
-    Raises:
-        UserError: when both are given, and for a file that cannot hold records.
-    """
+    """Find what is shown: the folder of runs, a group's folder or file, or any file of published records."""
     if file is None:
         return runs / (group or "")
     if group is not None:
-        raise UserError(
-            f"run_group={group} has no effect beside the file {file}; leave one of the two out",
-            kind="no_effect",
-            key="run_group",
-            value=group,
-        )
+        line = f"run_group={group} has no effect beside the file {file}; leave one of the two out"
+        raise UserError(line, kind="no_effect", key="run_group", value=group)
     path = Path(file).expanduser()
     if not path.is_file() or path.suffix != ".jsonl":
         what = "is not a .jsonl file of published records" if path.exists() else "is not there"
-        raise UserError(
-            f"{file} {what}; for a folder below {runs} type for example: lra show runs run_group=table",
-            kind="missing_file",
-            key=file,
-        )
+        line = f"{file} {what}; for a folder below {runs} type for example: lra show runs run_group=table"
+        raise UserError(line, kind="missing_file", key=file)
     return path
 
 
@@ -112,7 +95,7 @@ def published_states(place: Path) -> tuple[list[RunState], list[str]]:
     """
     states: list[RunState] = []
     troubles: list[str] = []
-    for file in sorted(place.rglob(f"*{PUBLISHED}")) if place.is_dir() else [place]:
+    for file in sorted(path for path in paths_below(place) if path.suffix == PUBLISHED) if place.is_dir() else [place]:
         collection = collect(file)
         names = method_names(collection.records)
         states += [_state(record, names[id(record)], file) for record in collection.records]

@@ -11,45 +11,36 @@ errors are measured on the trained models with test batches: that of the pseudo-
 attention matrix against the exact one. All options of lra train can be given: protocol=clean attention.pinv=exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from rich.console import Console
 
-    from lra.results.tables import TextTable
-    from lra.runs.schema import Record
-    from lra.sweeps.output import Draw
-    from lra.sweeps.run_set import RunSet
+from lra.results.landmarks import landmark_points, landmark_table
+from lra.results.plot_landmarks import plot_landmarks
+from lra.results.tables import TextTable
+from lra.runs.schema import Record
+from lra.sweeps.output import Draw, plan_run_or_show, write_task_tables
+from lra.sweeps.run_set import RunSet, read_run_set
+from lra.types import UserError
 
 EXACT = "landmarks_exact"  # the sweep over exact attention, which the figure shows as a line
 
 
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""
-    from lra.sweeps.output import plan_run_or_show
-    from lra.sweeps.run_set import read_run_set
-    from lra.types import UserError
-
     if not words or words[0] != "landmarks":
         trouble = f"{words[0]!r} cannot be swept" if words else "sweep what?"
         raise UserError(f"{trouble}; type: lra sweep landmarks. Anything else: lra train -m key=value,value")
     mixer = next((word for word in words if word.startswith(("mixer=", "mixer."))), None)
     if mixer:
-        raise UserError(
-            f"{mixer} has no landmarks; leave it out, or vary its own options: lra train -m mixer=s4d seed=0,1"
-        )
+        line = f"{mixer} has no landmarks; leave it out, or vary its own options: lra train -m mixer=s4d seed=0,1"
+        raise UserError(line)
     plan_run_or_show(read_run_set("sweep", words[1:], second_sweep=EXACT), show)
 
 
 def show(run_set: RunSet, console: Console) -> None:
     """Print a table and draw a figure for every task."""
-    from lra.results.landmarks import landmark_points, landmark_table
-    from lra.results.plot_landmarks import plot_landmarks
-    from lra.sweeps.output import write_task_tables
 
     def make(records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
         points = landmark_points(records)

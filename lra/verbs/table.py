@@ -22,29 +22,21 @@ cell of a process that was killed is free again. When a cell fails, its error is
 next `lra table run` tries it again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from rich.console import Console
 
-    from lra.sweeps.run_set import RunSet
+from lra.results.accuracy_table import accuracy_table
+from lra.sweeps.output import plan_run_or_show, write_table
+from lra.sweeps.run_set import RunSet, read_run_set
 
 
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""
-    from lra.sweeps.output import plan_run_or_show
-    from lra.sweeps.run_set import read_run_set
-
     plan_run_or_show(read_run_set("table", words), show)
 
 
 def show(run_set: RunSet, console: Console) -> None:
     """Print the table of the group's records."""
-    from lra.results.accuracy_table import accuracy_table
-    from lra.sweeps.output import write_table
-
     table = accuracy_table(run_set.records(), reference=run_set.options.reference, listed_tasks=run_set.tasks())
     write_table(run_set, console, "table", table.with_notes(*run_set.troubles), [])

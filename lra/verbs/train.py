@@ -57,7 +57,6 @@ def run(cfg: DictConfig) -> float | None:
     from lra.terminal.console import make_console
     from lra.training.ranks import is_launched, rank
     from lra.types import UserError
-    from lra.verbs.train_on_devices import train_on_devices
     from lra.verbs.train_summary import print_predictions, print_summary
 
     console = make_console()
@@ -90,6 +89,8 @@ def run(cfg: DictConfig) -> float | None:
     is_trial = HydraConfig.get().sweeper.get("direction") is not None
     try:
         if cfg.trainer.devices > 1 and not launched:
+            from lra.verbs.train_on_devices import train_on_devices
+
             train_on_devices(cfg, folder, console, replaced=record)
         else:
             console.quiet = not is_first_rank  # only one of several processes prints

@@ -1,7 +1,5 @@
 """Train a run under its lock, from building the model to its record; with gradient accumulation if memory is short."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -12,6 +10,7 @@ from rich.text import Text
 
 from lra import build
 from lra.base.files import replace_text
+from lra.base.processes import is_out_of_memory
 from lra.base.text import without_credentials
 from lra.build import trainer as build_trainer
 from lra.build.store import ensure_store
@@ -29,33 +28,25 @@ from lra.training.compiled import GRAPH_MODES
 from lra.training.curves import read_curves
 from lra.training.loggers import CurveLogger, finish_wandb, log_numbers, log_result
 from lra.training.machine import Machine, quiet_lightning
-from lra.training.memory import is_out_of_memory, next_parts, parts_that_fit, release_memory
+from lra.training.memory import next_parts, parts_that_fit, release_memory
 from lra.training.module import ClassifierModule
 from lra.training.ranks import leave_process_group, rank
 from lra.training.resume import saved_batch_parts, saved_dev_passes
 from lra.types import UserError
+from lra.verbs.train_record import add_approximation, check_same_data, note_commit, write_result
 from lra.verbs.train_summary import print_predictions, print_summary
-from lra.verbs.write_record import add_approximation, check_same_data, note_commit, write_result
 
 PARTS_OPTION = "trainer.accumulate_grad_batches"
 
 
 class TooLargeError(Exception):
-    """Raised when a batch does not fit into memory; the run can begin again with `parts` parts."""
-
-    def __init__(self, parts: int):
-        super().__init__(parts)
-        self.parts = parts
+    """Raised when a batch does not fit into memory, with the number of parts that the run can begin again with."""
 
 
 def train_run(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
     """Train, test and record a run, under its lock; with the batch in more parts where it does not fit into memory.
 
-    Args:
-        cfg: the run's configuration.
-        folder: the run's folder.
-        console: where to print.
-        replaced: the record that `force=true` replaces; None if the run has none.
+    `replaced` is the record that `force=true` replaces; None if the run has none.
 
     Raises:
         RunLockedError: when another process is at work on the run.
@@ -76,7 +67,7 @@ def train_run(cfg: DictConfig, folder: Path, console: Console, *, replaced: Reco
             try:
                 record, fits = _attempt(cfg, folder, console, parts, replaced=replaced), True
             except TooLargeError as error:
-                parts = error.parts
+                (parts,) = error.args
             if not fits:
                 replaced = None  # its folder is renamed by now
                 release_memory()
@@ -154,18 +145,14 @@ def _fit_and_test(
         )
         if not complete:
             leave_process_group()
+            option = "trainer.max_steps" if cfg.trainer.max_steps is not None else "trainer.max_time"
             console.print(
                 f"Stopped at step {saved_step(folder / LAST):,} of {cfg.recipe.steps:,},"
-                f" as {_limiting_option(cfg)} says; no result is written. The same command without it goes on."
+                f" as {option} says; no result is written. The same command without it goes on."
             )
             return None
         metrics = training.test(
-            module,
-            datamodule,
-            checkpoint=folder / BEST,
-            machine=machine,
-            loggers=loggers,
-            trainer_arguments=arguments,
+            module, datamodule, checkpoint=folder / BEST, machine=machine, loggers=loggers, trainer_arguments=arguments
         )
         leave_process_group()
         if not is_first_rank:
@@ -207,15 +194,10 @@ def _curve_logger(folder: Path, resume_step: int, console: Console) -> CurveLogg
     return logger
 
 
-def _limiting_option(cfg: DictConfig) -> str:
-    """Name the option that stopped the training early."""
-    return "trainer.max_steps" if cfg.trainer.max_steps is not None else "trainer.max_time"
-
-
 def _out_of_memory_line(cfg: DictConfig, module: ClassifierModule, parts: int) -> str:
     """Word the error of a run that does not fit into memory, with the number of examples that do fit."""
     batch = cfg.recipe.batch_size // cfg.trainer.devices  # of one process
-    line = f"out of memory with {batch // parts} examples at a time; the last checkpoint is kept"
+    line = f"out of memory with {batch // parts} examples at a time"
     fits = parts_that_fit(module, build.build_spec(cfg), batch_size=batch, parts=parts)
     if fits is None:
         return f"{line}. Not even one example fits: choose another attention=, or a smaller size="
@@ -226,11 +208,7 @@ def _out_of_memory_line(cfg: DictConfig, module: ClassifierModule, parts: int) -
 
 
 def _initial_parts(cfg: DictConfig, folder: Path) -> int:
-    """Return the number of parts that a run begins or goes on with: that of its checkpoint, if it has one.
-
-    Raises:
-        UserError: when another number is typed than that of the checkpoint, whose position counts parts.
-    """
+    """Return the number of parts that a run begins with, or that of its checkpoint, whose position counts parts."""
     saved, typed = saved_batch_parts(folder), batch_parts(cfg)
     if saved is None or saved == typed:
         return typed

@@ -1,41 +1,29 @@
 """Train one run on several devices: `lra train trainer=ddp`."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-    from rich.console import Console
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+from rich.console import Console
 
-    from lra.runs.schema import Record
+from lra import build
+from lra.build import trainer as build_trainer
+from lra.build.store import ensure_store
+from lra.runs.files import RESULT
+from lra.runs.run_lock import RunLockedError, keep_replaced_run, lock_run
+from lra.runs.schema import Record
+from lra.training.checkpoints import report_saved_step
+from lra.training.ranks import spawn_ranks
+from lra.types import LOCKED, UserError
 
 
 def train_on_devices(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
-    """Start one training process per device and wait for all of them.
-
-    Args:
-        cfg: the run's configuration.
-        folder: the run's folder.
-        console: where to print.
-        replaced: the record that `force=true` replaces; None if the run has none.
+    """Start one training process per device and wait for all of them; `replaced` as for `train_run`.
 
     Raises:
         RunLockedError: when another process is at work on the run.
         UserError: when a training process has failed, with its error.
     """
-    from hydra.core.hydra_config import HydraConfig
-
-    from lra import build
-    from lra.build import trainer as build_trainer
-    from lra.build.store import ensure_store
-    from lra.runs.files import RESULT
-    from lra.runs.run_lock import RunLockedError, keep_replaced_run, lock_run
-    from lra.training.checkpoints import report_saved_step
-    from lra.training.ranks import spawn_ranks
-    from lra.types import LOCKED, UserError
-
     build_trainer.build_machine(cfg)  # this and the data module report a mistake once, not once per process
     ensure_store(cfg, console)
     build.build_datamodule(cfg)

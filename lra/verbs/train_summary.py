@@ -1,30 +1,30 @@
 """Print the result of a finished run: its accuracy beside the paper's."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from omegaconf import DictConfig
 from rich.bar import Bar
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lra import build
 from lra.base.text import visible, visible_lines
-from lra.results.paper import deviations_from_paper, published_accuracy_for, shorten
 from lra.results.protocol_and_size import method_column
-from lra.results.reference import TOLERANCE_POINTS, paper_accuracy
+from lra.results.reference import (
+    TOLERANCE_POINTS,
+    deviations_from_paper,
+    paper_accuracy,
+    published_accuracy_for,
+    shorten,
+)
 from lra.results.tables import TextTable, with_verdict
 from lra.runs.files import CURVE, METRICS, RESULT
 from lra.runs.schema import MIXERS, Record
+from lra.settings.config import load_config
 from lra.terminal.fit_table import print_text_table
 from lra.training.curves import read_curves
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-    from rich.console import Console
-
 
 DEV_ACCURACY = "dev/accuracy"
 COMPARED = ("nystrom", "full", "linformer")
@@ -83,11 +83,8 @@ def verdict(record: Record) -> str:
         lines.append(_next_command(record))
         return "\n".join(lines)
     task = identity["task"]
-    paper, tolerance, deviations = (
-        paper_accuracy(identity["attention"], task),
-        TOLERANCE_POINTS.get(task),
-        deviations_from_paper(record),
-    )
+    paper, tolerance = paper_accuracy(identity["attention"], task), TOLERANCE_POINTS.get(task)
+    deviations = deviations_from_paper(record)
     if record["provenance"]["data_origin"] == "stand-in":
         lines.append(f"Placeholder data, not those of {task}: no result of that task.")
     elif paper is not None and deviations:
@@ -113,8 +110,10 @@ def _next_command(record: Record) -> str:
     """Word the command that comes after a run that is not the benchmark."""
     identity = record["identity"]
     if identity["size"] != "short":
+        name, settings = identity["attention"], record["settings"]
+        group = next((group for group in MIXERS if settings.get(group, {}).get("name") == name), "model")
         protocol = "" if identity["protocol"] == "paper" else f" protocol={identity['protocol']}"
-        return f"The full run: lra train task={identity['task']} {_method_override(record)}{protocol}"
+        return f"The full run: lra train task={identity['task']} {group}={name}{protocol}"
     minutes = COMPARED_RUNS * record["cost"]["train_seconds"] / 60
     return (
         f"Next, {COMPARED_RUNS} such runs side by side, about {max(minutes, 1):.0f} minutes: lra compare run"
@@ -122,31 +121,14 @@ def _next_command(record: Record) -> str:
     )
 
 
-def _method_override(record: Record) -> str:
-    """Build the override that chooses the record's method, such as `attention=nystrom`."""
-    name, settings = record["identity"]["attention"], record["settings"]
-    group = next((group for group in MIXERS if settings.get(group, {}).get("name") == name), "model")
-    return f"{group}={name}"
-
-
 def print_predictions(console: Console, cfg: DictConfig, folder: Path, count: int) -> None:
-    """Show the shortest examples of the first test batch, each with its class and the best checkpoint's prediction.
+    """Show the `count` shortest examples of the first test batch, each with its class and the best checkpoint's guess.
 
     The whole batch is computed together, as in the test, because some attentions share a constant over a batch.
-
-    Args:
-        console: where to print.
-        cfg: the configuration of the run.
-        folder: the folder of the run.
-        count: number of examples, 0 or more.
     """
     if not count:
         return
     import torch
-    from rich.text import Text
-
-    from lra import build
-    from lra.settings.config import load_config
 
     data, model = build.build_data(cfg), build.build_trained_model(cfg, folder)
     codec = build.build_codec(load_config("train", [f"task='{cfg.task.name}'"]))  # a stored configuration has no codec

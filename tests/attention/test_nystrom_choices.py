@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lra.attention.nystrom_error import approximation_error
 from lra.base.arguments import WrongValueError
+from lra.diagnosis.approximation import approximation_error
 from lra.ops.landmarks import cluster_means
 from lra.types import UserError
 from tests.attention.test_contract import backend, inputs, mix, settings

@@ -98,7 +98,7 @@ NAN = "return (v if valid is None else v / valid.any(1)[:, None, None, None])"
 
 
 def test_what_is_not_finite_is_said_in_each_line_and_nothing_else_is_blamed(own, capsys):
-    """NaN differs from itself: without a word for it, batch-mates, state_dict and repetition would be blamed."""
+    """NaN differs from itself: without a word for it, other examples, state_dict and repetition would be blamed."""
     own("attention", ATTENTION.format(body=NAN, twin="v"))
     code, broken, err = checked(capsys, "attention=own")
     assert code == 2

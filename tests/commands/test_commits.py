@@ -7,7 +7,7 @@ import json
 import pytest
 
 from lra.cli import main
-from lra.verbs import write_record as outcome
+from lra.verbs import train_record as outcome
 
 COMMAND = ("train", "size=tiny", "logger=csv", "recipe.steps=4", "recipe.eval_every=2", "attention=none")
 

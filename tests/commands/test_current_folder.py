@@ -74,7 +74,7 @@ def test_nor_does_a_child_that_a_library_starts(folder, monkeypatch):
 
 def test_every_command_says_so_to_its_children_and_leaves_the_environment_as_it_was(monkeypatch):
     told = []
-    monkeypatch.setattr("lra.cli._dispatch", lambda verb, rest: told.append(os.environ.get(VARIABLE)) or 0)
+    monkeypatch.setattr("lra.cli._run", lambda *_: told.append(os.environ.get(VARIABLE)) or 0)
     monkeypatch.setenv(VARIABLE, "")
     assert main(["doctor"]) == 0
     assert told == ["1"]

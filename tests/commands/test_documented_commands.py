@@ -14,6 +14,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from data_prep.archives import write_tar
@@ -21,11 +23,15 @@ from data_prep.image.source import write_stand_in as write_images
 from data_prep.retrieval.source import FILES
 from data_prep.text.source import write_stand_in as write_reviews
 from lra.cli import usage
+from lra.data.manifest import SPLITS
 from tests.commands.documented import AMONG_WORDS, OWN_PACKAGE, documented_commands
 from tests.commands.stand_ins import before, is_slow, refusal, spelled_out, typed
 from tests.conftest import lra, lra_here
+from tests.data_prep.pickled_rows import write_pickles
 from tests.data_prep.test_image import COUNTS, as_python
+from tests.data_prep.test_listops_symbols import any_order, drawn, with_ids
 from tests.data_prep.test_pathfinder_release import release, unpacked
+from tests.data_prep.test_release_for_listops import files as listops_files
 from tests.data_prep.test_retrieval import ROWS
 
 SHOWN = {shown: place for shown, place in documented_commands().items() if not OWN_PACKAGE.search(shown)}
@@ -60,6 +66,9 @@ def scratch(trained, data, tmp_path, monkeypatch):
     shutil.copytree(trained, tmp_path / "elsewhere")
     (tmp_path / "FOLDER/attention").mkdir(parents=True)
     (tmp_path / "FOLDER/attention/own.yaml").write_text("defaults: [full]\nname: own\n")
+    (tmp_path / "my.csv").write_text("tokens,label\n" + "a b,0\nb c,1\n" * 20)
+    columns = {"review": ["good", "bad"] * 20, "sentiment": [1, 0] * 20}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "my.parquet")
     (tmp_path / "runs/published").mkdir()
     for place in ("runs/published/demo.jsonl", "results.jsonl"):
         (tmp_path / place).write_text(json.dumps(json.loads((run / "result.json").read_text())) + "\n")
@@ -83,7 +92,10 @@ def archives(tmp_path, monkeypatch):
     write_reviews(tmp_path, {"train": 8, "test": 8}).rename(tmp_path / "my.tar.gz")
     unpacked(tmp_path, release())
     rows = {f"lra_release/lra_release/tsv_data/{FILES[split]}": text.encode() for split, text in ROWS.items()}
-    write_tar(tmp_path / "lra_release.gz", rows)
+    write_tar(tmp_path / "lra_release.gz", {**rows, **listops_files()})
+    write_pickles(tmp_path / "pickles", "text", {split: [(([98],), 1), (([99],), 0)] for split in ("train", "test")})
+    examples = {split: with_ids(drawn(64, seed), any_order(0)) for seed, split in enumerate(SPLITS)}
+    write_pickles(tmp_path / "pickles", "listops", examples)
 
 
 def type_in(command: str, scratch: dict[str, str]) -> subprocess.CompletedProcess[str]:

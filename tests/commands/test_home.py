@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lra.cli import _with_home, main
+from lra.cli import _as_meant, main
 
 
 def test_a_source_in_the_home_folder_is_found(tmp_path, monkeypatch, capsys):
@@ -36,4 +36,4 @@ def test_a_table_is_written_into_the_home_folder(home, tmp_path, monkeypatch):
 )
 def test_only_a_value_that_begins_with_it_is_meant(word, meant, monkeypatch):
     monkeypatch.setenv("HOME", "/home/me")
-    assert _with_home(word) == meant
+    assert _as_meant(word) == meant

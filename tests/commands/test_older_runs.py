@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 
 from lra import build
 from lra.build import trainer as build_trainer
-from lra.runs.added_since import REMOVED
+from lra.runs.flatten_settings import REMOVED
 from lra.settings import config
 from lra.settings.stored_config import read_stored_config
 from lra.terminal.errors import explain

@@ -71,7 +71,8 @@ def test_a_published_file_stays_in_its_folder(home, tmp_path, refused, name):
     lay(home / "table/a/seed1", make_record(seed=1))
     before = {path for path in tmp_path.rglob("*")}
     error = refused("publish", "run_group=table", f"name='{name}'")
-    assert (error.kind, error.key, error.value) == ("bad_name", "name", name)
+    wrong = ("bad_name", "name", name) if name else ("empty", "name", None)
+    assert (error.kind, error.key, error.value) == wrong
     assert {path for path in tmp_path.rglob("*")} == before
 
 

@@ -101,7 +101,7 @@ def test_how_attentions_and_mixers_differ_from_their_papers_is_shown(capsys):
     there = differences()
     assert {"attention=skyformer", "attention=longformer", "attention=bigbird", "mixer=s4d"} <= there.keys()
     assert there.keys() <= {f"{group}={name}" for group in ("attention", "mixer") for name in conf_names(group)}
-    lines = [f"{choice}: {text}" for choice, text in there.items()]
+    lines = [line for choice, text in there.items() for line in (choice, *(f"  {each}" for each in text.split("; ")))]
     assert shown(capsys, "attentions").splitlines()[-len(lines) :] == lines
 
 

@@ -2,26 +2,56 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from lra.base.paths import conf_dir
 from lra.cli import main
-from lra.verbs.show import layers
+from lra.verbs.show_model import layers
 from lra.verbs.show_protocol import DEPARTURES, own_deviations, switch_table, task_table
 
 
-def test_every_switch_has_a_row_with_what_it_does():
-    lines = (conf_dir() / "protocol/paper.yaml").read_text().splitlines()
-    switches = {line.split(":")[0] for line in lines if line[0].isalpha()} - {"name"}
-    assert {row[0] for row in switch_table()[1:]} == switches
+def protocol(name: str) -> dict[str, str]:
+    lines = (conf_dir() / f"protocol/{name}.yaml").read_text().splitlines()
+    return {
+        key: value.split("#")[0].strip() for key, value in (line.split(": ", 1) for line in lines if line[0].isalpha())
+    }
 
 
-def test_a_terminal_shows_what_no_switch_changes(capsys):
+def test_every_switch_has_a_row_and_a_row_for_each_of_its_values():
+    rows = switch_table()[1:]
+    switches = [row[0] for row in rows if not row[0].startswith(" ")]
+    assert sorted(switches) == sorted(set(protocol("paper")) - {"name"})
+    switch, having = "", set()
+    for name, protocols, meaning in rows:
+        if name.startswith(" "):
+            having |= {(each, switch, name.strip()) for each in protocols.split(", ") if each}
+        else:
+            switch = name
+            assert meaning, switch
+    values = {
+        (name, *item) for name in ("paper", "clean", "s4") for item in protocol(name).items() if item[0] != "name"
+    }
+    assert having == values
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_terminal_shows_tables_whose_lines_fit(columns, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert main(["show", "protocol"]) == 0
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in capsys.readouterr().out.splitlines()]
+    assert max(map(len, lines)) == columns
+    assert sum(set(line) == {"─"} for line in lines) == 2, "one rule below the head of each of two tables"
+    assert any(line.split()[:3] == ["null", "clean,", "s4"] for line in lines)
+
+
+def test_a_pipe_shows_what_no_switch_changes(capsys):
     assert main(["show", "protocol"]) == 0
     out = capsys.readouterr().out
-    for departure in DEPARTURES:
-        assert departure.what.split()[0] in out
-    assert "endless" in out
+    assert all(departure.what in out and departure.why in out for departure in DEPARTURES)
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from lra.cli import main
+from lra.results.provenance import MARKS
 from lra.results.tables import TextTable
 from lra.terminal import output
 from lra.terminal.console import make_console
@@ -59,6 +60,15 @@ def test_letters_that_a_terminal_lacks_are_replaced(home, encoding):
         assert done.returncode == code, done.stderr
         assert "Error" not in done.stderr
         assert done.stdout or done.stderr
+
+
+def test_marks_stay_different_where_a_terminal_lacks_them():
+    """A reader must be able to tell where a number is from."""
+    printed = {mark: mark.encode("ascii", "lra.in_ascii").decode() for mark in MARKS.values() if mark}
+    assert len({*printed.values()}) == len(printed)
+    assert not {"?", "\\"} & {*"".join(printed.values())}
+    assert "37.15 ± 0.20 (3)‡ Müller 中".encode("ascii", "lra.in_ascii") == b"37.15 +- 0.20 (3)# Muller \\u4e2d"
+    assert "±†".encode("latin-1", "lra.in_ascii") == b"\xb1*"
 
 
 @pytest.mark.slow

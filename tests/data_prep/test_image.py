@@ -16,7 +16,7 @@ from data_prep.archives import read_files, write_tar
 from data_prep.image import source as image_source
 from lra.data.image import encode
 
-COUNTS = {"train": 18, "dev": 2, "test": 6}
+COUNTS = {"train": 90, "dev": 10, "test": 6}  # every class in the training images
 
 
 @pytest.fixture
@@ -65,9 +65,9 @@ def as_python(binary: Path) -> dict[str, bytes]:
 
 def test_the_last_tenth_of_train_in_the_archives_order_is_dev(prepare, binary):
     manifest, splits = prepare("image", f"source={binary}", "verify=false", size="full")
-    assert [len(split) for split in splits.values()] == [18, 2, 6]
+    assert [len(split) for split in splits.values()] == [*COUNTS.values()]
     rows = np.concatenate([records(binary)[f"cifar-10-batches-bin/data_batch_{i}.bin"] for i in range(1, 6)])
-    for split, wanted in (("train", rows[:18]), ("dev", rows[18:])):
+    for split, wanted in (("train", rows[:90]), ("dev", rows[90:])):
         for i, row in enumerate(wanted):
             (stored,), label = splits[split].example(i)
             assert label == row[0]
@@ -80,10 +80,10 @@ def test_the_python_archive_and_unpacked_folders_give_the_same(prepare, binary, 
     wanted = prepare("image", f"source={binary}", "verify=false", size="full")[0]["arrays"]
     files = as_python(binary)
     packed = write_tar(tmp_path / "cifar-10-python.tar.gz", files)
-    for name, raw in files.items():
+    for name, raw in {**files, **{name: rows.tobytes() for name, rows in records(binary).items()}}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(raw)
-    for source in (packed, tmp_path / "cifar-10-batches-py"):
+    for source in (packed, tmp_path / "cifar-10-batches-py", tmp_path / "cifar-10-batches-bin"):
         assert prepare("image", f"source={source}", "verify=false", "force=true", size="full")[0]["arrays"] == wanted
 
 
@@ -109,7 +109,7 @@ def test_a_pickle_that_would_run_something_is_refused_and_runs_nothing(prepare, 
 @pytest.mark.parametrize(
     "damage, line",
     [
-        (lambda raw: raw[:-7], "image 3: 3066 bytes instead of 3073"),
+        (lambda raw: raw[:-7], "image 19: 3066 bytes instead of 3073"),
         (lambda raw: raw[:3073] + bytes([10]) + raw[3074:], "image 1: label 10, but CIFAR-10 has 0 to 9"),
         (None, "has no cifar-10-batches-bin/data_batch_2.bin"),
     ],

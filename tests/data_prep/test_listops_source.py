@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from data_prep.listops import source, tsv
-from data_prep.listops.evaluation import evaluate_rows
+from data_prep.listops.evaluation import ROWS_AT_ONCE, evaluate_rows
 from data_prep.listops.generator import generate
 from lra.data.listops import decode, evaluate
 from lra.types import UserError
@@ -112,8 +112,8 @@ def test_checking_a_hundred_thousand_rows_takes_seconds(files):
     rows = [ids for _, ids, _ in tsv.encoded(folder / tsv.FILES["train"])]
     read_seconds = time.process_time() - started
     started = time.process_time()
-    for start in range(0, len(rows), tsv.ROWS_AT_ONCE):
-        evaluate_rows(rows[start : start + tsv.ROWS_AT_ONCE])
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        evaluate_rows(rows[start : start + ROWS_AT_ONCE])
     seconds = 5 * (time.process_time() - started)
     print(f"100,000 rows: {5 * read_seconds:.1f} s to read, {seconds:.1f} s to evaluate")
     assert seconds < 60  # a tenth of that at rest; the evaluator of Python's own numbers takes minutes

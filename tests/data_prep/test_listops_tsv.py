@@ -46,4 +46,4 @@ def test_a_wrong_header_is_named(tmp_path):
 
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(UserError, match="has no basic_train"):
-        tsv.find(tmp_path)
+        tsv.find(tmp_path, tmp_path, lambda done, total: None)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from data_prep.archives import write_tar
+from data_prep.download import Archive
 from data_prep.text import source as text_source
 
 TEXTS = {"train": (b"bad \xff film", b"good"), "test": (b"x" * 300, b"")}
@@ -52,7 +53,7 @@ def test_another_hash_is_refused_unless_the_user_says_so(prepare, imdb):
 def test_the_published_archive_is_official(prepare, imdb, monkeypatch):
     from lra.base.files import sha256
 
-    published = text_source.Archive(name=imdb.name, url="", size_bytes=0, sha256=sha256(imdb))
+    published = Archive(name=imdb.name, url="", size_bytes=0, sha256=sha256(imdb))
     monkeypatch.setattr(text_source, "ARCHIVE", published)
     monkeypatch.setattr(text_source, "BENCHMARK", {"train": 2, "test": 2})
     manifest, _ = prepare("text", f"source={imdb}")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from data_prep.tokens.read_csv import read_csv
-from data_prep.tokens.table import check_sizes
+from data_prep.tokens.table import check_sizes, with_classes
 from lra.cli import main
 from lra.data.manifest import read_manifest
 from lra.data.store import open_store
@@ -112,13 +112,14 @@ def test_a_file_without_splits_is_split_the_same_way_every_time(prepare):
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64])
 def test_both_forms_of_npz_are_the_same(prepare, dtype):
-    rows = [[1, 0, 2], [3], [2, 2, 2, 2]]
-    split, labels = np.array(["train", "dev", "test"]), np.array([0, 1, 0], dtype)
+    rows = [[1, 0, 2], [3], [2, 2, 2, 2], [1]]
+    split, labels = np.array(["train", "dev", "test", "train"]), np.array([0, 1, 0, 1], dtype)
     square = np.array([row + [0] * (5 - len(row)) for row in rows], dtype)
     assert prepare(npz(tokens=square, labels=labels, split=split), name="my.npz")[0] == 0
     first = stored()
-    assert first == {"train": [(rows[0], 0)], "dev": [(rows[1], 1)], "test": [(rows[2], 0)]}
-    ragged = npz(tokens=np.concatenate(rows).astype(dtype), offsets=np.array([0, 3, 4, 8]), labels=labels, split=split)
+    assert first == {"train": [(rows[0], 0), (rows[3], 1)], "dev": [(rows[1], 1)], "test": [(rows[2], 0)]}
+    offsets = np.array([0, 3, 4, 8, 9])
+    ragged = npz(tokens=np.concatenate(rows).astype(dtype), offsets=offsets, labels=labels, split=split)
     assert prepare(ragged, "source=my.npz", "force=true", name="my.npz")[0] == 0
     assert stored() == first
 
@@ -171,18 +172,42 @@ def test_a_word_for_unknown_words_in_the_file_is_that_of_the_vocabulary(prepare)
 
 
 def test_padding_at_the_end_of_a_row_is_not_stored(prepare):
-    assert prepare("tokens,label,split\n1 0 2 0 0,0,train\n3,1,test\n", max_length=3, seq_len=3)[0] == 0
-    assert stored(seq_len=3) == {"train": [([1, 0, 2], 0)], "test": [([3], 1)]}
+    assert prepare("tokens,label,split\n1 0 2 0 0,0,train\n3,1,train\n3,1,test\n", max_length=3, seq_len=3)[0] == 0
+    assert stored(seq_len=3) == {"train": [([1, 0, 2], 0), ([3], 1)], "test": [([3], 1)]}
 
 
-def test_what_the_model_would_cut_is_refused(tmp_path):
-    (tmp_path / "my.csv").write_text("tokens,label\n1 2 3 4 5 6 7,0\n")
-    table = read_csv(tmp_path / "my.csv", tmp_path)
-    spec = TaskSpec(name="mine", vocab_size=9, seq_len=4, num_sequences=1, num_classes=2)
-    with pytest.raises(UserError, match="max_length: 8 is more than its spec's seq_len: 4"):
-        check_sizes(table, spec, {"max_length": 8, "longer": "refuse"})
-    with pytest.raises(UserError, match="no max_length in its sizes; write max_length: 4"):
-        check_sizes(table, spec, {"longer": "refuse"})
+@pytest.mark.parametrize(
+    "sizes, settings, right",
+    [
+        ({}, {}, {}),
+        ({"num_classes": 3}, {}, {"num_classes": 2}),
+        ({"vocab_size": 7}, {}, {"vocab_size": 8}),
+        ({"vocab_size": 100_000}, {}, {"vocab_size": 8}),
+        ({}, {"max_length": 9}, {"max_length": 7, "seq_len": 7}),  # the model would cut it
+        ({}, {"max_length": 6}, {"max_length": 7, "seq_len": 7}),
+        ({}, {"max_length": 6, "longer": "cut"}, {}),
+        ({"seq_len": 5}, {"max_length": 6, "longer": "cut"}, {"max_length": 6, "seq_len": 6}),
+        ({}, {"max_length": None}, {"max_length": 7, "seq_len": 7}),
+        ({}, {"train": 2, "test": 1, "dev": 1}, {"dev": 0}),
+        (
+            {"num_classes": 300, "vocab_size": 2, "num_sequences": 2},
+            {"max_length": 3, "train": 9},
+            {"num_sequences": 1, "num_classes": 2, "vocab_size": 8, "max_length": 7, "seq_len": 7, "train": 2},
+        ),
+    ],
+)
+def test_all_numbers_that_do_not_fit_the_file_are_told_at_once(tmp_path, sizes, settings, right):
+    (tmp_path / "my.csv").write_text("tokens,label\n1 2 3 4 5 6 7,0\n1,1\n2,1\n")
+    table = with_classes(read_csv(tmp_path / "my.csv", tmp_path, {}), None)
+    spec = TaskSpec(**{"name": "mine", "vocab_size": 9, "seq_len": 8, "num_sequences": 1, "num_classes": 2, **sizes})
+    settings = {"max_length": 8, "longer": "refuse", **settings}
+    if not right:
+        check_sizes(table, spec, settings, {"train": 2, "test": 1})
+        return
+    with pytest.raises(UserError) as error:
+        check_sizes(table, spec, settings, {"train": 2, "test": 1})
+    assert (error.value.kind, error.value.right) == ("wrong_sizes", right)
+    assert "\n" not in str(error.value)
 
 
 def with_member(content: bytes) -> bytes:
@@ -200,18 +225,12 @@ ROWS = "tokens,label,split\n1 2,0,train\n"
 @pytest.mark.parametrize(
     "content, sizes, line",
     [
-        (WORDS, {"vocab_size": 3}, "my.csv, line 2: id 3, but vocab_size: 3 has ids 0 to 2; write vocab_size: 4"),
-        (WORDS, {"num_classes": 3}, "the file has labels 0 to 1, but num_classes: 3; write num_classes: 2"),
-        (
-            WORDS.replace("b,1", "b,2"),
-            {},
-            "line 4: label 2, but num_classes: 2 has labels 0 to 1; write num_classes: 3",
-        ),
-        (
-            WORDS,
-            {"max_length": 2},
-            "line 2: 3 tokens, but max_length: 2; write seq_len: 3 and max_length: 3, or longer",
-        ),
+        (WORDS, {"vocab_size": 3}, "vocab_size: 3, but my.csv, line 2 has id 3; write vocab_size: 4"),
+        (WORDS, {"num_classes": 3}, "num_classes: 3, but my.csv, line 3 has label 1; write num_classes: 2"),
+        (WORDS.replace("b,1", "b,2"), {}, "num_classes: 2, but my.csv, line 4 has label 2; write num_classes: 3"),
+        (WORDS.replace("b,1", "b,2"), {"num_classes": 3}, "label 2 has no training example"),
+        (WORDS.replace("a a,1", "a a,3").replace("b,1", "b,3"), {"num_classes": 4}, "label 1 has no training example"),
+        (WORDS, {"max_length": 2}, "line 2 has length 3; write max_length: 3, seq_len: 3 (or longer: cut)"),
         (WORDS, {"seq_len": 2}, "task.data.max_length=8 is more than task.data.seq_len=2"),
         (WORDS, {"longer": "x"}, "task.data.longer=x is not known; write longer: refuse, or cut"),
         (ROWS + "1,-1,test\n", {}, "line 3: label '-1'; labels are whole numbers from 0 on"),
@@ -222,15 +241,14 @@ ROWS = "tokens,label,split\n1 2,0,train\n"
         (ROWS + "1,1,test,2\n", {}, "line 3: 4 cells instead of 3"),
         (ROWS, {}, "no row of its 1 is for test"),
         ("tokens,label\n1,0\n2,1\n", {}, "no row of its 2 is for dev; name the split of each row"),
-        ("tokens,label\n", {}, "has no row below its header"),
-        ("", {}, "line 1: no column tokens"),
-        ("text,label\na,0\n", {}, "line 1: no column tokens; the header is 'text,label'"),
+        ("tokens,label\n", {}, "has no row"),
+        ("", {}, "no column tokens and no label; its columns"),
+        ("text,label\na,0\n", {}, "no column tokens; its columns, separated by commas, are: text, label"),
         ("tokens,label,id\na,0,1\n", {}, "line 1: column 'id' is not known"),
         (b"tokens,label\n\xff\xfe,0\n", {}, "cannot be read as CSV in UTF-8"),
         (ROWS + "1 -2 3,1,test\n", {}, "line 3: '-2' is no id; ids are whole numbers from 0 to 999999999"),
-        (ROWS + "70000,1,test\n", {}, "line 3: id 70000; vocab_size may be at most 65536"),
-        (ROWS + "70000,1,test\n", {"vocab_size": 100_000}, "vocab_size: 100,000; it may be at most 65,536"),
-        (ROWS + "1,1,test\n", {"num_classes": 300}, "num_classes: 300; it may be at most 256"),
+        (ROWS + "70000,1,test\n", {}, "line 3 has id 70000; vocab_size may be at most 65536"),
+        (ROWS + "1,300,test\n", {"num_classes": 300}, "line 3 has label 300; num_classes may be at most 256"),
         (ROWS + "0 0,1,test\n", {}, "line 3: no tokens"),
         (ROWS + '" a,1,test\n" b,1,test\n', {}, "cannot be read as CSV in UTF-8"),
     ],
@@ -274,11 +292,11 @@ def test_a_wrong_npz_is_one_line(prepare, content, line):
 @pytest.mark.parametrize(
     "words, line",
     [
-        (["source=nowhere.csv"], "source=nowhere.csv is not there; type source=/path/to/file.csv, or a .npz"),
-        (["source=my.txt"], "source=my.txt is no .csv or .npz file"),
-        (["source=conf"], "source=conf is no .csv or .npz file"),
+        (["source=nowhere.csv"], "source=nowhere.csv is not there; type source=FILE"),
+        (["source=my.txt"], "source=my.txt is no .csv, .npz, .parquet file, and no folder"),
+        (["source=conf"], "conf/task/mine.yaml is no PNG file"),
         (["source=generate"], "source=generate is not known for task=mine"),
-        (["source=auto"], "task=mine needs its file; type source=/path/to/file.csv, or a .npz, or put it to"),
+        (["source=auto"], "task=mine needs its file; type source=FILE, such as source=my.csv, or put it to"),
         (["source=auto", "size=tiny"], "task=mine needs its file"),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 
 from data_prep.tokens.read_csv import read_csv
 from data_prep.tokens.read_npz import read_npz
-from data_prep.tokens.table import check_rows, check_sizes, split_rows, with_ids
+from data_prep.tokens.table import check_rows, check_sizes, split_rows, with_classes, with_ids
 from lra.types import TaskSpec
 from tests.conftest import outer_environment
 from tests.data_prep.test_tokens import SIZES, TASK
@@ -35,18 +35,19 @@ def some_rows(count, seed=0):
 
 def read_all(table):
     """Everything that a preparation reads of a table, row by row."""
+    table = with_classes(table, None)
     check_rows(table)
     numbers = split_rows(table)
     table, _ = with_ids(table, numbers["train"])
     spec = TaskSpec(name="mine", vocab_size=20, seq_len=LENGTH, num_sequences=1, num_classes=2)
-    check_sizes(table, spec, {"max_length": LENGTH, "longer": "refuse"})
+    check_sizes(table, spec, {"max_length": LENGTH, "longer": "refuse"}, {})
     return [sum(map(len, table.rows.read(part.tolist()))) for part in numbers.values()]
 
 
 def peak_of(read, path, scratch):
     scratch.mkdir()
     tracemalloc.start()
-    read_all(read(path, scratch))
+    read_all(read(path, scratch, {}))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak
@@ -61,7 +62,7 @@ def test_the_rows_are_those_of_the_file(tmp_path, kind):
         arrays = {"tokens": np.concatenate(rows), "offsets": np.cumsum([0, *map(len, rows)])}
     save = np.savez_compressed if kind == "compressed" else np.savez
     save(tmp_path / "my.npz", labels=np.arange(7) % 2, **arrays)
-    table = read_npz(tmp_path / "my.npz", tmp_path)
+    table = read_npz(tmp_path / "my.npz", tmp_path, {})
     assert [row.tolist() for row in table.rows] == [row.tolist() for row in rows]
     assert [row.tolist() for row in table.rows.read([5, 2])] == [rows[5].tolist(), rows[2].tolist()]
     assert table.labels.tolist() == [0, 1, 0, 1, 0, 1, 0]

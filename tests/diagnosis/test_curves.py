@@ -8,7 +8,7 @@ import pytest
 import torch
 from hydra.utils import instantiate
 
-from lra.attention.nystrom_error import approximation_error
+from lra.diagnosis.approximation import approximation_error
 from lra.diagnosis.curves import APPROXIMATIONS, RULES, landmark_tokens
 from lra.diagnosis.matrices import LayerInputs
 from lra.diagnosis.measure import convergence, landmark_kernels, measure_layer

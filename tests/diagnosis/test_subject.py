@@ -11,10 +11,10 @@ import torch
 from lra.attention.longformer import LongformerAttention
 from lra.diagnosis import measure
 from lra.diagnosis.matrices import attention_matrices, exact_matrices
-from lra.diagnosis.run_diagnosis import _place_of
 from lra.diagnosis.subject import dev_batches
 from lra.diagnosis.swap import Variants
 from lra.types import Batch
+from lra.verbs.diagnose import _place_of
 from tests.diagnosis.models import peaked
 from tests.diagnosis.test_curves import nystrom_with
 

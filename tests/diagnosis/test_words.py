@@ -1,11 +1,19 @@
-"""What the page concludes from the numbers."""
+"""What the page concludes from the numbers: numbers and kinds, not their wording."""
 
 from __future__ import annotations
 
 import pytest
 
 from lra.diagnosis.schema import Diagnosis, DiagnosisSubject, Head, Swap
-from lra.diagnosis.sentences import answer, heads_table, swaps_table
+from lra.diagnosis.sentences import (
+    VERDICTS,
+    answer,
+    fewest_landmarks,
+    heads_table,
+    retained,
+    swaps_table,
+    verdict,
+)
 
 CONVERGENCE = {"steps": [1], "residual": [0.1], "distance": [0.1]}
 
@@ -28,31 +36,47 @@ def diagnosis(error: float, *swaps: Swap, condition: float | None = 3.25) -> Dia
 
 
 @pytest.mark.parametrize(
-    "error, exact, none, said",
+    "error, exact, none, kind, part",
     [
-        (0.05, 0.0, -0.3, "good because it is near"),
-        (0.5, 0.01, -0.3, "as well: what the error changes is mostly not what"),
-        (0.5, -0.03, -0.4, "nearly as well (it keeps 92% of what attention brings): what the error"),
-        (0.05, -0.03, -0.4, "nearly as well (it keeps 92% of what attention brings): it is good because"),
-        (0.5, -0.2, -0.3, "good for another reason"),
-        (0.05, -0.2, -0.3, "small errors"),
-        (0.5, 0.05, -0.3, "costs accuracy"),
-        (0.5, -0.2, 0.01, "no worse without attention"),
-        (0.5, -0.2, 0.05, "no worse without attention"),
+        (0.05, 0.0, -0.3, "close", 1.0),
+        (0.5, 0.01, -0.3, "unused", 1.033),
+        (0.5, -0.03, -0.4, "unused", 0.925),
+        (0.05, -0.03, -0.4, "close", 0.925),
+        (0.5, -0.2, -0.3, "adapted", 0.333),
+        (0.05, -0.2, -0.3, "adapted", 0.333),
+        (0.5, 0.05, -0.3, "harmful", None),
+        (0.5, -0.2, 0.01, "needless", None),
+        (0.5, -0.2, 0.05, "needless", None),
+        (0.0, 0.0, -0.3, "exact", None),
     ],
 )
-def test_the_verdict(error, exact, none, said):
-    lines = answer(diagnosis(error, swap("trained", 0.0), swap("exact", exact), swap("none", none)))
-    assert f"differ from the exact ones by {error:.1%}" in lines[0]
-    assert "would differ by 60.0%" in lines[0]
-    assert said in lines[2]
+def test_the_verdict_and_the_numbers_behind_it(error, exact, none, kind, part):
+    made = diagnosis(error, swap("trained", 0.0), swap("exact", exact), swap("none", none))
+    assert verdict(made) == kind
+    text = " ".join(answer(made))
+    assert VERDICTS[kind] in text
+    for number in (f"{error:.1%}", "60.0%", "90.0% ± 1.0", f"{0.9 + exact:.1%} ± 1.0", f"{0.9 + none:.1%} ± 1.0"):
+        assert number in text
+    if part is not None:
+        assert retained(made) == pytest.approx(part, abs=5e-4)
+        assert f"{part:.0%}" in text
+
+
+def test_an_untrained_model_has_errors_alone():
+    text = " ".join(answer(diagnosis(0.5)))
+    assert "50.0%" in text
+    assert "±" not in text
 
 
 def test_the_fewest_landmarks_that_do_as_well():
     swaps = [swap("trained", 0.0), swap("exact", 0.0), swap("none", -0.3)]
     few = [swap("nystrom", -0.2, 8), swap("nystrom", -0.01, 16), swap("nystrom", 0.0, 128)]
-    assert answer(diagnosis(0.1, *swaps, *few))[-1].endswith("as trained: 16.")
-    assert answer(diagnosis(0.1, *swaps, few[0]))[-1].endswith("as trained: 64."), "its own number"
+    assert fewest_landmarks(diagnosis(0.1, *swaps, *few)) == 16
+    assert "16" in answer(diagnosis(0.1, *swaps, *few))[-1]
+    assert fewest_landmarks(diagnosis(0.1, *swaps, few[0])) == 64, "its own number"
+    other = diagnosis(0.1, *swaps, few[0])
+    other["subject"]["is_nystrom"] = False
+    assert fewest_landmarks(other) is None
 
 
 def test_tables_show_what_was_measured():

@@ -38,7 +38,8 @@ FLOOR = {
     "lra.__main__": 14,
 }
 
-MAKE_DATA = tuple(ROOT / "lra" / name for name in ("verbs/prepare.py", "build/store.py", "build/datasets.py"))
+READ_SOURCES = ("verbs/prepare.py", "verbs/new.py", "build/store.py", "build/datasets.py")
+MAKE_DATA = tuple(ROOT / "lra" / name for name in READ_SOURCES)
 
 
 # The domains build what they measure, run or export; the terminal words Hydra's errors.

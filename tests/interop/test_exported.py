@@ -14,8 +14,8 @@ from omegaconf import OmegaConf
 
 import lra as package
 from lra.cli import main
-from lra.interop.export import exported_config
 from lra.types import UserError
+from lra.verbs.export import exported_config
 from tests.commands.test_own_code import CODE, YAML
 from tests.conftest import ROOT, lra_here
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from lra.cli import main
-from lra.interop.fill_mask import EXAMPLE
+from lra.verbs.fill_mask import EXAMPLE
 from tests.conftest import ROOT
 from tests.house.test_floors import FILES, imports
 

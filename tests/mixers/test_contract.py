@@ -61,7 +61,7 @@ def test_keeps_its_promise(name, words, promise):
 
 
 @pytest.mark.parametrize("name, words", CASES)
-def test_neither_batch_mates_nor_padding_at_the_end_matter(name, words):
+def test_neither_other_examples_of_the_batch_nor_padding_at_the_end_matter(name, words):
     """Ours promise more than every mixer must."""
     mixer = subject(name, words)
     assert not mixer.instance(17).batch_wide, "the classifier cuts batches by it"

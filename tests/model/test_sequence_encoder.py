@@ -57,7 +57,7 @@ def test_every_method_gives_a_vector_per_sequence_and_padding_never_matters(meth
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_batch_mates_do_not_matter_and_evaluation_repeats(method):
+def test_other_examples_of_the_batch_do_not_matter_and_evaluation_repeats(method):
     encoder = encoder_of(method, dropout=0.5)
     x, mask = ragged()
     expected = encoder(x, mask)

@@ -125,7 +125,11 @@ def compiled(encoder):
     return torch.compile(encoder, backend="eager")(X, REAL, packed=True)
 
 
-@pytest.mark.parametrize("call", [on_another_device, in_mixed_precision, compiled])
+def transformed(encoder):
+    return torch.func.vmap(lambda x_LI: encoder(x_LI[None], packed=True))(X)
+
+
+@pytest.mark.parametrize("call", [on_another_device, in_mixed_precision, compiled, transformed])
 @pytest.mark.parametrize("method", [None, "attention=full", "mixer=s4d"])
 def test_the_packed_form_is_refused_where_there_is_none(method, call):
     encoder = encoder_of(method)

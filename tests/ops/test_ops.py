@@ -44,7 +44,7 @@ def test_iterated_pseudo_inverse_converges_to_the_exact_one(start):
     )
 
 
-def test_only_the_batch_start_lets_batch_mates_matter():
+def test_only_the_batch_start_lets_other_examples_of_the_batch_matter():
     a = torch.randn(4, 2, 8, 8, dtype=torch.float64).softmax(-1)
     for start, same in (("per_matrix", True), ("batch", False)):
         alone = torch.cat([iterative_pinv(one[None], iterations=6, start=start) for one in a])

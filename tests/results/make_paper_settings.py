@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from lra.results.paper import FILE
-from lra.results.reference import PAPER, TASKS
+from lra.results.reference import FILE, PAPER, TASKS
 from lra.settings import config
 
 

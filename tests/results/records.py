@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lra.results.paper import paper_settings
-from lra.results.reference import TEST_EXAMPLES
+from lra.results.reference import TEST_EXAMPLES, paper_settings
 from lra.runs.flatten_settings import hash_of
 from lra.runs.record import pack_correct
 from lra.runs.schema import SCHEMA_VERSION

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lra.results.comparison import baseline_row, rows_of
-from lra.results.paper import paper_attention
+from lra.results.reference import paper_attention
 from lra.results.variants import group_by_variant
 from tests.results.records import make_record, with_setting
 

@@ -11,8 +11,14 @@ import pytest
 from lra import build
 from lra.base.paths import conf_dir
 from lra.results.accuracy_table import accuracy_table
-from lra.results.paper import ACTING_ALONE, deviations_from_paper, paper_settings, published_accuracy_for
-from lra.results.reference import PAPER, TASKS
+from lra.results.reference import (
+    ACTING_ALONE,
+    PAPER,
+    TASKS,
+    deviations_from_paper,
+    paper_settings,
+    published_accuracy_for,
+)
 from lra.runs.record import validated
 from lra.settings import config
 from lra.verbs.train_summary import verdict
@@ -25,7 +31,7 @@ from tests.results.test_variants import another, leaves
 def test_the_papers_settings_are_those_that_conf_composes():
     import json
 
-    from lra.results.paper import FILE
+    from lra.results.reference import FILE
 
     hint = "conf/ has changed. Should the paper's runs be these? Then: python -m tests.results.make_paper_settings"
     assert json.loads(FILE.read_text()) == make(), hint

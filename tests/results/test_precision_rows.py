@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lra.results.accuracy_table import accuracy_table
-from lra.results.paper import deviations_from_paper
+from lra.results.reference import deviations_from_paper
 from lra.results.variants import group_by_variant
 from tests.results.records import make_record, with_setting
 

@@ -7,9 +7,7 @@ import json
 import pytest
 
 from lra.results.accuracy_table import accuracy_table
-from lra.results.family_settings import published_in_family
-from lra.results.paper import published_accuracy_for
-from lra.results.reference import REFERENCES, TASKS
+from lra.results.reference import REFERENCES, TASKS, published_accuracy_for, published_in_family
 from lra.results.variants import group_by_variant
 from tests.results.make_s4_settings import S4, s4_settings, settings_of
 from tests.results.records import make_record

@@ -18,7 +18,7 @@ from tests.results.records import from_version_1, make_record
 
 OPTIONAL = {
     "outcome.test_correct", "outcome.confusion", "outcome.test_loss", "approximation", "approximation.sequences",
-    "provenance.git_commit", "provenance.wandb_id", "provenance.data_check", "migrated_from",
+    "provenance.git_commit", "provenance.wandb_id", "provenance.data_check", "provenance.data_source", "migrated_from",
 }  # fmt: skip
 MAY_BE_NULL = {"provenance.git_commit", "provenance.wandb_id"}
 DEPTH = 2  # sections and their fields; settings below them are free, but for the hash
@@ -28,7 +28,7 @@ def whole():
     record = make_record()
     record["outcome"]["test_loss"] = 1.5
     record["approximation"] = {"pinv_residual": 0.1, "attention_error": 0.2, "sequences": 16}
-    record["provenance"] |= {"wandb_id": "ab12", "data_check": "sha256"}
+    record["provenance"] |= {"wandb_id": "ab12", "data_check": "sha256", "data_source": {}}
     return record
 
 

@@ -23,9 +23,9 @@ from lra.base.arguments import (
 )
 from lra.base.paths import NO_OPTION_KEYS, conf_names
 from lra.cli import main
+from lra.settings.check import check_values, kinds_of
 from lra.settings.config import load_config
 from lra.settings.option_groups import GROUPS
-from lra.settings.schema import check_values, kinds_of
 
 CELLS = [
     *((f"attention={name}",) for name in conf_names("attention")),

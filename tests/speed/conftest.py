@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from lra.runs.machine import git_commit, versions
+from lra.runs.versions import git_commit, versions
 from lra.training.memory import keep_freed_memory
 
 

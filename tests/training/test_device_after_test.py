@@ -28,7 +28,7 @@ def test_memory_and_errors_are_measured_on_it(home, monkeypatch):
     monkeypatch.setattr(Machine, "device", property(lambda _: torch.device("meta")))
     monkeypatch.setattr(training, "peak_memory_bytes", lambda device: seen.append(device.type) or 1)
     monkeypatch.setattr(
-        "lra.training.evaluation.measure_approximation",
+        "lra.verbs.train_record.measure_approximation",
         lambda model, _, device: seen.extend((device.type, *{weight.device.type for weight in model.parameters()})),
     )
     assert main(["train", *TINY]) == 0

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from lra.attention import nystrom_error
 from lra.base.signals import Stopped
 from lra.cli import main
+from lra.diagnosis import approximation
 from lra.runs.files import RESULT
 from lra.runs.record import read_record
 from lra.runs.run_lock import lock_run
@@ -20,13 +20,13 @@ from tests.training.offline_run import offline_runs
 
 TINY = ("train", "size=tiny", "attention=nystrom", "recipe.steps=2", "recipe.eval_every=2", "model.num_layers=1")
 CSV = (*TINY, "logger=csv")
-MEASURE = "lra.training.evaluation.measure_approximation"
+MEASURE = "lra.verbs.train_record.measure_approximation"
 KILLED = f"""
 import os, signal, sys
 from lra.cli import main
-from lra.training import evaluation
+from lra.verbs import train_record
 
-evaluation.measure_approximation = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+train_record.measure_approximation = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 sys.exit(main({CSV!r}))
 """
 
@@ -82,8 +82,8 @@ def test_an_error_of_any_kind_is_a_line_and_the_run_is_finished(home, monkeypatc
 @pytest.mark.slow
 @pytest.mark.parametrize("numbers", [float("nan"), float("inf")])
 def test_errors_that_are_no_numbers_are_not_recorded(home, monkeypatch, capsys, numbers):
-    bad = nystrom_error.ApproximationError(pinv_residual=0.1, attention_error=numbers)
-    monkeypatch.setattr("lra.training.evaluation.approximation_error", lambda *_, **__: bad)
+    bad = approximation.ApproximationError(pinv_residual=0.1, attention_error=numbers)
+    monkeypatch.setattr("lra.diagnosis.approximation.approximation_error", lambda *_, **__: bad)
     assert main([*CSV]) == 0
     assert "Warning" in capsys.readouterr().out
     check_that_the_run_is_finished(home, capsys)

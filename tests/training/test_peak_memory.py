@@ -10,8 +10,8 @@ import pytest
 
 from lra.base.processes import CLEAR, peak_resident_bytes
 from lra.cli import main
-from lra.training import evaluation
 from lra.training.resume import ResumePoint
+from lra.verbs import train_record
 
 COMMAND = ("train", "size=tiny", "logger=csv", "recipe.steps=2", "recipe.eval_every=2", "trainer.threads=1")
 
@@ -30,7 +30,7 @@ def test_what_measuring_the_error_needs_does_not_count(home, monkeypatch):
         assert np.ones(40 << 20).sum() > 0  # 320 MiB
         assert peak_resident_bytes() > before[0]
 
-    monkeypatch.setattr(evaluation, "measure_approximation", measure)
+    monkeypatch.setattr(train_record, "measure_approximation", measure)
     assert main([*COMMAND, "attention=nystrom"]) == 0
     assert 0 < recorded(home)["peak_memory_bytes"] <= before[0]
 

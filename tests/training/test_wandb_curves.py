@@ -109,7 +109,7 @@ def test_the_speed_is_that_of_the_training_without_its_dev_passes(monkeypatch):
     )
     module = SimpleNamespace(pop_train_metrics=dict, device=torch.device("cpu"))
     batch = SimpleNamespace(tokens=torch.zeros(3, 10))
-    telemetry = Telemetry(every_steps=2)
+    telemetry = Telemetry(every_steps=2, last_step=2)
     telemetry.on_train_start(trainer, module)
     telemetry.on_train_batch_end(trainer, module, None, batch, 0)
     telemetry.on_validation_start(trainer, module)
@@ -134,7 +134,7 @@ def test_a_rate_that_was_rounded_below_zero_is_logged_as_zero():
     batch = SimpleNamespace(tokens=torch.zeros(1))
     for rate in (1e-4, -1e-24):
         optimizer = SimpleNamespace(param_groups=[{"lr": rate}])
-        telemetry = Telemetry(every_steps=1)
+        telemetry = Telemetry(every_steps=1, last_step=1)
         telemetry.on_train_start(trainer, module)
         telemetry.on_before_optimizer_step(trainer, module, optimizer)
         telemetry.on_train_batch_end(trainer, module, None, batch, 0)

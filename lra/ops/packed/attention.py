@@ -11,8 +11,6 @@ Letters: T tokens, H heads, E dims per head, W tokens of one sequence, S queries
 length, Q queries and K keys of each, U sequences that have tokens, P projections, X longest length.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -113,13 +111,9 @@ def _softmax_backward(grad: Tensor, weights: Tensor) -> Tensor:
 
 
 def attend_each(queries: Views, keys: Views, values: Views, outs: Views) -> list[Tensor]:
-    """Write softmax(q kᵀ / √E) v into the outputs, and return the normalisers of the softmax, `[G, H, Q]` each.
+    """Write softmax(q kᵀ / √E) v into `outs`, and return the normalisers of the softmax, `[G, H, Q]` for each group.
 
-    Args:
-        queries: `[G, H, Q, E]` for each group of sequences, as are the outputs.
-        keys: `[G, H, K, E]` for each group, as are the values.
-        values: the values.
-        outs: what is written.
+    Of each group of sequences queries and outputs are `[G, H, Q, E]`, keys and values `[G, H, K, E]`.
     """
     normalisers = []
     for q, k, v, out in zip(queries, keys, values, outs, strict=True):
@@ -141,14 +135,9 @@ def attend_each_backward(
 
 
 def packed_linformer(qkv_PTD: Tensor, packing: Packing, key_HPX: Tensor, value_HPX: Tensor, *, heads: int) -> Tensor:
-    """Compute softmax(q (W k)ᵀ / √E) (W v) within each sequence, `[T, H·E]`.
+    """Compute softmax(q (W k)ᵀ / √E) (W v) within each sequence, `[T, H·E]`; H = `heads`.
 
-    Args:
-        qkv_PTD: queries, keys and values, `[3, T, H·E]`.
-        packing: the tokens' places in the padded batch; without holes, since W's columns are positions.
-        key_HPX: projection of the keys for each head.
-        value_HPX: projection of the values for each head.
-        heads: H.
+    The packing has no holes, since the columns of W, which each head has for keys and for values, are positions.
     """
     assert not packing.has_holes, "a token's rank in its sequence must be its position"
     q_TD, k_TD, v_TD = qkv_PTD

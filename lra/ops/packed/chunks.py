@@ -8,8 +8,6 @@ folded into the matrix product that follows.
 Letters: T tokens, D model width, K inputs, O outputs, S cores, R rows of a core's share of a chunk.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

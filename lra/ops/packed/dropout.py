@@ -6,8 +6,6 @@ is one pass over data that stays in cache. A single mask is as random as the tab
 words. A mask can be made again from its number, so the backward pass does not store it.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
@@ -20,11 +18,8 @@ MOST_ENTRIES = 4 * WINDOW_WORDS
 class DropoutMasks:
     """Numbered dropout masks of one seed, which is drawn from torch's generator: equal states give equal masks.
 
-    A byte can have only 256 different rates. A mask has one of the two rates next to `rate`, chosen such that the mean
-    rate over all masks differs from `rate` by at most 1 / 65536.
-
-    Args:
-        rate: fraction of dropped entries, in [0, 1).
+    A byte can have only 256 different rates. A mask has one of the two rates next to `rate`, in [0, 1), chosen such
+    that the mean rate over all masks differs from `rate` by at most 1 / 65536.
     """
 
     def __init__(self, rate: float):

@@ -9,8 +9,6 @@ Letters: B sequences, L positions, H heads, E dims per head, N hashes, K chunks,
 vectors, R = B·H·N sorted rings of K chunks, S = R·K·C places in them, J = K + 1 chunks.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -26,9 +24,8 @@ class HashedChunks:
     """Where each vector stands in the order of each hash, and what each chunk sees.
 
     Args:
-        order_BHNL: the positions in the order of each hash, padding last; L is a multiple of `chunk`.
+        order_BHNL: the positions in the order of each hash, padding last; L is a multiple of `chunk`, C.
         counts_B: number of real tokens of each sequence; the last chunk has one, but in a sequence without tokens.
-        chunk: C.
         across: whether the first chunk of a hash sees the last one of the hash before, not that of its own.
         longer: whether padding follows the last chunk, so that it is all that the hash after it sees.
     """

@@ -7,8 +7,6 @@ Letters: B sequences, T tokens, D model width, F hidden width, V rows of the tok
 embedding, O outputs, P planes (queries, keys, values), E columns of a plane.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -9,8 +9,6 @@ Letters: T tokens, B sequences, D = H·E width, H heads, E dims per head, M land
 N blocks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -55,15 +53,7 @@ def add_convolution_backward(
 
 
 class _Layout:
-    """Places of several sequences in one row, with at least (F − 1) / 2 zeros before, between and after them.
-
-    Args:
-        position_T: position of each token in its sequence.
-        sequence_T: number of each token's sequence in the row.
-        count: number of sequences.
-        length: positions of the longest sequence.
-        taps: F.
-    """
+    """Places of several sequences in one row, with (F − 1) / 2 zeros or more before, between and after; F = `taps`."""
 
     def __init__(self, position_T: Tensor, sequence_T: Tensor, *, count: int, length: int, taps: int):
         self.taps, halo = taps, taps // 2
@@ -119,16 +109,13 @@ def _bands(filter_HF: Tensor) -> Tensor:
 def packed_nystrom(
     qkv_PTD: Tensor, taps_HF: Tensor | None, packing: Packing, segments: Segments, mix: Mix, *, heads: int
 ) -> Tensor:
-    """Compute Nyström attention of packed tokens; `[T, H·E]`.
+    """Compute Nyström attention of packed tokens, `[T, H·E]`; H = `heads`.
 
     Args:
-        qkv_PTD: queries, keys and values, `[3, T, H·E]`.
         taps_HF: filters of the value skip (the depthwise convolution), or None.
-        packing: the tokens' places in the padded batch.
         segments: the segments whose means are the landmarks.
         mix: computes pinv(kernel 2) @ summary, or what takes its place, from landmark queries, landmark keys and the
             summary, which is kernel 3 times the values; all `[H, B, M, E]`.
-        heads: H.
     """
     out_TD: Tensor = _PackedNystrom.apply(qkv_PTD, taps_HF, packing, segments, mix, heads)
     return out_TD

@@ -6,8 +6,6 @@ Letters: B sequences, L positions, T real tokens of all sequences, P planes, D =
 W tokens of one sequence, M landmarks, S = B·M segments.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import groupby
@@ -22,12 +20,9 @@ ADDED_ROWS = 4096  # tokens whose gradients are added together, so that they sta
 
 
 class Packing:
-    """Places of the packed tokens in the padded batch.
+    """Places of the packed tokens in the padded batch `[B, L]`.
 
-    Args:
-        valid_BL: `[B, L]` bool, True at real tokens (it may have holes); None when every position is real.
-        batch: B.
-        length: L.
+    `valid_BL` is True at real tokens (it may have holes); None when every position is real.
     """
 
     def __init__(self, valid_BL: Tensor | None, *, batch: int, length: int):
@@ -118,11 +113,8 @@ def mix_by_sequence(
 ) -> Tensor:
     """Mix the values of each sequence; `[T, H·E]`.
 
-    Args:
-        planes: queries, keys and values, `[T, H·E]` each; each may have an E of its own.
-        packing: the tokens' places in the padded batch.
-        mix: maps queries, keys and values `[1, H, W, E]` of real tokens alone to `[1, H, W, E]`; W may be 0.
-        heads: H.
+    `planes` are queries, keys and values, `[T, H·E]` each; each may have an E of its own. `mix` maps queries, keys and
+    values `[1, H, W, E]` of real tokens alone to `[1, H, W, E]`; W may be 0.
     """
     by_head = (x_TD.unflatten(1, (heads, -1)).transpose(0, 1)[None].split(packing.counts, dim=2) for x_TD in planes)
     mixed = [mix(*sequence)[0].transpose(0, 1).flatten(1) for sequence in zip(*by_head, strict=True)]
@@ -132,11 +124,8 @@ def mix_by_sequence(
 class Segments:
     """The segments of packed sequences; the tokens of a segment are neighbours in the packed order.
 
-    Args:
-        packing: places of T tokens of B sequences.
-        num_landmarks: M.
-        kind: `padded` divides the padded length, `valid` each sequence's real tokens, as do the functions in
-            `lra.ops.landmarks` with these words in their names.
+    `kind=padded` divides the padded length, `valid` each sequence's real tokens, as do the functions in
+    `lra.ops.landmarks` with these words in their names.
     """
 
     def __init__(self, packing: Packing, num_landmarks: int, kind: str):

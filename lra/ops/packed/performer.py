@@ -10,8 +10,6 @@ Letters: T tokens, U sequences that have tokens, H heads, E dims per head, R ran
 X = E + 1 columns: values, and ones, whose sum is the normaliser.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,13 +24,9 @@ TILE_ENTRIES = 1 << 18  # features of a tile for each thread, over all heads: 1 
 
 
 class Features:
-    """How queries and keys become features.
+    """How queries and keys become features: w, a factor of queries and keys, and ε.
 
-    Args:
-        projection_RE: w.
-        scale: factor of queries and keys.
-        epsilon: ε.
-        pass_maximum: whether gradients pass through the maxima of queries and keys.
+    `pass_maximum`: gradients pass through the maxima of queries and keys.
     """
 
     def __init__(self, projection_RE: Tensor, *, scale: float, epsilon: float, pass_maximum: bool):
@@ -143,15 +137,9 @@ def _with_ones(v_HWE: Tensor) -> Tensor:
 def packed_performer(
     qkv_PTD: Tensor, packing: Packing, features: Features, *, heads: int, key_maximum: str, padded_keys: str
 ) -> Tensor:
-    """Compute attention with features of a softmax kernel, `[T, H·E]`.
+    """Compute attention with features of a softmax kernel, `[T, H·E]`; H = `heads`.
 
-    Args:
-        qkv_PTD: queries, keys and values, `[3, T, H·E]`.
-        packing: the tokens' places in the padded batch.
-        features: how queries and keys become features.
-        heads: H.
-        key_maximum: `batch` or `per_head`, see `PerformerAttention`.
-        padded_keys: `counted` or `masked`, see `PerformerAttention`.
+    `key_maximum` and `padded_keys` as for `PerformerAttention`.
     """
     padding_U = packing.length - packing.counts_B[: packing.used]
     counted_U1 = padding_U[:, None].to(qkv_PTD) * (padded_keys == "counted")

@@ -1,7 +1,5 @@
 """Read what computes a run: the processor, versions, and the commit of the source tree."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import platform
 import subprocess

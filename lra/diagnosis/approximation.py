@@ -1,19 +1,22 @@
-"""Measure the errors of Nyström attention: of its pseudo-inverse, and of its attention matrix.
+"""Measure how near the Nyström layers of a trained model are to exact attention, for the record of its run.
 
 Letters: B examples, H heads, L positions, N real tokens, R rows of a block, E dims per head, M landmarks.
 """
 
-from __future__ import annotations
-
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from lra.attention.nystrom import NystromAttention, landmark_kernel
+from lra.model.classifier import in_padded_form
 from lra.ops.linear_algebra import relative_error
 from lra.ops.softmax_attention import masked_softmax
+from lra.types import Batch
 
+EXAMPLES = 16
 ROWS_BYTES = 8 << 20  # of memory for both matrices that are compared, whatever the length; more is no faster
 
 
@@ -35,14 +38,10 @@ class ApproximationError:
 def approximation_error(
     backend: NystromAttention, q_BHLE: Tensor, k_BHLE: Tensor, valid_BL: Tensor | None, *, examples: int
 ) -> ApproximationError:
-    """Measure the errors for given queries and keys.
+    """Measure the errors for queries and keys as `forward` gets them, unscaled; `valid_BL` is True at real tokens.
 
-    Args:
-        backend: the attention.
-        q_BHLE, k_BHLE: queries and keys, unscaled, as `forward` gets them.
-        valid_BL: True at real tokens; None for all.
-        examples: number of examples whose L × L attention matrices are compared, `ROWS_BYTES` of them at a time. The
-            pseudo-inverse is measured on the whole batch.
+    The L × L attention matrices of the first `examples` examples are compared, `ROWS_BYTES` of them at a time; the
+    pseudo-inverse is measured on the whole batch.
     """
     length, scale = q_BHLE.shape[2], backend.dims.head_dim**-0.5
     if backend.is_exact(length):
@@ -81,3 +80,54 @@ def _error_of_product(q_NE: Tensor, k_NE: Tensor, left_NM: Tensor, right_MN: Ten
         norms.append(torch.stack([torch.linalg.vector_norm(x_RN, dim=-1) for x_RN in (error_RN, exact_RN)]))
     error, exact = torch.linalg.vector_norm(torch.cat(norms, dim=1), dim=1).unbind()
     return torch.div(error, exact)
+
+
+def measure_approximation(
+    model: nn.Module, batches: Iterable[Batch], device: torch.device
+) -> dict[str, float | list[float]] | None:
+    """Measure the errors of each Nyström layer on the first batch; return None without such layers.
+
+    If a protocol has batch-wide constants, only the batch's first group is measured, see `lra.model.classifier`.
+
+    Returns:
+        `sequences`: the number of sequences whose attention matrices were compared. `pinv_residual` and
+        `attention_error`: means over the layers, see `ApproximationError`. `pinv_residual_layers` and
+        `attention_error_layers`: one value for each layer.
+
+    Raises:
+        FloatingPointError: when an error is NaN or infinite.
+    """
+    layers = [module for module in model.modules() if isinstance(module, NystromAttention)]
+    if not layers:
+        return None
+    batch = next(iter(batches))
+    errors: dict[NystromAttention, ApproximationError] = {}
+    sequences: list[int] = []
+
+    def note(layer: NystromAttention, inputs: tuple[Tensor, Tensor, Tensor, Tensor | None]) -> None:
+        q, k, _, valid = inputs
+        if layer in errors:
+            return
+        sequences.append(len(q))
+        errors[layer] = approximation_error(layer, q, k, valid, examples=EXAMPLES)
+
+    hooks = [layer.register_forward_pre_hook(note) for layer in layers]
+    try:
+        # The measurement has branches that depend on data, so it cannot be compiled.
+        with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
+            valid = None if batch.valid is None else batch.valid.to(device)
+            in_padded_form(model.eval(), batch.tokens.to(device), valid)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    residuals = [errors[layer].pinv_residual for layer in layers]
+    attention = [errors[layer].attention_error for layer in layers]
+    if not all(map(math.isfinite, residuals + attention)):
+        raise FloatingPointError("they are not finite")
+    return {
+        "sequences": min(EXAMPLES, sequences[0]),
+        "pinv_residual": sum(residuals) / len(layers),
+        "pinv_residual_layers": residuals,
+        "attention_error": sum(attention) / len(layers),
+        "attention_error_layers": attention,
+    }

@@ -1,7 +1,5 @@
 """Files that a run writes beside its checkpoints: the hashes of its data, its learning curve, its record."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -14,18 +12,18 @@ from torch import nn
 
 from lra.base.checked_json import parsed_json
 from lra.base.files import read_file, replace_text
+from lra.base.processes import is_out_of_memory
 from lra.build import trainer as build_trainer
 from lra.data.datamodule import StoreDataModule
+from lra.diagnosis.approximation import measure_approximation
 from lra.results.convergence import dev_curve
-from lra.results.paper import published_accuracy_for
 from lra.results.plot_curves import learning_curve
+from lra.results.reference import published_accuracy_for
 from lra.runs.files import CODE, CURVE, DATA, LAST, RESULT, WANDB_ID
-from lra.runs.machine import git_commit, versions
 from lra.runs.record import pack_correct, validated, write_record
 from lra.runs.schema import SCHEMA_VERSION, Record
+from lra.runs.versions import git_commit, versions
 from lra.settings import config
-from lra.training import evaluation
-from lra.training.memory import is_out_of_memory
 from lra.training.run import RunOutcome
 from lra.types import Batch, UserError
 
@@ -42,9 +40,8 @@ def check_same_data(folder: Path, data_sha256: dict[str, str]) -> None:
         return
     remedy = f"if the run began with today's data, delete that file, else move {folder} away"
     if parsed_json(read_file(path), path, remedy) != data_sha256:
-        raise UserError(
-            f"the data changed since {folder} was begun; bring the old store back, or move that folder away"
-        )
+        line = f"the data changed since {folder} was begun; bring the old store back, or move that folder away"
+        raise UserError(line)
 
 
 def note_commit(folder: Path) -> None:
@@ -112,6 +109,7 @@ def write_result(
                 "config_hash": config.config_hash(cfg),
                 "data_sha256": datamodule.data_sha256,
                 "data_origin": datamodule.origin,
+                **({"data_source": files} if (files := datamodule.source_files) else {}),
                 "data_check": "sha256" if cfg.check else "structure",
                 "versions": versions(),
                 "wandb_id": read_file(folder / WANDB_ID).decode() if (folder / WANDB_ID).exists() else None,
@@ -143,7 +141,7 @@ def add_approximation(
     After an error of any kind, print a line and leave the record as it is: the run is finished all the same.
     """
     try:
-        measured = evaluation.measure_approximation(model.to(device), open_batches(), device)
+        measured = measure_approximation(model.to(device), open_batches(), device)
         return record if measured is None else write_record(folder, {**record, "approximation": measured})
     except Exception as error:
         first_line = next(iter(str(error).splitlines()), "")

@@ -8,10 +8,9 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from lra.attention import nystrom_error
-from lra.attention.nystrom_error import approximation_error
 from lra.build import build_model
-from lra.training.evaluation import measure_approximation
+from lra.diagnosis import approximation
+from lra.diagnosis.approximation import approximation_error, measure_approximation
 from lra.types import Batch
 from tests.attention.test_contract import DIMS, HEADS, backend
 from tests.model.test_encoder import cfg_of
@@ -57,7 +56,7 @@ def whole_matrices(layer, q, k, valid):
 @pytest.mark.parametrize("length", [23, 24, 41])
 @pytest.mark.parametrize("protocol, masking", [("paper", "all"), ("paper", "kernel_3"), ("clean", "all")])
 def test_the_attention_error_is_that_of_whole_matrices(monkeypatch, block_bytes, length, protocol, masking):
-    monkeypatch.setattr(nystrom_error, "ROWS_BYTES", block_bytes)
+    monkeypatch.setattr(approximation, "ROWS_BYTES", block_bytes)
     q, k, valid = rows(length)
     valid[0, 3:5] = False  # padding may be inside too
     layer = backend("nystrom", protocol, length, num_landmarks=4, value_skip_taps=0, masking=masking)
@@ -77,8 +76,8 @@ def test_memory_does_not_grow_with_the_length():
         with LargestTensor() as largest:
             approximation_error(layer, q, k, None, examples=1)
         sizes[length] = largest.bytes
-    assert sizes[1024] <= sizes[4096] <= nystrom_error.ROWS_BYTES
-    assert nystrom_error.ROWS_BYTES < 4096 * 4096 * 4
+    assert sizes[1024] <= sizes[4096] <= approximation.ROWS_BYTES
+    assert approximation.ROWS_BYTES < 4096 * 4096 * 4
 
 
 def test_float32_has_the_error_of_float64_in_long_sequences():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from lra.runs.machine import processor, versions
+from lra.runs.versions import processor, versions
 
 
 def test_the_processors_vectors_are_those_that_torch_found():

@@ -1,0 +1,118 @@
+"""Collect a file's rows: their tokens go to one file of numbers, so that the rows are never in memory together."""
+
+from __future__ import annotations
+
+import re
+import sys
+from array import array
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from data_prep.tokens.table import MOST_DIGITS, TEXT_COLUMNS, Columns, FileRows, Table, is_number
+from lra.types import UserError
+
+PIXELS = "pixels"
+TOKENS = ("bytes", "characters", "words", "ids", PIXELS)  # what a task's tokens are: the values of `tokens:`
+WRITTEN_NUMBER = re.compile(r"[+-]?\d+([.]\d*)?(e[+-]?\d+)?", re.IGNORECASE)
+BYTE_IDS = np.arange(1, 257)  # id 0 is padding
+
+
+class Rows:
+    """The rows of one file, added one by one; a context, because it has a file open.
+
+    Args:
+        path: the file that they come from.
+        scratch: folder for the file of numbers.
+        tokens: one of TOKENS; None: bytes of a text, but of a column `tokens` words, or ids if all words are ids.
+        columns: the file's columns, if it has any.
+    """
+
+    def __init__(self, path: Path, scratch: Path, tokens: str | None, columns: Columns | None):
+        if columns is not None and tokens in (None, PIXELS):  # `read_table` refuses pixels of a table
+            tokens = None if columns.tokens == TEXT_COLUMNS[0] else "bytes"
+        self.path, self.tokens, self.columns, self._kept = path, tokens, columns, scratch / "tokens.raw"
+        self._numbers: dict[str, int] = {}  # of every word or character that was met
+        self._names: dict[str, int] = {}  # of every label that was met
+        self._offsets, self._labels, self._lines = array("q", [0]), array("q"), array("q")
+        self._splits: list[str] = []
+        self._dtype: np.dtype | None = None  # of ids that are given as numbers, not as text
+
+    def __enter__(self) -> Rows:
+        self._file = self._kept.open("wb")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._file.close()
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self._labels)
+
+    def add(self, tokens: object, label: str, split: str | None, line: int | None = None) -> None:
+        """Add a row: its text or an array of its ids, its label, its split and its line, if the file has these.
+
+        Raises:
+            UserError: for other tokens.
+        """
+        if isinstance(tokens, np.ndarray) and (self._dtype is not None or not len(self)):
+            numbers, self._dtype = tokens, tokens.dtype
+        elif not isinstance(tokens, str) or self._dtype is not None:
+            raise UserError(
+                f"{self.path}, row {len(self)}: {tokens!r:.60} is no text, and no list of ids as others are"
+            )
+        elif self.tokens == "bytes":
+            numbers = np.frombuffer(tokens.encode(), np.uint8)
+        else:
+            words = tokens if self.tokens == "characters" else tokens.split()
+            of_word = self._numbers
+            numbers = np.array([of_word.setdefault(word, len(of_word)) for word in words], np.uintc)
+        self._file.write(np.ascontiguousarray(numbers).data)
+        self._offsets.append(self._offsets[-1] + len(numbers))
+        self._labels.append(self._names.setdefault(label, len(self._names)))
+        if split is not None:
+            self._splits.append(sys.intern(split))
+        if line is not None:
+            self._lines.append(line)
+
+    def table(self) -> Table:
+        """Make the table of all rows.
+
+        Raises:
+            UserError: when there is no row, and for a word among ids.
+        """
+        if not len(self):
+            raise UserError(f"{self.path} has no row")
+        kind = self.tokens or ("ids" if all(map(WRITTEN_NUMBER.fullmatch, self._numbers)) else "words")
+        if self._dtype is not None:
+            kind = PIXELS if kind == PIXELS else "ids"
+        table = Table(
+            path=self.path,
+            rows=FileRows(
+                path=self._kept,
+                dtype=self._dtype or np.dtype(np.uint8 if kind == "bytes" else np.uintc),
+                first_byte=0,
+                offsets=np.array(self._offsets),
+                ids=BYTE_IDS if kind == "bytes" else None,
+                padded=kind == "ids" and self._dtype is not None,
+            ),
+            tokens=kind,
+            words=None if self._dtype or kind == "bytes" else list(self._numbers),
+            columns=self.columns,
+            labels=np.array(self._labels),
+            names=list(self._names),
+            splits=self._splits or None,
+            lines=self._lines or None,
+        )
+        if table.words is None or kind != "ids":
+            return table
+        wrong = next((number for number, word in enumerate(table.words) if not is_number(word)), None)
+        if wrong is not None:
+            place = next(table.place(row) for row, numbers in enumerate(table.rows) if wrong in numbers)
+            raise UserError(
+                f"{place}: {table.words[wrong]!r:.60} is no id; ids are whole numbers from 0 to {10**MOST_DIGITS - 1}"
+            )
+        ids = np.array([int(word) for word in table.words], np.int64)
+        return replace(table, rows=replace(table.rows, ids=ids, padded=True), words=None)

@@ -1,0 +1,159 @@
+"""Read a file of the user's own once, and write the YAML file of its task with all numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from data_prep.tokens.collect import PIXELS
+from data_prep.tokens.read_table import read_table
+from data_prep.tokens.table import (
+    MOST_CLASSES,
+    MOST_IDS,
+    Table,
+    check_rows,
+    check_trained,
+    sizes_of_rows,
+    split_rows,
+    with_classes,
+    with_ids,
+)
+from lra.types import UserError
+
+COLUMN_OPTIONS = {"text": "tokens", "label": "label", "split": "split"}  # as typed, and as in the YAML file
+OPTIONS = ("tokens", "max_length", *COLUMN_OPTIONS)
+LARGEST_ID = {"bytes": 256, PIXELS: 255}  # whichever a file has
+WHOLE_NUMBER = re.compile(r"[+-]?\d+")
+TASK = """\
+name: {name}
+about: {about}
+# terms: the licence of the data
+# card: {{creator: …, published: …, collection: …, limitations: …, biases: …, personal_information: …, uses: …}}
+spec:
+  _target_: lra.types.TaskSpec
+  name: {name}
+  vocab_size: {vocab_size}  # the largest id is {largest_id}; one row more, for the extra token of protocol.pooling=cls
+  seq_len: ${{task.data.seq_len}}
+  num_sequences: 1
+  num_classes: {num_classes}
+mask_zero: {mask_zero}
+dev_split: {dev_split}
+codec: {{_target_: lra.data.tokens.{codec}}}
+open_source:
+  _target_: data_prep.tokens.source.open_source
+  _partial_: true
+  file: {file}
+data: ${{task.sizes.${{size.name}}}}
+sizes:
+  full: {full}
+  short: ${{task.sizes.full}}
+  tiny: ${{task.sizes.full}}
+"""
+
+
+def task_yaml(name: str, source: Path, options: Mapping[str, str], scratch: Path) -> tuple[str, str]:
+    """Write the YAML file of the task NAME for a file, and what was found in it, as a line.
+
+    Args:
+        name: the task's name.
+        source: the file, or the folder of images.
+        options: what is typed of OPTIONS.
+        scratch: folder for temporary files.
+
+    Raises:
+        UserError: when the file cannot be read, or no model can be trained on it.
+    """
+    path = source.resolve()
+    typed = {column: options[option] for option, column in COLUMN_OPTIONS.items() if option in options}
+    table = read_table(path, scratch, {"tokens": options.get("tokens"), "columns": typed})
+    if typed and table.columns is None:
+        raise UserError(f"{path} has no columns; leave out {' '.join(f'{option}=' for option in COLUMN_OPTIONS)}")
+    check_rows(table)
+    classes = _classes(table)
+    table = with_classes(table, classes)
+    numbers = split_rows(table)
+    check_trained(table, numbers["train"])
+    table, _ = with_ids(table, numbers["train"])
+    lengths, largest_ids = sizes_of_rows(table)
+    longest, largest = int(lengths.max()), LARGEST_ID.get(table.tokens, int(largest_ids.max()))
+    if largest + 2 > MOST_IDS:
+        fits = "; type tokens=bytes or tokens=characters" if table.tokens == "words" else ""
+        raise UserError(f"{path} has {largest:,} different {table.tokens}; at most {MOST_IDS - 2:,} can be{fits}")
+    most = _max_length(options.get("max_length"), longest)
+    counts = {split: len(part) for split, part in numbers.items()}
+    full: dict[str, object] = {
+        "seq_len": most,
+        "max_length": most,
+        "longer": "cut" if most < longest else "refuse",
+        **counts,
+    }
+    full["tokens"] = table.tokens
+    if table.columns is not None:
+        full["columns"] = {key: name for key, name in table.columns._asdict().items() if name is not None}
+    if classes is not None:
+        full["classes"] = classes
+    num_classes = int(table.labels.max()) + 1
+    examples = ", ".join(f"{split} {count:,}" for split, count in counts.items())
+    lengths_text = f"{lengths.min():,} to {longest:,} {table.tokens}"
+    found = f"{path.name}: {num_classes} classes, {lengths_text}, {examples}"
+    text = TASK.format(
+        name=name,
+        about=_quoted(found),
+        vocab_size=largest + 2,
+        largest_id=largest,
+        num_classes=num_classes,
+        mask_zero="${protocol.pixel_zero_is_padding}" if table.tokens == PIXELS else "true",
+        dev_split="own" if "dev" in numbers else "held_out",
+        codec="LevelCodec" if table.tokens == PIXELS else "TokenCodec",
+        file=_quoted(str(path)),
+        full=_quoted(full),
+    )
+    return text, found
+
+
+def _classes(table: Table) -> list[str] | None:
+    """Order the labels of a file as classes; None: they are the numbers from 0 on.
+
+    Raises:
+        UserError: for fewer than two, for too many, and for fractions and empty labels.
+    """
+    names = table.names or []
+    for number, name in enumerate(names):
+        if not name or (not WHOLE_NUMBER.fullmatch(name) and _is_float(name)):
+            place = table.place(int((table.labels == number).argmax()))
+            line = f"{place}: label {name!r:.60}; labels are whole numbers or names; correct it, or leave the row out"
+            raise UserError(line, kind="wrong_label", key="label", value=name)
+    if not 2 <= len(names) <= MOST_CLASSES:
+        what = f"only the label {names[0]!r:.60}" if len(names) == 1 else f"{len(names):,} different labels"
+        raise UserError(f"{table.path} has {what}; a task has 2 to {MOST_CLASSES} classes", kind="classes", key="label")
+    if not all(map(WHOLE_NUMBER.fullmatch, names)):
+        return sorted(names)
+    classes = sorted(names, key=int)
+    return None if classes == [str(number) for number in range(len(names))] else classes
+
+
+def _is_float(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _max_length(typed: str | None, longest: int) -> int:
+    if typed is None:
+        return longest
+    if not typed.isdecimal() or not int(typed):
+        raise UserError(f"max_length={typed} is no length; type a whole number from 1 on, such as max_length={longest}")
+    return min(int(typed), longest)
+
+
+def _quoted(value: object) -> str:
+    """Write a value in one line of YAML, for OmegaConf, which would replace what stands in `${…}`."""
+    text: str = yaml.safe_dump(
+        [value], default_flow_style=True, allow_unicode=True, sort_keys=False, width=float("inf")
+    )
+    return text.strip()[1:-1].replace("${", r"\${")

@@ -1,0 +1,88 @@
+"""`lra show model`: a model layer by layer, and its size against that with exact attention."""
+
+import re
+from collections.abc import Callable
+
+import torch
+from omegaconf import DictConfig, OmegaConf
+from torch import Tensor, nn
+
+from lra import build
+from lra.attention.base import AttentionBackend
+from lra.base.paths import conf_dir
+from lra.model.classifier import count_parameters, in_padded_form, placeholder_inputs
+from lra.results.tables import TextTable
+from lra.settings.config import method_name, without_descriptions
+from lra.terminal.console import make_console
+from lra.terminal.fit_table import print_text_table
+
+BLOCK = re.compile(r"(.+?\.[0-9]+)\.")  # of a layer in a block, such as `encoder.blocks.0.mixer.out`
+ALLOWED_GROWTH = 1.1  # Long Range Arena asks for at most 10 % more parameters than the Transformer's
+
+
+def show_model(cfg: DictConfig) -> None:
+    """Print the model of a task and an attention, layer by layer."""
+    console = make_console()
+    spec, model = build.build_spec(cfg), build.build_model(cfg)
+    table = TextTable(
+        title=f"{cfg.task.name} / {method_name(cfg)}, protocol {cfg.protocol.name}; batch of 1",
+        columns=("layer", "kind", "output", "parameters"),
+        rows=by_block(layers(model, spec.num_sequences, spec.seq_len)),
+        optional=("kind",),
+        prose=("kind", "output"),
+    )
+    print_text_table(console, table)
+    parameters, full = count_parameters(model), count_parameters(build.build_model(with_full_attention(cfg)))
+    if parameters > ALLOWED_GROWTH * full:
+        console.print(
+            f"{parameters / full - 1:+.0%} parameters against attention=full ({full:,}):"
+            " more than the 10 % that Long Range Arena allows",
+            style="yellow",
+        )
+    console.print(f"parameters: {parameters}")
+
+
+def by_block(rows: list[tuple[str, str, str, int]]) -> list[list[str]]:
+    """Write the rows of a model's layers, those of a repeated block below a row of the block's name."""
+    written: list[list[str]] = []
+    block = ""
+    for name, kind, shape, parameters in rows:
+        match = BLOCK.match(name)
+        if match and match[1] != block:
+            written.append([match[1], "", "", ""])
+        block = match[1] if match else ""
+        shown = f"├ {name.removeprefix(f'{block}.')}" if block else name
+        written.append([shown, kind, shape, f"{parameters:,}" if parameters else ""])
+    return written
+
+
+def with_full_attention(cfg: DictConfig) -> DictConfig:
+    """Copy the configuration, with exact attention."""
+    other = cfg.copy()
+    other.attention = OmegaConf.load(conf_dir() / "attention" / "full.yaml")
+    other.mixer = OmegaConf.load(conf_dir() / "mixer" / "attention.yaml")
+    return without_descriptions(other)
+
+
+def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str, str, str, int]]:
+    """List name, class, output shape and number of own parameters of each layer, in the order of a forward pass.
+
+    A layer that runs more than once, for the second document or for tied blocks, is listed once.
+    """
+    rows: dict[str, tuple[str, str, str, int]] = {}
+
+    def note(name: str) -> Callable[[nn.Module, object, object], None]:
+        def hook(module: nn.Module, inputs: object, output: object) -> None:
+            own = sum(p.numel() for p in module.parameters(recurse=False))
+            shape = "×".join(map(str, output.shape)) if isinstance(output, Tensor) else ""
+            rows.setdefault(name, (name, type(module).__name__, shape, own))
+
+        return hook
+
+    for name, module in model.named_modules():
+        leaf = not list(module.children()) and not isinstance(module, nn.Dropout)
+        if leaf or bool(list(module.parameters(recurse=False))) or isinstance(module, AttentionBackend):
+            module.register_forward_hook(note(name))
+    with torch.no_grad():
+        in_padded_form(model.eval(), placeholder_inputs(model, (1, num_sequences, seq_len)), None)
+    return list(rows.values())
