@@ -5,8 +5,6 @@ Under `protocol=s4` the ids are 0 for padding, 1 for an unknown character, then 
 the most frequent first; the last id is that of the end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 Letters: B sequences, L positions, D model width.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout
