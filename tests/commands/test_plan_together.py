@@ -20,7 +20,7 @@ def machine(home, monkeypatch):
     """Eight cores and 4 GiB; a cell needs 1 GB."""
     monkeypatch.setattr("os.cpu_count", lambda: 8)
     monkeypatch.setattr(processes_at_once, "_memory_bytes", lambda *, on_gpu: 4 * GIB)
-    monkeypatch.setattr(sweeps_plan, "measure", lambda cell: make_estimate())
+    monkeypatch.setattr("lra.sweeps.plan.measure", lambda cell: make_estimate())
 
 
 def plan(capsys, *words):
