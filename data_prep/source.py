@@ -78,8 +78,8 @@ def locate(
     names: tuple[str, ...],
     *,
     archive: Archive | None,
-    size_hint: str,
     generates: bool,
+    size_hint: str = "",
     holds: Callable[[Path], bool] = lambda path: True,
 ) -> Path | None:
     """Find the archive or folder to read, or download it; None: the data is to be generated, or a stand-in written.
@@ -88,8 +88,8 @@ def locate(
         request: the user's request.
         names: names of files and folders with this dataset, the best first.
         archive: the archive that can be downloaded; None: there is none.
-        size_hint: size of the file that the user has to provide, for the error.
         generates: whether this task has a generator.
+        size_hint: where no archive can be downloaded: size of the file that the user has to provide, for the error.
         holds: whether a file or folder of these names, found by `auto`, may hold this dataset.
 
     Raises:

@@ -117,7 +117,7 @@ Krizhevsky}, institution={University of Toronto}, year={2009}}
 
 def open_source(request: Request) -> Source:
     """Open the source that the request names."""
-    path = locate(request, NAMES, archive=BINARY, size_hint="170 MB", generates=False)
+    path = locate(request, NAMES, archive=BINARY, generates=False)
     if path is None:
         splits = _with_dev(read_archive(write_stand_in(request.scratch, request.settings), request.tick))
         origin = "stand-in"

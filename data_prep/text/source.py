@@ -93,7 +93,7 @@ Raymond E. Daly and Peter T. Pham and Dan Huang and Andrew Y. Ng and Christopher
 
 def open_source(request: Request) -> Source:
     """Open the source that the request names."""
-    path = locate(request, NAMES, archive=ARCHIVE, size_hint="84 MB", generates=False)
+    path = locate(request, NAMES, archive=ARCHIVE, generates=False)
     if path is None:
         reviews = read_archive(write_stand_in(request.scratch, request.settings), request.tick)
         origin = "stand-in"

@@ -21,6 +21,7 @@ from data_prep.tokens.table import (
     with_classes,
     with_ids,
 )
+from lra.base.text import is_float
 from lra.types import UserError
 
 COLUMN_OPTIONS = {"text": "tokens", "label": "label", "split": "split"}  # as typed, and as in the YAML file
@@ -122,7 +123,7 @@ def _classes(table: Table) -> list[str] | None:
     """
     names = table.names or []
     for number, name in enumerate(names):
-        if not name or (not WHOLE_NUMBER.fullmatch(name) and _is_float(name)):
+        if not name or (not WHOLE_NUMBER.fullmatch(name) and is_float(name)):
             place = table.place(int((table.labels == number).argmax()))
             line = f"{place}: label {name!r:.60}; labels are whole numbers or names; correct it, or leave the row out"
             raise UserError(line, kind="wrong_label", key="label", value=name)
@@ -133,14 +134,6 @@ def _classes(table: Table) -> list[str] | None:
         return sorted(names)
     classes = sorted(names, key=int)
     return None if classes == [str(number) for number in range(len(names))] else classes
-
-
-def _is_float(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _max_length(typed: str | None, longest: int) -> int:

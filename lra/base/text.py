@@ -60,7 +60,7 @@ def _every_latex_knows(sign: str) -> bool:
 
 def for_csv(value: object) -> object:
     """Escape a cell for CSV: put a quote before text that a spreadsheet would take for a formula."""
-    if not isinstance(value, str) or not FORMULA.match(value) or _is_number(value):
+    if not isinstance(value, str) or not FORMULA.match(value) or is_float(value):
         return value
     return f"'{value}"
 
@@ -70,7 +70,8 @@ def for_figure(text: str) -> str:
     return visible(text).replace("$", r"\$").lstrip("_")
 
 
-def _is_number(text: str) -> bool:
+def is_float(text: str) -> bool:
+    """Tell whether a text is a number as Python reads it, such as `1e-3` or `nan`."""
     try:
         float(text)
     except ValueError:

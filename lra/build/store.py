@@ -6,8 +6,6 @@ from pathlib import Path
 from omegaconf import DictConfig
 from rich.console import Console
 
-from data_prep.forms import FORMS, found
-from data_prep.prepare import prepare
 from lra import build
 from lra.base.paths import source_dirs
 from lra.base.text import size_text, visible
@@ -27,6 +25,8 @@ def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> b
     if there and not force:  # without a lock, because the folder of a prepared store may be read-only
         check_request(read_manifest(folder), folder, config.plain(cfg.task.data), cfg.source, version)
         return False
+    from data_prep.prepare import prepare  # only what makes data needs it, and a machine that trains may not have it
+
     if not there:
         console.print(f"preparing {cfg.task.name} size={cfg.size.name} …")
     prepare(
@@ -46,6 +46,8 @@ def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> b
 
 def data_found() -> dict[str, list[Path]]:
     """Return the files and folders with the data of each of the benchmark's tasks, in the folders that are searched."""
+    from data_prep.forms import FORMS, found
+
     return {task: found(task, source_dirs()) for task in FORMS}
 
 

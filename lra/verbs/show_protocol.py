@@ -201,6 +201,6 @@ DEPARTURES = (
         "linear attention",
         "without its paper's normaliser, and not in the paper's table",
         "attention=linear is its paper's",
-        "each attention follows its paper (lra show attentions: where not)",
+        "each attention follows its paper (lra show attentions prints where not)",
     ),
 )

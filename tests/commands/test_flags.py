@@ -70,6 +70,9 @@ def test_every_verb_looks_through_the_folder(verb, named, conf, monkeypatch, cap
 
 @pytest.mark.slow
 def test_quoted_values_mean_what_they_mean_to_hydra(home, capsys):
-    for verb in (["table", "show"], ["compare", "show"], ["train", "--cfg", "job"]):
-        assert main([*verb, "task='listops'", 'attention="full"', "size=tiny", "run_group='a/b'"]) == 0
+    words = ("task='listops'", 'attention="full"', "size=tiny", "run_group='a/b'")
+    for verb in ("table", "compare"):
+        assert main([verb, "show", *words]) == 2, "nothing is there"
+        assert str(home / "a/b") in capsys.readouterr().err
+    assert main(["train", "--cfg", "job", *words]) == 0
     assert "run_group: a/b" in capsys.readouterr().out

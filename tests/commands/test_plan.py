@@ -7,7 +7,7 @@ import re
 import pytest
 
 from lra.cli import main
-from lra.sweeps import estimate
+from lra.sweeps import plan as sweeps_plan
 from lra.types import UserError
 from tests.conftest import lra
 from tests.sweeps.test_estimate import make_estimate
@@ -27,7 +27,7 @@ def measured(home, monkeypatch):
             raise UserError("no room on this machine")
         return make_estimate(prepared=False)
 
-    monkeypatch.setattr(estimate, "measure", measure)
+    monkeypatch.setattr(sweeps_plan, "measure", measure)
     return cells
 
 

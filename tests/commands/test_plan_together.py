@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lra.cli import main
-from lra.sweeps import estimate, processes_at_once
+from lra.sweeps import processes_at_once
 from lra.types import UserError
 from tests.sweeps.test_estimate import make_estimate
 
@@ -20,7 +20,7 @@ def machine(home, monkeypatch):
     """Eight cores and 4 GiB; a cell needs 1 GB."""
     monkeypatch.setattr("os.cpu_count", lambda: 8)
     monkeypatch.setattr(processes_at_once, "_memory_bytes", lambda *, on_gpu: 4 * GIB)
-    monkeypatch.setattr(estimate, "measure", lambda cell: make_estimate())
+    monkeypatch.setattr("lra.sweeps.plan.measure", lambda cell: make_estimate())
 
 
 def plan(capsys, *words):

@@ -218,13 +218,14 @@ def test_a_source_with_less_serves_only_the_protocol_that_needs_no_more(prepare,
 
 @pytest.mark.slow
 def test_memory_stays_small_with_a_gigabyte(tmp_path):
-    """A pickle of 1 GB: below 1 GB. One row many times, written without references to what was written before."""
-    row = pickled_row("retrieval", ([byte % 256 + 1 for byte in range(4000)], [65] * 4000), 1)
-    for split, count in (("train", 31_000), ("dev", 1), ("test", 1)):
+    """A pickle of 1 GB: below 1 GB. Two rows many times, written without references to what was written before."""
+    pair = ([byte % 256 + 1 for byte in range(4000)], [65] * 4000)
+    rows = [pickled_row("retrieval", pair, label) for label in (0, 1)]
+    for split, count in (("train", 15_500), ("dev", 1), ("test", 1)):
         with (tmp_path / f"retrieval.{split}.pickle").open("wb") as file:
             pickler = pickle.Pickler(file, protocol=4)
             pickler.fast = True
-            pickler.dump([row] * count)
+            pickler.dump(rows * count)
     assert (tmp_path / "retrieval.train.pickle").stat().st_size > 10**9
     command = [sys.executable, "-m", "lra", "prepare", "task=retrieval", f"source={tmp_path}", "verify=false"]
     env = {"LRA_DATA_DIR": str(tmp_path / "data"), "PYTHONPATH": str(ROOT), "PATH": ""}
