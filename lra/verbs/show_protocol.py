@@ -29,7 +29,7 @@ def show_protocol(cfg: DictConfig) -> None:
     own = own_deviations(name)
     kept: list[tuple[str, ...]] = [Departure._fields, *(DEPARTURES if own is None else own)]
     parts = [("Switches", switch_table())]
-    if len(by_task := task_table(name)) > 1:
+    if by_task := task_table(name):
         parts.append((f"What protocol={name} sets for each task", by_task))
     parts.append((KEPT if own is None else f"Deviations of protocol={name} from its authors' code", kept))
     if cfg.format == "markdown":
@@ -76,7 +76,7 @@ def _in_order(path: Path) -> tuple[int, str]:
 
 
 def task_table(protocol: str) -> list[tuple[str, ...]]:
-    """Build a header and a row for each option that a protocol sets in models, recipes and mixers of its own.
+    """Build a header and a row for each option that a protocol sets in models, recipes and mixers of its own, if any.
 
     Options of the model and of mixers are those that differ from protocol=paper's; of the recipe all are shown.
     """
@@ -86,6 +86,8 @@ def task_table(protocol: str) -> list[tuple[str, ...]]:
 
     files = [path.stem for folder in conf_dirs() for path in (folder / "protocol" / protocol).glob("*_*.yaml")]
     known = [path.stem for folder in conf_dirs() for path in (folder / "recipe" / protocol).glob("*.yaml")]
+    if not known:
+        return []
     tasks = [task for task in conf_names("task") if task in known]
     mixers = [mixer for mixer in conf_names("mixer") if any(f"{mixer}_{task}" in files for task in tasks)]
     rows: dict[str, list[str]] = {}
