@@ -45,6 +45,25 @@ def test_work_ends_by_an_exception_and_nothing_stays_changed(number):
     assert [signal.getsignal(number) for number in NUMBERS] == before
 
 
+def test_one_during_an_import_waits_for_its_end(tmp_path, monkeypatch):
+    """C++ code that imports, as torch's does, aborts the process at an exception."""
+    (tmp_path / "slow_import.py").write_text(
+        f"import os, time\nos.kill(os.getpid(), {signal.SIGTERM:d})\ntime.sleep(0.3)\nFINISHED = True\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def work():
+        with clean_up_on_signals():
+            import slow_import
+
+            assert slow_import.FINISHED
+            time.sleep(10)
+        return 0
+
+    assert run(work) == (128 + signal.SIGTERM, ["stopped by SIGTERM"])
+    assert sys.modules.pop("slow_import").FINISHED
+
+
 def test_a_thread_that_is_not_the_main_one_can_run_a_command():
     """A notebook server or a scheduler may call from one; signals are then heard by what the main thread does."""
     from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,8 @@
 """End a command cleanly after Ctrl-C, SIGTERM or SIGHUP, with the exit code that shells use for the signal.
 
 A command that is still starting has nothing to clean up, so the process ends at once. Later, a signal raises `Stopped`
-in the main thread: unfinished files are removed, child processes end, locks are released.
+in the main thread: unfinished files are removed, child processes end, locks are released. A signal during an import
+waits for its end: where C++ code imports, as torch's does, an exception would abort the process.
 """
 
 import functools
@@ -20,6 +21,7 @@ P = ParamSpec("P")
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REPEAT_SECONDS = 5.0  # a second signal within this time is the same Ctrl-C, which the parent has passed on
+IMPORT_SECONDS = 0.1  # a signal during an import is raised again after this time
 
 
 class Stopped(BaseException):
@@ -42,26 +44,43 @@ class Stopped(BaseException):
 
 
 class _SignalState:
-    """The state of the signal handler: the signal, its time, and whether `Stopped` may be raised."""
+    """The state of the signal handler: the signal, its time, whether `Stopped` may be raised, and whether it waits."""
 
     number: int | None = None
     seconds = 0.0
     cleans_up = False
+    waits_for_import = False
 
 
-def _handle_signal(number: int, _: FrameType | None) -> None:
-    if _SignalState.number is not None:
+def _handle_signal(number: int, frame: FrameType | None) -> None:
+    if _SignalState.number is None:
+        _SignalState.number, _SignalState.seconds = number, time.monotonic()
+        if number == signal.SIGHUP:
+            _leave_terminal()
+    elif not _SignalState.waits_for_import:
         if time.monotonic() - _SignalState.seconds > REPEAT_SECONDS:
             os._exit(128 + number)  # the user does not want to wait for the clean-up
         return
-    _SignalState.number, _SignalState.seconds = number, time.monotonic()
-    if number == signal.SIGHUP:
-        _leave_terminal()
     if not _SignalState.cleans_up:
         with suppress(OSError):  # stderr may have no reader any more
             os.write(2, f"lra: {Stopped(number)}\n".encode())
         os._exit(128 + number)
-    raise Stopped(number)
+    _SignalState.waits_for_import = _is_importing(frame)
+    if _SignalState.waits_for_import:
+        again = threading.Timer(IMPORT_SECONDS, signal.raise_signal, (number,))
+        again.daemon = True
+        again.start()
+        return
+    raise Stopped(_SignalState.number)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Whether the interrupted code is an import that began within the main function."""
+    while frame is not None and frame.f_code.co_filename != __file__:
+        if frame.f_globals.get("__name__") == "importlib._bootstrap":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _leave_terminal() -> None:
@@ -127,7 +146,7 @@ def exit_on_signals(say: Callable[[str], object]) -> Callable[[Callable[P, int]]
             finally:
                 for number, handler in before.items():
                     signal.signal(number, handler)
-                _SignalState.number = None
+                _SignalState.number, _SignalState.waits_for_import = None, False
 
         return run
 

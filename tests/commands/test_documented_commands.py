@@ -12,6 +12,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pyarrow
@@ -19,6 +20,7 @@ import pyarrow.parquet
 import pytest
 
 from data_prep.archives import write_tar
+from data_prep.forms import CIFAR_ON_HUB
 from data_prep.image.source import write_stand_in as write_images
 from data_prep.retrieval.source import FILES
 from data_prep.text.source import write_stand_in as write_reviews
@@ -27,9 +29,11 @@ from lra.data.manifest import SPLITS
 from tests.commands.documented import AMONG_WORDS, OWN_PACKAGE, documented_commands
 from tests.commands.stand_ins import before, is_slow, refusal, spelled_out, typed
 from tests.conftest import lra, lra_here
+from tests.data_prep.parquet_files import in_cache, write_files
 from tests.data_prep.pickled_rows import write_pickles
 from tests.data_prep.test_image import COUNTS, as_python
 from tests.data_prep.test_listops_symbols import any_order, drawn, with_ids
+from tests.data_prep.test_parquet import image, text
 from tests.data_prep.test_pathfinder_release import release, unpacked
 from tests.data_prep.test_release_for_listops import files as listops_files
 from tests.data_prep.test_retrieval import ROWS
@@ -90,6 +94,10 @@ def archives(tmp_path, monkeypatch):
     for folder in (tmp_path, tmp_path / "Downloads"):
         write_tar(folder / "cifar-10-python.tar.gz", files)
     write_reviews(tmp_path, {"train": 8, "test": 8}).rename(tmp_path / "my.tar.gz")
+    with tarfile.open(tmp_path / "my.tar.gz") as opened:
+        opened.extractall(tmp_path, filter="data")  # aclImdb/
+    write_files(tmp_path / "imdb", text(tmp_path)[1])
+    in_cache(write_files(tmp_path / "cifar10", image(tmp_path)[1]), tmp_path / ".cache/huggingface/hub", CIFAR_ON_HUB)
     unpacked(tmp_path, release())
     rows = {f"lra_release/lra_release/tsv_data/{FILES[split]}": text.encode() for split, text in ROWS.items()}
     write_tar(tmp_path / "lra_release.gz", {**rows, **listops_files()})
