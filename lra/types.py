@@ -69,7 +69,8 @@ class Batch(NamedTuple):
     """One batch of examples.
 
     Attributes:
-        tokens: `[B, N, L]` int64 token ids, padded with 0 at the end.
+        tokens: `[B, N, L]`, either int64 token ids, padded with 0 at the end, or float32 real values of positions, such
+            as those of pixels under `protocol.pixels=values`.
         valid: `[B, N, L]` bool, True at real tokens (it may have holes), or None when every position is real.
         label: `[B]` int64 class labels.
     """

@@ -38,6 +38,8 @@ def test_every_cell_builds_and_learns_something(task, attention, protocol):
     spec, model = build.build_spec(cfg), build.build_model(cfg)
     assert spec.seq_len <= (1024 if task == "pathx" else 256)
     tokens = torch.randint(0, min(16, spec.vocab_size), (2, spec.num_sequences, spec.seq_len))
+    if cfg.model.inputs == "values":
+        tokens = tokens / 16
     logits = model(tokens, tokens != 0 if cfg.task.mask_zero else None)
     assert logits.shape == (2, spec.num_classes)
     cross_entropy(logits, torch.tensor([0, 1])).backward()

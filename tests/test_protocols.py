@@ -84,3 +84,17 @@ def test_a_protocol_may_bring_recipes_of_its_own(mine, capsys):
     assert main(["train", *own, "protocol=mine", "task=text"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "recipe/mine/text" in line
+
+
+def test_a_protocols_folders_bring_recipes_models_and_options_of_a_mixer(mine, capsys):
+    for folder in ("recipe/mine", "model/mine", "protocol/mine"):
+        (mine / folder).mkdir(parents=True)
+    (mine / "recipe/mine/listops.yaml").write_text(RECIPE)
+    (mine / "model/mine/default.yaml").write_text("defaults: [/model/encoder@_here_]\n\nnum_layers: 5\n")
+    (mine / "protocol/mine/s4d_listops.yaml").write_text("# @package _global_\nmixer: {states: 6}\n")
+    own = ("--config-dir", str(mine), "task=listops", "mixer=s4d")
+    found = set(config_of(capsys, *own, "protocol=mine"))
+    assert {"  batch_size: 16", "  steps: 70", "  num_layers: 5", "  states: 6"} <= found
+    assert {"  steps: 5000", "  num_layers: 2", "  states: 64"} <= set(config_of(capsys, *own, "protocol=paper"))
+    typed = config_of(capsys, *own, "protocol=mine", "recipe=image", "model=encoder", "mixer.states=8")
+    assert {"  steps: 35000", "  num_layers: 2", "  states: 8"} <= set(typed), "what is typed counts"

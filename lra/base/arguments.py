@@ -21,13 +21,15 @@ from lra.types import UserError
 MOST_WHOLE = 2**31 - 1
 Count = Annotated[int, Ge(1), Le(MOST_WHOLE)]
 CountOrZero = Annotated[int, Ge(0), Le(MOST_WHOLE)]
-Width = Annotated[int, Ge(1), Le(1 << 14)]  # of a layer; this and the next two: more would be built for minutes
+Width = Annotated[int, Ge(1), Le(1 << 14)]  # of a layer; this and the next three: more would be built for minutes
+WidthOrZero = Annotated[int, Ge(0), Le(1 << 14)]
 Depth = Annotated[int, Ge(1), Le(1 << 10)]  # number of layers
 BatchSize = Annotated[int, Ge(1), Le(1 << 16)]
 AtLeastTwo = Annotated[int, Ge(2), Le(MOST_WHOLE)]
 Seed = Annotated[int, Ge(0), Le(2**32 - 1)]  # the largest seed that numpy's generators take
 Fraction = Annotated[float, Ge(0), Lt(1)]
 PositiveFraction = Annotated[float, Gt(0), Lt(1)]
+PositiveUpToOne = Annotated[float, Gt(0), Le(1)]
 NonNegative = Annotated[float, Ge(0), AllowInfNan(False)]
 Positive = Annotated[float, Gt(0), AllowInfNan(False)]
 

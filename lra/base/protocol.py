@@ -8,6 +8,9 @@ from typing import Literal, TypedDict
 from lra.base.arguments import Count
 
 Pooling = Literal["padded_mean", "valid_mean", "cls"]
+Norm = Literal["layer", "batch", "batch_padded"]
+Inputs = Literal["tokens", "values"]
+Head = Literal["hidden", "linear"]
 PinvStart = Literal["batch", "per_matrix"]
 Landmarks = Literal["padded", "valid"]
 Sides = Literal["separate", "together"]
@@ -23,6 +26,9 @@ DevSplit = Literal["own", "test", "held_out"]
 TestLastBatch = Literal["kept", "dropped"]
 TextLength = Literal[4000, 1000]
 ListopsBrackets = Literal["kept", "dropped"]
+Pixels = Literal["tokens", "values"]
+TextSymbols = Literal["bytes", "characters"]
+Padding = Literal["task", "batch"]
 
 
 class Protocol(TypedDict):
@@ -47,3 +53,7 @@ class Protocol(TypedDict):
     test_last_batch: TestLastBatch
     text_length: TextLength
     listops_brackets: ListopsBrackets
+    pixels: Pixels
+    text_symbols: TextSymbols
+    end_token: bool
+    padding: Padding

@@ -262,6 +262,41 @@ def build_data(cfg: DictConfig) -> StoreData:
     return _build_data(cfg, StoreData)
 
 
+def _inputs(cfg: DictConfig) -> dict[str, Any]:
+    """Collect what the protocol makes of the stored tokens.
+
+    Raises:
+        UserError: when the model does not take that.
+    """
+    from lra.data.loader import PixelScale
+
+    task, has_symbols = cfg.task, "least_count" in cfg.task
+    inputs: dict[str, Any] = {"padding": cfg.protocol.padding}
+    if "pixel_std" in task:
+        real = cfg.protocol.pixels == "values"
+        if own_model(cfg.model) is None and real is not (cfg.model.inputs == "values"):
+            raise UserError(
+                f"protocol.pixels={cfg.protocol.pixels} does not fit model.inputs={cfg.model.inputs}; type both:"
+                " protocol.pixels=values model.inputs=values",
+                kind="no_effect",
+                key="model.inputs",
+            )
+        return inputs | {"scale": PixelScale(task.pixel_mean, task.pixel_std) if real else None}
+    inputs["end_token"] = cfg.protocol.end_token
+    if has_symbols and cfg.protocol.text_symbols == "characters":
+        inputs["least_count"] = task.least_count
+    if "least_count" in inputs or (cfg.protocol.end_token and not has_symbols):
+        inputs["vocabulary"] = task.get("vocabulary")
+    ids = inputs.get("vocabulary") or task.spec.vocab_size
+    if (cfg.model.get("vocab_size") or ids) < ids:
+        raise UserError(
+            f"model.vocab_size={cfg.model.vocab_size} has too few rows for the {ids} ids of these tokens;"
+            " type model.vocab_size=null",
+            key="model.vocab_size",
+        )
+    return inputs
+
+
 def _build_data(cfg: DictConfig, kind: type[Data]) -> Data:
     parts, devices = batch_parts(cfg), cfg.trainer.devices
     if cfg.recipe.batch_size % devices:
@@ -282,6 +317,7 @@ def _build_data(cfg: DictConfig, kind: type[Data]) -> Data:
         dev_split=cfg.task.dev_split,
         text_length=cfg.task.get("longest"),  # only Text has it; the stored configuration of an older run does not
         listops_brackets=cfg.task.get("listops_brackets"),  # only ListOps has it
+        **_inputs(cfg),
         test_last_batch=cfg.protocol.test_last_batch,
         batch_size=cfg.recipe.batch_size // parts,
         num_train_batches=cfg.recipe.steps * parts,

@@ -23,7 +23,7 @@ class StoreDataModule(StoreData, pl.LightningDataModule):
         device = self.trainer.strategy.root_device
         if device not in self._device_collate:
             self._device_collate[device] = device_collators(
-                self.splits, self._spec, mask_zero=self._mask_zero, device=device
+                self._in_batches, self._spec, mask_zero=self._mask_zero, device=device, scale=self._scale
             )
         return self._device_collate[device][split]
 

@@ -9,6 +9,7 @@ Letters: B examples, N sequences per example, L positions, E examples of a split
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -21,14 +22,29 @@ LOW_BITS = 0xFFFF  # makes a uint16 again of an int16, in which a GPU keeps it: 
 COPIED_TOKENS = 2**25  # copied at a time, so that main memory never holds the whole store
 
 
+@dataclass(frozen=True)
+class PixelScale:
+    """How real values are made of grey levels: (level / 255 - mean) / std, float32."""
+
+    mean: float
+    std: float
+
+    def values(self, levels: Tensor) -> Tensor:
+        """Convert levels, 0 to 255."""
+        return levels.float().div_(255).sub_(self.mean).div_(self.std)
+
+
 class DeviceCollator:
     """Makes a padded batch, on the device, of the examples with given numbers; its reference is `Collator`.
 
-    `tokens_T` are the stored numbers of all sequences on the device, with at least L more numbers behind them.
+    `tokens_T` are the stored numbers of all sequences on the device, with at least L more numbers behind them. With
+    `scale` the tokens are grey levels, of which real values are made.
     """
 
-    def __init__(self, split: Split, tokens_T: Tensor, spec: TaskSpec, *, mask_zero: bool):
-        self.split, self.mask_zero, self.device = split, mask_zero, tokens_T.device
+    def __init__(
+        self, split: Split, tokens_T: Tensor, spec: TaskSpec, *, mask_zero: bool, scale: PixelScale | None = None
+    ):
+        self.split, self.mask_zero, self.scale, self.device = split, mask_zero, scale, tokens_T.device
         self._tokens_T = tokens_T
         longest = min(spec.seq_len, split.longest or spec.seq_len)
         used = np.minimum(np.diff(split.offsets), longest)
@@ -47,11 +63,17 @@ class DeviceCollator:
         if self.split.first_id:
             ids_BNL += self.split.first_id
         ids_BNL.masked_fill_(unused_BNL, 0)
-        return Batch(ids_BNL, ids_BNL != 0 if self.mask_zero else None, self._labels_E[indices_B])
+        inputs_BNL = ids_BNL if self.scale is None else self.scale.values(ids_BNL)
+        return Batch(inputs_BNL, ids_BNL != 0 if self.mask_zero else None, self._labels_E[indices_B])
 
 
 def device_collators(
-    splits: Mapping[str, Split], spec: TaskSpec, *, mask_zero: bool, device: torch.device
+    splits: Mapping[str, Split],
+    spec: TaskSpec,
+    *,
+    mask_zero: bool,
+    device: torch.device,
+    scale: PixelScale | None = None,
 ) -> dict[str, DeviceCollator]:
     """Copy a store, whose splits share its tokens, to a device, and make the collator of each split.
 
@@ -70,7 +92,9 @@ def device_collators(
         )
         raise UserError(line, kind="no_memory", right="trainer.data_on_device=false")
     tokens_T = _copied(stored, behind=spec.seq_len, device=device)
-    return {name: DeviceCollator(split, tokens_T, spec, mask_zero=mask_zero) for name, split in splits.items()}
+    return {
+        name: DeviceCollator(split, tokens_T, spec, mask_zero=mask_zero, scale=scale) for name, split in splits.items()
+    }
 
 
 def int64_on(device: torch.device, numbers: np.ndarray) -> Tensor:
@@ -101,13 +125,23 @@ def _copied(stored: np.ndarray, *, behind: int, device: torch.device) -> Tensor:
 class Collator:
     """Makes a padded batch, in main memory, of the examples with given numbers.
 
-    With `mask_zero` token 0 is padding at all positions; without it no position is masked.
+    With `mask_zero` token 0 is padding at all positions; without it no position is masked. With `scale` the tokens are
+    grey levels, of which real values are made. With `to_longest` a batch is as long as its longest sequence, and not as
+    the task's.
     """
 
     device = torch.device("cpu")
 
-    def __init__(self, split: Split, spec: TaskSpec, *, mask_zero: bool):
-        self.split, self.spec, self.mask_zero = split, spec, mask_zero
+    def __init__(
+        self,
+        split: Split,
+        spec: TaskSpec,
+        *,
+        mask_zero: bool,
+        scale: PixelScale | None = None,
+        to_longest: bool = False,
+    ):
+        self.split, self.spec, self.mask_zero, self.scale, self.to_longest = split, spec, mask_zero, scale, to_longest
         lengths = np.diff(split.offsets)
         self.rectangle = None  # view of the tokens as `[sequences, L]`, if all sequences have length L, as images do
         if split.first_id == 0 and len(lengths) and (lengths == spec.seq_len).all():
@@ -117,17 +151,20 @@ class Collator:
         """Make a batch of the examples `indices` `[B]`; sequences longer than L are cut."""
         split, indices = self.split, np.asarray(indices)
         ids = torch.from_numpy(self._padded(split.sequences[indices].ravel()))
-        ids = ids.view(len(indices), self.spec.num_sequences, self.spec.seq_len)
+        ids = ids.view(len(indices), self.spec.num_sequences, -1)
         labels = torch.from_numpy(split.labels[indices].astype(np.int64))
-        return Batch(ids.long(), ids != 0 if self.mask_zero else None, labels)
+        inputs = ids.long() if self.scale is None else self.scale.values(ids)
+        return Batch(inputs, ids != 0 if self.mask_zero else None, labels)
 
     def _padded(self, sequences: np.ndarray) -> np.ndarray:
-        """Read the ids of some sequences, padded to `[sequences, L]`."""
+        """Read the ids of some sequences, padded to `[sequences, L]` or to their longest."""
         split, length = self.split, self.spec.seq_len
         longest = min(length, split.longest or length)
         if self.rectangle is not None:
             return np.asarray(self.rectangle[sequences])
         starts, ends = split.offsets[sequences].tolist(), split.offsets[sequences + 1].tolist()
+        if self.to_longest:
+            length = max(1, min(longest, max(end - start for start, end in zip(starts, ends, strict=True))))
         padded = np.zeros((len(sequences), length), np.int32)
         for row, start, end in zip(padded, starts, ends, strict=True):
             used = min(end - start, longest)

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from lra.base.arguments import checked
-from lra.base.protocol import DevSplit, ListopsBrackets, TestLastBatch, TextLength
+from lra.base.protocol import DevSplit, ListopsBrackets, Padding, TestLastBatch, TextLength
 from lra.data.listops import END
-from lra.data.loader import Collator, DeviceCollator, EvalLoader, TrainLoader
+from lra.data.loader import Collator, DeviceCollator, EvalLoader, PixelScale, TrainLoader
 from lra.data.manifest import read_manifest
 from lra.data.store import open_store, with_dev, without_token
+from lra.data.symbols import with_characters, with_end
 from lra.types import TaskSpec, UserError
 
 
@@ -21,6 +22,11 @@ class StoreData:
         dev_split: origin of the dev split, see `lra.data.store`.
         text_length: number of bytes of a sequence that are used, 4000 or 1000; None: all stored bytes.
         listops_brackets: whether the closing brackets of ListOps are `kept` or `dropped`; None: another task.
+        vocabulary: number of ids, with those of padding and of the end of a sequence, which is the last one.
+        end_token: whether the end is added to each sequence.
+        least_count: how often a character must be in the training split to have an id; None: tokens stay as stored.
+        scale: how real values are made of grey levels; None: they are tokens.
+        padding: whether a batch is as long as the `task` says, or as its longest sequence (`batch`).
         test_last_batch: whether the last test batch is `kept` or `dropped` if it is smaller than the others.
         batch_size: examples per batch, in evaluation too.
         num_train_batches: batches of the whole run.
@@ -28,7 +34,7 @@ class StoreData:
 
     Raises:
         UserError: when the store is missing or does not match its manifest or the spec; for an argument outside its
-            declared type; for a dev or test split that would be empty.
+            declared type; for a dev or test split that would be empty; for `on_device` with batches of several lengths.
     """
 
     @checked
@@ -41,6 +47,11 @@ class StoreData:
         dev_split: DevSplit,
         text_length: TextLength | None,
         listops_brackets: ListopsBrackets | None,
+        vocabulary: int | None = None,
+        end_token: bool = False,
+        least_count: int | None = None,
+        scale: PixelScale | None = None,
+        padding: Padding = "task",
         test_last_batch: TestLastBatch,
         batch_size: int,
         num_train_batches: int,
@@ -51,7 +62,20 @@ class StoreData:
         stored = {name: replace(split, longest=text_length) for name, split in open_store(store_dir, spec).items()}
         if listops_brackets == "dropped":
             stored = without_token(stored, END)
-        self.splits = with_dev(stored, dev_split)
+        self.splits = with_dev(stored, dev_split)  # as stored, for people
+        vocabulary = vocabulary or spec.vocab_size
+        if least_count is not None:
+            stored = with_characters(stored, vocabulary=vocabulary, least_count=least_count)
+        if end_token:
+            stored = with_end(stored, vocabulary - 1)
+        self._in_batches = with_dev(stored, dev_split)
+        if on_device and padding == "batch" and scale is None:
+            raise UserError(
+                "trainer.data_on_device=true makes batches of one length, but protocol.padding=batch asks for that of"
+                " their longest sequences; type trainer.data_on_device=false",
+                kind="no_effect",
+                key="trainer.data_on_device",
+            )
         self.drop_last_of_test = test_last_batch == "dropped"
         if self.drop_last_of_test and len(self.splits["test"]) < batch_size:
             raise UserError(
@@ -61,8 +85,11 @@ class StoreData:
         self.manifest = read_manifest(store_dir)
         self._check_requirements(store_dir, {"text_length": text_length, "listops_brackets": listops_brackets})
         self.batch_size, self.num_train_batches, self.seed = batch_size, num_train_batches, seed
-        self._spec, self._mask_zero, self._on_device = spec, mask_zero, on_device
-        self._collate = {name: Collator(split, spec, mask_zero=mask_zero) for name, split in self.splits.items()}
+        self._spec, self._mask_zero, self._scale, self._on_device = spec, mask_zero, scale, on_device
+        self._collate = {
+            name: Collator(split, spec, mask_zero=mask_zero, scale=scale, to_longest=padding == "batch")
+            for name, split in self._in_batches.items()
+        }
 
     @property
     def origin(self) -> str:

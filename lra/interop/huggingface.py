@@ -10,6 +10,7 @@ Letters: B sequences, L positions, D model width, V tokens of the vocabulary, C 
 import copy
 import importlib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,7 +23,7 @@ from lra.attention.nystrom import NystromAttention
 from lra.interop.config import ARCHITECTURES, TheirConfig, checked_config, landmark_length
 from lra.interop.files import first_misfit
 from lra.interop.weights import our_weights, their_weights
-from lra.model.block import ACTIVATIONS, EncoderForm
+from lra.model.block import ACTIVATIONS, PRE_NORM
 from lra.model.classifier import Encoder
 from lra.model.self_attention import attention_layers
 from lra.types import UserError
@@ -117,8 +118,10 @@ def build_text_model(config: TheirConfig, architecture: str) -> TextModel:
         feed_forward=config["intermediate_size"],
         dropout=dropout,
         tied_layers=False,
-        form=EncoderForm(
+        form=replace(
+            PRE_NORM,
             norm="post",
+            embedding_norm=True,
             norm_eps=config["layer_norm_eps"],
             activation=activation,
             inner_dropout=False,

@@ -1,6 +1,6 @@
 """One encoder block, a sequence mixer and then a feed-forward network, and the form of an encoder.
 
-The benchmark has one form, `PRE_NORM`. The others are those of models that `lra.interop` reads.
+`PRE_NORM` is that of the paper. Others are those of `protocol=s4` and of models that `lra.interop` reads.
 
 Letters: B sequences, L positions, T real tokens of all sequences, D model width.
 """
@@ -8,15 +8,18 @@ Letters: B sequences, L positions, T real tokens of all sequences, D model width
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import get_args
 
 from torch import Tensor, nn
 
+from lra.base.protocol import Inputs, Norm
+from lra.model.layers import BatchNorm, make_dropout, normalise
 from lra.model.mixer import SequenceMixer
 from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.layers import feed_forward_residual
 from lra.ops.packed.packing import Packing
 
-NORMS = ("pre", "post")
+PLACES = ("pre", "post")
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "gelu": nn.GELU,
     "gelu_tanh": partial(nn.GELU, approximate="tanh"),
@@ -29,30 +32,63 @@ class EncoderForm:
     """How the encoder's parts are put together.
 
     Attributes:
-        norm: `pre`: `x + f(norm(x))` in each block, and a last LayerNorm. `post`: `norm(x + f(x))` in each block, and a
-            LayerNorm after the embedding (Vaswani et al. 2017, BERT).
-        norm_eps: what the LayerNorms add to the variance, above 0.
+        norm: `pre`: `x + f(norm(x))` in each block, and a last norm. `post`: `norm(x + f(x))` in each block.
+        norm_kind: `layer`: LayerNorm. `batch`: batch norm over the real positions of a batch. `batch_padded`: over all.
+        norm_eps: what the norms add to the variance, above 0.
+        embedding_norm: whether there is a norm after the embedding (BERT).
+        embedding_dropout: whether there is dropout after the embedding.
         activation: activation of the feed-forward networks, one of `ACTIVATIONS`.
         inner_dropout: whether the feed-forward networks also drop after their activation.
         first_position: row of the position table that the first token of a sequence gets; those before are not used.
         token_types: rows of a table whose row for a token's type is added to its embedding; 0: no table.
+        inputs: `tokens`: ids of a table's rows. `values`: real numbers, which a linear layer maps to D channels.
+        positions: whether learned positions are added to the embedding.
+        token_std: standard deviation of the table's initial rows.
+        tied_dropout: whether the dropout after a mixer or a feed-forward network drops whole channels of a sequence.
     """
 
     norm: str
+    norm_kind: Norm
     norm_eps: float
+    embedding_norm: bool
+    embedding_dropout: bool
     activation: str
     inner_dropout: bool
     first_position: int
     token_types: int
+    inputs: Inputs
+    positions: bool
+    token_std: float
+    tied_dropout: bool
 
     def __post_init__(self) -> None:
         """Know the words."""
-        assert self.norm in NORMS, self.norm
+        assert self.norm in PLACES, self.norm
+        assert self.norm_kind in get_args(Norm), self.norm_kind
+        assert self.inputs in get_args(Inputs), self.inputs
         assert self.activation in ACTIVATIONS, self.activation
+
+    def make_norm(self, width: int) -> nn.LayerNorm | BatchNorm:
+        """Make a norm of this kind."""
+        if self.norm_kind == "layer":
+            return nn.LayerNorm(width, eps=self.norm_eps)
+        return BatchNorm(width, eps=self.norm_eps, over_padding=self.norm_kind == "batch_padded")
 
 
 PRE_NORM = EncoderForm(
-    norm="pre", norm_eps=1e-5, activation="gelu", inner_dropout=True, first_position=0, token_types=0
+    norm="pre",
+    norm_kind="layer",
+    norm_eps=1e-5,
+    embedding_norm=False,
+    embedding_dropout=True,
+    activation="gelu",
+    inner_dropout=True,
+    first_position=0,
+    token_types=0,
+    inputs="tokens",
+    positions=True,
+    token_std=0.02,
+    tied_dropout=False,
 )
 
 
@@ -65,7 +101,7 @@ class FeedForward(nn.Sequential):
             ACTIVATIONS[form.activation](),
             nn.Dropout(dropout if form.inner_dropout else 0.0),
             nn.Linear(hidden, width),
-            nn.Dropout(dropout),
+            make_dropout(dropout, tied=form.tied_dropout),
         )
 
     def residual_packed(self, x_TD: Tensor, norm: nn.LayerNorm, masks: DropoutMasks | None) -> Tensor:
@@ -77,20 +113,22 @@ class FeedForward(nn.Sequential):
 
 
 class EncoderBlock(nn.Module):
-    """`x + dropout(mixer(norm(x)))`, then `x + feed_forward(norm(x))`; or, see `form`, the LayerNorm after each sum.
+    """`x + dropout(mixer(norm(x)))`, then `x + feed_forward(norm(x))`; or, see `form`, with the norm after each sum.
 
-    `feed_forward` is the hidden width of the feed-forward network, `dropout` a rate in [0, 1).
+    `feed_forward` is the hidden width of the feed-forward network, 0 for none; `dropout` is a rate in [0, 1).
     """
 
     def __init__(self, mixer: SequenceMixer, *, feed_forward: int, dropout: float, form: EncoderForm):
         super().__init__()
         width = mixer.dims.width
         self.post_norm = form.norm == "post"
-        self.mixer_norm = nn.LayerNorm(width, eps=form.norm_eps)
+        self.mixer_norm = form.make_norm(width)
         self.mixer = mixer
-        self.dropout = nn.Dropout(dropout)
-        self.feed_forward_norm = nn.LayerNorm(width, eps=form.norm_eps)
-        self.feed_forward = FeedForward(width=width, hidden=feed_forward, dropout=dropout, form=form)
+        self.dropout = make_dropout(dropout, tied=form.tied_dropout)
+        self.feed_forward_norm = form.make_norm(width) if feed_forward else None
+        self.feed_forward = (
+            FeedForward(width=width, hidden=feed_forward, dropout=dropout, form=form) if feed_forward else None
+        )
 
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Transform `[B, L, D]`; `valid_BL` as in the mixer's contract.
@@ -99,14 +137,19 @@ class EncoderBlock(nn.Module):
         both.
         """
         if self.post_norm:
-            x_BLD = self.mixer_norm(x_BLD + self.dropout(self.mixer(x_BLD, valid_BL)))
-            normed_BLD: Tensor = self.feed_forward_norm(x_BLD + self.feed_forward(x_BLD))
-            return normed_BLD
-        x_BLD = x_BLD + self.dropout(self.mixer(self.mixer_norm(x_BLD), valid_BL))
-        x_BLD = x_BLD + self.feed_forward(self.feed_forward_norm(x_BLD))
+            x_BLD = normalise(self.mixer_norm, x_BLD + self.dropout(self.mixer(x_BLD, valid_BL)), valid_BL)
+            if self.feed_forward is not None and self.feed_forward_norm is not None:
+                x_BLD = normalise(self.feed_forward_norm, x_BLD + self.feed_forward(x_BLD), valid_BL)
+            return x_BLD
+        x_BLD = x_BLD + self.dropout(self.mixer(normalise(self.mixer_norm, x_BLD, valid_BL), valid_BL))
+        if self.feed_forward is not None and self.feed_forward_norm is not None:
+            x_BLD = x_BLD + self.feed_forward(normalise(self.feed_forward_norm, x_BLD, valid_BL))
         return x_BLD
 
     def forward_packed(self, x_TD: Tensor, packing: Packing, masks: DropoutMasks | None) -> Tensor:
-        """Transform packed tokens, `[T, D]`, with one fused operator for each of the two steps."""
+        """Transform packed tokens, `[T, D]`, in the form `PRE_NORM`: one fused operator for each of the two steps."""
+        assert isinstance(self.mixer_norm, nn.LayerNorm)
+        assert isinstance(self.feed_forward_norm, nn.LayerNorm)
+        assert self.feed_forward is not None
         x_TD = self.mixer.residual_packed(x_TD, self.mixer_norm, packing, masks)
         return self.feed_forward.residual_packed(x_TD, self.feed_forward_norm, masks)

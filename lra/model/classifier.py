@@ -5,15 +5,16 @@ C classes.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from lra.base.arguments import Count, Depth, Fraction, Width, checked
-from lra.base.protocol import Pooling, Sides
+from lra.base.arguments import Count, Depth, Fraction, Positive, Width, WidthOrZero, checked
+from lra.base.protocol import Head, Inputs, Norm, Pooling, Sides
 from lra.model.block import PRE_NORM, EncoderBlock, EncoderForm
+from lra.model.layers import normalise
 from lra.model.mixer import MakeMixers, MixerDims
 from lra.model.pooling import make_pooling
 from lra.ops.first_order import runs_plainly
@@ -22,43 +23,53 @@ from lra.ops.packed.layers import embed
 from lra.ops.packed.packing import Packing
 from lra.types import TaskSpec, UserError
 
+POSITION_STD = 0.02  # of the tables of positions and token types at the start
 PACKED = {"auto": None, "true": True, "false": False}
 
 
 class TokenPositionEmbedding(nn.Module):
-    """Token embedding plus a learned position embedding, then dropout; `form` may add token types and a LayerNorm.
+    """Token embedding plus a learned position embedding, then dropout; `form` may add token types and a norm.
 
-    The tables are initialised from N(0, .02²). Token 0 (padding) has a row like any other token; the mask decides
-    where padding is ignored.
+    The tables are initialised from N(0, .02²), or that of tokens as `form` says. Token 0 (padding) has a row like any
+    other token; the mask decides where padding is ignored. Instead of a token, a position may hold a real value, which
+    a linear layer embeds; `form` may leave the positions out.
     """
 
     def __init__(self, *, vocab_size: int, seq_len: int, width: int, dropout: float, form: EncoderForm):
         super().__init__()
         self.first = form.first_position
-        self.token = nn.Embedding(vocab_size, width)
-        self.position = nn.Parameter(torch.empty(self.first + seq_len, width))
+        self.token = nn.Linear(1, width) if form.inputs == "values" else nn.Embedding(vocab_size, width)
+        self.position = nn.Parameter(torch.empty(self.first + seq_len, width)) if form.positions else None
         self.token_type = nn.Embedding(form.token_types, width) if form.token_types else None
-        self.norm = nn.LayerNorm(width, eps=form.norm_eps) if form.norm == "post" else None
-        self.dropout = nn.Dropout(dropout)
-        types = [] if self.token_type is None else [self.token_type.weight]
-        for table in (self.token.weight, self.position, *types):
-            nn.init.normal_(table, std=0.02)
+        self.norm = form.make_norm(width) if form.embedding_norm else None
+        self.dropout = nn.Dropout(dropout if form.embedding_dropout else 0.0)
+        if isinstance(self.token, nn.Embedding):
+            nn.init.normal_(self.token.weight, std=form.token_std)
+        types = None if self.token_type is None else self.token_type.weight
+        for table in (self.position, types):
+            if table is not None:
+                nn.init.normal_(table, std=POSITION_STD)
 
-    def forward(self, tokens_BL: Tensor, types_BL: Tensor | None = None) -> Tensor:
-        """Embed token ids `[B, L]`, L at most `seq_len`, to `[B, L, D]`; without `types_BL` every type is 0."""
-        end = self.first + tokens_BL.shape[1]
-        assert end <= len(self.position), f"length {tokens_BL.shape[1]} > {len(self.position) - self.first}"
-        x_BLD: Tensor = self.token(tokens_BL)
+    def forward(self, tokens_BL: Tensor, valid_BL: Tensor | None = None, types_BL: Tensor | None = None) -> Tensor:
+        """Embed token ids or values `[B, L]`, L at most `seq_len`, to `[B, L, D]`.
+
+        `valid_BL` is for a batch norm; without `types_BL` every type is 0.
+        """
+        x_BLD: Tensor = self.token(tokens_BL[..., None] if isinstance(self.token, nn.Linear) else tokens_BL)
         if self.token_type is not None:
             x_BLD = x_BLD + self.token_type(torch.zeros_like(tokens_BL) if types_BL is None else types_BL)
-        x_BLD = x_BLD + self.position[self.first : end]
+        if self.position is not None:
+            end = self.first + tokens_BL.shape[1]
+            assert end <= len(self.position), f"length {tokens_BL.shape[1]} > {len(self.position) - self.first}"
+            x_BLD = x_BLD + self.position[self.first : end]
         if self.norm is not None:
-            x_BLD = self.norm(x_BLD)
+            x_BLD = normalise(self.norm, x_BLD, valid_BL)
         dropped_BLD: Tensor = self.dropout(x_BLD)
         return dropped_BLD
 
     def forward_packed(self, tokens_BL: Tensor, packing: Packing, masks: DropoutMasks | None) -> Tensor:
         """Embed only the real tokens of `[B, L]`, to `[T, D]`; without masks there is no dropout."""
+        assert self.position is not None
         ids_T = packing.pack(tokens_BL)
         return embed(self.token.weight, self.position, ids_T, packing.position_T, masks)
 
@@ -99,13 +110,18 @@ class BatchGroups:
 class ClassifierHead(nn.Sequential):
     """Linear, ReLU, Linear on the vector of one sequence or on the features of a pair.
 
-    The features of a pair are `[a, b, a·b, a − b]`, as in the released code's head for Retrieval.
+    The features of a pair are `[a, b, a·b, a − b]`, as in the released code's head for Retrieval. The `linear` head is
+    that of S4's code: one linear layer for one sequence; for a pair, whose features it has in another order, GELU.
     """
 
-    def __init__(self, *, num_sequences: int, width: int, hidden: int, num_classes: int):
+    def __init__(self, *, num_sequences: int, width: int, hidden: int, num_classes: int, kind: Head):
         assert num_sequences in (1, 2), num_sequences
         features = width if num_sequences == 1 else 4 * width
-        super().__init__(nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, num_classes))
+        if kind == "linear" and num_sequences == 1:
+            super().__init__(nn.Linear(features, num_classes))
+            return
+        activation = nn.ReLU() if kind == "hidden" else nn.GELU()
+        super().__init__(nn.Linear(features, hidden), activation, nn.Linear(hidden, num_classes))
 
     def forward(self, pooled_BND: Tensor) -> Tensor:
         """Compute logits `[B, C]` from `[B, N, D]`."""
@@ -118,7 +134,7 @@ class ClassifierHead(nn.Sequential):
 
 
 class Encoder(nn.Module):
-    """Embedding, blocks and a last LayerNorm, which blocks with a LayerNorm at their end do not need."""
+    """Embedding, blocks and a last norm, which blocks with a norm at their end do not need."""
 
     def __init__(
         self,
@@ -136,7 +152,14 @@ class Encoder(nn.Module):
         form: EncoderForm,
     ):
         super().__init__()
-        dims = MixerDims(width=width, num_heads=num_heads, head_dim=head_dim, max_seq_len=seq_len, dropout=dropout)
+        dims = MixerDims(
+            width=width,
+            num_heads=num_heads,
+            head_dim=head_dim,
+            max_seq_len=seq_len,
+            dropout=dropout,
+            tied_dropout=form.tied_dropout,
+        )
         self.embedding = TokenPositionEmbedding(
             vocab_size=vocab_size, seq_len=seq_len, width=width, dropout=dropout, form=form
         )
@@ -145,21 +168,20 @@ class Encoder(nn.Module):
             for mixer in make_mixers(dims, 1 if tied_layers else num_layers)
         ]
         self.blocks = nn.ModuleList(blocks * num_layers if tied_layers else blocks)
-        self.norm = nn.LayerNorm(width, eps=form.norm_eps) if form.norm == "pre" else nn.Identity()
+        self.norm = form.make_norm(width) if form.norm == "pre" else nn.Identity()
         self.dropout = dropout
-        self.packable = form == PRE_NORM and not any(block.mixer.reads_padding for block in blocks)
+        self.packable = form == PRE_NORM and feed_forward > 0 and not any(block.mixer.reads_padding for block in blocks)
         self.batch_wide = any(block.mixer.batch_wide for block in blocks)
 
     def forward(self, tokens_BL: Tensor, valid_BL: Tensor | None, types_BL: Tensor | None = None) -> Tensor:
-        """Encode token ids `[B, L]` to `[B, L, D]`; values at padded positions must not be used.
+        """Encode token ids or values `[B, L]` to `[B, L, D]`; what is at padded positions must not be used.
 
         `types_BL` are the tokens' types, for a form that has some; None: 0 everywhere.
         """
-        x_BLD = self.embedding(tokens_BL, types_BL)
+        x_BLD = self.embedding(tokens_BL, valid_BL, types_BL)
         for block in self.blocks:
             x_BLD = block(x_BLD, valid_BL)
-        out_BLD: Tensor = self.norm(x_BLD)
-        return out_BLD
+        return normalise(self.norm, x_BLD, valid_BL)
 
     def forward_packed(self, tokens_BL: Tensor, packing: Packing) -> Tensor:
         """Encode only the real tokens of `[B, L]`, without the last LayerNorm; `[T, D]`."""
@@ -181,7 +203,16 @@ class SequenceClassifier(nn.Module):
 
     Args:
         make_mixers: makes the mixers of the layers from the encoder's dimensions and the number of layers.
-        feed_forward, head_hidden: hidden widths of the feed-forward networks, and of the classifier head.
+        feed_forward, head_hidden: hidden widths of the feed-forward networks, 0 for none, and of the classifier head.
+        head: `hidden`: two linear layers with a ReLU. `linear`: one; for a pair two with a GELU, see `ClassifierHead`.
+        norm: `layer`: LayerNorm. `batch`: batch norm over the real positions of a batch. `batch_padded`: over all.
+        norm_place: `before` each mixer and feed-forward network, and at the end; or `after` each sum.
+        inputs: `tokens`: ids of a table. `values`: real numbers, through a linear layer.
+        positions: `learned`: added to the embedding. `none`: the mixer must see the order.
+        vocab_size: rows of the token embedding; None: those of the task's specification.
+        token_std: standard deviation of these rows at the start.
+        embedding_dropout: whether there is dropout after the embedding.
+        tied_dropout: whether dropout after a mixer or a feed-forward network drops whole channels of a sequence.
         dropout: dropout rate after the embedding, mixer, GELU and feed-forward network, in [0, 1).
         tied_layers: whether one block is run `num_layers` times, which the released code offers too.
         pooling: `padded_mean` or `valid_mean`, see `MaskedMean`, or `cls`, see `FirstVector`.
@@ -206,8 +237,17 @@ class SequenceClassifier(nn.Module):
         width: Width,
         num_heads: Width,
         head_dim: Width,
-        feed_forward: Width,
+        feed_forward: WidthOrZero,
         head_hidden: Width,
+        head: Head,
+        norm: Norm,
+        norm_place: Literal["before", "after"],
+        inputs: Inputs,
+        positions: Literal["learned", "none"],
+        vocab_size: Count | None,
+        token_std: Positive,
+        embedding_dropout: bool,
+        tied_dropout: bool,
         dropout: Fraction,
         tied_layers: bool,
         pooling: Pooling,
@@ -216,10 +256,16 @@ class SequenceClassifier(nn.Module):
         packed: Literal["auto", "true", "false"] | bool = "auto",
     ):
         super().__init__()
+        if inputs == "values" and pooling == "cls":
+            raise UserError(
+                "protocol.pooling=cls puts a token before the sequence, but model.inputs=values has none;"
+                " type protocol.pooling=valid_mean"
+            )
         self.packed = PACKED[str(packed).lower()]
+        rows = vocab_size or spec.vocab_size
         self.encoder = Encoder(
             make_mixers,
-            vocab_size=spec.vocab_size,
+            vocab_size=rows,
             seq_len=spec.seq_len,
             num_layers=num_layers,
             width=width,
@@ -228,16 +274,25 @@ class SequenceClassifier(nn.Module):
             feed_forward=feed_forward,
             dropout=dropout,
             tied_layers=tied_layers,
-            form=PRE_NORM,
+            form=replace(
+                PRE_NORM,
+                norm="pre" if norm_place == "before" else "post",
+                norm_kind=norm,
+                inputs=inputs,
+                positions=positions == "learned",
+                token_std=token_std,
+                embedding_dropout=embedding_dropout,
+                tied_dropout=tied_dropout,
+            ),
         )
-        self.pooling = make_pooling(pooling, vocab_size=spec.vocab_size)
+        self.pooling = make_pooling(pooling, vocab_size=rows)
         self.groups = BatchGroups(sides=batch_constant_sides, examples=batch_constant_examples)
         self.head = ClassifierHead(
-            num_sequences=spec.num_sequences, width=width, hidden=head_hidden, num_classes=spec.num_classes
+            num_sequences=spec.num_sequences, width=width, hidden=head_hidden, num_classes=spec.num_classes, kind=head
         )
 
     def forward(self, tokens_BNL: Tensor, valid_BNL: Tensor | None, *, packed: bool | None = None) -> Tensor:
-        """Classify token ids `[B, N, L]`, and return logits `[B, C]`.
+        """Classify token ids, or real values, `[B, N, L]`, and return logits `[B, C]`.
 
         `packed` overrides the model's setting for this call.
 
@@ -285,6 +340,12 @@ def in_padded_form(model: nn.Module, tokens_BNL: Tensor, valid_BNL: Tensor | Non
     options = {"packed": False} if isinstance(model, SequenceClassifier) else {}
     logits_BC: Tensor = model(tokens_BNL, valid_BNL, **options)
     return logits_BC
+
+
+def placeholder_inputs(model: nn.Module, shape: tuple[int, ...], device: torch.device | None = None) -> Tensor:
+    """Make inputs of a shape `[B, N, L]` that a model takes: real values for one that embeds them, else token ids."""
+    is_real = isinstance(model, SequenceClassifier) and isinstance(model.encoder.embedding.token, nn.Linear)
+    return torch.ones(shape, dtype=torch.float32 if is_real else torch.long, device=device)
 
 
 def count_parameters(model: nn.Module) -> int:

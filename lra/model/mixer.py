@@ -17,8 +17,8 @@ from lra.ops.packed.packing import Packing
 class MixerDims:
     """The dimensions of the encoder that a mixer is built for: D, heads and their dims, and the longest L of `forward`.
 
-    A mixer without heads ignores theirs. `dropout` is the encoder's rate, for dropout inside the mixer; the block
-    applies dropout to its output.
+    A mixer without heads ignores theirs. `dropout` is the encoder's rate, for dropout inside the mixer, which drops
+    whole channels of a sequence if it is `tied_dropout`; the block applies dropout to the mixer's output.
     """
 
     width: int
@@ -26,6 +26,7 @@ class MixerDims:
     head_dim: int
     max_seq_len: int
     dropout: float
+    tied_dropout: bool = False
 
 
 class SequenceMixer(nn.Module):

@@ -62,10 +62,15 @@ def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
     if any(cell.reference is not None for cell in row.filled_cells):
         average, published = row.average, row.average_reference
         difference = None if average is None or published is None else average - published
-        theirs = [number(None if cell is None else cell.reference) for cell in cells]
-        lines.append([f"  {reference}", *theirs, number(published), "", ""])
+        lines.append([f"  {reference}", *map(_published, cells), number(published), "", ""])
         lines.append(["  difference", *map(_difference, cells), number(difference, sign=True), "", ""])
     return lines
+
+
+def _published(cell: TableCell | None) -> str:
+    if cell is None or cell.reference is None:
+        return MISSING
+    return number(cell.reference) + ("" if cell.reference_std is None else f" ± {number(cell.reference_std)}")
 
 
 def _difference(cell: TableCell | None) -> str:
@@ -98,6 +103,8 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
         judged = (
             f" Tolerance (within, outside): {tolerances} points."
             if reference == "paper"
+            else " ±: its standard deviation over seeds."
+            if reference == "s4"
             else " Its settings differ from those of these runs, so its values are shown for information only."
         )
         notes.append(f"{reference}: {SOURCES[reference]}.{judged}")

@@ -12,6 +12,7 @@ from lra.results.reference import (
     deviations_from_paper,
     paper_accuracy,
     published_accuracy_for,
+    published_in_family,
 )
 from lra.results.statistics import binomial_error, converged, sample_std
 from lra.results.variants import group_by_variant
@@ -26,6 +27,7 @@ class TableCell:
         std: None for one seed.
         noise: binomial standard error of one test.
         reference: the published accuracy; None if there is none, or if these runs may not be compared with it.
+        reference_std: its standard deviation over seeds, if one is published.
         deviations: how the runs differ from the paper's run, if the paper has one for this cell.
         inside: whether the mean is within the tolerance around the paper's accuracy; None if it is not compared with
             it.
@@ -41,6 +43,7 @@ class TableCell:
     std: float | None
     noise: float
     reference: float | None
+    reference_std: float | None
     deviations: tuple[str, ...]
     inside: bool | None
     converged: int
@@ -178,6 +181,7 @@ def make_cell(records: list[Record], reference: str) -> TableCell:
         std=sample_std(accuracies),
         noise=100 * binomial_error(mean / 100, outcomes[0]["test_examples"]),
         reference=reference_accuracy,
+        reference_std=None if reference_accuracy is None else published_in_family(records[0], reference)[1],
         deviations=tuple(deviations) if paper_accuracy(identity["attention"], identity["task"]) is not None else (),
         inside=None if reference_accuracy is None or tolerance is None else abs(mean - reference_accuracy) <= tolerance,
         converged=sum(

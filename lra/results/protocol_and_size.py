@@ -11,7 +11,7 @@ from lra.runs.schema import Record, own_model
 
 SEVERAL = 3  # with more different numbers of steps, a title has only the smallest and the largest
 SIZES = ("full", "short", "tiny")  # the benchmark first; sizes of the user's own come last
-PROTOCOLS = ("paper", "clean")
+PROTOCOLS = ("paper", "clean", "s4")
 
 
 def protocol_steps_and_size(records: Iterable[Record]) -> str:

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lra.results.family_settings import family_settings, method_in_family
 from lra.runs.flatten_settings import NOT_RECORDED, FlatSettings, branches, flatten
 from lra.runs.schema import Record
 
 TASKS = ("listops", "text", "retrieval", "image", "pathfinder")
 
-# attention → accuracies in percent, in the order of TASKS.
+# method → accuracies in percent, in the order of TASKS; where there is one more, it is Path-X's.
 _PUBLISHED: dict[str, dict[str, tuple[float, ...]]] = {
     "paper": {
         "full": (37.10, 65.02, 79.35, 38.20, 74.16),
@@ -49,17 +50,38 @@ _PUBLISHED: dict[str, dict[str, tuple[float, ...]]] = {
         "longformer": (35.63, 62.85, 56.89, 42.22, 69.71),
         "bigbird": (36.05, 64.02, 59.29, 40.83, 74.87),
     },
+    "s4": {
+        "s4d": (60.47, 86.18, 89.46, 88.19, 93.06, 91.95),
+        "s4d (init=inv)": (60.18, 87.34, 91.09, 87.83, 93.78, 92.80),
+        "s4d (init=lin)": (60.52, 86.97, 90.96, 87.93, 93.96),
+    },
+}
+# Their published standard deviations over seeds, in points; Path-X has none.
+_PUBLISHED_STD: dict[str, dict[str, tuple[float, ...]]] = {
+    "s4": {
+        "s4d": (0.34, 0.43, 0.14, 0.26, 1.24),
+        "s4d (init=inv)": (0.35, 0.20, 0.01, 0.37, 0.25),
+        "s4d (init=lin)": (0.51, 0.23, 0.09, 0.34, 0.60),
+    },
 }
 SOURCES = {
     "paper": "Xiong et al., Nyströmformer, AAAI 2021 (arXiv 2102.03902)",
     "xformers": "xformers v0.0.9 benchmarks: 128 landmarks, a larger Text model, 10,000 ListOps steps",
     "skyformer": "Chen et al., Skyformer, NeurIPS 2021: 128 landmarks, 50,000 steps",
     "google": "Tay et al., Long Range Arena, ICLR 2021: other models and recipes",
+    "s4": "Gu et al., S4D, NeurIPS 2022 (arXiv 2206.11893): S4D-LegS, -Inv and -Lin",
 }
-REFERENCES: dict[str, dict[str, dict[str, float]]] = {
-    source: {attention: dict(zip(TASKS, row, strict=True)) for attention, row in rows.items()}
-    for source, rows in _PUBLISHED.items()
-}
+
+
+def _by_task(table: dict[str, dict[str, tuple[float, ...]]]) -> dict[str, dict[str, dict[str, float]]]:
+    return {
+        source: {method: dict(zip((*TASKS, "pathx"), row, strict=False)) for method, row in rows.items()}
+        for source, rows in table.items()
+    }
+
+
+REFERENCES = _by_task(_PUBLISHED)
+REFERENCE_STDS = _by_task(_PUBLISHED_STD)
 PAPER = REFERENCES["paper"]
 
 # Test examples of the benchmark's tasks; they determine the noise of a published average.
@@ -97,7 +119,7 @@ PRECISIONS = ("32-true", "16-mixed")  # our default, and that of the released co
 NOT_COMPARED = ("trainer.accelerator", "trainer.compile", "trainer.fused_optimizer", "task.listops_brackets")
 # Keys of a protocol that are compared. All other switches are compared through the settings of the attention, model or
 # task that use them, so that a switch of Performer does not matter for a run of Nyström.
-ACTING_ALONE = ("name", "test_last_batch")
+ACTING_ALONE = ("name", "test_last_batch", "pixels", "text_symbols", "end_token", "padding")
 
 
 @functools.cache
@@ -175,13 +197,28 @@ def _compared(settings: Mapping[str, Any]) -> FlatSettings:
     return flatten({**settings, "protocol": protocol})
 
 
+def published_in_family(record: Record, reference: str) -> tuple[float | None, float | None]:
+    """Return the accuracy, in percent, and its standard deviation over seeds that a source has for a run's settings.
+
+    Both are None unless the settings are the source's, see `method_in_family`.
+    """
+    method, task = method_in_family(record, reference), record["identity"]["task"]
+    if method is None:
+        return None, None
+    accuracy, std = (table[reference].get(method, {}).get(task) for table in (REFERENCES, REFERENCE_STDS))
+    return accuracy, std
+
+
 def published_accuracy_for(record: Record, reference: str) -> float | None:
     """Return the published accuracy, in percent, to show beside a run; None if there is none.
 
-    The paper's accuracy is shown only for runs with the paper's settings. Other sources have other settings anyway, so
-    their accuracies are shown, for information, for all runs of size=full with the paper's model on the task's data.
+    The paper's accuracy is shown only for runs with the paper's settings, and so is that of a source with a protocol of
+    its own. Other sources have other settings anyway, so their accuracies are shown, for information, for all runs of
+    size=full with the paper's model on the task's data.
     """
     identity = record["identity"]
+    if family_settings(reference, identity["task"]) is not None:
+        return published_in_family(record, reference)[0]
     if reference == "paper":
         return None if deviations_from_paper(record) else paper_accuracy(identity["attention"], identity["task"])
     papers = _parts()

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from lra.results.family_settings import NOT_SET, SETS_BY_TASK, family_settings
 from lra.results.reference import paper_settings
 from lra.runs.collect import data_of
 from lra.runs.flatten_settings import (
@@ -175,6 +176,9 @@ def _is_recorded_if_set(key: str) -> bool:
 def _scope(record: Record, key: str) -> Scope:
     """Name the records among which the usual value of an option is counted: a config group, and what they share."""
     group, shared = _group_and_shared_names(key)
+    identity = record["identity"]
+    if group in SETS_BY_TASK and family_settings(identity["protocol"], identity["task"]):
+        shared = ("task", "attention", "protocol")
     return (group, *[record["identity"][name] for name in shared])
 
 
@@ -188,21 +192,35 @@ def _usual_values(runs: Sequence[_EqualRuns]) -> UsualValues:
     """Step 3: find the usual value of each option within each scope."""
     counts: dict[tuple[Scope, str], Counter[str]] = defaultdict(Counter)
     papers: dict[tuple[Scope, str], str] = {}
+    fixed: dict[tuple[Scope, str], str] = {}
     for run in runs:
         for key, text in run.options.items():
             counts[_scope(run.first, key), key][text] += len(run.places)
-        for key, text in _papers_options(run.first["identity"]["task"], run.first["identity"]["attention"]).items():
+        identity = run.first["identity"]
+        for key, text in _papers_options(identity["task"], identity["attention"]).items():
             papers[_scope(run.first, key), key] = text
+        for key, text in _familys_options(identity["protocol"], identity["task"], identity["attention"]).items():
+            fixed[_scope(run.first, key), key] = text
     usual: dict[Scope, dict[str, _Usual]] = defaultdict(dict)
     for place, ((scope, key), times) in enumerate(counts.items()):
         of_group = GROUPS_IN_NAMES.index(scope[0]) if scope[0] in GROUPS_IN_NAMES else len(GROUPS_IN_NAMES)
-        usual[scope][key] = _Usual(_usual_value(key, times, papers.get((scope, key))), (of_group, place))
+        value = fixed.get((scope, key)) or _usual_value(key, times, papers.get((scope, key)))
+        usual[scope][key] = _Usual(value, (of_group, place))
     return usual
 
 
 @functools.cache
 def _papers_options(task: str, attention: str) -> FlatSettings:
     return flatten(paper_settings(task, attention) or {})
+
+
+@functools.cache
+def _familys_options(protocol: str, task: str, method: str) -> FlatSettings:
+    """The options that a protocol sets for a task: they are usual there, whatever the runs have."""
+    settings = family_settings(protocol, task) or {}
+    groups = [group for group in SETS_BY_TASK if settings.get(group, {}).get("name", method) == method]
+    chosen = flatten(settings)
+    return {key: chosen[key] for key in chosen if key.partition(".")[0] in groups and key not in NOT_SET}
 
 
 def _usual_value(key: str, times: Counter[str], papers: str | None) -> str | None:

@@ -24,7 +24,6 @@ from lra.base.paths import (
     conf_dir,
     conf_dirs,
     conf_groups,
-    conf_names,
     data_dir,
     runs_dir,
     users_conf_files,
@@ -45,13 +44,27 @@ for _name, _folder in (("data_dir", data_dir), ("runs_dir", runs_dir)):
     OmegaConf.register_new_resolver(f"lra.{_name}", lambda folder=_folder: str(folder()), replace=True)
 
 
-def recipe_name(task: str, size: str) -> str:
-    """Name the recipe of a task: `conf/recipe/TASK_SIZE.yaml`, else `TASK.yaml`, else `default.yaml`."""
-    there = conf_names("recipe")
-    return next(name for name in (f"{task}_{size}", task, "default") if name in there)
+def recipe_name(task: str, size: str, protocol: str) -> str:
+    """Name the recipe of a task: `conf/recipe/TASK_SIZE.yaml`, else `TASK.yaml`, else `default.yaml`.
+
+    Those of the protocol's own folder, `conf/recipe/PROTOCOL`, come first.
+    """
+    names = (f"{task}_{size}", task, "default")
+    return first_file("recipe", (*(f"{protocol}/{name}" for name in names), *names))
+
+
+def model_name(task: str, protocol: str) -> str:
+    """Name the model of a task: `conf/model/PROTOCOL/TASK.yaml`, else `default.yaml` there, else the encoder."""
+    return first_file("model", (f"{protocol}/{task}", f"{protocol}/default", "encoder"))
+
+
+def first_file(group: str, names: Iterable[str]) -> str:
+    """Choose the first of some names of which a config group has a file; a protocol's are in a folder of its own."""
+    return next(name for name in names if any((folder / group / f"{name}.yaml").is_file() for folder in conf_dirs()))
 
 
 OmegaConf.register_new_resolver("lra.recipe", recipe_name, replace=True)
+OmegaConf.register_new_resolver("lra.model", model_name, replace=True)
 OmegaConf.register_new_resolver("lra.run_dir", lambda *, _root_: str(run_dir(_root_)), replace=True)
 
 

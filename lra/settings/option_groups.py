@@ -99,6 +99,10 @@ class Task(TypedDict):
     dev_split: DevSplit
     longest: TextLength | None
     listops_brackets: ListopsBrackets | None
+    vocabulary: AtLeastTwo
+    least_count: Count
+    pixel_mean: float
+    pixel_std: Positive
     codec: Group
     open_source: Group
     data: Group

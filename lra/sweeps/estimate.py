@@ -149,7 +149,7 @@ def batches_to_measure(cfg: DictConfig, device: torch.device) -> Iterator[Batch]
     if is_prepared(cfg):
         return bench.batches_of(build.build_datamodule(cfg), device)
     size = cfg.recipe.batch_size // config.batch_parts(cfg)
-    return itertools.repeat(_full_batch(build.build_spec(cfg), size, device, masked=cfg.task.mask_zero))
+    return itertools.repeat(_full_batch(cfg, build.build_spec(cfg), size, device))
 
 
 def _examples_in_time(size: int, probe: int, probe_seconds: float) -> int:
@@ -165,12 +165,13 @@ def _first(batch: Batch, examples: int) -> Batch:
     return Batch(batch.tokens[:examples], valid, batch.label[:examples])
 
 
-def _full_batch(spec: TaskSpec, size: int, device: torch.device, *, masked: bool) -> Batch:
-    """Make a batch of random tokens in which every sequence has the full length."""
+def _full_batch(cfg: DictConfig, spec: TaskSpec, size: int, device: torch.device) -> Batch:
+    """Make a batch of random tokens, or real values, in which every sequence has the full length."""
     shape = (size, spec.num_sequences, spec.seq_len)
-    tokens = torch.randint(1, spec.vocab_size, shape, device=device)
+    tokens = torch.randint(1, cfg.model.get("vocab_size") or spec.vocab_size, shape, device=device)
     label = torch.randint(spec.num_classes, (size,), device=device)
-    return Batch(tokens, tokens != 0 if masked else None, label)
+    valid = tokens != 0 if cfg.task.mask_zero else None
+    return Batch(tokens / spec.vocab_size if cfg.model.get("inputs") == "values" else tokens, valid, label)
 
 
 def _examples(cfg: DictConfig) -> tuple[int, int]:

@@ -193,6 +193,8 @@ def read_run_set(verb: str, words: Sequence[str], *, second_sweep: str | None = 
     )
     if sweep:
         options.sweep = sweep[-1]
+    elif verb == "table":
+        _choose_family(options, others, is_typed=any(word.startswith("reference=") for word in own))
     check_choice("sweep", options.sweep, sweep_names())
     overrides = [f"sweep={options.sweep}", *spell_out_all(options.sweep, others)]
     _, *overrides = check_overrides("train", overrides, sweep=True, classes=options.what != "show")
@@ -208,6 +210,18 @@ def read_run_set(verb: str, words: Sequence[str], *, second_sweep: str | None = 
     for cell in run_set.cells[:1] if options.what == "show" else run_set.cells:  # `show` runs no cell
         check_config(cell.cfg, "train")
     return run_set
+
+
+def _choose_family(options: DictConfig, words: Sequence[str], *, is_typed: bool) -> None:
+    """Choose a protocol's own table, `conf/sweep/PROTOCOL_table.yaml`, and its published numbers, where it has some."""
+    from lra.results.reference import REFERENCES
+    from lra.sweeps.grid import sweep_names
+
+    protocol = next((word.removeprefix("protocol=") for word in words if word.startswith("protocol=")), "")
+    if f"{protocol}_table" in sweep_names():
+        options.sweep = f"{protocol}_table"
+        if protocol in REFERENCES and not is_typed:
+            options.reference = protocol
 
 
 def _check_options(verb: str, options: DictConfig) -> None:

@@ -21,6 +21,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from lra.base.processes import is_out_of_memory, peak_resident_bytes, reset_peak_resident
+from lra.model.classifier import placeholder_inputs
 from lra.types import Batch, TaskSpec, UserError
 
 if TYPE_CHECKING:  # it imports Lightning, which is slow
@@ -78,9 +79,9 @@ def parts_that_fit(module: ClassifierModule, spec: TaskSpec, *, batch_size: int,
         if batch_size % more:
             continue
         shape = (batch_size // more, spec.num_sequences, spec.seq_len)
-        tokens = torch.ones(shape, dtype=torch.long, device=module.device)
+        tokens = placeholder_inputs(module.model, shape, module.device)
         try:
-            batch = Batch(tokens, tokens != 0, tokens[:, 0, 0] * 0)
+            batch = Batch(tokens, tokens != 0, torch.zeros(len(tokens), dtype=torch.long, device=module.device))
             cross_entropy(module(batch), batch.label).backward()
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):

@@ -1,11 +1,11 @@
-"""The learning-rate schedule of the recipes."""
+"""The learning-rate schedules of the recipes."""
 
 import math
 
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import OneCycleLR
+from torch.optim.lr_scheduler import LambdaLR, OneCycleLR
 
-from lra.base.arguments import AtLeastTwo, PositiveFraction
+from lra.base.arguments import AtLeastTwo, PositiveFraction, PositiveUpToOne
 
 
 def one_cycle(optimizer: Optimizer, *, steps: AtLeastTwo, warmup_fraction: PositiveFraction) -> OneCycleLR:
@@ -26,3 +26,28 @@ def one_cycle(optimizer: Optimizer, *, steps: AtLeastTwo, warmup_fraction: Posit
         warmup_fraction = (1 - 1e-6) / steps
     peak = [group["lr"] for group in optimizer.param_groups]
     return OneCycleLR(optimizer, max_lr=peak, total_steps=steps, pct_start=warmup_fraction, anneal_strategy="linear")
+
+
+def cosine(
+    optimizer: Optimizer, *, steps: AtLeastTwo, warmup_fraction: PositiveFraction, trained_fraction: PositiveUpToOne
+) -> LambdaLR:
+    """Make the schedule of S4's code: a linear warm-up from 0, then half a cosine, which ends at 0 (transformers').
+
+    Step k, from 0, has the factor k / W for k < W, and (1 + cos(π (k - W) / (S - W))) / 2 from then on, with S steps of
+    the schedule and W of the warm-up.
+
+    Args:
+        optimizer: the `lr` of each of its parameter groups is that group's peak rate.
+        steps: optimizer steps of the whole run.
+        warmup_fraction: W / S, in (0, 1).
+        trained_fraction: `steps` / S, in (0, 1]: a run may end before its schedule.
+    """
+    whole = round(steps / trained_fraction)
+    warmup = round(warmup_fraction * whole)
+
+    def factor(step: int) -> float:
+        if step < warmup:
+            return step / warmup
+        return max(0.0, 0.5 * (1.0 + math.cos(math.pi * (step - warmup) / max(1, whole - warmup))))
+
+    return LambdaLR(optimizer, factor)

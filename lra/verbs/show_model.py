@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from lra import build
 from lra.attention.base import AttentionBackend
 from lra.base.paths import conf_dir
-from lra.model.classifier import count_parameters, in_padded_form
+from lra.model.classifier import count_parameters, in_padded_form, placeholder_inputs
 from lra.results.tables import TextTable
 from lra.settings.config import method_name, without_descriptions
 from lra.terminal.console import make_console
@@ -83,7 +83,6 @@ def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str
         leaf = not list(module.children()) and not isinstance(module, nn.Dropout)
         if leaf or bool(list(module.parameters(recurse=False))) or isinstance(module, AttentionBackend):
             module.register_forward_hook(note(name))
-    tokens = torch.ones(1, num_sequences, seq_len, dtype=torch.long)
     with torch.no_grad():
-        in_padded_form(model.eval(), tokens, None)
+        in_padded_form(model.eval(), placeholder_inputs(model, (1, num_sequences, seq_len)), None)
     return list(rows.values())

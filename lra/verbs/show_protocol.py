@@ -9,6 +9,8 @@ from lra.base.arguments import as_typed
 from lra.types import UserError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from omegaconf import DictConfig
 
 
@@ -17,23 +19,29 @@ KEPT = "Deviations from the released code under every protocol"
 
 
 def show_protocol(cfg: DictConfig) -> None:
-    """Print every switch with its meaning and its value in each protocol, then the deviations that all protocols have.
+    """Print every switch with its meaning and its value in each protocol, what the protocol sets for each task, if it
+    has models and recipes of its own, and its deviations from the code that it follows.
 
     Raises:
         UserError: for an unknown format.
     """
-    switches = switch_table()
-    kept: list[tuple[str, ...]] = [Departure._fields, *DEPARTURES]
+    name = cfg.protocol.name
+    own = own_deviations(name)
+    kept: list[tuple[str, ...]] = [Departure._fields, *(DEPARTURES if own is None else own)]
+    parts = [("Switches", switch_table())]
+    if by_task := task_table(name):
+        parts.append((f"What protocol={name} sets for each task", by_task))
+    parts.append((KEPT if own is None else f"Deviations of protocol={name} from its authors' code", kept))
     if cfg.format == "markdown":
-        print(f"### Switches\n\n{markdown(switches)}\n\n### {KEPT}\n\n{markdown(kept)}")
+        print("\n\n".join(f"### {title}\n\n{markdown(rows)}" for title, rows in parts))
     elif cfg.format == "terminal":
         from lra.results.tables import TextTable
         from lra.terminal.console import make_console
         from lra.terminal.fit_table import print_text_table
 
         console = make_console()
-        how = f"protocol.SWITCH=VALUE sets one by itself; this is protocol={cfg.protocol.name}"
-        for title, (columns, *rows) in ((how, switches), (KEPT, kept)):
+        parts[0] = (f"protocol.SWITCH=VALUE sets one by itself; this is protocol={name}", parts[0][1])
+        for title, (columns, *rows) in parts:
             print_text_table(
                 console, TextTable(title=title, columns=columns, rows=list(map(list, rows)), prose=columns)
             )
@@ -48,7 +56,7 @@ def switch_table() -> list[tuple[str, ...]]:
 
     from lra.base.paths import conf_dir, conf_dirs
 
-    files = [path for folder in conf_dirs() for path in sorted((folder / "protocol").glob("*.yaml"), reverse=True)]
+    files = [path for folder in conf_dirs() for path in sorted((folder / "protocol").glob("*.yaml"), key=_in_order)]
     protocols: dict[str, Any] = {path.stem: OmegaConf.to_container(OmegaConf.load(path)) for path in files}
     rows: list[tuple[str, ...]] = [("switch, values", "protocol", "meaning")]
     for switch, text in re.findall(r"^(\w+): [^#\n]+# (.+)$", (conf_dir() / "protocol/paper.yaml").read_text(), re.M):
@@ -59,6 +67,54 @@ def switch_table() -> list[tuple[str, ...]]:
             having = [name for name, keys in protocols.items() if switch in keys and as_typed(keys[switch]) == value]
             rows.append((f"  {value}", ", ".join(having), meaning))
     return rows
+
+
+def _in_order(path: Path) -> tuple[int, str]:
+    from lra.results.protocol_and_size import PROTOCOLS
+
+    return PROTOCOLS.index(path.stem) if path.stem in PROTOCOLS else len(PROTOCOLS), path.stem
+
+
+def task_table(protocol: str) -> list[tuple[str, ...]]:
+    """Build a header and a row for each option that a protocol sets in models, recipes and mixers of its own, if any.
+
+    Options of the model and of mixers are those that differ from protocol=paper's; of the recipe all are shown.
+    """
+    from lra.base.paths import conf_dirs, conf_names
+    from lra.runs.flatten_settings import flatten
+    from lra.settings.config import load_config, plain
+
+    files = [path.stem for folder in conf_dirs() for path in (folder / "protocol" / protocol).glob("*_*.yaml")]
+    known = [path.stem for folder in conf_dirs() for path in (folder / "recipe" / protocol).glob("*.yaml")]
+    if not known:
+        return []
+    tasks = [task for task in conf_names("task") if task in known]
+    mixers = [mixer for mixer in conf_names("mixer") if any(f"{mixer}_{task}" in files for task in tasks)]
+    rows: dict[str, list[str]] = {}
+    for group, mixer in (("model", ""), ("recipe", ""), *(("mixer", name) for name in mixers)):
+        words = [f"mixer={mixer}"] if mixer else []
+        before = flatten({group: plain(load_config("train", ["protocol=paper", *words])[group])})
+        for place, task in enumerate(tasks):
+            cfg = load_config("train", [f"task={task}", f"protocol={protocol}", *words])
+            for key, text in flatten({group: plain(cfg[group])}).items():
+                rows.setdefault(f"{key} ({mixer})" if mixer else key, [""] * len(tasks))[place] = text
+        for key in [key for key in rows if key.startswith(f"{group}.")]:
+            option = key.partition(" ")[0]
+            if option.endswith("_partial_") or (group != "recipe" and set(rows[key]) == {before.get(option)}):
+                del rows[key]
+    return [("option", *tasks), *((key, *texts) for key, texts in rows.items())]
+
+
+def own_deviations(protocol: str) -> list[Departure] | None:
+    """Read the deviations of a protocol from `conf/protocol/PROTOCOL/deviations.yaml`; None without this file."""
+    import yaml
+
+    from lra.base.paths import conf_dirs
+
+    for folder in conf_dirs():
+        if (path := folder / "protocol" / protocol / "deviations.yaml").is_file():
+            return [Departure(**row) for row in yaml.safe_load(path.read_text("utf-8"))]
+    return None
 
 
 def markdown(rows: list[tuple[str, ...]]) -> str:

@@ -9,11 +9,12 @@
   lra table show                             mean ± SD (seeds), the paper's value, the difference; works any time
   lra table show notes=all                   with every note; without it at most 8 lines below the table
   lra table show reference=skyformer format=latex out=table.tex
+  lra table plan protocol=s4                 S4's table: S4D and attentions in its encoder (conf/sweep/s4_table.yaml)
   lra table show run_group=published         from committed records
   lra table run size=tiny recipe.steps=4     a trial of all cells, in minutes
 
   sweep=paper_table    the cells: 5 tasks × 5 attentions × 3 seeds (conf/sweep/paper_table.yaml)
-  reference=paper|xformers|skyformer|google
+  reference=paper|xformers|skyformer|google|s4
   format=terminal|markdown|csv|latex|wandb
 
 Several `lra table run` on one folder of runs, on one machine or many, share the cells. No cell is run twice, and the

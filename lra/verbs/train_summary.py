@@ -112,7 +112,8 @@ def _next_command(record: Record) -> str:
     if identity["size"] != "short":
         name, settings = identity["attention"], record["settings"]
         group = next((group for group in MIXERS if settings.get(group, {}).get("name") == name), "model")
-        return f"The full run: lra train task={identity['task']} {group}={name}"
+        protocol = "" if identity["protocol"] == "paper" else f" protocol={identity['protocol']}"
+        return f"The full run: lra train task={identity['task']} {group}={name}{protocol}"
     minutes = COMPARED_RUNS * record["cost"]["train_seconds"] / 60
     return (
         f"Next, {COMPARED_RUNS} such runs side by side, about {max(minutes, 1):.0f} minutes: lra compare run"

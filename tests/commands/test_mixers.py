@@ -113,7 +113,7 @@ def test_beside_each_other_or_in_place_of_the_sweeps_own():
     [
         (["mixer=s5"], "mixer", "s5"),
         (["mixer=s4d", "mixer.states=0"], "mixer.states", 0),
-        (["mixer=s4d", "mixer.init=legs"], "mixer.init", "legs"),
+        (["mixer=s4d", "mixer.init=rand"], "mixer.init", "rand"),
         (["mixer=s4d", "mixer.step_least=0"], "mixer.step_least", 0),
         (["mixer=s4d", "mixer.step_most=inf"], "mixer.step_most", float("inf")),
         (

@@ -9,7 +9,7 @@ import pytest
 from lra.base.paths import conf_dir
 from lra.cli import main
 from lra.verbs.show_model import layers
-from lra.verbs.show_protocol import DEPARTURES, switch_table
+from lra.verbs.show_protocol import DEPARTURES, own_deviations, switch_table, task_table
 
 
 def protocol(name: str) -> dict[str, str]:
@@ -30,7 +30,9 @@ def test_every_switch_has_a_row_and_a_row_for_each_of_its_values():
         else:
             switch = name
             assert meaning, switch
-    values = {(name, *item) for name in ("paper", "clean") for item in protocol(name).items() if item[0] != "name"}
+    values = {
+        (name, *item) for name in ("paper", "clean", "s4") for item in protocol(name).items() if item[0] != "name"
+    }
     assert having == values
 
 
@@ -43,7 +45,7 @@ def test_a_terminal_shows_tables_whose_lines_fit(columns, monkeypatch, capsys):
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in capsys.readouterr().out.splitlines()]
     assert max(map(len, lines)) == columns
     assert sum(set(line) == {"─"} for line in lines) == 2, "one rule below the head of each of two tables"
-    assert any(line.split() == ["null", "clean", *line.split()[2:]] for line in lines)
+    assert any(line.split()[:2] == ["null", "clean,"] for line in lines)
 
 
 def test_a_pipe_shows_what_no_switch_changes(capsys):
@@ -70,3 +72,17 @@ def test_layers_that_run_twice_are_shown_once(word):
     rows = layers(model, build.build_spec(cfg).num_sequences, 256)
     assert len({name for name, *_ in rows}) == len(rows)
     assert sum(own for *_, own in rows) == sum(p.numel() for p in model.parameters())
+
+
+def test_a_protocol_with_files_of_its_own_shows_what_it_sets_for_each_task_and_its_deviations(capsys):
+    columns, *rows = task_table("s4")
+    values = {option: dict(zip(columns[1:], texts, strict=True)) for option, *texts in rows}
+    assert (values["model.norm_place"]["text"], values["model.norm_place"]["listops"]) == ("before", "after")
+    assert (values["recipe.steps"]["image"], values["mixer.copies (s4d)"]["pathx"]) == ("180000", "null")
+    assert "model.tied_layers" not in values, "as under protocol=paper"
+    assert not task_table("paper")
+    assert main(["show", "protocol", "protocol=s4", "format=markdown"]) == 0
+    out = capsys.readouterr().out
+    for departure in own_deviations("s4"):
+        assert departure.what in out
+    assert DEPARTURES[0].released not in out

@@ -76,6 +76,51 @@ def test_a_filter_is_the_sum_of_powers_of_the_discretised_ratio(init, rule, leng
         torch.testing.assert_close(made.filters(length), torch.stack(expected, -1), rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.parametrize("states", [4, 64])
+def test_legs_is_the_normal_part_of_hippo_legs(states):
+    """A pair of its eigenvalues has its part of the matrix; B is cut, so it is compared where it is not."""
+    made = s4d("mixer.init=legs", f"mixer.states={states}", "mixer.input=learned")
+    n = torch.arange(states, dtype=torch.float64)
+    root = (2 * n + 1).sqrt()
+    hippo = -(torch.outer(root, root).tril(-1) + torch.diag(n + 1))
+    normal = hippo + torch.outer(root, root) / 2
+    eigenvalues = torch.linalg.eigvals(normal)
+    assert eigenvalues.real.tolist() == pytest.approx([-0.5] * states)
+    assert sorted(made.frequency_DN[0].tolist()) == pytest.approx(
+        sorted(eigenvalues.imag[eigenvalues.imag > 0].tolist()), rel=1e-5
+    )
+    b = torch.view_as_complex(made.b_DNZ.detach())[0]
+    assert b.imag.abs().max() <= 2
+    if states == 4:
+        assert 2 * b.abs().square().sum().item() == pytest.approx(root.square().sum().item(), rel=0.5)
+
+
+def test_channels_share_pairs_by_turns_and_begin_after_the_present():
+    made = s4d("mixer.copies=2", "mixer.states=4", "mixer.backward=after_present", "mixer.step_form=softplus").double()
+    assert made.frequency_DN.shape == (2, 2)
+    with torch.no_grad():
+        made.log_decay_DN[1] += 1
+        made.log_step_D.fill_(0.5)
+        made.c_2DNZ.copy_(made.c_2DNZ[:, :1])
+        ahead, back = made.filters(9)
+        assert ahead[0].equal(ahead[2])
+        assert not ahead[0].equal(ahead[1])
+        made.out.weight.copy_(torch.eye(128, 64))
+        made.out.bias.copy_(torch.cat([torch.zeros(64), torch.full((64,), 50.0)]))
+        made.skip_D.zero_()
+        x = torch.zeros(1, 9, 64, dtype=torch.float64)
+        x[0, 4] = 1
+        expected = torch.cat([back[:, :4].flip(1), ahead[:, :5]], 1)
+        torch.testing.assert_close(made(x, None)[0].T, torch.nn.functional.gelu(expected), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("form", ["exp", "softplus"])
+def test_the_initial_steps_are_the_same_in_both_forms(form):
+    made = s4d(f"mixer.step_form={form}").double()
+    step = made.log_step_D.exp() if form == "exp" else torch.nn.functional.softplus(made.log_step_D)
+    torch.testing.assert_close(step, s4d().double().log_step_D.exp(), rtol=1e-4, atol=0)
+
+
 def test_float32_is_near_float64_at_the_benchmarks_lengths():
     made = s4d()
     x = torch.randn(2, 4096, 64)
@@ -87,7 +132,14 @@ def test_float32_is_near_float64_at_the_benchmarks_lengths():
 
 @pytest.mark.parametrize(
     "word",
-    ["mixer.init=legs", "mixer.discretisation=euler", "mixer.input=none", "mixer.states=63", "mixer.step_least=0.2"],
+    [
+        "mixer.init=rand",
+        "mixer.copies=3",
+        "mixer.discretisation=euler",
+        "mixer.input=none",
+        "mixer.states=63",
+        "mixer.step_least=0.2",
+    ],
 )
 def test_what_cannot_be_is_refused(word):
     with pytest.raises(UserError, match=word):

@@ -28,12 +28,14 @@ def without_padding(x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
     return x_BLD if valid_BL is None else x_BLD * valid_BL[..., None]
 
 
-def s4d(x: Tensor, valid: Tensor | None, *, discretisation: str, **state: Any) -> Tensor:
+def s4d(x: Tensor, valid: Tensor | None, *, discretisation: str, step_form: str, backward: str, **state: Any) -> Tensor:
     """Gu, Gupta, Goel, Ré 2022 (arXiv 2206.11893): discretised, then stepped both ways."""
     u = without_padding(x, valid)
     a = torch.complex(-state["log_decay_DN"].exp(), state["frequency_DN"])
     b = torch.view_as_complex(state["b_DNZ"]) if "b_DNZ" in state else torch.ones_like(a)
-    step = state["log_step_D"].exp()[:, None]
+    parameter = state["log_step_D"][:, None]
+    step = parameter.exp() if step_form == "exp" else (1 + parameter.exp()).log()
+    a, b = (pairs.repeat(len(step) // len(a), 1) for pairs in (a, b))
     if discretisation == "zoh":
         ratio = (step * a).exp()
         inputs = (ratio - 1) / (step * a) * step * b
@@ -43,6 +45,8 @@ def s4d(x: Tensor, valid: Tensor | None, *, discretisation: str, **state: Any) -
     c_ahead, c_back = torch.view_as_complex(state["c_2DNZ"]).unbind(0)
     ahead = 2 * recurrence(u, ratio, inputs, c_ahead).real
     back = 2 * recurrence(u.flip(1), ratio, inputs, c_back).real.flip(1)
+    if backward == "after_present":
+        back = torch.cat([back[:, 1:], torch.zeros_like(back[:, :1])], 1)
     y = nn.functional.gelu(ahead + back + state["skip_D"] * u)
     left, right = (y @ state["out.weight"].T + state["out.bias"]).chunk(2, dim=-1)
     return left * right.sigmoid()

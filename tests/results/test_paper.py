@@ -94,7 +94,7 @@ def test_only_switches_that_act_on_a_run_decide_whether_it_is_the_papers(task, a
 def test_every_switch_acts_through_a_setting_that_is_compared_or_alone():
     """No code reads a switch past the attention, the model and the task, but those that act alone."""
     conf = "".join(
-        path.read_text() for group in ("attention", "model", "task") for path in conf_dir().glob(f"{group}/*")
+        path.read_text() for group in ("attention", "model", "task") for path in conf_dir().glob(f"{group}/*.yaml")
     )
     assert set(re.findall(r"\$\{(protocol\.\w+)\}", conf)) == SWITCHES
     code = "".join(path.read_text() for path in Path(build.__file__).parent.rglob("*.py"))

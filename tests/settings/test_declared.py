@@ -60,7 +60,7 @@ def test_every_option_of_our_files_is_declared_and_right(words):
         ("attention.pinv_rtol=1", "attention.pinv_rtol"),
         ("attention.exact_when_short=yes", "attention.exact_when_short"),
         ("attention=performer attention.kernel=elu", "attention.kernel"),
-        ("mixer=s4d mixer.init=legs", "mixer.init"),
+        ("mixer=s4d mixer.init=rand", "mixer.init"),
         ("protocol.pooling=mean", "protocol.pooling"),
         ("protocol.text_length=500", "protocol.text_length"),
         ("protocol.batch_constant_examples=0", "protocol.batch_constant_examples"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from torch.optim import AdamW
 
 from lra.cli import main
-from lra.training.schedule import one_cycle
+from lra.training.schedule import cosine, one_cycle
 
 
 def rates(steps: int, warmup_fraction: float) -> list[float]:
@@ -76,3 +78,23 @@ def test_half_precision_on_a_cpu_is_refused_as_torch_would_compute_another(home,
     error = refused("train", "size=tiny", "logger=csv", "trainer.precision=16-mixed")
     assert (error.kind, error.key) == ("needs_gpu", "trainer.precision")
     assert not home.exists()
+
+
+def test_the_cosine_warms_up_from_zero_and_ends_at_zero_or_before():
+    found = cosine_rates(steps=100, warmup_fraction=0.1, trained_fraction=1.0)
+    assert found[:11] == pytest.approx([k / 10 for k in range(11)])
+    for k in range(10, 100):
+        assert found[k] == pytest.approx((1 + math.cos(math.pi * (k - 10) / 90)) / 2)
+    part = cosine_rates(steps=80, warmup_fraction=0.1, trained_fraction=0.8)
+    assert part == pytest.approx(found[:80]), "the run ends before its schedule"
+
+
+def cosine_rates(**options: float) -> list[float]:
+    optimizer = AdamW([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    schedule = cosine(optimizer, **options)
+    found = []
+    for _ in range(int(options["steps"])):
+        found.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    return found

@@ -1,0 +1,22 @@
+"""lra table protocol=s4 takes the family's own table and its published numbers."""
+
+from __future__ import annotations
+
+from lra.sweeps.run_set import read_run_set
+
+
+def test_a_protocol_with_a_table_of_its_own_brings_its_cells_and_numbers(home):
+    run_set = read_run_set("table", ["show", "protocol=s4", "size=tiny"])
+    assert (run_set.options.sweep, run_set.options.reference) == ("s4_table", "s4")
+    cells = {cell.choice("attention") + cell.varied_settings for cell in run_set.cells}
+    assert cells == {"s4d init=legs", "s4d init=inv", "s4d init=lin", "full", "nystrom", "none"}
+    assert len(run_set.cells) == 6 * 5 * 3
+    assert {run_set.cells[0].cfg.protocol.name, run_set.cells[-1].cfg.protocol.name} == {"s4"}
+
+
+def test_what_is_typed_counts_and_other_protocols_have_the_papers_table(home):
+    typed = read_run_set("table", ["show", "protocol=s4", "reference=google", "sweep=paper_table"])
+    assert (typed.options.sweep, typed.options.reference) == ("paper_table", "google")
+    for words in ([], ["protocol=clean"], ["protocol=paper"]):
+        options = read_run_set("table", ["show", *words]).options
+        assert (options.sweep, options.reference) == ("paper_table", "paper")

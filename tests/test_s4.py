@@ -1,0 +1,107 @@
+"""protocol=s4: sizes, rates and schedules of its authors' files; attentions beside S4D; what does not fit."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+import torch
+
+from lra import build
+from lra.model.classifier import count_parameters
+from lra.settings import config
+from lra.types import UserError
+
+TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "pathx")
+# Of the authors' modules, built with the options of their files.
+PARAMETERS = dict(zip(TASKS, (815_162, 843_314, 1_096_498, 3_564_298, 1_190_402, 1_190_402), strict=True))
+# Batch, steps, steps of the schedule, of its warm-up, learning rate.
+RECIPES = {
+    "listops": (32, 120_000, 120_000, 12_000, 0.01),
+    "text": (16, 49_984, 50_000, 5_000, 0.01),
+    "retrieval": (64, 45_960, 50_000, 5_000, 0.01),
+    "image": (50, 180_000, 180_000, 18_000, 0.01),
+    "pathfinder": (64, 500_000, 500_000, 50_000, 0.004),
+    "pathx": (16, 500_000, 500_000, 50_000, 0.001),
+}
+# Learning rate and weight decay → parameters, by the authors' rules on their modules.
+GROUPS = {
+    "listops": {(0.01, 0.05): 802_816, (0.001, 0.0): 48, (0.01, 0.0): 12_298},
+    "image": {(0.01, 0.05): 3_154_432, (0.001, 0.0): 3_840, (0.001, 0.05): 393_216, (0.01, 0.0): 12_810},
+    "pathfinder": {(0.004, 0.05): 788_736, (0.001, 0.0): 198_144, (0.001, 0.05): 196_608, (0.004, 0.0): 6_914},
+}
+
+
+def composed(task: str, *words: str):
+    return config.load_config("train", [f"task={task}", "protocol=s4", *words])
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_model_of_s4d_has_the_authors_number_of_parameters(task):
+    assert count_parameters(build.build_model(composed(task, "mixer=s4d"))) == PARAMETERS[task]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_recipes_are_the_authors(task):
+    recipe = composed(task).recipe
+    batch, steps, whole, warmup, rate = RECIPES[task]
+    assert (recipe.batch_size, recipe.steps, recipe.optimizer.lr) == (batch, steps, rate)
+    assert round(recipe.steps / recipe.schedule.trained_fraction) == whole
+    assert round(recipe.schedule.warmup_fraction * whole) == warmup
+
+
+@pytest.mark.parametrize("task", GROUPS)
+def test_rates_and_weight_decay_of_every_parameter_are_the_authors(task):
+    optimizer = build.build_module(composed(task, "mixer=s4d")).make_optimizer()
+    found: Counter[tuple[float, float]] = Counter()
+    for group in optimizer.param_groups:
+        found[round(group["lr"], 12), group["weight_decay"]] += sum(p.numel() for p in group["params"])
+    assert found == GROUPS[task]
+
+
+@pytest.mark.parametrize("words, positions", [(["mixer=s4d"], False), (["attention=full"], True), ([], True)])
+def test_attentions_have_positions_and_s4d_has_none(words, positions):
+    model = build.build_model(composed("listops", "size=tiny", *words))
+    assert (model.encoder.embedding.position is not None) is positions
+    assert all(block.feed_forward is None for block in model.encoder.blocks)
+
+
+def test_typed_words_come_before_the_protocols():
+    cfg = composed("listops", "mixer=s4d", "mixer.states=8", "model.positions=learned", "recipe=text", "model=encoder")
+    assert (cfg.mixer.states, cfg.model.positions, cfg.recipe.steps, cfg.model.num_layers) == (8, "learned", 20_000, 2)
+    assert composed("listops", "mixer=s4d").mixer.init == "legs"
+    assert config.load_config("train", ["mixer=s4d"]).mixer.init == "lin"
+
+
+@pytest.mark.parametrize("task, words", [("image", ["mixer=s4d"]), ("listops", ["mixer=s4d"]), ("image", [])])
+def test_padding_and_the_other_sequences_do_not_matter_in_evaluation(task, words):
+    torch.manual_seed(0)
+    model = build.build_model(composed(task, "size=tiny", "model.num_layers=2", *words)).double().eval()
+    if task == "image":
+        x, valid = torch.randn(2, 1, 256, dtype=torch.float64), None
+    else:
+        x = torch.randint(1, 17, (2, 1, 40))
+        x[1, 0, 25:] = 0
+        valid = x != 0
+    logits = model(x, valid)
+    alone = (
+        model(x[1:, :, :25], None if valid is None else valid[1:, :, :25]) if valid is not None else model(x[1:], None)
+    )
+    torch.testing.assert_close(logits[1:], alone, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "task, words",
+    [
+        ("image", ["protocol.pixels=tokens"]),
+        ("image", ["model.inputs=tokens"]),
+        ("text", ["protocol.text_symbols=bytes"]),
+        ("image", ["protocol.pooling=cls"]),
+    ],
+)
+def test_inputs_that_do_not_fit_the_model_are_refused(task, words, tmp_path, monkeypatch):
+    monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path))
+    cfg = composed(task, "size=tiny", *words)
+    make = build.build_model if words == ["protocol.pooling=cls"] else build.build_data
+    with pytest.raises(UserError, match="type"):
+        make(cfg)
