@@ -104,8 +104,9 @@ class Mamba2(SequenceMixer):
         self.parts = [inner, inner + 2 * states, heads]  # gate; x, b and c; Δ
         self.inner_parts = [inner, states, states]
         self.project = nn.Linear(dims.width, sum(self.parts), bias=False)
-        channels = 2 * self.parts[1]
-        self.convolution = nn.Conv1d(channels, channels, taps, groups=channels, padding=taps - 1)
+        bound = taps**-0.5  # as `nn.Conv1d` begins
+        self.filter_WTC = nn.Parameter(torch.empty(2, taps, self.parts[1]).uniform_(-bound, bound))
+        self.filter_bias_WC = nn.Parameter(torch.empty(2, self.parts[1]).uniform_(-bound, bound))
         self.log_rate_WH = nn.Parameter(torch.empty(2, heads).uniform_(LEAST_RATE, MOST_RATE).log())
         low, high = math.log(step_least), math.log(step_most)
         step_WH = (low + (high - low) * torch.rand(2, heads)).exp()
@@ -134,8 +135,12 @@ class Mamba2(SequenceMixer):
         return out_BLD
 
     def convolve(self, mixed_WBLC: Tensor) -> Tensor:
-        """Convolve each channel of each direction with the positions before it."""
-        length = mixed_WBLC.shape[2]
-        rows_BCL = mixed_WBLC.permute(1, 0, 3, 2).flatten(1, 2)
-        convolved_WBLC: Tensor = self.convolution(rows_BCL)[..., :length].unflatten(1, (2, -1)).permute(1, 0, 3, 2)
+        """Convolve each channel of each direction with its filter, which ends at the present position."""
+        taps, length = self.filter_WTC.shape[1], mixed_WBLC.shape[2]
+        padded_WBLC = pad(mixed_WBLC, (0, 0, taps - 1, 0))
+        convolved_WBLC = self.filter_bias_WC[:, None, None].to(mixed_WBLC.dtype)
+        for tap, filter_WC in enumerate(self.filter_WTC.unbind(1)):
+            convolved_WBLC = torch.addcmul(
+                convolved_WBLC, padded_WBLC[:, :, tap : tap + length], filter_WC[:, None, None].to(mixed_WBLC.dtype)
+            )
         return convolved_WBLC

@@ -85,7 +85,6 @@ def mamba2(x: Tensor, valid: Tensor | None, *, states: int, taps: int, **state: 
         [inner, inner + 2 * states, heads], dim=-1
     )
     real = torch.ones_like(x[..., 0]) if valid is None else valid.to(x.dtype)
-    filters, biases = state["convolution.weight"].chunk(2), state["convolution.bias"].chunk(2)
     summed = torch.zeros_like(gate)
     for way in (0, 1):
         turned, raw_turned, real_turned = ((each.flip(1) if way else each) for each in (mixed, raw, real))
@@ -93,9 +92,9 @@ def mamba2(x: Tensor, valid: Tensor | None, *, states: int, taps: int, **state: 
         h = torch.zeros(len(x), heads, states, inner // heads, dtype=x.dtype)
         outputs = []
         for t in range(x.shape[1]):
-            convolved = biases[way]
+            convolved = state["filter_bias_WC"][way]
             for back in range(min(taps, t + 1)):
-                convolved = convolved + filters[way][:, 0, taps - 1 - back] * turned[:, t - back]
+                convolved = convolved + state["filter_WTC"][way, taps - 1 - back] * turned[:, t - back]
             x_t, b, c = nn.functional.silu(convolved).split([inner, states, states], dim=-1)
             x_t = x_t.unflatten(1, (heads, -1))
             decay = (-state["log_rate_WH"][way].exp() * step[:, t]).exp()
