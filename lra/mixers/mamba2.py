@@ -93,13 +93,21 @@ class Mamba2(SequenceMixer):
         inner, heads = expand * dims.width, dims.num_heads
         if inner % heads:
             raise UserError(
-                f"mixer.expand={expand} makes {inner} channels of a width of {dims.width}, which {heads} heads do not"
-                f" divide; type for example mixer.expand={heads}"
+                f"mixer.expand={expand} makes {inner} channels, which {heads} heads do not divide;"
+                f" type for example mixer.expand={heads}",
+                kind="wrong_value",
+                key="mixer.expand",
+                value=expand,
+                right=heads,
             )
         if step_least > step_most:
             raise UserError(
                 f"mixer.step_least={step_least:g} and mixer.step_most={step_most:g} are no range above 0;"
-                " type for example mixer.step_least=0.001 mixer.step_most=0.1"
+                " type for example mixer.step_least=0.001 mixer.step_most=0.1",
+                kind="wrong_value",
+                key="mixer.step_least",
+                value=step_least,
+                right=step_most,
             )
         self.parts = [inner, inner + 2 * states, heads]  # gate; x, b and c; Δ
         self.inner_parts = [inner, states, states]
