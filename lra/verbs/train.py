@@ -18,7 +18,7 @@ without them, after a kill for example, the run is finished all the same.
 
   task=listops|text|retrieval|image|pathfinder|pathx
   attention=nystrom|full|…       lra show attentions lists them
-  mixer=s4d|gated                another sequence mixer in place of attention; its options are mixer.KEY
+  mixer=s4d|gated|mamba2         another sequence mixer in place of attention; its options are mixer.KEY
   protocol=paper|clean|s4        size=full|short|tiny
   recipe.steps=N                 length of the run and its schedule
   trainer.max_steps=N            stop early, with no result

@@ -10,6 +10,7 @@ import torch
 import yaml
 
 from lra import build
+from lra.base.paths import conf_names
 from lra.cli import main
 from lra.settings import config
 from lra.settings.stored_config import read_stored_config
@@ -20,6 +21,7 @@ from tests.pairs import each_and_all
 
 WORDS = ("size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
 MIXERS = ("s4d", "gated")
+EVERY = [name for name in conf_names("mixer") if name != config.ATTENTION]
 
 
 def said(capsys) -> str:
@@ -131,7 +133,7 @@ def test_wrong_settings_are_refused(words, key, value, home, refused):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task, name", each_and_all(["listops", "text", "retrieval", "image", "pathfinder"], MIXERS))
+@pytest.mark.parametrize("task, name", each_and_all(["listops", "text", "retrieval", "image", "pathfinder"], EVERY))
 def test_parameters_stay_within_what_the_benchmark_allows(name, task, capsys):
     assert main(["show", "model", f"mixer={name}", f"task={task}"]) == 0
     assert "more than the 10 %" not in capsys.readouterr().out

@@ -76,3 +76,34 @@ def attention(x: Tensor, valid: Tensor | None, *, backend: str, heads: int, **st
     q, k, v = (part.unflatten(2, (heads, -1)).transpose(1, 2) for part in qkv.chunk(3, dim=-1))
     mixed = twin(backend)(q, k, v, valid, **knobs, **of_backend)
     return mixed.transpose(1, 2).flatten(2) @ state["out.weight"].T + state["out.bias"]
+
+
+def mamba2(x: Tensor, valid: Tensor | None, *, states: int, taps: int, **state: Any) -> Tensor:
+    """Dao, Gu 2024 (arXiv 2405.21060): section 7's layer as a recurrence, both ways, summed before the gate."""
+    inner, heads = state["out.weight"].shape[1], state["log_rate_WH"].shape[1]
+    gate, mixed, raw = (without_padding(x, valid) @ state["project.weight"].T).split(
+        [inner, inner + 2 * states, heads], dim=-1
+    )
+    real = torch.ones_like(x[..., 0]) if valid is None else valid.to(x.dtype)
+    summed = torch.zeros_like(gate)
+    for way in (0, 1):
+        turned, raw_turned, real_turned = ((each.flip(1) if way else each) for each in (mixed, raw, real))
+        step = (1 + (raw_turned + state["step_bias_WH"][way]).exp()).log() * real_turned[..., None]
+        h = torch.zeros(len(x), heads, states, inner // heads, dtype=x.dtype)
+        outputs = []
+        for t in range(x.shape[1]):
+            convolved = state["filter_bias_WC"][way]
+            for back in range(min(taps, t + 1)):
+                convolved = convolved + state["filter_WTC"][way, taps - 1 - back] * turned[:, t - back]
+            x_t, b, c = nn.functional.silu(convolved).split([inner, states, states], dim=-1)
+            x_t = x_t.unflatten(1, (heads, -1))
+            decay = (-state["log_rate_WH"][way].exp() * step[:, t]).exp()
+            added = step[:, t, :, None, None] * b[:, None, :, None] * x_t[:, :, None]
+            h = decay[..., None, None] * h + added
+            y = (h * c[:, None, :, None]).sum(2) + state["skip_WH"][way][:, None] * x_t
+            outputs.append(y.flatten(1))
+        outputs = torch.stack(outputs, 1)
+        summed = summed + (outputs.flip(1) if way else outputs)
+    gated = summed * nn.functional.silu(gate)
+    normed = gated / (gated.square().mean(-1, keepdim=True) + 1e-5).sqrt() * state["norm.weight"]
+    return normed @ state["out.weight"].T
