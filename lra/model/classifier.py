@@ -16,10 +16,10 @@ from lra.base.protocol import Pooling, Sides
 from lra.model.block import PRE_NORM, EncoderBlock, EncoderForm
 from lra.model.mixer import MakeMixers, MixerDims
 from lra.model.pooling import make_pooling
-from lra.ops.first_order import runs_plainly
 from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.layers import embed
 from lra.ops.packed.packing import Packing
+from lra.ops.transforms import runs_plainly
 from lra.types import TaskSpec, UserError
 
 PACKED = {"auto": None, "true": True, "false": False}
