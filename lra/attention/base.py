@@ -101,7 +101,7 @@ class AttentionBackend(nn.Module):
 def real_positions(valid_BL: Tensor | None, q_BHLE: Tensor) -> Tensor:
     """Return the mask of real tokens `[B, L]`, also where it is None because every position is real."""
     if valid_BL is None:
-        return q_BHLE.new_ones(len(q_BHLE), q_BHLE.shape[2], dtype=torch.bool)
+        return q_BHLE.new_ones(q_BHLE.shape[0], q_BHLE.shape[2], dtype=torch.bool)
     return valid_BL
 
 

@@ -7,15 +7,15 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from torch.nn.functional import dropout, scaled_dot_product_attention
+from torch.nn.functional import dropout
 
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.base.arguments import Fraction, checked
-from lra.ops.first_order import runs_plainly
 from lra.ops.packed.attention import dropout_attention, exact_attention_packed
 from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.packing import Packing
-from lra.ops.softmax_attention import key_mask, masked_softmax
+from lra.ops.softmax_attention import exact_attention, masked_softmax
+from lra.ops.transforms import runs_plainly
 
 
 class FullAttention(AttentionBackend):
@@ -47,7 +47,7 @@ class FullAttention(AttentionBackend):
             mixed_BLD = packing.unpack(self.forward_packed(planes, packing)[None])[0]
             mixed_BLHE: Tensor = mixed_BLD.unflatten(2, (self.dims.num_heads, -1))
             return mixed_BLHE.transpose(1, 2)
-        return scaled_dot_product_attention(q_BHLE, k_BHLE, v_BHLE, attn_mask=key_mask(valid_BL), dropout_p=rate)
+        return exact_attention(q_BHLE, k_BHLE, v_BHLE, valid_BL, rate=rate)
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
         """Attend within packed tokens; see the base class."""

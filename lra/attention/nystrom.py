@@ -11,7 +11,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import conv2d, scaled_dot_product_attention
+from torch.nn.functional import conv2d
 
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import Count, CountOrZero, Fraction, PositiveFraction, checked
@@ -30,7 +30,8 @@ from lra.ops.landmarks import (
 from lra.ops.linear_algebra import exact_pinv, iterative_pinv, ridge_inverse
 from lra.ops.packed.nystrom import packed_nystrom
 from lra.ops.packed.packing import Packing, Segments
-from lra.ops.softmax_attention import exact_attention, key_mask, masked_softmax
+from lra.ops.softmax_attention import exact_attention, masked_softmax
+from lra.ops.transforms import seeded
 from lra.types import UserError
 
 LandmarkRule = Literal["segment_means", "strided", "random", "kmeans"]
@@ -98,12 +99,9 @@ class Landmarks(nn.Module):
     def _numbers(self, among_BL: Tensor) -> Tensor:
         """Draw a number for each position: in training new ones at each call, in evaluation always the same."""
         device = among_BL.device
-        drawn = torch.rand(self.max_seq_len, device=device) if self.training else self._numbers_for_evaluation()
+        size = (self.max_seq_len,)
+        drawn = torch.rand(size, device=device) if self.training else seeded(torch.rand, size, self.landmark_seed)
         return drawn[: among_BL.shape[1]].to(device)
-
-    @torch.compiler.disable
-    def _numbers_for_evaluation(self) -> Tensor:
-        return torch.rand(self.max_seq_len, generator=torch.Generator().manual_seed(int(self.landmark_seed)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +151,7 @@ class LandmarkInverse:
     def _apply_coarse_inverse(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
         """Approximate kernel 2 itself by Nyström's method: A ≈ C W⁺ R, so that A⁺ ≈ R⁺ W C⁺."""
         if used_BM is None:
-            used_BM = torch.ones(len(q_BHME), q_BHME.shape[2], dtype=torch.bool, device=q_BHME.device)
+            used_BM = real_positions(None, q_BHME)
         segment_BM, sizes_BG = valid_segments(used_BM, self.coarse_landmarks)
         q_BHGE, k_BHGE = (valid_segment_means(x, segment_BM, sizes_BG) for x in (q_BHME, k_BHME))
         coarse_BG = sizes_BG > 0
@@ -293,7 +291,7 @@ class NystromAttention(AttentionBackend):
         q_BHME, k_BHME, used_BM = self.landmarks_of(q_BHLE, k_BHLE, valid_BL)
         summary_BHME = exact_attention(q_BHME, k_BHLE, v_BHLE, valid_BL)  # kernel 3 times the values
         weighted_BHME = self.inverse.apply(q_BHME, k_BHME, used_BM, summary_BHME)
-        return scaled_dot_product_attention(q_BHLE, k_BHME, weighted_BHME, attn_mask=key_mask(used_BM))
+        return exact_attention(q_BHLE, k_BHME, weighted_BHME, used_BM)
 
     def _skip(self, v_BHLE: Tensor, taps_HT: Tensor) -> Tensor:
         """Convolve the values along the sequence; `[B, H, L, E]`."""

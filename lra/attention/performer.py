@@ -14,6 +14,7 @@ from lra.base.protocol import PerformerKeyMaximum, PerformerMaximumGradient, Per
 from lra.ops.linear_attention import linear_attention, orthogonal_gaussian, relu_features, softmax_features
 from lra.ops.packed.packing import Packing
 from lra.ops.packed.performer import Features, packed_performer
+from lra.ops.transforms import untransformed
 
 EPSILON = {"softmax": 1e-4, "relu": 1e-3}
 
@@ -134,10 +135,11 @@ class PerformerAttention(AttentionBackend):
     def _redraw_when_due(self) -> None:
         if not self.training or not self.redraw_every:
             return
-        if self.calls and int(self.calls) % self.redraw_every == 0:
-            # A new tensor: an earlier call of the same step has saved the old one for its backward pass.
-            self.projection = orthogonal_gaussian(*self.projection.shape).to(self.projection)
-        self.calls += 1
+        with untransformed():
+            if self.calls and int(self.calls) % self.redraw_every == 0:
+                # A new tensor: an earlier call of the same step has saved the old one for its backward pass.
+                self.projection = orthogonal_gaussian(*self.projection.shape).to(self.projection)
+            self.calls += 1
 
     def extra_repr(self) -> str:
         """Show the options when a model is printed."""

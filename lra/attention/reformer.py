@@ -14,9 +14,10 @@ from torch.nn.functional import pad
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import Count, checked
 from lra.base.protocol import ReformerBiases, ReformerLookBack, ReformerRotations
-from lra.ops.hashed_chunks import attend_chunks, bucket_factors, draw_rotations, hash_buckets, hash_order
+from lra.ops.hashed_chunks import attend_chunks, bucket_factors, hash_buckets, hash_order
 from lra.ops.packed.hashed_chunks import HashedChunks, attend_hashed_chunks
 from lra.ops.packed.packing import Packing
+from lra.ops.transforms import seeded
 
 
 class ReformerAttention(AttentionBackend):
@@ -81,7 +82,7 @@ class ReformerAttention(AttentionBackend):
         """Attend; see the base class."""
         length, valid_BL = q_BHLE.shape[2], real_positions(valid_BL, q_BHLE)
         missing = -length % self.chunk_length
-        if missing:
+        if torch.jit.is_tracing() or missing:  # a trace is for other lengths too
             q_BHLE, v_BHLE = pad(q_BHLE, (0, 0, 0, missing)), pad(v_BHLE, (0, 0, 0, missing))
             valid_BL = pad(valid_BL, (0, missing))
         order_BHNL, chunk = self._order(q_BHLE, valid_BL, self._rotations(q_BHLE)), self.chunk_length
@@ -113,22 +114,21 @@ class ReformerAttention(AttentionBackend):
         return max(-(-length // self.chunk_length), 1)
 
     def _rotations(self, like: Tensor) -> Tensor:
-        drawn = self._draw(None, like.device) if self.training else self._draw_for_evaluation()
+        """Draw Gaussian rotations `[H, E, N, G]`, G half the sum of the factors."""
+        size = (self.dims.num_heads, self.dims.head_dim, self.num_hashes, sum(self.factors) // 2)
+        drawn = torch.randn(size, device=like.device) if self.training else self._draw_for_evaluation(size)
         return drawn.to(like)
 
     @torch.no_grad()
     def _order(self, q_BHLE: Tensor, valid_BL: Tensor, rotations_HENG: Tensor) -> Tensor:
         return hash_order(hash_buckets(q_BHLE, rotations_HENG, self.factors, valid_BL))
 
-    def _draw(self, generator: torch.Generator | None, device: torch.device) -> Tensor:
-        dims = self.dims
-        return draw_rotations(dims.num_heads, dims.head_dim, self.num_hashes, self.factors, generator, device)
-
     @torch.compiler.disable
-    def _draw_for_evaluation(self) -> Tensor:
-        seed = int(self.rotation_seed) + (self.calls if self.rotations == "each_call" else 0)
+    def _draw_for_evaluation(self, size: tuple[int, ...]) -> Tensor:
+        later = self.calls if self.rotations == "each_call" else 0
         self.calls += 1
-        return self._draw(torch.Generator().manual_seed(seed), torch.device("cpu"))
+        drawn: Tensor = seeded(torch.randn, size, self.rotation_seed, later=later)
+        return drawn
 
     def extra_repr(self) -> str:
         """Show the options when a model is printed."""

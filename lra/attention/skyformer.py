@@ -9,6 +9,7 @@ from torch import Tensor
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import Count, Positive, checked
 from lra.ops.linear_algebra import solve
+from lra.ops.transforms import seeded
 
 
 class SkyformerAttention(AttentionBackend):
@@ -40,12 +41,12 @@ class SkyformerAttention(AttentionBackend):
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""
-        _, heads, length, dims = q_BHLE.shape
+        _, heads, _, dims = q_BHLE.shape
         valid_BL = real_positions(valid_BL, q_BHLE)
         place_BM, used_BM = self._sample(valid_BL)
-        qk = torch.cat([q_BHLE, k_BHLE], 2) * dims**-0.25
+        qk = torch.cat([q_BHLE, k_BHLE], 2) * self.dims.head_dim**-0.25
         z_BHME = qk.gather(2, place_BM[:, None, :, None].expand(-1, heads, -1, dims))
-        q_BHLE, k_BHLE = qk.split(length, 2)
+        q_BHLE, k_BHLE = qk.chunk(2, 2)
         used_B1M1 = used_BM[:, None, :, None]
         inner_BHMM = _gaussian(z_BHME, z_BHME) * used_B1M1 * used_B1M1.mT
         eye = torch.eye(inner_BHMM.shape[2], dtype=inner_BHMM.dtype, device=inner_BHMM.device)
@@ -63,19 +64,16 @@ class SkyformerAttention(AttentionBackend):
         """
         number_2L = self._draw(valid_BL.device)[:, : valid_BL.shape[1]]
         number_BN = torch.where(valid_BL[:, None], number_2L, torch.inf).flatten(1)
-        smallest_BM, place_BM = number_BN.topk(min(self.num_landmarks, number_BN.shape[1]), largest=False)
+        smallest_BM, place_BM = number_BN.topk(number_BN[:, : self.num_landmarks].shape[1], largest=False)
         return place_BM, smallest_BM < torch.inf
 
     def _draw(self, device: torch.device) -> Tensor:
         """Draw a number for each query and key of the longest sequence, `[2, X]`."""
+        size = (2, self.dims.max_seq_len)
         if self.training:
-            return torch.rand(2, self.dims.max_seq_len, device=device)
-        drawn_2X: Tensor = self._draw_for_evaluation().to(device)
+            return torch.rand(size, device=device)
+        drawn_2X: Tensor = seeded(torch.rand, size, self.landmark_seed).to(device)
         return drawn_2X
-
-    @torch.compiler.disable
-    def _draw_for_evaluation(self) -> Tensor:
-        return torch.rand(2, self.dims.max_seq_len, generator=torch.Generator().manual_seed(int(self.landmark_seed)))
 
     def extra_repr(self) -> str:
         """Show the options when a model is printed."""

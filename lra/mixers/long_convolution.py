@@ -8,9 +8,12 @@ as a matrix.
 """
 
 import math
+from functools import partial
 
 import torch
 from torch import Tensor
+
+from lra.ops.transforms import known_length
 
 
 def sums_of_powers(weight_DN: Tensor, log_ratio_DN: Tensor, length: int) -> Tensor:
@@ -20,15 +23,16 @@ def sums_of_powers(weight_DN: Tensor, log_ratio_DN: Tensor, length: int) -> Tens
     computed instead of L powers, and one matrix product combines them. Weights and logarithms of ratios, `[…, D, N]`,
     are real or complex; the real parts of the latter are at most 0.
     """
-    columns = math.isqrt(length - 1) + 1
-    steps = torch.arange(columns, device=log_ratio_DN.device, dtype=log_ratio_DN.real.dtype)
-    rows = -(-length // columns)
-    rows_DRN = weight_DN[..., None, :] * (columns * steps[:rows, None] * log_ratio_DN[..., None, :]).exp()
-    columns_DNC = (log_ratio_DN[..., None] * steps).exp()
+    columns = math.isqrt(length - 1) + 1 if isinstance(known_length(length), int) else 64  # a trace leaves it open
+    count_to = partial(torch.arange, device=log_ratio_DN.device, dtype=log_ratio_DN.real.dtype)
+    row_R, column_C = count_to(-(-length // columns)), count_to(columns)
+    rows_DRN = weight_DN[..., None, :] * (columns * row_R[:, None] * log_ratio_DN[..., None, :]).exp()
+    columns_DNC = (log_ratio_DN[..., None] * column_C).exp()
     if rows_DRN.is_complex():  # only the real part is needed, and a real product has half the work of a complex one
         rows_DRN = torch.cat([rows_DRN.real, -rows_DRN.imag], dim=-1)
         columns_DNC = torch.cat([columns_DNC.real, columns_DNC.imag], dim=-2)
-    return (rows_DRN @ columns_DNC).flatten(-2)[..., :length]
+    powers_DL: Tensor = (rows_DRN @ columns_DNC).flatten(-2)[..., :length]
+    return powers_DL
 
 
 def convolve_both_ways(x_BLD: Tensor, ahead_DL: Tensor, back_DL: Tensor) -> Tensor:

@@ -17,10 +17,10 @@ from lra.model.block import PRE_NORM, EncoderBlock, EncoderForm
 from lra.model.layers import normalise
 from lra.model.mixer import MakeMixers, MixerDims
 from lra.model.pooling import make_pooling
-from lra.ops.first_order import runs_plainly
 from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.layers import embed
 from lra.ops.packed.packing import Packing
+from lra.ops.transforms import runs_plainly
 from lra.types import TaskSpec, UserError
 
 POSITION_STD = 0.02  # of the tables of positions and token types at the start

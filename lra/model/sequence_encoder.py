@@ -21,9 +21,9 @@ from lra.model.classifier import count_parameters, works_packed
 from lra.model.mixer import MakeMixers, MixerDims
 from lra.model.pooling import LastVector, MaskedMean
 from lra.model.self_attention import attention_layers
-from lra.ops.first_order import runs_plainly
 from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.packing import Packing
+from lra.ops.transforms import runs_plainly
 from lra.types import UserError
 
 VECTOR_OF: dict[str, Callable[[], LastVector | MaskedMean]] = {
@@ -77,16 +77,28 @@ def checked_vectors(x_BLI: Tensor, embedding: VectorPositionEmbedding) -> Tensor
     if len(shape) != 3 or shape[2] != embed_dim:
         line = f"an input of shape {shape} is not [batch, seq_len, {embed_dim}], as embed_dim={embed_dim} says"
         raise UserError(line)
-    if shape[1] > window_size:
-        raise UserError(
-            f"{shape[1]} positions do not fit into window_size={window_size}; build with window_size={shape[1]},"
-            f" or give the last ones: x[:, -{window_size}:]"
-        )
+    x_BLI = checked_length(x_BLI, window_size)
     if shape[1] == 0:
         raise UserError(f"an input of shape {shape} has no position; a sequence without any needs padding and a mask")
     if x_BLI.dtype != weights and not torch.is_autocast_enabled(x_BLI.device.type):
         line = f"the input is {_name(x_BLI.dtype)}, but the weights are {_name(weights)}; type x.to({weights})"
         raise UserError(line)
+    return x_BLI
+
+
+@torch.jit.script_if_tracing
+def checked_length(x_BLI: Tensor, window_size: int) -> Tensor:
+    """Return the input, if it is not longer than the window; a trace keeps this check, as it keeps no other.
+
+    Raises:
+        UserError: for a longer one.
+    """
+    length = x_BLI.shape[1]
+    if length > window_size:
+        raise UserError(
+            f"{length} positions do not fit into window_size={window_size}; build with window_size={length},"
+            f" or give the last ones: x[:, -{window_size}:]"
+        )
     return x_BLI
 
 
@@ -114,7 +126,7 @@ def checked_mask(x_BLI: Tensor, mask: Tensor | None, lengths: Tensor | None) -> 
         raise UserError(f"the lengths are {_name(lengths.dtype)}, not whole numbers; type lengths.long()")
     if lengths.shape != (batch,):
         raise UserError(f"lengths of shape {list(lengths.shape)} do not fit the input; the shape is {[batch]}")
-    if batch and runs_plainly():  # else nothing may depend on values
+    if runs_plainly() and batch:  # else nothing may depend on values
         shortest, longest = int(lengths.min()), int(lengths.max())
         if shortest < 0 or longest > length:
             raise UserError(f"lengths from {shortest} to {longest} are not all in the input's range, 0 to {length}")
@@ -288,8 +300,8 @@ class SequenceEncoder(nn.Module):
             `[B, D]`.
 
         Raises:
-            UserError: for inputs of another shape or dtype, and when `packed` is True but the packed form does not
-                work here.
+            UserError: for inputs of another shape or dtype, when `packed` is True but the packed form does not work
+                here, and for what a method does not know of `torch.func` and `torch.export`.
         """
         x_BLI = checked_vectors(x_BLI, self.embedding)
         valid_BL = checked_mask(x_BLI, mask, lengths)
@@ -297,16 +309,25 @@ class SequenceEncoder(nn.Module):
             raise UserError(
                 "packed=True works on a CPU without autocast, torch.compile, .jit or .func; leave packed out"
             )
-        if not len(x_BLI):
+        if x_BLI.shape[0] == 0:
             return x_BLI.new_zeros(0, self.output_size())
         if packed is None:
             packed = works_packed(x_BLI.device)
         return self._packed(x_BLI, valid_BL) if packed else self._padded(x_BLI, valid_BL)
 
     def _padded(self, x_BLI: Tensor, valid_BL: Tensor | None) -> Tensor:
-        x_BLD = self.embedding(x_BLI, valid_BL)
-        for block in self.blocks:
-            x_BLD = block(x_BLD, valid_BL)
+        try:
+            x_BLD = self.embedding(x_BLI, valid_BL)
+            for block in self.blocks:
+                x_BLD = block(x_BLD, valid_BL)
+        except RuntimeError as error:
+            if "randomness error mode" not in str(error):
+                raise
+            raise UserError(
+                "in training the encoder draws random numbers, and torch.func.vmap has to know whether the sequences"
+                ' share them; type vmap(…, randomness="different") or randomness="same", or encoder.eval()',
+                kind="randomness",
+            ) from error
         vector_BD: Tensor = self.pooling(self.norm(x_BLD), valid_BL)
         return vector_BD
 

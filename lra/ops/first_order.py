@@ -19,16 +19,6 @@ Inputs = ParamSpec("Inputs")
 Output = TypeVar("Output")
 
 
-def in_torch_func() -> bool:
-    """Tell whether `torch.func` transforms the code (vmap, grad), which such operators do not know."""
-    return not torch.compiler.is_compiling() and bool(torch._C._are_functorch_transforms_active())
-
-
-def runs_plainly() -> bool:
-    """Tell whether code may depend on values: not compiled, not recorded by `torch.jit.trace`, not in `torch.func`."""
-    return not (torch.compiler.is_compiling() or torch.jit.is_tracing() or in_torch_func())
-
-
 def without_autocast(forward: Callable[Inputs, Output]) -> Callable[Inputs, Output]:
     """Make a forward pass compute in the type of its inputs; its first input is a tensor."""
 

@@ -29,21 +29,6 @@ def bucket_factors(length: int, chunk: int) -> tuple[int, ...]:
     return 2 ** (exponent // 2), 2 ** (exponent - exponent // 2)
 
 
-def draw_rotations(
-    heads: int,
-    dims: int,
-    hashes: int,
-    factors: tuple[int, ...],
-    generator: torch.Generator | None,
-    device: torch.device,
-) -> Tensor:
-    """Draw Gaussian rotations `[H, E, N, G]`, G half the sum of `factors`.
-
-    They are drawn on `device`, from its own generator of torch's if `generator` is None.
-    """
-    return torch.randn(heads, dims, hashes, sum(factors) // 2, generator=generator, device=device)
-
-
 def hash_buckets(x_BHLE: Tensor, rotations_HENG: Tensor, factors: tuple[int, ...], valid_BL: Tensor) -> Tensor:
     """Compute the bucket of each position, `[B, H, N, L]`: the nearest one of the rotated axes and their opposites.
 
@@ -113,6 +98,6 @@ def _before_and_own(x_BHNKCE: Tensor, last_B: Tensor | None) -> Tensor:
     if last_B is None:
         first = x_BHNKCE[:, :, :, -1].roll(1, dims=2)
     else:
-        first = x_BHNKCE[torch.arange(len(x_BHNKCE), device=x_BHNKCE.device), :, :, last_B]
+        first = x_BHNKCE[torch.arange(x_BHNKCE.shape[0], device=x_BHNKCE.device), :, :, last_B]
     before = torch.cat([first[:, :, :, None], x_BHNKCE[:, :, :, :-1]], dim=3)
     return torch.cat([before, x_BHNKCE], dim=4)

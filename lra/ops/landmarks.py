@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from lra.ops.transforms import known_length
+
 
 def padded_segment_means(x_BHLE: Tensor, num_landmarks: int) -> Tensor:
     """Compute means over M segments of the padded length, as the released code does; `[B, H, M, E]`.
@@ -41,7 +43,7 @@ def valid_segments(valid_BL: Tensor, num_landmarks: int) -> tuple[Tensor, Tensor
     count_B1 = valid_BL.sum(1, keepdim=True)
     used_B1 = count_B1.clamp(max=num_landmarks)
     segment_BL = torch.where(valid_BL, rank_BL * used_B1 // count_B1.clamp(min=1), num_landmarks)
-    sizes = torch.zeros(len(valid_BL), num_landmarks + 1, dtype=torch.long, device=valid_BL.device)
+    sizes = valid_BL.new_zeros(valid_BL.shape[0], num_landmarks + 1, dtype=torch.long)
     sizes = sizes.scatter_add(1, segment_BL, torch.ones_like(segment_BL))  # in place, torch.func.vmap would refuse it
     return segment_BL, sizes[:, :num_landmarks]
 
@@ -96,13 +98,13 @@ def cluster_means(x_BHLE: Tensor, centres_BHME: Tensor, used_BM: Tensor, among_B
     A token belongs to the nearest centre in use; each centre moves to the mean of its tokens, or stays if it has none.
     Gradients pass through the means, not through the choice of the nearest centre.
     """
+    known_length(x_BHLE.shape[2])  # torch.cdist takes another way for more than 25
     tokens = among_BL[:, None, :, None]
     for _ in range(steps):
-        with torch.no_grad():
-            distances = torch.cdist(x_BHLE, centres_BHME).masked_fill(~used_BM[:, None, None, :], float("inf"))
-            nearest_BHL1 = distances.argmin(3, keepdim=True)
-            counts_BHM1 = torch.zeros_like(centres_BHME[..., :1])
-            counts_BHM1 = counts_BHM1.scatter_add(2, nearest_BHL1, tokens.expand_as(nearest_BHL1).to(x_BHLE.dtype))
+        distances = torch.cdist(x_BHLE.detach(), centres_BHME.detach())
+        nearest_BHL1 = distances.masked_fill(~used_BM[:, None, None, :], float("inf")).argmin(3, keepdim=True)
+        counts_BHM1 = torch.zeros_like(centres_BHME[..., :1])
+        counts_BHM1 = counts_BHM1.scatter_add(2, nearest_BHL1, tokens.expand_as(nearest_BHL1).to(x_BHLE.dtype))
         sums = torch.zeros_like(centres_BHME).scatter_add(2, nearest_BHL1.expand_as(x_BHLE), x_BHLE * tokens)
         centres_BHME = torch.where(counts_BHM1 > 0, sums / counts_BHM1.clamp(min=1), centres_BHME)
     return centres_BHME

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lra.ops.first_order import first_order, in_torch_func, without_autocast
+from lra.ops.first_order import first_order, without_autocast
+from lra.ops.transforms import in_torch_func, runs_plainly
 
 # Avoids a division by zero for an all-zero matrix (an example without real tokens); far below all other norms.
 TINY_NORM = 1e-12
@@ -30,16 +31,16 @@ def iterative_pinv(a_BHMM: Tensor, *, iterations: int, start: str) -> Tensor:
     if start == "batch":
         columns, rows = columns.max(), rows.max()
     z = a_BHMM.mT / (columns * rows).clamp(min=TINY_NORM)[..., None, None]
-    count = MATRICES_AT_ONCE if on_cpu(a_BHMM) else max(a_BHMM.shape[:2].numel(), 1)
-    parts = [x.flatten(0, 1).split(count) for x in (a_BHMM, z)]
-    iterate = _Iterations.iterated if in_torch_func() else _Iterations.apply
-    matrices = [iterate(a, start, iterations) for a, start in zip(*parts, strict=True)]
+    pair = a_BHMM.flatten(0, 1), z.flatten(0, 1)
+    groups = zip(*(x.split(MATRICES_AT_ONCE) for x in pair), strict=True) if on_cpu(a_BHMM) else [pair]
+    iterate = _Iterations.iterated if in_torch_func() or torch.jit.is_tracing() else _Iterations.apply
+    matrices = [iterate(a, start, iterations) for a, start in groups]
     return torch.cat(matrices).view(a_BHMM.shape)
 
 
 def on_cpu(x: Tensor) -> bool:
     """Tell whether caches decide the speed: on a GPU, or compiled, each group would be more launches, or more code."""
-    return x.device.type == "cpu" and not torch.compiler.is_compiling()
+    return x.device.type == "cpu" and runs_plainly()
 
 
 class _Iterations(torch.autograd.Function):

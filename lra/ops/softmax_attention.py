@@ -6,9 +6,14 @@ Letters: B examples, H heads, L positions, Q query positions, E dims per head, C
 that a block sees, W keys that it sees, G 1 or H.
 """
 
+from contextlib import nullcontext
+
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import pad, scaled_dot_product_attention
+
+from lra.ops.transforms import in_forward_mode, known_length
 
 
 def masked_softmax(scores: Tensor, keep: Tensor | None) -> Tensor:
@@ -31,12 +36,20 @@ def key_mask(valid_BL: Tensor | None) -> Tensor | None:
     return (valid_BL | ~valid_BL.any(-1, keepdim=True))[:, None, None, :]
 
 
-def exact_attention(q_BHQE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
+def exact_attention(
+    q_BHQE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None, *, rate: float = 0.0
+) -> Tensor:
     """Compute softmax(q kᵀ / √E) v with torch's fused kernel, without storing the Q × L matrix; `[B, H, Q, E]`.
 
-    Source: Vaswani et al. 2017, equation 1.
+    `rate` is the fraction of weights that are dropped. Source: Vaswani et al. 2017, equation 1.
     """
-    return scaled_dot_product_attention(q_BHQE, k_BHLE, v_BHLE, attn_mask=key_mask(valid_BL))
+    return fused_attention(q_BHQE, k_BHLE, v_BHLE, key_mask(valid_BL), rate=rate)
+
+
+def fused_attention(q: Tensor, k: Tensor, v: Tensor, keep: Tensor | None, *, rate: float) -> Tensor:
+    """Call torch's fused kernel; in forward mode, which it does not know, the one that stores the matrix."""
+    with sdpa_kernel(SDPBackend.MATH) if in_forward_mode() else nullcontext():
+        return scaled_dot_product_attention(q, k, v, attn_mask=keep, dropout_p=rate)
 
 
 def block_windows(blocks: int, reach: int, device: torch.device) -> Tensor:
@@ -48,7 +61,7 @@ def block_windows(blocks: int, reach: int, device: torch.device) -> Tensor:
 
 def split_blocks(x_BHLE: Tensor, block: int) -> Tensor:
     """Cut the positions into blocks of C = `block`, the last one filled with zeros; `[B, K, H, C, E]`."""
-    missing = -x_BHLE.shape[2] % block
+    missing = -known_length(x_BHLE.shape[2]) % block
     blocks_BKHCE: Tensor = pad(x_BHLE, (0, 0, 0, missing)).unflatten(2, (-1, block)).transpose(1, 2)
     return blocks_BKHCE
 
@@ -82,5 +95,5 @@ def attend_blocks(q_BKHCE: Tensor, k_BKHWE: Tensor, v_BKHWE: Tensor, keep: Tenso
     """
     keep = keep | ~keep.any(-1, keepdim=True)
     q, k, v, mask = (x.flatten(0, 1) for x in (q_BKHCE, k_BKHWE, v_BKHWE, keep))
-    out_BKHCE: Tensor = scaled_dot_product_attention(q, k, v, attn_mask=mask).unflatten(0, q_BKHCE.shape[:2])
+    out_BKHCE: Tensor = fused_attention(q, k, v, mask, rate=0.0).unflatten(0, q_BKHCE.shape[:2])
     return out_BKHCE

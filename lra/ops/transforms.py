@@ -1,0 +1,72 @@
+"""What `torch.func`, `torch.jit.trace` and `torch.export` change: ways to tell, and what is kept out of their sight."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from lra.types import UserError
+
+
+def in_forward_mode() -> bool:
+    """Tell whether derivatives may be computed in forward mode (jvp, dual numbers)."""
+    return not torch.compiler.is_compiling() and forward_ad._current_level >= 0
+
+
+def in_torch_func() -> bool:
+    """Tell whether code is transformed (vmap, grad, jvp); our own `torch.autograd.Function`s know none of it."""
+    return in_forward_mode() or (not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active())
+
+
+def runs_plainly() -> bool:
+    """Tell whether code may depend on values: not compiled, not recorded by `torch.jit.trace`, not in `torch.func`."""
+    return not (torch.compiler.is_compiling() or torch.jit.is_tracing() or in_torch_func())
+
+
+def known_length(length: int) -> int:
+    """Return a length that an operator has to know when it is exported.
+
+    Raises:
+        UserError: for a length that `torch.export` leaves open.
+    """
+    if torch.compiler.is_exporting() and not isinstance(length, int):
+        raise UserError(
+            "torch.export of this method keeps the sequences' length; leave only the batch open:"
+            ' dynamic_shapes={0: torch.export.Dim("batch")} for each input, or type torch.jit.trace(encoder, inputs)',
+            kind="open_length",
+        )
+    return length
+
+
+@contextmanager
+def untransformed() -> Iterator[None]:
+    """Compute what `torch.func` does not transform, and `torch.jit.trace` records as constants."""
+    tracing = torch._C._get_tracing_state()
+    torch._C._set_tracing_state(None)  # type: ignore[attr-defined]
+    try:
+        with torch._C._DisableFuncTorch():
+            yield
+    finally:
+        torch._C._set_tracing_state(tracing)  # type: ignore[attr-defined]
+
+
+@torch.compiler.disable
+def seeded(sample: Callable[..., Tensor], size: Sequence[int], seed: Tensor, *, later: int = 0) -> Tensor:
+    """Draw on the host, so that every device has the same numbers; `sample` is `torch.rand` or `torch.randn`.
+
+    Raises:
+        UserError: where a seed has no value, which is in `torch.export` and where `torch.func.vmap` is over seeds.
+    """
+    try:
+        generator = torch.Generator().manual_seed(int(seed) + later)
+    except RuntimeError as error:
+        raise UserError(
+            "this attention draws from a seed, whose value torch.export and torch.func.vmap over buffers do not know;"
+            " type torch.jit.trace(encoder, inputs), or vmap with in_dims=None for buffers",
+            kind="unreadable_seed",
+        ) from error
+    with untransformed():
+        drawn: Tensor = sample(size, generator=generator)
+    return drawn
