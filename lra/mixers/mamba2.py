@@ -15,6 +15,7 @@ from torch.nn.functional import pad, silu, softplus
 
 from lra.base.arguments import Count, Positive, checked
 from lra.model.mixer import MixerDims, SequenceMixer
+from lra.ops.transforms import known_length
 from lra.types import UserError
 
 CHUNK = 64  # Q; the result depends on it by rounding alone
@@ -25,35 +26,38 @@ NORM_EPS = 1e-5
 def scan(x_BLHP: Tensor, log_decay_BLH: Tensor, b_BLN: Tensor, c_BLN: Tensor) -> Tensor:
     """Compute y_t = h_tᵀ c_t with h_t = exp(log_decay_t) h_{t-1} + b_t x_tᵀ from h = 0; `[B, L, H, P]`.
 
-    Within a chunk it is a product of matrices, between chunks a recurrence of states. All products of decays are
-    exponentials of sums of logarithms, which are at most 0, so nothing overflows.
+    Products of matrices, within chunks and between their last states. All products of decays are exponentials of sums
+    of logarithms, which are at most 0, so nothing overflows.
     """
-    length = x_BLHP.shape[1]
-    size = min(CHUNK, length)
-    x_BKHQP = _chunks(x_BLHP, size).transpose(2, 3)
-    b_BKQN, c_BKQN = _chunks(b_BLN, size), _chunks(c_BLN, size)
-    summed_BKHQ = _chunks(log_decay_BLH, size).transpose(2, 3).cumsum(3)
+    x_BKHQP = _chunks(x_BLHP).transpose(2, 3)
+    b_BKQN, c_BKQN = _chunks(b_BLN), _chunks(c_BLN)
+    log_decay_BKHQ = _chunks(log_decay_BLH).transpose(2, 3)
+    y_BKHQP = ((c_BKQN @ b_BKQN.mT)[:, :, None] * _decays(log_decay_BKHQ)) @ x_BKHQP
 
-    later_QS = torch.ones(size, size, dtype=torch.bool, device=x_BLHP.device).triu(1)
-    decay_BKHQS = (summed_BKHQ[..., :, None] - summed_BKHQ[..., None, :]).masked_fill(later_QS, -torch.inf).exp()
-    y_BKHQP = ((c_BKQN @ b_BKQN.mT)[:, :, None] * decay_BKHQS) @ x_BKHQP
-
-    whole_BKH11 = summed_BKHQ[..., -1, None, None]
-    remaining_BKHQ1 = (whole_BKH11 - summed_BKHQ[..., None]).exp()
-    added_BKHNP = b_BKQN.mT[:, :, None] @ (remaining_BKHQ1 * x_BKHQP)
-    states = [torch.zeros_like(added_BKHNP[:, 0])]
-    for decay_BH11, added_BHNP in zip(whole_BKH11.exp().unbind(1), added_BKHNP.unbind(1), strict=True):
-        states.append(decay_BH11 * states[-1] + added_BHNP)
-    before_BKHNP = torch.stack(states[:-1], 1)
-    y_BKHQP = y_BKHQP + summed_BKHQ[..., None].exp() * (c_BKQN[:, :, None] @ before_BKHNP)
-    y_BLHP: Tensor = y_BKHQP.transpose(2, 3).flatten(1, 2)[:, :length]
+    since_BKHQ1 = log_decay_BKHQ.cumsum(3)[..., None]
+    whole_BKH1 = since_BKHQ1[..., -1, :]
+    added_BKHNP = b_BKQN.mT[:, :, None] @ ((whole_BKH1[..., None] - since_BKHQ1).exp() * x_BKHQP)
+    decay_BHKK = _decays(whole_BKH1.permute(0, 2, 3, 1)).squeeze(2)
+    after_BHKNP = (decay_BHKK @ added_BKHNP.transpose(1, 2).flatten(3)).unflatten(3, added_BKHNP.shape[-2:])
+    before_BKHNP = pad(after_BHKNP, (0, 0, 0, 0, 1, -1)).transpose(1, 2)
+    y_BKHQP = y_BKHQP + since_BKHQ1.exp() * (c_BKQN[:, :, None] @ before_BKHNP)
+    y_BLHP: Tensor = y_BKHQP.transpose(2, 3).flatten(1, 2)[:, : x_BLHP.shape[1]]
     return y_BLHP
 
 
-def _chunks(x_BL: Tensor, size: int) -> Tensor:
+def _decays(log_decay_Q: Tensor) -> Tensor:
+    """The decay from position S to Q, `[…, Q, S]`; 0 to earlier ones. Sums have no differences, which would round."""
+    size = log_decay_Q.shape[-1]
+    log_decay_QS = log_decay_Q[..., None].expand(*log_decay_Q.shape, size)
+    summed_QS = log_decay_QS.tril(-1).cumsum(-2)
+    later_QS = torch.ones_like(summed_QS[(0,) * (summed_QS.ndim - 2)], dtype=torch.bool).triu(1)
+    return summed_QS.masked_fill(later_QS, -torch.inf).exp()
+
+
+def _chunks(x_BL: Tensor) -> Tensor:
     """Cut `[B, L, …]` into chunks, `[B, K, Q, …]`, the last one filled with zeros."""
-    missing = -x_BL.shape[1] % size
-    x_BKQ: Tensor = pad(x_BL, (0, 0) * (x_BL.ndim - 2) + (0, missing)).unflatten(1, (-1, size))
+    missing = -known_length(x_BL.shape[1]) % CHUNK
+    x_BKQ: Tensor = pad(x_BL, (0, 0) * (x_BL.ndim - 2) + (0, missing)).unflatten(1, (-1, CHUNK))
     return x_BKQ
 
 

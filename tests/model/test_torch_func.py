@@ -36,7 +36,7 @@ METHODS |= {pinv: [*METHODS["nystrom"], f"attention.pinv={pinv}"] for pinv in ("
 METHODS["coarse"] = [*METHODS["regularised"], "attention.coarse_landmarks=3"]
 
 SEEDED = {"reformer", "skyformer", "random"}  # a seed has no value in torch.export, nor in vmap over modules
-LENGTH_IS_KEPT = {"bigbird", "local", "longformer", "linformer", "kmeans", "s4d", "gated"}  # by torch.export
+LENGTH_IS_KEPT = {"bigbird", "local", "longformer", "linformer", "kmeans", "s4d", "gated", "mamba2"}  # by torch.export
 
 SELDOM = {"math", "strided", "regularised", "exact"}  # differ little from others
 every_method = pytest.mark.parametrize(
