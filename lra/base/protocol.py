@@ -10,6 +10,7 @@ from lra.base.arguments import Count
 Pooling = Literal["padded_mean", "valid_mean", "cls"]
 Norm = Literal["layer", "batch", "batch_padded"]
 Inputs = Literal["tokens", "values"]
+Positions = Literal["learned", "rotary", "none"]
 Head = Literal["hidden", "linear"]
 PinvStart = Literal["batch", "per_matrix"]
 Landmarks = Literal["padded", "valid"]

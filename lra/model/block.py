@@ -12,7 +12,7 @@ from typing import get_args
 
 from torch import Tensor, nn
 
-from lra.base.protocol import Inputs, Norm
+from lra.base.protocol import Inputs, Norm, Positions
 from lra.model.layers import BatchNorm, make_dropout, normalise
 from lra.model.mixer import SequenceMixer
 from lra.ops.packed.dropout import DropoutMasks
@@ -42,7 +42,7 @@ class EncoderForm:
         first_position: row of the position table that the first token of a sequence gets; those before are not used.
         token_types: rows of a table whose row for a token's type is added to its embedding; 0: no table.
         inputs: `tokens`: ids of a table's rows. `values`: real numbers, which a linear layer maps to D channels.
-        positions: whether learned positions are added to the embedding.
+        positions: `learned`: added to the embedding. `rotary`: attention turns queries and keys. `none`: neither.
         token_std: standard deviation of the table's initial rows.
         tied_dropout: whether the dropout after a mixer or a feed-forward network drops whole channels of a sequence.
     """
@@ -57,7 +57,7 @@ class EncoderForm:
     first_position: int
     token_types: int
     inputs: Inputs
-    positions: bool
+    positions: Positions
     token_std: float
     tied_dropout: bool
 
@@ -86,7 +86,7 @@ PRE_NORM = EncoderForm(
     first_position=0,
     token_types=0,
     inputs="tokens",
-    positions=True,
+    positions="learned",
     token_std=0.02,
     tied_dropout=False,
 )

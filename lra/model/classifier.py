@@ -12,11 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from lra.base.arguments import Count, Depth, Fraction, Positive, Width, WidthOrZero, checked
-from lra.base.protocol import Head, Inputs, Norm, Pooling, Sides
+from lra.base.protocol import Head, Inputs, Norm, Pooling, Positions, Sides
 from lra.model.block import PRE_NORM, EncoderBlock, EncoderForm
 from lra.model.layers import normalise
 from lra.model.mixer import MakeMixers, MixerDims
 from lra.model.pooling import make_pooling
+from lra.model.self_attention import SelfAttention
 from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.layers import embed
 from lra.ops.packed.packing import Packing
@@ -39,7 +40,7 @@ class TokenPositionEmbedding(nn.Module):
         super().__init__()
         self.first = form.first_position
         self.token = nn.Linear(1, width) if form.inputs == "values" else nn.Embedding(vocab_size, width)
-        self.position = nn.Parameter(torch.empty(self.first + seq_len, width)) if form.positions else None
+        self.position = nn.Parameter(torch.empty(self.first + seq_len, width)) if form.positions == "learned" else None
         self.token_type = nn.Embedding(form.token_types, width) if form.token_types else None
         self.norm = form.make_norm(width) if form.embedding_norm else None
         self.dropout = nn.Dropout(dropout if form.embedding_dropout else 0.0)
@@ -159,6 +160,7 @@ class Encoder(nn.Module):
             max_seq_len=seq_len,
             dropout=dropout,
             tied_dropout=form.tied_dropout,
+            rotary=form.positions == "rotary",
         )
         self.embedding = TokenPositionEmbedding(
             vocab_size=vocab_size, seq_len=seq_len, width=width, dropout=dropout, form=form
@@ -167,6 +169,9 @@ class Encoder(nn.Module):
             EncoderBlock(mixer, feed_forward=feed_forward, dropout=dropout, form=form)
             for mixer in make_mixers(dims, 1 if tied_layers else num_layers)
         ]
+        if dims.rotary and not all(isinstance(block.mixer, SelfAttention) for block in blocks):
+            line = "model.positions=rotary has no effect on a mixer without queries; type model.positions=learned"
+            raise UserError(line, kind="no_effect", key="model.positions")
         self.blocks = nn.ModuleList(blocks * num_layers if tied_layers else blocks)
         self.norm = form.make_norm(width) if form.norm == "pre" else nn.Identity()
         self.dropout = dropout
@@ -208,7 +213,8 @@ class SequenceClassifier(nn.Module):
         norm: `layer`: LayerNorm. `batch`: batch norm over the real positions of a batch. `batch_padded`: over all.
         norm_place: `before` each mixer and feed-forward network, and at the end; or `after` each sum.
         inputs: `tokens`: ids of a table. `values`: real numbers, through a linear layer.
-        positions: `learned`: added to the embedding. `none`: the mixer must see the order.
+        positions: `learned`: added to the embedding. `rotary`: self-attention turns queries and keys. `none`: the mixer
+            must see the order.
         vocab_size: rows of the token embedding; None: those of the task's specification.
         token_std: standard deviation of these rows at the start.
         embedding_dropout: whether there is dropout after the embedding.
@@ -243,7 +249,7 @@ class SequenceClassifier(nn.Module):
         norm: Norm,
         norm_place: Literal["before", "after"],
         inputs: Inputs,
-        positions: Literal["learned", "none"],
+        positions: Positions,
         vocab_size: Count | None,
         token_std: Positive,
         embedding_dropout: bool,
@@ -279,7 +285,7 @@ class SequenceClassifier(nn.Module):
                 norm="pre" if norm_place == "before" else "post",
                 norm_kind=norm,
                 inputs=inputs,
-                positions=positions == "learned",
+                positions=positions,
                 token_std=token_std,
                 embedding_dropout=embedding_dropout,
                 tied_dropout=tied_dropout,

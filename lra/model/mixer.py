@@ -18,7 +18,8 @@ class MixerDims:
     """The dimensions of the encoder that a mixer is built for: D, heads and their dims, and the longest L of `forward`.
 
     A mixer without heads ignores theirs. `dropout` is the encoder's rate, for dropout inside the mixer, which drops
-    whole channels of a sequence if it is `tied_dropout`; the block applies dropout to the mixer's output.
+    whole channels of a sequence if it is `tied_dropout`; the block applies dropout to the mixer's output. `rotary`:
+    self-attention turns queries and keys by their positions.
     """
 
     width: int
@@ -27,6 +28,7 @@ class MixerDims:
     max_seq_len: int
     dropout: float
     tied_dropout: bool = False
+    rotary: bool = False
 
 
 class SequenceMixer(nn.Module):

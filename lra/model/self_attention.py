@@ -14,6 +14,7 @@ from lra.model.mixer import MixerDims, SequenceMixer
 from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.layers import norm_linear, project_residual
 from lra.ops.packed.packing import Packing
+from lra.types import UserError
 
 
 class QueryKeyValue(nn.Linear):
@@ -36,11 +37,33 @@ class QueryKeyValue(nn.Linear):
         return linear(x_BLD, self.weight, self.used_bias())
 
 
+def turn(x_BHLE: Tensor) -> Tensor:
+    """Turn each pair of dims (e, e + E/2) by the angle l · 10000^(−2e/E) at position l; `[B, H, L, E]`, E even.
+
+    The product of a query and a key then depends on their distance, not on their places (Su et al. 2021, arXiv
+    2104.09864; pairs as in GPT-NeoX).
+    """
+    half = x_BHLE.shape[3] // 2
+    rate_E = 10_000.0 ** (-torch.arange(half, device=x_BHLE.device, dtype=torch.float64) / half)
+    angle_LE = torch.arange(x_BHLE.shape[2], device=x_BHLE.device)[:, None] * rate_E
+    cos_LE, sin_LE = angle_LE.cos().to(x_BHLE.dtype), angle_LE.sin().to(x_BHLE.dtype)
+    a_BHLE, b_BHLE = x_BHLE.chunk(2, dim=3)
+    return torch.cat([a_BHLE * cos_LE - b_BHLE * sin_LE, a_BHLE * sin_LE + b_BHLE * cos_LE], dim=3)
+
+
 class SelfAttention(SequenceMixer):
     """Projections around an attention backend (`attention=NAME`), which computes in float32 in mixed precision too."""
 
     def __init__(self, dims: MixerDims, backend: AttentionBackend):
         super().__init__(dims)
+        if dims.rotary and dims.head_dim % 2:
+            raise UserError(
+                f"model.positions=rotary turns pairs of dims, which model.head_dim={dims.head_dim} does not give;"
+                f" type model.head_dim={dims.head_dim + 1}",
+                key="model.head_dim",
+                value=dims.head_dim,
+                right=dims.head_dim + 1,
+            )
         inner = dims.num_heads * dims.head_dim
         self.qkv = QueryKeyValue(dims.width, inner, biased=backend.biased)
         self.backend = backend
@@ -67,7 +90,10 @@ class SelfAttention(SequenceMixer):
         q_BHLE, k_BHLE, v_BHLE = self.qkv(x_BLD).unflatten(2, heads).permute(2, 0, 3, 1, 4).unbind(0)
         with torch.autocast(x_BLD.device.type, enabled=False):
             dtype = torch.promote_types(q_BHLE.dtype, torch.float32)
-            mixed_BHLE = self.backend(q_BHLE.to(dtype), k_BHLE.to(dtype), v_BHLE.to(dtype), valid_BL)
+            q_BHLE, k_BHLE, v_BHLE = q_BHLE.to(dtype), k_BHLE.to(dtype), v_BHLE.to(dtype)
+            if self.dims.rotary:
+                q_BHLE, k_BHLE = turn(q_BHLE), turn(k_BHLE)
+            mixed_BHLE = self.backend(q_BHLE, k_BHLE, v_BHLE, valid_BL)
         mixed_BLD = mixed_BHLE.transpose(1, 2).flatten(2)
         out_BLD: Tensor = self.out(mixed_BLD.to(x_BLD.dtype))
         return out_BLD
