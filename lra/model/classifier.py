@@ -135,7 +135,11 @@ class ClassifierHead(nn.Sequential):
 
 
 class Encoder(nn.Module):
-    """Embedding, blocks and a last norm, which blocks with a norm at their end do not need."""
+    """Embedding, blocks and a last norm, which blocks with a norm at their end do not need.
+
+    Raises:
+        UserError: for rotary positions with a mixer that is no self-attention.
+    """
 
     def __init__(
         self,

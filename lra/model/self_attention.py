@@ -52,7 +52,11 @@ def turn(x_BHLE: Tensor) -> Tensor:
 
 
 class SelfAttention(SequenceMixer):
-    """Projections around an attention backend (`attention=NAME`), which computes in float32 in mixed precision too."""
+    """Projections around an attention backend (`attention=NAME`), which computes in float32 in mixed precision too.
+
+    Raises:
+        UserError: for heads of an odd number of dims, which cannot be turned.
+    """
 
     def __init__(self, dims: MixerDims, backend: AttentionBackend):
         super().__init__(dims)
