@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
+from lra.base.devices import visible_devices
 from lra.runs.files import METRICS
 from lra.settings.added_keys import targets_of, trainer_arguments
 from lra.settings.config import batch_parts, identity, logs_to_wandb, method_name, plain
@@ -67,6 +68,11 @@ def device_name(cfg: DictConfig) -> str:
     else:
         name = f"cpu ({cfg.trainer.threads or torch.get_num_threads()} threads)"
     return name if cfg.trainer.devices == 1 else f"{cfg.trainer.devices} x {name}"
+
+
+def gpus_of_run(cfg: DictConfig) -> list[str]:
+    """Name the GPUs of this machine that the run uses, as CUDA_VISIBLE_DEVICES does; none on a CPU."""
+    return visible_devices()[: cfg.trainer.devices] if cfg.trainer.accelerator == "gpu" else []
 
 
 def build_trainer_arguments(cfg: DictConfig) -> dict[str, Any]:

@@ -37,6 +37,7 @@ class Run(TypedDict):
     force: bool
     predictions: CountOrZero
     workers: Processes
+    workers_per_device: Processes
     steps: Count
     dev_batches: Count
     top: Count

@@ -14,6 +14,7 @@ from typing import TypeVar
 import torch
 from torch import nn
 
+from lra.base.devices import no_device_error
 from lra.training.memory import keep_freed_memory
 from lra.types import UserError
 
@@ -84,8 +85,7 @@ class Machine:
             raise UserError(line, kind="wrong_value", key="trainer.threads", value=self.threads, right=cores)
         if self.accelerator == "gpu":
             if not torch.cuda.is_available():
-                line = "trainer=gpu, but no CUDA device is visible to torch; type trainer=cpu, or see: lra doctor"
-                raise UserError(line)
+                raise no_device_error()
             check_gpu_precision(self.precision)
 
     @property

@@ -98,7 +98,7 @@ def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, rep
             (f"{cfg.task.name}/{config.method_name(cfg)}", "bold"),
             f"  protocol {cfg.protocol.name}  seed {cfg.seed}"
             f"  {parameters:,} parameters  {cfg.recipe.steps:,} steps of {cfg.recipe.batch_size}"
-            f"  on {cfg.trainer.accelerator}\n{folder}",
+            f"  on {' '.join([cfg.trainer.accelerator, *build_trainer.gpus_of_run(cfg)])}\n{folder}",
         )
     )
     return _fit_and_test(
