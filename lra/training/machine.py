@@ -71,6 +71,7 @@ class Machine:
 
     accelerator: str
     devices: int
+    num_nodes: int
     precision: str
     accumulate_grad_batches: int
     threads: int | None
@@ -87,6 +88,17 @@ class Machine:
             if not torch.cuda.is_available():
                 raise no_device_error()
             check_gpu_precision(self.precision)
+
+    @property
+    def processes(self) -> int:
+        """Number of processes that train together, on all nodes."""
+        return self.devices * self.num_nodes
+
+    @property
+    def device_indices(self) -> list[int]:
+        """The device of each local rank: its own, or the only one if each process sees one, as srun may bind them."""
+        bound = self.accelerator == "gpu" and torch.cuda.device_count() == 1
+        return [0] * self.devices if bound else list(range(self.devices))
 
     @property
     def device(self) -> torch.device:

@@ -123,7 +123,7 @@ def fit(
         profiler=profiler,
         callbacks=[telemetry, RunProgress(telemetry, console=progress, steps=steps), *callbacks, resume],
     )
-    number = rank(machine.devices)
+    number = rank(machine.processes)
     if number:  # the weights come from the same seed in all processes, but dropout must differ
         torch.manual_seed(torch.initial_seed() + RANK_STRIDE * number)
     _check_what_is_restored(trainer, folder / LAST)
