@@ -105,6 +105,7 @@ def fit(
         every_seconds=checkpoint_every_seconds,
         eval_every=eval_every,
         steps=steps,
+        ask_every=log_every_steps,
         batch_parts=machine.accumulate_grad_batches,
     )
     arguments = {**(trainer_arguments or {})}

@@ -67,6 +67,8 @@ def make_trainer(
     # `lra.base.signals` handles signals. Lightning's handlers would answer SIGTERM with a collective call, which waits
     # for processes that have ended, and SLURM's signals with a checkpoint in the middle of a step.
     trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
+    # And several processes would ask each other before every batch, through the device, whether one had a SIGTERM.
+    trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
     return trainer
 
 
