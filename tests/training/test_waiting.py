@@ -219,7 +219,7 @@ class Watched(Callback):
 
 @pytest.fixture
 def train(tmp_path, monkeypatch):
-    """Train some steps of a run, with all that Lightning and the callbacks do in them; gives the last without waiting."""
+    """Train some steps of a run, with all that Lightning and callbacks do in them; gives the last that was watched."""
 
     def make_trainer(machine, arguments, callbacks, **settings):
         arguments = {**arguments, "strategy": strategies[0](device=DEVICE)}
