@@ -6,6 +6,7 @@ import json
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from omegaconf import open_dict
 
 from lra import build
 from lra.settings import config
-from lra.training.cluster_environment import LaunchedProcess
+from lra.training.cluster_environment import FIRST_PORT, PORTS, LaunchedProcess
 from lra.training.curves import read_curves
 from lra.training.machine import Machine
 from lra.training.ranks import LAUNCHED, SRUN, check_launch, local_rank, rank
@@ -181,3 +182,24 @@ def test_a_stopped_run_of_two_nodes_goes_on_to_the_same_numbers(data_dir, tmp_pa
     on_two_nodes(data_dir, tmp_path / "parts", devices=1)
     whole, parts = curves_of(tmp_path / "whole"), curves_of(tmp_path / "parts")
     assert [row.get("train/loss") for row in whole] == [row.get("train/loss") for row in parts]
+
+
+@pytest.mark.slow
+def test_tasks_of_srun_find_each_other_by_its_variables(data_dir, tmp_path):
+    """Two nodes with a task each, which are this machine twice."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        job = (free.getsockname()[1] - FIRST_PORT) % PORTS
+    step = {"SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NUM_NODES": "2", "SLURM_NTASKS": "2", "SLURM_LOCALID": "0"}
+    step |= {"SLURM_STEP_NODELIST": "127.0.0.1", "SLURM_JOB_ID": str(job), "SLURM_STEP_ID": "0"}
+    words = (*RUN, "trainer=ddp", "trainer.devices=1", f"trainer.num_nodes={NODES}")
+    with ThreadPoolExecutor() as pool:
+        started = [
+            pool.submit(
+                lra, *words, data=data_dir, runs=tmp_path / "runs", OMP_NUM_THREADS="1",
+                SLURM_PROCID=str(node), SLURM_NODEID=str(node), **step,
+            )
+            for node in range(NODES)
+        ]  # fmt: skip
+    assert [task.result().returncode for task in started] == [0, 0], [task.result().stderr for task in started]
+    assert [task.result().stdout.count("test accuracy") for task in started] == [1, 0]
+    assert len(list((tmp_path / "runs").rglob("result.json"))) == 1
