@@ -60,6 +60,7 @@ def measure_and_show(cfg: DictConfig, of_methods: list[str]) -> None:
     machine = Machine(
         accelerator="gpu" if cfg.device == "cuda" else "cpu",
         devices=1,
+        num_nodes=1,
         precision="32-true",
         accumulate_grad_batches=1,
         threads=cfg.threads,

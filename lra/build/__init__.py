@@ -21,7 +21,9 @@ from lra.settings.config import (
     mixer_group,
     mixer_settings,
     mixes_by_attention,
+    num_nodes,
     plain,
+    processes,
     store_dir,
 )
 from lra.types import TaskSpec, UserError
@@ -298,17 +300,24 @@ def _inputs(cfg: DictConfig) -> dict[str, Any]:
 
 
 def _build_data(cfg: DictConfig, kind: type[Data]) -> Data:
-    parts, devices = batch_parts(cfg), cfg.trainer.devices
-    if cfg.recipe.batch_size % devices:
+    parts, nodes, share = batch_parts(cfg), num_nodes(cfg), cfg.recipe.batch_size // processes(cfg)
+    typed = f"trainer.devices={cfg.trainer.devices}" + (f" × trainer.num_nodes={nodes}" if nodes > 1 else "")
+    if cfg.recipe.batch_size % processes(cfg):
+        common = math.gcd(nodes, cfg.recipe.batch_size)
+        fitting = math.gcd(cfg.trainer.devices, cfg.recipe.batch_size // common)
+        right = f"trainer.devices={fitting}" if common == nodes else f"trainer.num_nodes={common}"
         raise UserError(
-            f"trainer.devices={devices} does not divide recipe.batch_size={cfg.recipe.batch_size};"
-            f" type trainer.devices={math.gcd(devices, cfg.recipe.batch_size)}"
+            f"{typed} does not divide recipe.batch_size={cfg.recipe.batch_size}; type {right}",
+            kind="wrong_value",
+            key="trainer.devices",
+            value=processes(cfg),
+            right=right,
         )
-    if cfg.recipe.batch_size // devices % parts:
+    if share % parts:
         raise UserError(
             f"trainer.accumulate_grad_batches={parts} does not divide recipe.batch_size={cfg.recipe.batch_size}"
-            + (f" over {devices} devices" if devices > 1 else "")
-            + f"; type trainer.accumulate_grad_batches={math.gcd(parts, cfg.recipe.batch_size // devices)}"
+            + (f" over {processes(cfg)} devices" if processes(cfg) > 1 else "")
+            + f"; type trainer.accumulate_grad_batches={math.gcd(parts, share)}"
         )
     datamodule = kind(
         spec=build_spec(cfg),
@@ -325,10 +334,10 @@ def _build_data(cfg: DictConfig, kind: type[Data]) -> Data:
         on_device=cfg.trainer.get("data_on_device", False),  # an older run's stored configuration does not have it
     )
     batches = min(len(datamodule.val_dataloader()), len(datamodule.test_dataloader()))
-    if devices > batches:
+    if processes(cfg) > batches:
         fitting = max(count for count in range(1, batches + 1) if cfg.recipe.batch_size % count == 0)
         raise UserError(
-            f"trainer.devices={devices}, but the dev or the test split has only {batches} batches of"
-            f" {datamodule.batch_size} examples, so a device would have none; type trainer.devices={fitting}"
+            f"{typed}, but the dev or the test split has only {batches} batches of {datamodule.batch_size} examples, so"
+            f" a device would have none; type trainer.devices={fitting}" + (" trainer.num_nodes=1" if nodes > 1 else "")
         )
     return datamodule

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
+from lra.base.devices import visible_devices
 from lra.runs.files import METRICS
 from lra.settings.added_keys import targets_of, trainer_arguments
-from lra.settings.config import batch_parts, identity, logs_to_wandb, method_name, plain
+from lra.settings.config import batch_parts, identity, logs_to_wandb, method_name, num_nodes, plain, processes
 from lra.types import UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used
@@ -37,6 +38,7 @@ def build_machine(cfg: DictConfig) -> Machine:
     return Machine(
         accelerator=cfg.trainer.accelerator,
         devices=cfg.trainer.devices,
+        num_nodes=num_nodes(cfg),
         precision=cfg.trainer.precision,
         accumulate_grad_batches=batch_parts(cfg),
         threads=cfg.trainer.threads,
@@ -50,7 +52,7 @@ def is_same_in_parts(cfg: DictConfig, model: nn.Module, parts: int) -> bool:
     would have to agree on a number, so they try none. Modes of `compile=` with CUDA graphs, which are words, overwrite
     the gradients of the parts before.
     """
-    if cfg.protocol.test_last_batch == "dropped" or cfg.trainer.devices > 1 or isinstance(cfg.get("compile"), str):
+    if cfg.protocol.test_last_batch == "dropped" or processes(cfg) > 1 or isinstance(cfg.get("compile"), str):
         return False
     batch = cfg.recipe.batch_size
     group = min(cfg.model.get("batch_constant_examples") or batch, batch)
@@ -66,7 +68,12 @@ def device_name(cfg: DictConfig) -> str:
         name = torch.cuda.get_device_name()
     else:
         name = f"cpu ({cfg.trainer.threads or torch.get_num_threads()} threads)"
-    return name if cfg.trainer.devices == 1 else f"{cfg.trainer.devices} x {name}"
+    return name if processes(cfg) == 1 else f"{processes(cfg)} x {name}"
+
+
+def gpus_of_run(cfg: DictConfig) -> list[str]:
+    """Name the GPUs of this machine that the run uses, as CUDA_VISIBLE_DEVICES does; none on a CPU."""
+    return visible_devices()[: cfg.trainer.devices] if cfg.trainer.accelerator == "gpu" else []
 
 
 def build_trainer_arguments(cfg: DictConfig) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def diagnosed_model(cfg: DictConfig, console: Console, *, seed: int | None) -> D
         )
     folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=seed)
     trained = read_trained_config(folder, cfg.paths)
-    trained.trainer.devices = 1
+    config.use_one_device(trained)
     model, data = build.build_trained_model(trained, folder), build.build_data(trained)
     return DiagnosedModel(cfg=trained, folder=folder, is_trained=True, model=model, data=data)
 

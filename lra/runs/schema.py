@@ -138,7 +138,8 @@ class Cost(TypedDict):
     """The cost of a run.
 
     `peak_memory_bytes` is the largest memory of the process or, on a GPU, of its allocator, `batch_parts` the number of
-    parts into which each batch was split to need less of it.
+    parts into which each batch was split to need less of it. `gpus` names the GPUs of the machine that the first
+    process saw and used, as CUDA_VISIBLE_DEVICES does: by index, or by name.
     """
 
     parameters: Positive
@@ -147,6 +148,7 @@ class Cost(TypedDict):
     peak_memory_bytes: Positive
     batch_parts: NotRequired[Positive]
     device: Word
+    gpus: NotRequired[list[Word]]
 
 
 @with_config(CHECKED)

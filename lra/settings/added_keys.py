@@ -56,7 +56,6 @@ INSTEAD = {  # arguments of the Trainer that lra sets itself, and the setting th
     "fast_dev_run": "size=tiny",
     "overfit_batches": "size=tiny",
     "default_root_dir": "paths.runs=FOLDER",
-    "num_nodes": "trainer.devices=2",
     "use_distributed_sampler": "trainer.devices=2",
     "enable_checkpointing": "callbacks.checkpoint_every_seconds=60",
     "num_sanity_val_steps": "recipe.eval_every=50",

@@ -27,7 +27,7 @@ from lra.runs.schema import TARGET, is_ours
 from lra.settings.added_keys import USER_GROUPS, check_additions
 from lra.settings.option_groups import CLOSED, GROUPS, OF_IMAGES, Images, ParameterGroup
 from lra.settings.unknown_options import PRINT, nearest
-from lra.training.compiled import check_parts
+from lra.training.compiled import check_graphs, check_parts
 from lra.types import UserError
 
 LIGHTNINGS_TRAINER = "pytorch_lightning.Trainer"
@@ -206,6 +206,8 @@ def _check_trainer(cfg: DictConfig) -> None:
         raise WrongValueError("trainer.gradient_clip_val", clip, Positive, default=1)
     if isinstance(trainer.accumulate_grad_batches, int):
         check_parts(cfg.get("compile"), trainer.accumulate_grad_batches)
+    if OmegaConf.select(cfg, "mixer.name") in (None, "attention"):  # an older run's stored configuration has no mixer
+        check_graphs(cfg.get("compile"), cfg.get("attention") or {})
     if trainer.get("fused_optimizer") and trainer.get("gradient_clip_val") and trainer.precision.endswith("-mixed"):
         raise UserError(
             f"trainer.precision={trainer.precision} cannot clip gradients with a fused optimizer;"

@@ -256,6 +256,8 @@ def settings(cfg: DictConfig) -> dict[str, Any]:
     trainer = {key: cfg.trainer[key] for key in ALWAYS_RECORDED} | {"accumulate_grad_batches": batch_parts(cfg)}
     if cfg.trainer.devices > 1:
         trainer["devices"] = cfg.trainer.devices
+    if num_nodes(cfg) > 1:
+        trainer["num_nodes"] = num_nodes(cfg)
     if cfg.get("compile"):  # changes rounding and the random draws of dropout
         trainer["compile"] = cfg.compile
     if cfg.trainer.get("fused_optimizer"):  # changes rounding
@@ -277,6 +279,23 @@ def batch_parts(cfg: DictConfig) -> int:
     """
     parts = cfg.trainer.accumulate_grad_batches
     return 1 if parts == AUTO else int(parts)
+
+
+def num_nodes(cfg: DictConfig) -> int:
+    """Return the number of nodes; the stored configuration of an older run does not have it."""
+    return int(cfg.trainer.get("num_nodes", 1))
+
+
+def processes(cfg: DictConfig) -> int:
+    """Return the number of processes that train one model together: one for each device of each node."""
+    return int(cfg.trainer.devices) * num_nodes(cfg)
+
+
+def use_one_device(cfg: DictConfig) -> None:
+    """Change the configuration, in place, of a run of several processes to that of one."""
+    cfg.trainer.devices = 1
+    if num_nodes(cfg) > 1:
+        cfg.trainer.num_nodes = 1
 
 
 def config_hash(cfg: DictConfig) -> str:

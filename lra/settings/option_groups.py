@@ -37,6 +37,7 @@ class Run(TypedDict):
     force: bool
     predictions: CountOrZero
     workers: Processes
+    workers_per_device: Processes
     steps: Count
     dev_batches: Count
     top: Count
@@ -136,6 +137,7 @@ class Trainer(TypedDict):
 
     accelerator: Literal["cpu", "gpu"]
     devices: Processes
+    num_nodes: Processes
     precision: Literal["32-true", "tf32", "bf16-mixed", "16-mixed", "64-true"]
     accumulate_grad_batches: Count | Literal["auto"]
     fused_optimizer: bool

@@ -15,9 +15,11 @@ from omegaconf import DictConfig
 
 from lra import build
 from lra.base.processes import Child, python_module, stop
+from lra.base.text import size_text
 from lra.build import trainer as build_trainer
 from lra.settings import config
 from lra.sweeps.estimate import batches_to_measure
+from lra.sweeps.gpu_places import places_for
 from lra.sweeps.grid import Cell
 from lra.sweeps.run_set import RunSet
 from lra.types import UserError
@@ -37,38 +39,58 @@ class Measured(NamedTuple):
 
 def that_fit(peak_bytes: float, memory_bytes: float, *, on_gpu: bool) -> int:
     """Count the processes that fit into memory, each with the largest memory of any cell; at least 1."""
-    return max(1, int(SHARED_MEMORY * memory_bytes / (peak_bytes + (CONTEXT_BYTES if on_gpu else 0))))
+    return max(1, int(SHARED_MEMORY * memory_bytes / _bytes_of_one(peak_bytes, on_gpu=on_gpu)))
+
+
+def _bytes_of_one(peak_bytes: float, *, on_gpu: bool) -> float:
+    return peak_bytes + (CONTEXT_BYTES if on_gpu else 0)
 
 
 def proposal(run_set: RunSet, kinds: Sequence[Measured]) -> str:
     """Word how many cells to run at a time, from what is known of the missing ones, at least one.
 
-    On a GPU the throughput of several processes is measured with the cell that has the most hours left. On a CPU it is
-    measured if `workers=` is typed; otherwise its cores are named, because one process may use all of them.
+    On a GPU the throughput of several processes on one device is measured with the cell that has the most hours left,
+    and as many run on each of the visible devices. On a CPU it is measured if `workers=` is typed; otherwise its cores
+    are named, because one process may use all of them.
     """
     cell, peak_bytes = max(kinds, key=lambda kind: kind.hours).cell, max(kind.peak_bytes for kind in kinds)
-    on_gpu, cores = cell.cfg.trainer.accelerator == "gpu", os.cpu_count() or 1
-    fit = that_fit(peak_bytes, _memory_bytes(on_gpu=on_gpu), on_gpu=on_gpu)
-    if not on_gpu and run_set.options.workers == 1:
+    on_gpu, cores, options = cell.cfg.trainer.accelerator == "gpu", os.cpu_count() or 1, run_set.options
+    memory_bytes = _memory_bytes(on_gpu=on_gpu)
+    fit = that_fit(peak_bytes, memory_bytes, on_gpu=on_gpu)
+    if not on_gpu and options.workers == 1:
         most = min(fit, cores)
         if most == 1:
             return "No more than one at a time: there is one core, or memory for one."
         run = run_set.run_command(f"workers={most}", "trainer.threads=1")
         return f"{most} at a time, one on each core: {run}"
-    most = min(fit, max(NUMBERS_TRIED) if on_gpu else run_set.options.workers)
-    numbers = sorted({number for number in NUMBERS_TRIED if number < most} | {1, most})
+    fits, typed = f"{fit} fit into memory", options.workers_per_device if on_gpu else 1
+    if on_gpu:
+        each = size_text(_bytes_of_one(peak_bytes, on_gpu=True))
+        fits = f"{fit} fit on a GPU, {each} each of {size_text(memory_bytes)} that are free"
+    if typed > fit:
+        fits = f"workers_per_device={typed} does not fit: {fits}"
+    most = min(fit, max(NUMBERS_TRIED) if on_gpu else options.workers)
+    numbers = sorted({number for number in NUMBERS_TRIED if number < most} | {1, most, min(fit, typed)})
     try:
         rates = {number: steps_per_second(cell.overrides, number) for number in numbers}
     except UserError as error:
-        return f"{fit} fit into memory; several at a time could not be measured: {error}"
+        return f"{fits}; several at a time could not be measured: {error}"
     best = max(numbers, key=lambda number: rates[number])
-    threads = () if on_gpu or best == 1 else (f"trainer.threads={max(1, cores // best)}",)
     name = f"{cell.cfg.task.name}/{cell.choice('attention')}"
     rates_text = ", ".join(f"{number}: {rates[number]:.1f}" for number in numbers)
     return (
-        f"{fit} fit into memory. Steps per second of so many {name} at a time, {rates_text};"
-        f" {rates[best] / rates[1]:.2f} times one alone: {run_set.run_command(f'workers={best}', *threads)}"
+        f"{fits}. Steps per second of so many {name} at a time, {rates_text};"
+        f" {rates[best] / rates[1]:.2f} times one alone: {_command(run_set, best, cell)}"
     )
+
+
+def _command(run_set: RunSet, at_once: int, cell: Cell) -> str:
+    """Word the command that runs so many cells at once, on a GPU so many on each of those that are visible."""
+    if cell.cfg.trainer.accelerator == "gpu":
+        workers = at_once * max(1, len(places_for(cell.cfg.trainer.devices)))
+        return run_set.run_command(f"workers={workers}", f"workers_per_device={at_once}")
+    threads = () if at_once == 1 else (f"trainer.threads={max(1, (os.cpu_count() or 1) // at_once)}",)
+    return run_set.run_command(f"workers={at_once}", *threads)
 
 
 def _memory_bytes(*, on_gpu: bool) -> int:

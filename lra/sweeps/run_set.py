@@ -74,15 +74,20 @@ class RunSet:
 
     def run(self, console: Console) -> None:
         """Run the missing cells, in `workers=` processes or with a Hydra launcher if the user typed one."""
+        from lra.sweeps.gpu_places import place_workers
         from lra.sweeps.runner import run_missing, sweep_state  # not for `show`
         from lra.sweeps.workers import start_workers
 
+        workers = self.options.workers
+        places = place_workers(
+            self.cells, workers=workers, workers_per_device=self.options.workers_per_device, launcher=self.launcher
+        )
         try:
-            if self.options.workers == 1 and not self.launcher:
+            if workers == 1 and not self.launcher:
                 run_missing(self.cells, console)
             else:
                 for sweep, overrides in self.sweeps.items():
-                    start_workers(sweep, overrides, self.options.workers, self.launcher, console)
+                    start_workers(sweep, overrides, workers, self.launcher, console, places=places)
         except Stopped as stopped:
             done = f"{sweep_state(self.cells).finished} of {len(self.cells)} cells are finished"
             stopped.kept = f"{done}. The same command goes on from there."

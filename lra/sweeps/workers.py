@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lra.base.devices import VISIBLE, no_device_error, visible_devices
 from lra.base.signals import clean_up_on_signals, exit_on_signals, raise_if_stopped
 
 if TYPE_CHECKING:
@@ -16,10 +17,13 @@ if TYPE_CHECKING:
     from lra.base.processes import Child
 
 
-def start_workers(sweep: str, words: list[str], workers: int, launcher: list[str], console: Console) -> None:
+def start_workers(
+    sweep: str, words: list[str], workers: int, launcher: list[str], console: Console, *, places: Sequence[str] = ()
+) -> None:
     """Start workers and wait for them; locks keep two workers from running the same cell.
 
-    Without overrides of the Hydra launcher, the workers are children of this process.
+    Without overrides of the Hydra launcher, the workers are children of this process. `places` has CUDA_VISIBLE_DEVICES
+    of each worker; if it is empty, they have that of this process.
 
     Raises:
         UserError: when every worker has failed.
@@ -27,12 +31,13 @@ def start_workers(sweep: str, words: list[str], workers: int, launcher: list[str
     from lra.base.processes import Child, python_module, stop
 
     if launcher:
-        _launch(sweep, words, workers, launcher)
+        _launch(sweep, words, workers, launcher, places)
         return
     running: list[Child] = []
     try:
-        for _ in range(workers):
-            running.append(Child(python_module("lra.sweeps.workers", sweep, *words)))
+        for number in range(workers):
+            env = {VISIBLE: places[number]} if places else {}
+            running.append(Child(python_module("lra.sweeps.workers", sweep, *words), env=env))
         _wait(running, console)
     finally:
         stop(running)
@@ -53,7 +58,7 @@ def _wait(workers: Sequence[Child], console: Console) -> None:
         raise UserError(f"every worker ended early: {errors[-1]}")
 
 
-def _launch(sweep: str, words: list[str], workers: int, launcher: list[str]) -> None:
+def _launch(sweep: str, words: list[str], workers: int, launcher: list[str], places: Sequence[str]) -> None:
     import hydra
 
     from lra.base.paths import conf_dir
@@ -61,8 +66,8 @@ def _launch(sweep: str, words: list[str], workers: int, launcher: list[str]) -> 
 
     if not any("hydra/launcher=" in word for word in launcher):
         launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={workers}", *launcher]
-    quoted = ",".join(map(in_quotes, words))
-    sys.argv = ["lra", "--multirun", f"of={sweep}", f"worker=range({workers})", f"words=[{quoted}]", *launcher]
+    lists = [f"{key}=[{','.join(map(in_quotes, texts))}]" for key, texts in (("words", words), ("places", places))]
+    sys.argv = ["lra", "--multirun", f"of={sweep}", f"worker=range({workers})", *lists, *launcher]
     hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="worker")(work)()
 
 
@@ -71,17 +76,33 @@ def work(cfg: DictConfig) -> None:
     from lra.base.processes import die_with_pool_owner
 
     die_with_pool_owner()
+    if cfg.places:
+        os.environ[VISIBLE] = cfg.places[cfg.worker]  # for the processes that train
     run_cells(cfg.of, list(cfg.words))
 
 
 def run_cells(sweep: str, words: Sequence[str]) -> None:
-    """Run the missing cells of a sweep, as one of several workers."""
+    """Run the missing cells of a sweep, as one of several workers.
+
+    Raises:
+        UserError: when no GPU is visible to cells that need one: each of them would fail, and no other worker try it.
+    """
+    from lra.sweeps.gpu_places import devices_of_a_run
     from lra.sweeps.grid import make_cells
     from lra.sweeps.runner import run_missing
     from lra.terminal.console import make_console
 
     os.environ["TTY_COMPATIBLE"] = "0"  # no progress bars: those of several workers would overwrite each other
-    run_missing(make_cells(sweep, list(words)), make_console())
+    cells = make_cells(sweep, list(words))
+    if devices_of_a_run(cells) and not _sees_a_gpu():
+        raise no_device_error()
+    run_missing(cells, make_console())
+
+
+def _sees_a_gpu() -> bool:
+    import torch  # slow
+
+    return bool(visible_devices()) and torch.cuda.is_available()
 
 
 @exit_on_signals(lambda _: None)

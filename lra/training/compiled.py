@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from lra.types import UserError
@@ -11,6 +12,11 @@ if TYPE_CHECKING:  # importing torch is slow, and checking the settings does not
 
 # Modes that record the kernels of a forward or backward pass as a CUDA graph, which one call launches.
 GRAPH_MODES = ("reduce-overhead", "max-autotune")
+# Options of attentions whose training step no graph can record: the values that it has, why, and one without it.
+NOT_IN_GRAPHS: Mapping[str, tuple[Callable[[object], bool], str, object]] = {
+    "pinv": (lambda value: value == "exact", "waits for the GPU's singular values", "iterative"),
+    "redraw_every": (bool, "draws other features between steps", 0),
+}
 
 
 def compile_model(model: nn.Module, mode: str | bool | None) -> None:
@@ -44,3 +50,21 @@ def check_parts(mode: str | bool | None, parts: int) -> None:
             " type compile=true"
         )
         raise UserError(line, kind="contradiction", key="compile", value=mode, right="compile=true")
+
+
+def check_graphs(mode: str | bool | None, attention: Mapping[str, object]) -> None:
+    """Refuse CUDA graphs for a training step that waits for the GPU, or that changes between steps.
+
+    Args:
+        mode: as for `compile_model`.
+        attention: the options of the model's attention; empty without one.
+
+    Raises:
+        UserError: when a mode with CUDA graphs meets one of `NOT_IN_GRAPHS`.
+    """
+    for name, (prevents, why, without) in NOT_IN_GRAPHS.items():
+        if mode in GRAPH_MODES and prevents(attention.get(name)):
+            right = f"compile=true, or attention.{name}={without}"
+            option = f"attention.{name}={attention[name]}"
+            line = f"compile={mode} records a step as a CUDA graph, and {option} {why}; type {right}"
+            raise UserError(line, kind="contradiction", key="compile", value=mode, right=right)

@@ -14,13 +14,19 @@ from typing import TypeVar
 import torch
 from torch import nn
 
+from lra.base.devices import VISIBLE, no_device_error
 from lra.training.memory import keep_freed_memory
+from lra.training.ranks import is_launched
 from lra.types import UserError
 
 Weights = TypeVar("Weights", bound=nn.Module)
 TF32, DOUBLE = "tf32", "64-true"
 MIXED = {"bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
-FIRST_WITH_TF32 = (8, 0)  # compute capability of NVIDIA's Ampere generation
+AMPERE = (8, 0)  # compute capability of the first generation of NVIDIA's GPUs that computes in TF32 and bfloat16
+FROM_AMPERE = {  # what a GPU before it does in a precision, and the nearest one that it has
+    TF32: ("has no TF32", "32-true"),
+    "bf16-mixed": ("has no bfloat16, which torch emulates slowly", "16-mixed"),
+}
 THREADS_PER_CORE = 4  # upper bound; with a million threads, torch crashes
 
 
@@ -47,14 +53,16 @@ def to_weight_dtype(precision: str, module: Weights) -> Weights:
 
 
 def check_gpu_precision(precision: str) -> None:
-    """Refuse a precision that the GPU lacks: torch would compute in another one.
+    """Refuse a precision that the GPU lacks: torch would compute in another one, or emulate it.
 
     Raises:
-        UserError: for `tf32` on a GPU before Ampere.
+        UserError: for `tf32` and `bf16-mixed` on a GPU before Ampere.
     """
-    if precision == TF32 and torch.cuda.get_device_capability() < FIRST_WITH_TF32:
-        line = f"trainer.precision=tf32, but {torch.cuda.get_device_name()} has no TF32; type trainer.precision=32-true"
-        raise UserError(line)
+    if precision in FROM_AMPERE and torch.cuda.get_device_capability() < AMPERE:
+        lacks, nearest = FROM_AMPERE[precision]
+        right = f"trainer.precision={nearest}"
+        line = f"trainer.precision={precision}, but {torch.cuda.get_device_name()} {lacks}; type {right}"
+        raise UserError(line, kind="wrong_value", key="trainer.precision", value=precision, right=right)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,12 +72,13 @@ class Machine:
     The precision may also be `tf32`, see `set_float32`. Without `threads` a CPU has torch's default.
 
     Raises:
-        UserError: when `accelerator` is `gpu` and torch sees no CUDA device, or one without the precision, or `threads`
-            is far above the number of cores.
+        UserError: when `accelerator` is `gpu` and torch sees no CUDA device, fewer than `devices` or one without the
+            precision, or `threads` is far above the number of cores.
     """
 
     accelerator: str
     devices: int
+    num_nodes: int
     precision: str
     accumulate_grad_batches: int
     threads: int | None
@@ -84,9 +93,29 @@ class Machine:
             raise UserError(line, kind="wrong_value", key="trainer.threads", value=self.threads, right=cores)
         if self.accelerator == "gpu":
             if not torch.cuda.is_available():
-                line = "trainer=gpu, but no CUDA device is visible to torch; type trainer=cpu, or see: lra doctor"
-                raise UserError(line)
+                raise no_device_error()
+            self._check_devices(torch.cuda.device_count())
             check_gpu_precision(self.precision)
+
+    def _check_devices(self, visible: int) -> None:
+        """Refuse more devices than this process sees, unless it is one of several and sees its own alone."""
+        if self.devices <= visible or (visible == 1 and is_launched(self.processes)):
+            return
+        right = f"trainer.devices={visible}"
+        listed = f" ({VISIBLE}={os.environ[VISIBLE]})" if VISIBLE in os.environ else ""
+        line = f"trainer.devices={self.devices}, but torch sees {visible} CUDA devices here{listed}; type {right}"
+        raise UserError(line, kind="wrong_value", key="trainer.devices", value=self.devices, right=right)
+
+    @property
+    def processes(self) -> int:
+        """Number of processes that train together, on all nodes."""
+        return self.devices * self.num_nodes
+
+    @property
+    def device_indices(self) -> list[int]:
+        """The device of each local rank: its own, or the only one if each process sees one, as srun may bind them."""
+        bound = self.accelerator == "gpu" and torch.cuda.device_count() == 1
+        return [0] * self.devices if bound else list(range(self.devices))
 
     @property
     def device(self) -> torch.device:

@@ -16,24 +16,32 @@ if TYPE_CHECKING:  # importing torch is slow, and a finished run, which asks `is
 T = TypeVar("T")
 LAUNCHED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # torchrun sets all of them, as we do
 SRUN = ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS")  # srun sets both; a batch script has only the first
+PER_NODE = "LOCAL_WORLD_SIZE"  # of torchrun: the number of its processes on this node
 LOCALHOST = "127.0.0.1"
 PATIENCE_SECONDS = 3.0  # short: a process in a collective call handles no signal, and a killed run resumes exactly
 
 
-def is_launched(devices: int) -> bool:
-    """Tell whether `lra train`, torchrun or SLURM's srun has started this process as one of `devices` processes.
+def is_launched(processes: int) -> bool:
+    """Tell whether `lra train`, torchrun or SLURM's srun has started this process as one of so many processes.
 
     False: this process trains alone, or has to start the others. Variables of other launchers are ignored.
 
     Raises:
         UserError: when torchrun has started another number of processes.
     """
-    return _launched_rank(devices) is not None
+    return _launched_rank(processes) is not None
 
 
-def rank(devices: int) -> int:
-    """Return the rank of this process among the `devices` processes that train together; 0 if it is alone."""
-    return _launched_rank(devices) or 0
+def rank(processes: int) -> int:
+    """Return the rank of this process among all those that train together; 0 if it is alone."""
+    return _launched_rank(processes) or 0
+
+
+def local_rank(processes: int) -> int:
+    """Return the rank of this process among those of them that are on its machine; 0 if it is alone."""
+    if not is_launched(processes):
+        return 0
+    return _numbers(("SLURM_LOCALID",) if by_srun(processes) else ("LOCAL_RANK",))[0]
 
 
 def set_rank_zero() -> None:
@@ -43,25 +51,68 @@ def set_rank_zero() -> None:
     rank_zero_only.rank = 0  # type: ignore[attr-defined]
 
 
-def by_srun(devices: int) -> bool:
-    """Tell whether SLURM's srun has started this process as one of `devices` processes."""
-    return devices > 1 and not _numbers(LAUNCHED[:3]) and _numbers(SRUN)[1:] == [devices]
+def by_srun(processes: int) -> bool:
+    """Tell whether SLURM's srun has started this process as one of so many processes."""
+    return processes > 1 and not _numbers(LAUNCHED[:3]) and _numbers(SRUN)[1:] == [processes]
 
 
-def _launched_rank(devices: int) -> int | None:
-    if devices == 1:
+def check_launch(devices: int, num_nodes: int) -> None:
+    """Refuse several nodes whose processes nobody has started, and processes that are on another number of nodes.
+
+    Raises:
+        UserError: with the command that starts them, or with the numbers to type.
+    """
+    processes = devices * num_nodes
+    if not is_launched(processes):
+        if num_nodes > 1:
+            raise UserError(
+                f"trainer.num_nodes={num_nodes}, but nobody has started a process for each device; type: srun"
+                f" --nodes={num_nodes} --ntasks-per-node={devices} lra train …, or on node N of 0 to {num_nodes - 1}:"
+                f" torchrun --nnodes={num_nodes} --nproc-per-node={devices} --node-rank=N --master-addr=HOST -m lra"
+                " train …",
+                kind="not_launched",
+                key="trainer.num_nodes",
+                value=num_nodes,
+            )
+        return
+    by_slurm = by_srun(processes)
+    counts = _numbers(("SLURM_STEP_NUM_NODES" if by_slurm else PER_NODE,))
+    nodes = counts[0] if by_slurm and counts else processes // counts[0] if counts else num_nodes
+    if nodes != num_nodes:
+        right = _devices_and_nodes(processes, nodes)
+        raise UserError(
+            f"{processes} processes were started on {nodes} nodes, but trainer.num_nodes={num_nodes}; type {right}",
+            kind="wrong_value",
+            key="trainer.num_nodes",
+            value=num_nodes,
+            right=right,
+        )
+
+
+def _devices_and_nodes(processes: int, nodes: int) -> str:
+    return f"trainer.devices={processes // nodes}" + (f" trainer.num_nodes={nodes}" if nodes > 1 else "")
+
+
+def _launched_rank(processes: int) -> int | None:
+    if processes == 1:
         return None
-    if by_srun(devices):
+    if by_srun(processes):
         return _numbers(SRUN)[0]
     if any(not os.environ.get(name) for name in LAUNCHED):
         return None
     number, _, count = _numbers(LAUNCHED[:3]) or (0, 0, 1)
-    if count not in (1, devices) or number >= count:
+    if count not in (1, processes) or number >= count:
+        here = (_numbers((PER_NODE,)) or [count])[0]
+        right = _devices_and_nodes(count, max(count // max(here, 1), 1))
         raise UserError(
-            f"this is process {number} of {count} (RANK, WORLD_SIZE), but trainer.devices={devices};"
-            f" type trainer.devices={count}, or: unset {' '.join(LAUNCHED)}"
+            f"this is process {number} of {count} (RANK, WORLD_SIZE), but trainer.devices × trainer.num_nodes is"
+            f" {processes}; type {right}, or: unset {' '.join(LAUNCHED)}",
+            kind="wrong_value",
+            key="trainer.devices",
+            value=processes,
+            right=right,
         )
-    return number if count == devices else None
+    return number if count == processes else None
 
 
 def _numbers(names: tuple[str, ...]) -> list[int]:
@@ -118,6 +169,8 @@ def spawn_ranks(devices: int, overrides: Sequence[str]) -> tuple[int, str]:
     threads = os.environ.get("OMP_NUM_THREADS") or str(max((os.cpu_count() or devices) // devices, 1))
     env = {
         "WORLD_SIZE": str(devices),
+        PER_NODE: str(devices),
+        "GROUP_RANK": "0",
         "MASTER_ADDR": LOCALHOST,
         "MASTER_PORT": str(store.port),
         "TORCHELASTIC_USE_AGENT_STORE": "True",  # the processes use `store` of this process, which has the port

@@ -17,6 +17,7 @@ import pytorch_lightning as pl
 import torch
 from pydantic import TypeAdapter
 from pytorch_lightning.callbacks import Checkpoint, Timer
+from pytorch_lightning.callbacks.timer import Interval
 from typing_extensions import TypedDict  # pydantic needs it before Python 3.12
 
 from lra.base.files import sha256
@@ -58,6 +59,8 @@ class ResumePoint(Checkpoint):
         best: the best dev pass so far; None before the first.
         eval_every: optimizer steps between dev passes.
         steps: optimizer steps of the whole run.
+        ask_every: optimizer steps between those at which several processes ask each other whether it is time to save or
+            to stop. They do so through the device, so these should be steps that wait for it anyway.
         batch_parts: number of parts into which a batch is split; the position in the data counts these.
 
     Attributes:
@@ -73,10 +76,12 @@ class ResumePoint(Checkpoint):
         every_seconds: float,
         eval_every: int,
         steps: int,
+        ask_every: int,
         batch_parts: int = 1,
     ):
         self.folder, self.best, self.batch_parts = folder, best, batch_parts
         self.every_seconds, self.eval_every, self.steps = every_seconds, eval_every, steps
+        self.ask_every = ask_every
         self.train_seconds = 0.0
         self.peak_memory_bytes = 0
         self.passes: DevPasses | None = {"step": [], "accuracy": []}
@@ -86,8 +91,10 @@ class ResumePoint(Checkpoint):
         self._random_of_ranks: list[RandomStates] = []
 
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Forget the largest memory of earlier runs of this process."""
+        """Forget the largest memory of earlier runs of this process; keep Lightning's Timers from asking every step."""
         reset_peak_memory(trainer.strategy.root_device)
+        for timer in _timers(trainer):
+            timer._interval = Interval.epoch  # an epoch is the whole run: `on_train_batch_end` stops it
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Start the clock."""
@@ -102,18 +109,17 @@ class ResumePoint(Checkpoint):
 
     def on_train_batch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: object) -> None:
         """Save if it is time or if `max_steps` ends the run here; make Lightning run a dev pass after the last step."""
-        step, time_is_up = trainer.global_step, _time_is_up(trainer)
-        if time_is_up:
-            trainer.should_stop = False  # else Lightning would run a dev pass that the run without a limit has not
         if trainer.fit_loop._should_accumulate():
             return
-        if time_is_up:
+        step = trainer.global_step
+        asks = trainer.world_size == 1 or step % self.ask_every == 0
+        if asks and _time_is_up(trainer):
             trainer.fit_loop.epoch_loop.max_steps = step
         if step == self.steps:
             trainer.should_stop = True  # makes Lightning run a dev pass, even if eval_every does not divide steps
         elif step % self.eval_every != 0:
-            due = step == trainer.max_steps or time.monotonic() - self._saved >= self.every_seconds
-            if trainer.strategy.reduce_boolean_decision(due, all=False):  # all processes must save together
+            due = asks and _any_process(trainer, time.monotonic() - self._saved >= self.every_seconds)
+            if due or step == trainer.max_steps:  # all processes must save together
                 self._save(trainer)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -127,7 +133,7 @@ class ResumePoint(Checkpoint):
         better = self.best is None or accuracy > self.best.accuracy
         if better:
             _save_weights(trainer, self.folder / NEXT_BEST)
-            digest = sha256(self.folder / NEXT_BEST)
+            digest = gather(sha256(self.folder / NEXT_BEST) if trainer.is_global_zero else "")[0]  # of who wrote it
             self.best = BestDevPass(accuracy=accuracy, step=trainer.global_step, sha256=digest)
         self._save(trainer)
         if better and trainer.is_global_zero:
@@ -224,12 +230,17 @@ def saved_batch_parts(folder: Path) -> int | None:
 
 def _time_is_up(trainer: pl.Trainer) -> bool:
     """Tell whether Lightning's Timer, which `trainer.max_time` adds, has stopped the training of any process."""
-    timers = [callback for callback in trainer.callbacks if isinstance(callback, Timer)]  # type: ignore[attr-defined]
-    if not timers:
-        return False
-    left = [timer.time_remaining() for timer in timers]
-    is_up = any(seconds is not None and seconds <= 0 for seconds in left)
-    return bool(trainer.strategy.reduce_boolean_decision(is_up, all=False))  # clocks differ: all must decide alike
+    left = [timer.time_remaining() for timer in _timers(trainer)]
+    return bool(left) and _any_process(trainer, any(seconds is not None and seconds <= 0 for seconds in left))
+
+
+def _timers(trainer: pl.Trainer) -> list[Timer]:
+    return [callback for callback in trainer.callbacks if isinstance(callback, Timer)]  # type: ignore[attr-defined]
+
+
+def _any_process(trainer: pl.Trainer, decision: bool) -> bool:
+    """Tell whether one of the processes has decided so: their clocks differ, and all must do the same."""
+    return bool(trainer.strategy.reduce_boolean_decision(decision, all=False))
 
 
 def _random_states(device: torch.device) -> RandomStates:

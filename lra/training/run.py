@@ -105,6 +105,7 @@ def fit(
         every_seconds=checkpoint_every_seconds,
         eval_every=eval_every,
         steps=steps,
+        ask_every=log_every_steps,
         batch_parts=machine.accumulate_grad_batches,
     )
     arguments = {**(trainer_arguments or {})}
@@ -123,7 +124,7 @@ def fit(
         profiler=profiler,
         callbacks=[telemetry, RunProgress(telemetry, console=progress, steps=steps), *callbacks, resume],
     )
-    number = rank(machine.devices)
+    number = rank(machine.processes)
     if number:  # the weights come from the same seed in all processes, but dropout must differ
         torch.manual_seed(torch.initial_seed() + RANK_STRIDE * number)
     _check_what_is_restored(trainer, folder / LAST)

@@ -9,15 +9,17 @@ import pytorch_lightning as pl
 import torch
 from lightning_fabric.plugins.io.checkpoint_io import CheckpointIO
 from pytorch_lightning.callbacks import Callback
-from pytorch_lightning.plugins.environments import LightningEnvironment, SLURMEnvironment
+from pytorch_lightning.plugins.environments import LightningEnvironment
+from pytorch_lightning.strategies import DDPStrategy, Strategy
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lra.base.files import replace_bytes
 from lra.base.signals import raise_if_stopped
 from lra.training.checkpoints import read_checkpoint
+from lra.training.cluster_environment import LaunchedProcess
 from lra.training.machine import Machine, lightning_precision, prepare_machine
 from lra.training.memory import is_glibc, resident_bytes, return_freed_memory_beyond
-from lra.training.ranks import by_srun, set_rank_zero
+from lra.training.ranks import is_launched, set_rank_zero
 from lra.types import UserError
 
 
@@ -33,15 +35,17 @@ def make_trainer(
     """
     prepare_machine(machine)
     keeps = machine.accelerator == "cpu" and is_glibc()
-    if machine.devices == 1:
+    if machine.processes == 1:
         set_rank_zero()
     # Lightning would guess from any environment variable how the processes of a run find each other.
-    environment = SLURMEnvironment(auto_requeue=False) if by_srun(machine.devices) else LightningEnvironment()
+    launched = is_launched(machine.processes)
+    environment = LaunchedProcess(machine.processes) if launched else LightningEnvironment()
     defaults: dict[str, Any] = {
         "callbacks": [StopsAtSignals(), *callbacks, *([FreedMemory()] if keeps else [])],
         "accelerator": machine.accelerator,
-        "devices": machine.devices,
-        "strategy": "ddp" if machine.devices > 1 else "auto",
+        "devices": min(machine.devices, len(set(machine.device_indices))),
+        "num_nodes": machine.num_nodes,
+        "strategy": _strategy(machine),
         "precision": lightning_precision(machine.precision),
         "deterministic": False,  # said, because the process may have had a run with it before
         "enable_progress_bar": False,
@@ -63,7 +67,18 @@ def make_trainer(
     # `lra.base.signals` handles signals. Lightning's handlers would answer SIGTERM with a collective call, which waits
     # for processes that have ended, and SLURM's signals with a checkpoint in the middle of a step.
     trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
+    # And several processes would ask each other before every batch, through the device, whether one had a SIGTERM.
+    trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
     return trainer
+
+
+def _strategy(machine: Machine) -> str | Strategy:
+    """Choose Lightning's strategy; with GPUs it is told which one each local rank has."""
+    if machine.processes == 1:
+        return "auto"
+    if machine.accelerator == "cpu":
+        return "ddp"
+    return DDPStrategy(parallel_devices=[torch.device("cuda", index) for index in machine.device_indices])
 
 
 class StopsAtSignals(Callback):

@@ -22,6 +22,7 @@ from lra.build import trainer as build_trainer
 from lra.runs.files import BEST
 from lra.runs.find_run import find_run
 from lra.runs.record import read_record
+from lra.settings import config
 from lra.settings.stored_config import read_trained_config
 from lra.terminal.console import make_console
 from lra.training.compiled import compile_model
@@ -38,9 +39,10 @@ def run(cfg: DictConfig) -> None:
     folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=OmegaConf.select(cfg, "seed"))
     trained = read_trained_config(folder, cfg.paths)
     console.print(visible(str(folder)), style="dim")
-    if trained.trainer.devices > 1:
-        console.print(f"trained on {trained.trainer.devices} devices, tested here on one device, with the same batches")
-        trained.trainer.devices = 1
+    if config.processes(trained) > 1:
+        trained_on = f"trained on {config.processes(trained)} devices"
+        console.print(f"{trained_on}, tested here on one device, with the same batches")
+        config.use_one_device(trained)
     if trained.trainer.get("data_on_device"):
         trained.trainer.data_on_device = False  # for one pass it need not be copied; the batches are the same
     correct = _correct(trained, folder)

@@ -55,12 +55,12 @@ def run(cfg: DictConfig) -> float | None:
     from lra.runs.record import read_record
     from lra.settings import config
     from lra.terminal.console import make_console
-    from lra.training.ranks import is_launched, rank
+    from lra.training.ranks import check_launch, is_launched, rank
     from lra.types import UserError
     from lra.verbs.train_summary import print_predictions, print_summary
 
     console = make_console()
-    launched, is_first_rank = is_launched(cfg.trainer.devices), rank(cfg.trainer.devices) == 0
+    launched, is_first_rank = is_launched(config.processes(cfg)), rank(config.processes(cfg)) == 0
     if launched:
         die_with_parent(os.getppid())
     die_with_pool_owner()
@@ -83,12 +83,13 @@ def run(cfg: DictConfig) -> float | None:
         print_summary(console, folder, record)
         print_predictions(console, cfg, folder, cfg.predictions)
         return record["outcome"]["best_dev_accuracy"]
+    check_launch(cfg.trainer.devices, config.num_nodes(cfg))
     from lra.training.module import NonFiniteLossError  # these import torch, which a finished run does not need
     from lra.verbs.train_attempt import train_run
 
     is_trial = HydraConfig.get().sweeper.get("direction") is not None
     try:
-        if cfg.trainer.devices > 1 and not launched:
+        if config.processes(cfg) > 1 and not launched:
             from lra.verbs.train_on_devices import train_on_devices
 
             train_on_devices(cfg, folder, console, replaced=record)

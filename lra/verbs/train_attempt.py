@@ -57,7 +57,7 @@ def train_run(cfg: DictConfig, folder: Path, console: Console, *, replaced: Reco
     build_trainer.build_machine(cfg)
     build.check_classes(cfg)
     ensure_store(cfg, console)
-    is_first_rank = rank(cfg.trainer.devices) == 0
+    is_first_rank = rank(config.processes(cfg)) == 0
     with lock_run(folder) if is_first_rank else nullcontext(), report_saved_step(folder, cfg.recipe.steps):
         if is_first_rank and cfg.check:
             verify_store(config.store_dir(cfg))
@@ -87,7 +87,7 @@ def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, rep
     pl.seed_everything(cfg.seed, workers=True, verbose=False)
     datamodule = build.build_datamodule(cfg_with_parts)
     module = build.build_module(cfg_with_parts)
-    if rank(cfg.trainer.devices) == 0:
+    if rank(config.processes(cfg)) == 0:
         keep_replaced_run(folder, replaced)
         replace_text(folder / CONFIG, without_credentials(OmegaConf.to_yaml(cfg_with_parts, resolve=True)))
         check_same_data(folder, datamodule.data_sha256)
@@ -98,7 +98,7 @@ def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, rep
             (f"{cfg.task.name}/{config.method_name(cfg)}", "bold"),
             f"  protocol {cfg.protocol.name}  seed {cfg.seed}"
             f"  {parameters:,} parameters  {cfg.recipe.steps:,} steps of {cfg.recipe.batch_size}"
-            f"  on {cfg.trainer.accelerator}\n{folder}",
+            f"  on {' '.join([cfg.trainer.accelerator, *build_trainer.gpus_of_run(cfg)])}\n{folder}",
         )
     )
     return _fit_and_test(
@@ -121,7 +121,7 @@ def _fit_and_test(
     if resume_step:
         console.print(f"Going on from step {resume_step:,}.")
     failed, record = False, None
-    is_first_rank = rank(cfg.trainer.devices) == 0
+    is_first_rank = rank(config.processes(cfg)) == 0
     curves = folder / METRICS
     loggers = (
         build_trainer.build_loggers(cfg, folder, _curve_logger(folder, resume_step, console)) if is_first_rank else []
@@ -196,7 +196,7 @@ def _curve_logger(folder: Path, resume_step: int, console: Console) -> CurveLogg
 
 def _out_of_memory_line(cfg: DictConfig, module: ClassifierModule, parts: int) -> str:
     """Word the error of a run that does not fit into memory, with the number of examples that do fit."""
-    batch = cfg.recipe.batch_size // cfg.trainer.devices  # of one process
+    batch = cfg.recipe.batch_size // config.processes(cfg)  # of one process
     line = f"out of memory with {batch // parts} examples at a time"
     fits = parts_that_fit(module, build.build_spec(cfg), batch_size=batch, parts=parts)
     if fits is None:

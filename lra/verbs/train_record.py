@@ -102,6 +102,7 @@ def write_result(
                 "peak_memory_bytes": outcome.peak_memory_bytes,
                 "batch_parts": outcome.batch_parts,
                 "device": build_trainer.device_name(cfg),
+                **({"gpus": gpus} if (gpus := build_trainer.gpus_of_run(cfg)) else {}),
             },
             "provenance": {
                 "git_commit": commit,

@@ -39,6 +39,7 @@ STAND_INS = (
         r"hydra/launcher=submitit_slurm hydra.launcher.timeout_min",
         "hydra/launcher=submitit_local hydra.launcher.timeout_min",
     ),
+    (r" hydra\.launcher\.partition=NAME", ""),
     (r"workers=8", "workers=2"),
     (r"(?<!jsonl )size=short(?!,)", "size=tiny"),  # but for published records
     (r"task=listops,text,image,pathfinder attention=[\w,]+", "task=listops,image attention=nystrom,none"),  # 24 cells

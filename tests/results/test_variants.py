@@ -68,7 +68,7 @@ def test_that_test_walks_all_that_a_run_hashes():
     assert walked == flatten(BASE[0]["settings"]).keys()
 
 
-@pytest.mark.parametrize("words", [["trainer.devices=2"], ["compile=true"]])
+@pytest.mark.parametrize("words", [["trainer.devices=2"], ["trainer.num_nodes=2"], ["compile=true"]])
 def test_what_only_some_runs_record_is_a_row_too(words):
     record = make_record(seed=7)
     record["settings"] = config.settings(

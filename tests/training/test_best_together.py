@@ -30,7 +30,7 @@ def test_all_wait_until_the_best_weights_are_in_their_place(first, tmp_path):
             barrier=lambda name: seen.append((tmp_path / BEST).read_text()) if name == "best" else None,
         ),
     )
-    point = ResumePoint(tmp_path, best=None, every_seconds=1, eval_every=2, steps=4)
+    point = ResumePoint(tmp_path, best=None, every_seconds=1, eval_every=2, steps=4, ask_every=1)
     point.on_validation_end(trainer, None)
     assert seen == ["better" if first else "before"]
     point.on_validation_end(trainer, None)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from lra import build
+from lra.build.trainer import build_machine
 from lra.settings import config
 from lra.timing.harness_step import bare_step
 from lra.training.machine import Machine, check_gpu_precision, lightning_precision, prepare_machine, to_weight_dtype
@@ -20,7 +21,9 @@ def _restore():
 
 
 def machine(precision: str) -> Machine:
-    return Machine(accelerator="cpu", devices=1, precision=precision, accumulate_grad_batches=1, threads=None)
+    return Machine(
+        accelerator="cpu", devices=1, num_nodes=1, precision=precision, accumulate_grad_batches=1, threads=None
+    )
 
 
 def test_float32_is_exact_whatever_ran_before_in_this_process():
@@ -50,16 +53,31 @@ def test_to_lightning_tf32_is_float32():
     assert make_trainer(machine("tf32"), logger=False).precision == "32-true"
 
 
+@pytest.mark.parametrize("precision, right", [("tf32", "32-true"), ("bf16-mixed", "16-mixed")])
 @pytest.mark.parametrize("capability, has", [((7, 5), False), ((8, 0), True), ((9, 0), True)])
-def test_a_gpu_without_tf32_is_refused(monkeypatch, capability, has):
+def test_a_gpu_without_the_precision_is_refused(monkeypatch, capability, has, precision, right):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Old GPU")
     check_gpu_precision("32-true")
+    check_gpu_precision("16-mixed")
     if has:
-        check_gpu_precision("tf32")
+        check_gpu_precision(precision)
     else:
-        with pytest.raises(UserError, match=r"Old GPU has no TF32; type trainer\.precision=32-true"):
-            check_gpu_precision("tf32")
+        with pytest.raises(UserError, match="Old GPU") as caught:
+            check_gpu_precision(precision)
+        assert (caught.value.value, caught.value.right) == (precision, f"trainer.precision={right}")
+
+
+@pytest.mark.parametrize("visible, devices, fits", [(2, 4, False), (1, 2, False), (2, 2, True), (4, 2, True)])
+def test_more_devices_than_visible_are_refused(home, refused, monkeypatch, visible, devices, fits):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: visible)
+    words = ("size=tiny", "logger=csv", "trainer=gpu", f"trainer.devices={devices}")
+    if fits:
+        build_machine(config.load_config("train", words))
+    else:
+        error = refused("train", *words)
+        assert (error.key, error.value, error.right) == ("trainer.devices", devices, f"trainer.devices={visible}")
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -43,3 +44,28 @@ def test_processes_agree_on_whether_time_is_up():
     trainer.callbacks = []
     assert not resume._time_is_up(trainer)
     assert len(asked) == 1, "without a limit nothing is sent between processes"
+
+
+@pytest.mark.parametrize("processes, asked_at", [(1, [1, 2, 3, 4, 5]), (2, [2, 4])])
+def test_several_processes_ask_each_other_at_the_logged_steps_alone(processes, asked_at, tmp_path, monkeypatch):
+    """They save where one of them must, and all of them where the run ends, without asking."""
+    asked, saved = [], []
+
+    def decide(decision: bool, *, all: bool) -> bool:
+        asked.append(trainer.global_step)
+        return trainer.global_step == 4  # where another process's clock says so
+
+    trainer = SimpleNamespace(
+        callbacks=[],
+        strategy=SimpleNamespace(reduce_boolean_decision=decide),
+        fit_loop=SimpleNamespace(_should_accumulate=lambda: False),
+        world_size=processes,
+        max_steps=5,
+    )
+    point = resume.ResumePoint(tmp_path, best=None, every_seconds=3600, eval_every=100, steps=100, ask_every=2)
+    point._saved = time.monotonic()
+    monkeypatch.setattr(point, "_save", lambda trainer: saved.append(trainer.global_step))
+    for trainer.global_step in range(1, 6):
+        point.on_train_batch_end(trainer, None)
+    assert asked == asked_at
+    assert saved == [4, 5]

@@ -5,16 +5,30 @@ A wait costs more than the wait itself: while the host waits it launches nothing
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from itertools import repeat
+
 import pytest
+import pytorch_lightning as pl
 import torch
+from pytorch_lightning.accelerators import CPUAccelerator
+from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.loops import evaluation_loop, fit_loop
+from pytorch_lightning.strategies import ParallelStrategy, SingleDeviceStrategy
+from rich.console import Console
+from torch import distributed
+from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from lra import build
+from lra.build import trainer as build_trainer
 from lra.settings import config
+from lra.training import run
+from lra.training.ranks import leave_process_group
 from lra.types import Batch
 from tests.attention.test_contract import NAMES
 from tests.mixers.test_tasks import MIXERS
 from tests.pairs import each_and_all
-from tests.training.waiting import DEVICE, WaitsError, without_waiting
+from tests.training.waiting import DEVICE, WaitsError, no_autocast, without_waiting
 
 TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "pathx")
 CHOICES = [
@@ -135,3 +149,125 @@ def test_it_sees(name):
 def test_it_lets_pass(name):
     with without_waiting():
         FREE[name]()
+
+
+class OneProcess(SingleDeviceStrategy):
+    """A run on the device `meta`."""
+
+    def teardown(self):
+        """The weights cannot go back to the host."""
+
+
+class OneOfTwo(OneProcess):
+    """The first of two processes; what Lightning asks the other one goes through the device."""
+
+    reduce_boolean_decision = ParallelStrategy.reduce_boolean_decision
+
+    def __init__(self, device):
+        super().__init__(device=device)
+        self.world_size = 2
+
+    def reduce(self, tensor, *_, **__):
+        return tensor
+
+    def broadcast(self, obj, src=0):
+        if _get_current_dispatch_mode() is not None:
+            raise WaitsError("a broadcast waits for the device")
+        return obj
+
+
+class Loader:
+    """The same batch again and again, which is on the device."""
+
+    def __init__(self, batch):
+        self.batch = batch
+
+    def __len__(self):
+        return STEPS
+
+    def __iter__(self):
+        return repeat(self.batch, STEPS)
+
+
+class Batches(pl.LightningDataModule):
+    def __init__(self, batch):
+        super().__init__()
+        self.batch = batch
+
+    def train_dataloader(self):
+        return Loader(self.batch)
+
+    val_dataloader = train_dataloader
+
+
+STEPS, FIRST, LAST = 1000, 1, 7  # of the run; the first and the last that must not wait
+
+
+class Watched(Callback):
+    """Refuses waiting from the start of one step to that of a later one; it is before all other callbacks."""
+
+    def __init__(self):
+        self.steps, self.stack = 0, ExitStack()
+
+    def on_train_batch_start(self, trainer, *_):
+        self.steps = trainer.global_step
+        if trainer.global_step == FIRST:
+            self.stack.enter_context(without_waiting())
+        if trainer.global_step == LAST:
+            self.stack.close()
+
+
+@pytest.fixture
+def train(tmp_path, monkeypatch):
+    """Train some steps of a run, with all that Lightning and callbacks do in them; gives the last that was watched."""
+
+    def make_trainer(machine, arguments, callbacks, **settings):
+        arguments = {**arguments, "strategy": strategies[0](device=DEVICE)}
+        return make(machine, arguments, callbacks=[watched, *callbacks], **settings)
+
+    def train_on_device(strategy, words):
+        strategies.append(strategy)
+        cfg = config.load_config("train", ["size=tiny", "attention=none", "model.num_layers=1", *words])
+        module, tokens = build.build_module(cfg), torch.ones(2, 1, 256, dtype=torch.long, device=DEVICE)
+        module.check_finite = lambda: None  # it waits, where a checkpoint is written
+        with no_autocast():
+            run.fit(
+                module,
+                Batches(Batch(tokens, tokens != 0, tokens[:, 0, 0])),
+                folder=tmp_path,
+                machine=build_trainer.build_machine(cfg),
+                steps=STEPS,
+                eval_every=STEPS,
+                max_steps=LAST + 1,
+                log_every_steps=STEPS,
+                checkpoint_every_seconds=60,
+                loggers=[],
+                console=Console(quiet=True),
+                profiler=None,
+                callbacks=build_trainer.build_callbacks(cfg),
+                trainer_arguments=build_trainer.build_trainer_arguments(cfg),
+            )
+        assert (tmp_path / "last.ckpt").exists()
+        return watched.steps
+
+    strategies, watched, make = [], Watched(), run.make_trainer
+    monkeypatch.setattr(run, "make_trainer", make_trainer)
+    monkeypatch.setattr(CPUAccelerator, "setup_device", lambda *_: None)
+    for loop in (fit_loop, evaluation_loop):  # it reads the device, once
+        monkeypatch.setattr(loop, "has_len_all_ranks", lambda *_: True)
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+    yield train_on_device
+    watched.stack.close()
+    leave_process_group()
+
+
+@pytest.mark.parametrize("strategy", [OneProcess, OneOfTwo])
+@pytest.mark.parametrize("words", [(), ("+trainer.max_time=00:01:00:00",)], ids=str)
+def test_a_run_with_its_callbacks_does_not_wait_between_logged_steps(train, strategy, words):
+    assert train(strategy, words) == LAST
+
+
+def test_an_average_of_the_weights_waits(train):
+    """torch reads from the device whether it is the first."""
+    with pytest.raises((WaitsError, RuntimeError)):
+        train(OneProcess, ["callbacks=ema"])

@@ -33,16 +33,20 @@ class WaitsError(AssertionError):
 
 @contextmanager
 def without_waiting() -> Iterator[None]:
-    """Refuse all that makes the host wait for the device.
+    """Refuse all that makes the host wait for the device."""
+    with no_autocast(), _Operators(), _Functions():
+        yield
 
-    Mixed precision is not known for meta tensors, so that turning it off has no effect.
-    """
+
+@contextmanager
+def no_autocast() -> Iterator[None]:
+    """Let mixed precision, which is not known for meta tensors, be turned off without effect."""
 
     def autocast(device_type: str, *how: Any, **more: Any) -> Any:
         return nullcontext() if device_type == DEVICE.type else real(device_type, *how, **more)
 
     real = torch.autocast
-    with mock.patch.object(torch, "autocast", autocast), _Operators(), _Functions():
+    with mock.patch.object(torch, "autocast", autocast):
         yield
 
 
