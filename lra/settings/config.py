@@ -53,9 +53,9 @@ def recipe_name(task: str, size: str, protocol: str) -> str:
     return first_file("recipe", (*(f"{protocol}/{name}" for name in names), *names))
 
 
-def model_name(task: str, protocol: str) -> str:
-    """Name the model of a task: `conf/model/PROTOCOL/TASK.yaml`, else `default.yaml` there, else the encoder."""
-    return first_file("model", (f"{protocol}/{task}", f"{protocol}/default", "encoder"))
+def model_name(task: str, size: str, protocol: str) -> str:
+    """Name the model of a task: `conf/model/PROTOCOL/TASK_SIZE.yaml`, else `TASK.yaml`, `default.yaml`, the encoder."""
+    return first_file("model", (*(f"{protocol}/{name}" for name in (f"{task}_{size}", task, "default")), "encoder"))
 
 
 def first_file(group: str, names: Iterable[str]) -> str:
