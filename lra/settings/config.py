@@ -33,6 +33,7 @@ from lra.runs.flatten_settings import hash_of, without_values_before
 from lra.runs.record import NAMED
 from lra.runs.schema import ALWAYS_RECORDED, own_model
 from lra.settings.added_keys import added_settings, targets_of
+from lra.types import UserError
 
 # Config groups that can change a number of the result. All others (folders, loggers), and the seed, are not hashed.
 SETTINGS = ("task", "protocol", "model", "recipe", "size")  # `settings` adds the attention, or the mixer
@@ -48,9 +49,28 @@ def recipe_name(task: str, size: str, protocol: str) -> str:
     """Name the recipe of a task: `conf/recipe/TASK_SIZE.yaml`, else `TASK.yaml`, else `default.yaml`.
 
     Those of the protocol's own folder, `conf/recipe/PROTOCOL`, come first.
+
+    Raises:
+        UserError: when that folder has recipes of this size, but none for this task.
     """
+    sized = tasks_with_recipe(protocol, size)
+    if sized and task not in sized:
+        raise UserError(
+            f"protocol={protocol} has no recipe of task={task} at size={size}; choose task={' or '.join(sized)}, or"
+            f" another size, or type recipe=NAME",
+            kind="unknown_choice",
+            key="task",
+            value=task,
+            right=sized,
+        )
     names = (f"{task}_{size}", task, "default")
     return first_file("recipe", (*(f"{protocol}/{name}" for name in names), *names))
+
+
+def tasks_with_recipe(protocol: str, size: str) -> list[str]:
+    """List the tasks for which a protocol's own folder, `conf/recipe/PROTOCOL`, has a recipe of this size."""
+    files = (path for folder in conf_dirs() for path in (folder / "recipe" / protocol).glob(f"*_{size}.yaml"))
+    return sorted({path.stem.removesuffix(f"_{size}") for path in files})
 
 
 def model_name(task: str, size: str, protocol: str) -> str:
