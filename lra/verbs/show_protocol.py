@@ -79,7 +79,8 @@ def _in_order(path: Path) -> tuple[int, str]:
 def task_table(protocol: str, size: str) -> list[tuple[str, ...]]:
     """Build a header and a row for each option that a protocol sets in models, recipes and mixers of its own, if any.
 
-    Its tasks are those of which it has a recipe, and of this size if it has such recipes. Options of the model and of mixers are those that differ from protocol=paper's; of the recipe all are shown.
+    Its tasks are those of which it has a recipe, and of this size if it has such recipes. Options of the model and of
+    mixers are those that differ from protocol=paper's; of the recipe all are shown.
     """
     from lra.base.paths import conf_dirs, conf_names
     from lra.runs.flatten_settings import flatten
