@@ -116,7 +116,7 @@ def test_inputs_that_do_not_fit_the_model_are_refused(task, words, tmp_path, mon
 def test_the_short_models_share_width_and_depth_and_train(task, words):
     cfg = composed(task, "size=short", *words)
     assert (cfg.model.width, cfg.model.num_heads, cfg.model.num_layers) == (64, 2, 3)
-    assert (cfg.recipe.steps, cfg.recipe.batch_size) == ({"image": 400, "listops": 300}[task], 32)
+    assert (cfg.recipe.steps, cfg.recipe.batch_size) == ({"image": 800, "listops": 300}[task], 32)
     whole = composed(task, *words)  # what is not of the size is the family's
     for key in (
         "model.norm_place",
