@@ -78,13 +78,27 @@ def model_name(task: str, size: str, protocol: str) -> str:
     return first_file("model", (*(f"{protocol}/{name}" for name in (f"{task}_{size}", task, "default")), "encoder"))
 
 
+def options_name(mixer: str, task: str, size: str, protocol: str) -> str:
+    """Name a protocol's options of a mixer for a task: `conf/protocol/PROTOCOL/MIXER_TASK_SIZE.yaml`, else
+    `MIXER_TASK.yaml`, which need not be there.
+    """
+    sized, whole = (f"{protocol}/{mixer}_{name}" for name in (f"{task}_{size}", task))
+    return sized if has_file("protocol", sized) else whole
+
+
 def first_file(group: str, names: Iterable[str]) -> str:
     """Choose the first of some names of which a config group has a file; a protocol's are in a folder of its own."""
-    return next(name for name in names if any((folder / group / f"{name}.yaml").is_file() for folder in conf_dirs()))
+    return next(name for name in names if has_file(group, name))
+
+
+def has_file(group: str, name: str) -> bool:
+    """Tell whether a config group has a file of this name in any configuration folder."""
+    return any((folder / group / f"{name}.yaml").is_file() for folder in conf_dirs())
 
 
 OmegaConf.register_new_resolver("lra.recipe", recipe_name, replace=True)
 OmegaConf.register_new_resolver("lra.model", model_name, replace=True)
+OmegaConf.register_new_resolver("lra.options", options_name, replace=True)
 OmegaConf.register_new_resolver("lra.run_dir", lambda *, _root_: str(run_dir(_root_)), replace=True)
 
 
