@@ -56,8 +56,8 @@ def recipe_name(task: str, size: str, protocol: str) -> str:
     sized = tasks_with_recipe(protocol, size)
     if sized and task not in sized:
         raise UserError(
-            f"protocol={protocol} has no recipe of task={task} at size={size}; choose task={' or '.join(sized)}, or"
-            f" another size, or type recipe=NAME",
+            f"protocol={protocol} has no recipe of task={task} at size={size}; choose one of task={','.join(sized)},"
+            " another size, or type recipe=NAME",
             kind="unknown_choice",
             key="task",
             value=task,
