@@ -59,7 +59,7 @@ def orders() -> str:
         order = rank_agreement(list(new.values()), [statistics.fmean(seeds) for seeds in old.values()])
         tau = f"{order.tau:+.2f}" + ("" if order.low is None else f" [{order.low:+.2f}, {order.high:+.2f}]")
         rows.append((task, _in_order(old), _in_order(new), tau.replace("-", "−"), verdict(order.p_value, ".2f")))
-        said.append(f"{task.capitalize()}: {_change(old, new)}.")
+        said.append(f"{task.capitalize()}: {change_of_order(old, new)}.")
     columns = ("task", "`protocol=paper`", "`protocol=s4`", "τ [95 % of resampled seeds]", "p")
     return "\n\n".join([table(columns, rows), *map(prose, said)])
 
@@ -100,7 +100,7 @@ def significant_pairs(seeds: Mapping[str, list[float]]) -> set[Pair]:
     }
 
 
-def _change(old: Accuracies, new: Accuracies) -> str:
+def change_of_order(old: Accuracies, new: Accuracies) -> str:
     """Say which pairs of methods are significantly in the opposite order, and which in one of the tables alone."""
     before, after = significant_pairs(old), significant_pairs(new)
     turned = {pair for pair in after if Pair(pair.worse, pair.better) in before}
