@@ -8,24 +8,25 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from docs.blocks.markdown import joined, prose, table, verdict
-from docs.blocks.published import accuracy, records
+from docs.blocks.published import accuracy, by_cell, records
 from lra.results.reference import in_benchmark_order
-from lra.results.statistics import discoveries, pooled_t, ranks, variances_agree
+from lra.results.statistics import LEAST_SEEDS_FOR_T, discoveries, pooled_t, ranks, variances_agree
 from lra.results.tables import MISSING, number
 from lra.results.task_statistics import rank_agreement
 from lra.runs.schema import Record
 from lra.settings.config import load_config
 
 SHORT = ("protocol=s4", "size=short")
+SEARCH, FILE = "short_s4_search", "short_s4_table"
 TABLE = "table show protocol=s4 size=short task=listops,image mixer.init=legs run_group=published/short_s4_table.jsonl"
-TABLES = {"paper": "short_table", "s4": "short_s4_table"}  # by protocol
+TABLES = {"paper": "short_table", "s4": FILE}  # by protocol
 Accuracies = dict[str, list[float]]  # in percent, by method, over seeds
 
 
 def rates() -> str:
     """Best dev accuracies of the search, by task, method and learning rate; of runs with the chosen steps."""
     found: dict[tuple[str, str], dict[float, str]] = {}
-    for record in records("short_s4_search"):
+    for record in records(SEARCH):
         identity = record["identity"]
         recipe: Mapping[str, Any] = record["settings"]["recipe"]
         if recipe["steps"] != load_config("train", [*SHORT, f"task={identity['task']}"]).recipe.steps:
@@ -41,12 +42,14 @@ def rates() -> str:
 
 
 def hours() -> str:
-    """What the runs took."""
-    took = [
-        sum(each["cost"]["train_seconds"] for each in records(name)) for name in ("short_s4_search", "short_s4_table")
-    ]
+    """What the runs took, and which are still to be run."""
+    took = [sum(each["cost"]["train_seconds"] for each in records(name)) for name in (SEARCH, FILE)]
     times = [f"{seconds / 60:.0f} minutes" for seconds in took]
-    return prose(f"The search took {times[0]} of one thread in all, the table {times[1]}, beside other work.")
+    there = by_cell(FILE)
+    cells = itertools.product(("listops", "image"), ("s4d", "full", "nystrom", "none"), range(3))
+    missing = [f"{task} {method} seed {seed}" for task, method, seed in cells if (task, method, seed) not in there]
+    said = f" Of 24 runs {len(missing)} are still to be run: {joined(missing)}." if missing else ""
+    return prose(f"The search took {times[0]} of one thread in all, the table {times[1]}, beside other work.{said}")
 
 
 def orders() -> str:
@@ -102,6 +105,9 @@ def significant_pairs(seeds: Mapping[str, list[float]]) -> set[Pair]:
 
 def change_of_order(old: Accuracies, new: Accuracies) -> str:
     """Say which pairs of methods are significantly in the opposite order, and which in one of the tables alone."""
+    few = sorted(method for method in old if min(len(old[method]), len(new[method])) < LEAST_SEEDS_FOR_T)
+    if few:
+        return f"pairs are not tested, because {joined(few)} {'have' if few[1:] else 'has'} fewer than three seeds"
     before, after = significant_pairs(old), significant_pairs(new)
     turned = {pair for pair in after if Pair(pair.worse, pair.better) in before}
     kinds = {
