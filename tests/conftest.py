@@ -82,8 +82,8 @@ def refused(monkeypatch, capsys) -> Callable[..., UserError]:
         capsys.readouterr()
         assert main(words) == 2
         assert capsys.readouterr().err == f"lra: {explain(seen[-1])}\n"
-        error = seen[-1] if isinstance(seen[-1], UserError) else seen[-1].__cause__
-        assert isinstance(error, UserError)
+        error = errors.users_error(seen[-1])
+        assert error is not None
         return error
 
     return type_in

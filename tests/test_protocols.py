@@ -98,3 +98,13 @@ def test_a_protocols_folders_bring_recipes_models_and_options_of_a_mixer(mine, c
     assert {"  steps: 5000", "  num_layers: 2", "  states: 64"} <= set(config_of(capsys, *own, "protocol=paper"))
     typed = config_of(capsys, *own, "protocol=mine", "recipe=image", "model=encoder", "mixer.states=8")
     assert {"  steps: 35000", "  num_layers: 2", "  states: 8"} <= set(typed), "what is typed counts"
+    (mine / "recipe/mine/listops_short.yaml").write_text(RECIPE.replace("70", "80"))
+    (mine / "model/mine/listops_short.yaml").write_text("defaults: [/model/encoder@_here_]\n\nnum_layers: 3\n")
+    short = set(config_of(capsys, *own, "protocol=mine", "size=short"))
+    assert {"  steps: 80", "  num_layers: 3", "  states: 6"} <= short
+    options = "# @package _global_\nmixer: {states: 10}\nrecipe: {optimizer: {lr: 0.5}}\n"
+    (mine / "protocol/mine/s4d_listops_short.yaml").write_text(options)
+    short = set(config_of(capsys, *own, "protocol=mine", "size=short"))
+    assert {"  steps: 80", "  states: 10", "    lr: 0.5"} <= short
+    typed = config_of(capsys, *own, "protocol=mine", "size=short", "recipe.optimizer.lr=0.25")
+    assert "    lr: 0.25" in typed, "what is typed counts"

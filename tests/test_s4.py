@@ -6,12 +6,16 @@ from collections import Counter
 
 import pytest
 import torch
+from omegaconf import OmegaConf
 
 from lra import build
 from lra.model.classifier import count_parameters
+from lra.results.variants import group_by_variant
 from lra.settings import config
 from lra.types import UserError
+from tests.results.records import make_record
 
+SHORT = ("image", "listops")  # with models and recipes at size=short
 TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "pathx")
 # Of the authors' modules, built with the options of their files.
 PARAMETERS = dict(zip(TASKS, (815_162, 843_314, 1_096_498, 3_564_298, 1_190_402, 1_190_402), strict=True))
@@ -105,3 +109,52 @@ def test_inputs_that_do_not_fit_the_model_are_refused(task, words, tmp_path, mon
     make = build.build_model if words == ["protocol.pooling=cls"] else build.build_data
     with pytest.raises(UserError, match="type"):
         make(cfg)
+
+
+@pytest.mark.parametrize("words", [["mixer=s4d"], ["attention=full"], ["attention=nystrom"], ["attention=none"]])
+@pytest.mark.parametrize("task", SHORT)
+def test_the_short_models_share_width_and_depth_and_train(task, words):
+    cfg = composed(task, "size=short", *words)
+    assert (cfg.model.width, cfg.model.num_heads, cfg.model.num_layers) == (64, 2, 3)
+    assert (cfg.recipe.steps, cfg.recipe.batch_size) == ({"image": 800, "listops": 300}[task], 32)
+    whole = composed(task, *words)  # what is not of the size is the family's
+    for key in (
+        "model.norm_place",
+        "model.dropout",
+        "model.inputs",
+        "recipe.optimizer.weight_decay",
+        "model.positions",
+    ):
+        assert OmegaConf.select(cfg, key) == OmegaConf.select(whole, key)
+    torch.manual_seed(0)
+    module = build.build_module(cfg)
+    optimizer = module.make_optimizer()
+    before = [p.detach().clone() for p in module.parameters()]
+    length = cfg.task.data.seq_len
+    inputs = torch.randn(4, 1, length) if task == "image" else torch.randint(1, 18, (4, 1, length))
+    for _ in range(2):
+        loss = torch.nn.functional.cross_entropy(module.model(inputs, None), torch.arange(4))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert torch.isfinite(loss)
+    assert any(not torch.equal(old, new) for old, new in zip(before, module.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("words", [["train"], ["table", "plan"], ["show", "model"]])
+def test_a_task_without_a_short_recipe_is_refused(words, home, refused):
+    error = refused(*words, "task=text", "protocol=s4", "size=short")
+    assert (error.key, error.value, error.right) == ("task", "text", list(SHORT))
+    assert composed("text", "size=short", "recipe=text_short").recipe.steps == 800, "what is typed counts"
+    assert composed("text", "size=tiny").recipe.steps == 20
+
+
+def test_the_rows_of_short_runs_are_named_by_the_method():
+    """The family's published settings are those of the whole size: short runs do not differ from them by name."""
+    records = []
+    for seed, words in ((0, ["mixer=s4d"]), (1, ["mixer=s4d"]), (0, ["mixer=s4d", "model.width=32"])):
+        record = make_record("listops", protocol="s4", seed=seed)
+        identity = {**record["identity"], "attention": "s4d", "size": "short"}
+        settings = config.settings(composed("listops", "size=short", *words))
+        records.append({**record, "identity": identity, "settings": settings})
+    assert list(group_by_variant(records)) == ["s4d", "s4d (model.width=32)"]

@@ -199,7 +199,8 @@ def _usual_values(runs: Sequence[_EqualRuns]) -> UsualValues:
         identity = run.first["identity"]
         for key, text in _papers_options(identity["task"], identity["attention"]).items():
             papers[_scope(run.first, key), key] = text
-        for key, text in _familys_options(identity["protocol"], identity["task"], identity["attention"]).items():
+        named = (identity[name] for name in ("protocol", "size", "task", "attention"))
+        for key, text in _familys_options(*named).items():
             fixed[_scope(run.first, key), key] = text
     usual: dict[Scope, dict[str, _Usual]] = defaultdict(dict)
     for place, ((scope, key), times) in enumerate(counts.items()):
@@ -215,9 +216,11 @@ def _papers_options(task: str, attention: str) -> FlatSettings:
 
 
 @functools.cache
-def _familys_options(protocol: str, task: str, method: str) -> FlatSettings:
-    """The options that a protocol sets for a task: they are usual there, whatever the runs have."""
+def _familys_options(protocol: str, size: str, task: str, method: str) -> FlatSettings:
+    """The options that a protocol sets for a task: they are usual there, whatever the runs have; not at other sizes."""
     settings = family_settings(protocol, task) or {}
+    if settings.get("size") != {"name": size}:
+        return {}
     groups = [group for group in SETS_BY_TASK if settings.get(group, {}).get("name", method) == method]
     chosen = flatten(settings)
     return {key: chosen[key] for key in chosen if key.partition(".")[0] in groups and key not in NOT_SET}

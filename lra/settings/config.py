@@ -33,6 +33,7 @@ from lra.runs.flatten_settings import hash_of, without_values_before
 from lra.runs.record import NAMED
 from lra.runs.schema import ALWAYS_RECORDED, own_model
 from lra.settings.added_keys import added_settings, targets_of
+from lra.types import UserError
 
 # Config groups that can change a number of the result. All others (folders, loggers), and the seed, are not hashed.
 SETTINGS = ("task", "protocol", "model", "recipe", "size")  # `settings` adds the attention, or the mixer
@@ -48,23 +49,56 @@ def recipe_name(task: str, size: str, protocol: str) -> str:
     """Name the recipe of a task: `conf/recipe/TASK_SIZE.yaml`, else `TASK.yaml`, else `default.yaml`.
 
     Those of the protocol's own folder, `conf/recipe/PROTOCOL`, come first.
+
+    Raises:
+        UserError: when that folder has recipes of this size, but none for this task.
     """
+    sized = tasks_with_recipe(protocol, size)
+    if sized and task not in sized:
+        raise UserError(
+            f"protocol={protocol} has no recipe of task={task} at size={size}; choose one of task={','.join(sized)},"
+            " another size, or type recipe=NAME",
+            kind="unknown_choice",
+            key="task",
+            value=task,
+            right=sized,
+        )
     names = (f"{task}_{size}", task, "default")
     return first_file("recipe", (*(f"{protocol}/{name}" for name in names), *names))
 
 
-def model_name(task: str, protocol: str) -> str:
-    """Name the model of a task: `conf/model/PROTOCOL/TASK.yaml`, else `default.yaml` there, else the encoder."""
-    return first_file("model", (f"{protocol}/{task}", f"{protocol}/default", "encoder"))
+def tasks_with_recipe(protocol: str, size: str) -> list[str]:
+    """List the tasks for which a protocol's own folder, `conf/recipe/PROTOCOL`, has a recipe of this size."""
+    files = (path for folder in conf_dirs() for path in (folder / "recipe" / protocol).glob(f"*_{size}.yaml"))
+    return sorted({path.stem.removesuffix(f"_{size}") for path in files})
+
+
+def model_name(task: str, size: str, protocol: str) -> str:
+    """Name the model of a task: `conf/model/PROTOCOL/TASK_SIZE.yaml`, else `TASK.yaml`, `default.yaml`, the encoder."""
+    return first_file("model", (*(f"{protocol}/{name}" for name in (f"{task}_{size}", task, "default")), "encoder"))
+
+
+def options_name(mixer: str, task: str, size: str, protocol: str) -> str:
+    """Name a protocol's options of a mixer for a task: `conf/protocol/PROTOCOL/MIXER_TASK_SIZE.yaml`, else
+    `MIXER_TASK.yaml`, which need not be there.
+    """
+    sized, whole = (f"{protocol}/{mixer}_{name}" for name in (f"{task}_{size}", task))
+    return sized if has_file("protocol", sized) else whole
 
 
 def first_file(group: str, names: Iterable[str]) -> str:
     """Choose the first of some names of which a config group has a file; a protocol's are in a folder of its own."""
-    return next(name for name in names if any((folder / group / f"{name}.yaml").is_file() for folder in conf_dirs()))
+    return next(name for name in names if has_file(group, name))
+
+
+def has_file(group: str, name: str) -> bool:
+    """Tell whether a config group has a file of this name in any configuration folder."""
+    return any((folder / group / f"{name}.yaml").is_file() for folder in conf_dirs())
 
 
 OmegaConf.register_new_resolver("lra.recipe", recipe_name, replace=True)
 OmegaConf.register_new_resolver("lra.model", model_name, replace=True)
+OmegaConf.register_new_resolver("lra.options", options_name, replace=True)
 OmegaConf.register_new_resolver("lra.run_dir", lambda *, _root_: str(run_dir(_root_)), replace=True)
 
 

@@ -96,9 +96,9 @@ def _check_choices(verb: str, choices: list[Override]) -> None:
 
 
 def _of_sweep(verb: str, parsed: list[Override]) -> tuple[list[Override], list[Override]]:
-    """What the file of `sweep=NAME` varies beside what was typed: groups, and settings."""
+    """What the file of `sweep=NAME` varies beside what was typed: groups, and settings; nothing in one of its cells."""
     sweeps = [override.value() for override in parsed if override.key_or_group == "sweep"]
-    if not sweeps:
+    if not sweeps or any(override.key_or_group == "hydra.mode" and override.value() == "RUN" for override in parsed):
         return [], []
     typed = {override.key_or_group for override in parsed}
     params = sweep_params(str(sweeps[-1]))

@@ -10,7 +10,7 @@ import traceback
 from typing import Any
 
 import yaml
-from hydra.errors import InstantiationException
+from hydra.errors import HydraException, InstantiationException
 from omegaconf.errors import OmegaConfBaseException
 
 from lra.base.processes import is_out_of_memory
@@ -67,16 +67,23 @@ def _failing(target: str, module: str, error: Exception) -> str:
     return f"_target_: {target}: importing {module} fails with {type(error).__name__}: {message}"
 
 
+def users_error(error: BaseException | None) -> UserError | None:
+    """Find the user's mistake that an error tells of: Hydra wraps what its constructors and resolvers raise."""
+    while error is not None and not isinstance(error, UserError):
+        wraps = isinstance(error, HydraException | OmegaConfBaseException)  # not always with a cause
+        error = error.__cause__ or (error.__context__ if wraps else None)
+    return error
+
+
 def explain(error: BaseException) -> str:
     """Word an error for the user, without passwords; the line of an unexpected error tells how to get its traceback."""
     return without_credentials(_in_words(error))
 
 
 def _in_words(error: BaseException) -> str:
-    if isinstance(error, UserError):
-        return str(error)
-    if isinstance(error.__cause__, UserError):  # raised by a constructor that Hydra called, and wrapped by Hydra
-        return str(error.__cause__)
+    users = users_error(error)
+    if users is not None:
+        return str(users)
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
         return f"{mark.name} cannot be read as YAML: line {mark.line + 1}, {error.problem}"

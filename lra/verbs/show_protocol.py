@@ -29,8 +29,9 @@ def show_protocol(cfg: DictConfig) -> None:
     own = own_deviations(name)
     kept: list[tuple[str, ...]] = [Departure._fields, *(DEPARTURES if own is None else own)]
     parts = [("Switches", switch_table())]
-    if by_task := task_table(name):
-        parts.append((f"What protocol={name} sets for each task", by_task))
+    size = cfg.size.name
+    if by_task := task_table(name, size):
+        parts.append((f"What protocol={name} sets for each task at size={size}", by_task))
     parts.append((KEPT if own is None else f"Deviations of protocol={name} from its authors' code", kept))
     if cfg.format == "markdown":
         print("\n\n".join(f"### {title}\n\n{markdown(rows)}" for title, rows in parts))
@@ -75,33 +76,41 @@ def _in_order(path: Path) -> tuple[int, str]:
     return PROTOCOLS.index(path.stem) if path.stem in PROTOCOLS else len(PROTOCOLS), path.stem
 
 
-def task_table(protocol: str) -> list[tuple[str, ...]]:
+def task_table(protocol: str, size: str) -> list[tuple[str, ...]]:
     """Build a header and a row for each option that a protocol sets in models, recipes and mixers of its own, if any.
 
-    Options of the model and of mixers are those that differ from protocol=paper's; of the recipe all are shown.
+    Its tasks are those of which it has a recipe, and of this size if it has such recipes. Options of the model and of
+    mixers are those that differ from protocol=paper's, of the recipe all, and with a mixer `(MIXER)` what differs from
+    attention's.
     """
     from lra.base.paths import conf_dirs, conf_names
     from lra.runs.flatten_settings import flatten
-    from lra.settings.config import load_config, plain
+    from lra.settings.config import load_config, plain, tasks_with_recipe
 
     files = [path.stem for folder in conf_dirs() for path in (folder / "protocol" / protocol).glob("*_*.yaml")]
-    known = [path.stem for folder in conf_dirs() for path in (folder / "recipe" / protocol).glob("*.yaml")]
+    known = tasks_with_recipe(protocol, size) or [
+        path.stem for folder in conf_dirs() for path in (folder / "recipe" / protocol).glob("*.yaml")
+    ]
     if not known:
         return []
     tasks = [task for task in conf_names("task") if task in known]
     mixers = [mixer for mixer in conf_names("mixer") if any(f"{mixer}_{task}" in files for task in tasks)]
     rows: dict[str, list[str]] = {}
-    for group, mixer in (("model", ""), ("recipe", ""), *(("mixer", name) for name in mixers)):
-        words = [f"mixer={mixer}"] if mixer else []
-        before = flatten({group: plain(load_config("train", ["protocol=paper", *words])[group])})
+    of_attention: dict[str, list[str]] = {}
+    for mixer in ("", *mixers):
+        words, groups = ([f"mixer={mixer}"], ("model", "recipe", "mixer")) if mixer else ([], ("model", "recipe"))
+        papers = load_config("train", ["protocol=paper", *words])
+        before = flatten({group: plain(papers[group]) for group in groups if group != "recipe"})
+        found: dict[str, list[str]] = {}
         for place, task in enumerate(tasks):
-            cfg = load_config("train", [f"task={task}", f"protocol={protocol}", *words])
-            for key, text in flatten({group: plain(cfg[group])}).items():
-                rows.setdefault(f"{key} ({mixer})" if mixer else key, [""] * len(tasks))[place] = text
-        for key in [key for key in rows if key.startswith(f"{group}.")]:
-            option = key.partition(" ")[0]
-            if option.endswith("_partial_") or (group != "recipe" and set(rows[key]) == {before.get(option)}):
-                del rows[key]
+            cfg = load_config("train", [f"task={task}", f"size={size}", f"protocol={protocol}", *words])
+            for key, text in flatten({group: plain(cfg[group]) for group in groups}).items():
+                found.setdefault(key, [""] * len(tasks))[place] = text
+        for key, texts in found.items():
+            told = set(texts) == {before.get(key)} or texts == of_attention.get(key)
+            if not told and not key.endswith("_partial_"):
+                rows[f"{key} ({mixer})" if mixer else key] = texts
+        of_attention = of_attention or found
     return [("option", *tasks), *((key, *texts) for key, texts in rows.items())]
 
 

@@ -109,15 +109,15 @@ def _against_majority(accuracy: float, majority: float, examples: int) -> str:
 def _next_command(record: Record) -> str:
     """Word the command that comes after a run that is not the benchmark."""
     identity = record["identity"]
+    protocol = "" if identity["protocol"] == "paper" else f" protocol={identity['protocol']}"
     if identity["size"] != "short":
         name, settings = identity["attention"], record["settings"]
         group = next((group for group in MIXERS if settings.get(group, {}).get("name") == name), "model")
-        protocol = "" if identity["protocol"] == "paper" else f" protocol={identity['protocol']}"
         return f"The full run: lra train task={identity['task']} {group}={name}{protocol}"
     minutes = COMPARED_RUNS * record["cost"]["train_seconds"] / 60
     return (
         f"Next, {COMPARED_RUNS} such runs side by side, about {max(minutes, 1):.0f} minutes: lra compare run"
-        f" task={identity['task']} size=short attention={','.join(COMPARED)}"
+        f" task={identity['task']}{protocol} size=short attention={','.join(COMPARED)}"
     )
 
 

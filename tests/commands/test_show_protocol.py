@@ -75,12 +75,14 @@ def test_layers_that_run_twice_are_shown_once(word):
 
 
 def test_a_protocol_with_files_of_its_own_shows_what_it_sets_for_each_task_and_its_deviations(capsys):
-    columns, *rows = task_table("s4")
+    columns, *rows = task_table("s4", "full")
     values = {option: dict(zip(columns[1:], texts, strict=True)) for option, *texts in rows}
     assert (values["model.norm_place"]["text"], values["model.norm_place"]["listops"]) == ("before", "after")
     assert (values["recipe.steps"]["image"], values["mixer.copies (s4d)"]["pathx"]) == ("180000", "null")
+    assert (values["model.positions (s4d)"]["text"], "model.width (s4d)" in values) == ("none", False)
     assert "model.tied_layers" not in values, "as under protocol=paper"
-    assert not task_table("paper")
+    assert not task_table("paper", "full")
+    assert task_table("s4", "short")[0] == ("option", "image", "listops")
     assert main(["show", "protocol", "protocol=s4", "format=markdown"]) == 0
     out = capsys.readouterr().out
     for departure in own_deviations("s4"):

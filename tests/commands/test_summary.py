@@ -34,6 +34,7 @@ def record(dev_split=None, **changes):
             {"size": "short"},
             "about 270 minutes: lra compare run task=listops size=short attention=nystrom,full,linformer",
         ),
+        ({"size": "short", "protocol": "s4"}, "lra compare run task=listops protocol=s4 size=short attention="),
         ({"dev_split": "test"}, "on the test split"),
     ],
 )

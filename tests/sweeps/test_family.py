@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from lra.settings.config import load_config
+from lra.settings.overrides import check_overrides
 from lra.sweeps.run_set import read_run_set
 
 
@@ -20,3 +24,15 @@ def test_what_is_typed_counts_and_other_protocols_have_the_papers_table(home):
     for words in ([], ["protocol=clean"], ["protocol=paper"]):
         options = read_run_set("table", ["show", *words]).options
         assert (options.sweep, options.reference) == ("paper_table", "paper")
+
+
+@pytest.mark.parametrize("words", [[], ["mixer.init=inv"]])
+def test_the_process_of_each_cell_takes_its_words(words, home):
+    """An attention beside S4D does not have what the sweep varies of S4D."""
+    run_set = read_run_set("table", ["run", "protocol=s4", "size=tiny", "task=listops", "seed=0", *words])
+    methods = set()
+    for cell in run_set.cells:
+        cfg = load_config("train", check_overrides("train", list(cell.overrides), sweep=False))
+        assert cfg == cell.cfg
+        methods.add(cfg.mixer.name if cfg.mixer.name != "attention" else cfg.attention.name)
+    assert methods == {"s4d", "full", "nystrom", "none"}

@@ -1,0 +1,23 @@
+"""What the documents say of the order of methods in two tables."""
+
+from __future__ import annotations
+
+from docs.blocks.short_s4 import Pair, change_of_order, significant_pairs
+
+OLD = {"a": [30.0, 31.0, 30.5], "b": [20.0, 21.0, 20.5], "c": [20.2, 20.8, 20.3]}
+
+
+def test_pairs_that_differ_significantly_have_the_better_method_first():
+    assert significant_pairs(OLD) == {Pair("a", "b"), Pair("a", "c")}
+    assert not significant_pairs({"a": [20.0, 30.0, 25.0], "b": [21.0, 29.0, 26.0]})
+    unequal = {**OLD, "c": [0.0, 40.0, 80.0]}  # by ranks, whose spread is less
+    assert Pair("a", "c") not in significant_pairs(unequal)
+
+
+def test_a_pair_is_turned_round_only_if_it_is_significant_both_times():
+    new = {"a": [25.0, 26.0, 25.5], "b": [35.0, 36.0, 35.5], "c": [20.2, 20.8, 20.3]}
+    assert change_of_order(OLD, new) == (
+        "of 3 pairs of methods, 1 significantly in the opposite order (b above a); 1 significantly in the same order"
+        " under both (a above c); 1 significant under `protocol=s4` alone (b above c); 0 significant under"
+        " `protocol=paper` alone"
+    )
