@@ -37,6 +37,7 @@ class Run(TypedDict):
     force: bool
     predictions: CountOrZero
     workers: Processes
+    budget: Count
     steps: Count
     dev_batches: Count
     top: Count

@@ -1,4 +1,4 @@
-"""A set of runs: one call of `lra table`, `lra sweep` or `lra compare`, with its cells and their records."""
+"""A set of runs: one call of `lra table`, `lra sweep`, `lra compare` or `lra tune`, with its cells and records."""
 
 import shlex
 from collections import Counter, defaultdict
@@ -20,7 +20,8 @@ from lra.runs.schema import Record
 from lra.settings.check import check_config, check_stored
 from lra.settings.config import load_config
 from lra.settings.overrides import check_overrides
-from lra.sweeps.grid import METHOD, Cell, make_cells, spell_out_all, sweep_names
+from lra.sweeps.grid import METHOD, Cell, make_cells, space_of, spell_out_all, sweep_names
+from lra.sweeps.space import Space
 from lra.terminal.output import check_out
 from lra.types import UserError
 
@@ -30,7 +31,7 @@ FORMATS = ("terminal", "markdown", "csv", "latex", "wandb")
 
 
 class RunSet:
-    """The runs of one call of `lra table`, `lra sweep` or `lra compare`; `read_run_set` makes it from what was typed.
+    """The runs of one call of one of these verbs; `read_run_set` makes it from what was typed.
 
     Args:
         typed: what was typed after the verb, but for the action.
@@ -65,6 +66,10 @@ class RunSet:
         replaced = {word.split("=")[0] for word in others}
         kept = [word for word in self._typed if word.split("=")[0] not in replaced]
         return shlex.join([*self._command.split(), "run", *kept, *others])
+
+    def space(self) -> Space:
+        """The space that these runs are drawn from."""
+        return space_of(self.options.sweep, self._overrides)
 
     def figure(self, name: str, draw: Callable[[Path], Path]) -> list[Path]:
         """Draw a figure beside the records when the table goes to a terminal or W&B; other formats have no figures."""
@@ -153,12 +158,15 @@ class RunSet:
             identity = record["identity"]
             by_identity[identity["task"], identity["attention"], str(identity["seed"])].append(record)
         cells = [cell for cell in self.cells if cell.choice("task") == task]
-        missing: dict[str, list[str]] = {f"{cell.choice('attention')}{cell.varied_settings}": [] for cell in cells}
+        missing: dict[str, list[Cell]] = {f"{cell.choice('attention')}{cell.varied_settings}": [] for cell in cells}
         for cell in cells:
-            if not any(cell.typed_as(record) for record in by_identity[cell.identity]):
-                missing[f"{cell.choice('attention')}{cell.varied_settings}"].append(cell.choice("seed"))
+            failed = cell.trial is not None and cell.ended
+            if not failed and not any(cell.typed_as(record) for record in by_identity[cell.identity]):
+                missing[f"{cell.choice('attention')}{cell.varied_settings}"].append(cell)
         lacking = [
-            f"{name} seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}" for name, seeds in missing.items() if seeds
+            f"{name} {lacks[0].counted}{'s' * (len(lacks) > 1)} {', '.join(cell.number for cell in lacks)}"
+            for name, lacks in missing.items()
+            if lacks
         ]
         finished = len(cells) - sum(map(len, missing.values()))
         done = f"{finished} of {len(cells)} runs finished; not finished: {'; '.join(lacking)}."
@@ -170,7 +178,7 @@ class RunSet:
 
 
 def read_run_set(verb: str, words: Sequence[str], *, second_sweep: str | None = None) -> RunSet:
-    """Read what was typed after `lra table`, `lra sweep` or `lra compare`, and check it.
+    """Read what was typed after one of these verbs, and check it.
 
     The words are an action or none, then options of the verb (of `conf/VERB.yaml`), of the Hydra launcher, and
     overrides of every run. The cells of `second_sweep` are added, with the same overrides except those of `attention`.
@@ -200,6 +208,9 @@ def read_run_set(verb: str, words: Sequence[str], *, second_sweep: str | None = 
     _, *overrides = check_overrides("train", overrides, sweep=True, classes=options.what != "show")
     _check_options(verb, options)
     _check_one_table(verb, overrides)
+    if verb == "tune":
+        _check_search(options.sweep, overrides)
+        overrides.append(f"budget={options.budget}")
     sweeps = {options.sweep: overrides}
     if second_sweep is not None:
         sweeps[second_sweep] = [word for word in overrides if not word.startswith("attention")]
@@ -234,6 +245,18 @@ def _check_options(verb: str, options: DictConfig) -> None:
         line = "format=wandb writes a W&B run and no file; leave out= or format=wandb out"
         raise UserError(line, kind="no_effect", key="out")
     check_choice("reference", options.get("reference", "paper"), REFERENCES)
+
+
+def _check_search(sweep: str, overrides: Sequence[str]) -> None:
+    """Refuse a sweep that draws nothing, and a typed seed: that of the trials must be none of a table's."""
+    typed = next((word for word in overrides if word.startswith("seed=")), None)
+    if typed is not None:
+        line = f"{typed}: all trials have the seed of conf/sweep/{sweep}.yaml, which is none of a table's; leave it out"
+        raise UserError(line, kind="no_effect", key="seed")
+    if not space_of(sweep, overrides).options:
+        right = "'recipe.optimizer.lr=tag(log, interval(1e-4, 1e-2))'"
+        line = f"sweep={sweep} has no interval to draw from; type for example {right}"
+        raise UserError(line, kind="missing_option", key="sweep", value=sweep, right=right)
 
 
 def _check_one_table(verb: str, overrides: Sequence[str]) -> None:
