@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lra.results.cells import places_of_best
+from lra.results.cells import TRIED, places_of_best
 from lra.results.statistics import Interval
 from lra.results.tables import MISSING, TextTable, number
 
@@ -92,7 +92,7 @@ def tuning_table(searches: Sequence[Search], *, title: str, head: str, seed: int
     ]
     return TextTable(
         title=title,
-        columns=(head, column, *names.values(), "configurations tried", "failed"),
+        columns=(head, column, *names.values(), TRIED, "failed"),
         rows=rows,
         notes=[
             f"Best configuration of each method by dev accuracy alone (seed {seed}); all methods had the same points of"

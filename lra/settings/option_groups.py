@@ -38,6 +38,8 @@ class Run(TypedDict):
     predictions: CountOrZero
     workers: Processes
     budget: Count
+    search: str
+    tuned: Group | None
     steps: Count
     dev_batches: Count
     top: Count

@@ -20,8 +20,9 @@ from lra.runs.schema import Record
 from lra.settings.check import check_config, check_stored
 from lra.settings.config import load_config
 from lra.settings.overrides import check_overrides
-from lra.sweeps.grid import METHOD, Cell, make_cells, space_of, spell_out_all, sweep_names
+from lra.sweeps.grid import METHOD, Cell, space_of, spell_out_all, sweep_names
 from lra.sweeps.space import Space
+from lra.sweeps.tuned import TUNED, make_tuned_cells, plain_words
 from lra.terminal.output import check_out
 from lra.types import UserError
 
@@ -49,7 +50,7 @@ class RunSet:
         self.verb, self.options, self.launcher, self.sweeps = verb, options, launcher, sweeps
         self._typed, self._overrides = typed, sweeps[options.sweep]
         self.troubles: list[str] = []
-        self.cells: list[Cell] = [cell for sweep, overrides in sweeps.items() for cell in make_cells(sweep, overrides)]
+        self.cells: list[Cell] = [cell for sweep, words in sweeps.items() for cell in make_tuned_cells(sweep, words)]
 
     @property
     def group(self) -> Path:
@@ -204,13 +205,21 @@ def read_run_set(verb: str, words: Sequence[str], *, second_sweep: str | None = 
     elif verb == "table":
         _choose_family(options, others, is_typed=any(word.startswith("reference=") for word in own))
     check_choice("sweep", options.sweep, sweep_names())
+    tuned = TUNED in others and "search" in options
+    if tuned:
+        others.remove(TUNED)
     overrides = [f"sweep={options.sweep}", *spell_out_all(options.sweep, others)]
     _, *overrides = check_overrides("train", overrides, sweep=True, classes=options.what != "show")
     _check_options(verb, options)
     _check_one_table(verb, overrides)
+    _check_search(verb, options, overrides, own, tuned=tuned)
     if verb == "tune":
-        _check_search(options.sweep, overrides)
         overrides.append(f"budget={options.budget}")
+    elif tuned:
+        group = load_config("train", [f"sweep={options.sweep}"]).run_group
+        overrides += [f"run_group={group}_tuned"] * (not any(word.startswith("run_group=") for word in overrides))
+        searched = [TUNED, f"search={options.search}", f"budget={options.budget}"]
+        overrides = plain_words(overrides) if options.what == "show" else [*overrides, *searched]
     sweeps = {options.sweep: overrides}
     if second_sweep is not None:
         sweeps[second_sweep] = [word for word in overrides if not word.startswith("attention")]
@@ -247,8 +256,17 @@ def _check_options(verb: str, options: DictConfig) -> None:
     check_choice("reference", options.get("reference", "paper"), REFERENCES)
 
 
-def _check_search(sweep: str, overrides: Sequence[str]) -> None:
-    """Refuse a sweep that draws nothing, and a typed seed: that of the trials must be none of a table's."""
+def _check_search(verb: str, options: DictConfig, overrides: Sequence[str], own: Sequence[str], *, tuned: bool) -> None:
+    """Refuse what only a search can have, elsewhere; a search that draws nothing; and a typed seed for its trials."""
+    sweep = str(options.sweep)
+    if verb != "tune":
+        lost = next((word for word in own if word.startswith(("search=", "budget=")) and not tuned), None)
+        lost = lost or next((word for word in overrides if word not in plain_words(overrides) and not tuned), None)
+        if lost is not None:
+            line = f"{lost} is of a search; type it with lra tune, or with recipe=tuned after that"
+            raise UserError(line, kind="no_effect", key=lost.partition("=")[0])
+        check_choice("search", options.get("search", "tune"), sweep_names())
+        return
     typed = next((word for word in overrides if word.startswith("seed=")), None)
     if typed is not None:
         line = f"{typed}: all trials have the seed of conf/sweep/{sweep}.yaml, which is none of a table's; leave it out"

@@ -76,12 +76,12 @@ def work(cfg: DictConfig) -> None:
 
 def run_cells(sweep: str, words: Sequence[str]) -> None:
     """Run the missing cells of a sweep, as one of several workers."""
-    from lra.sweeps.grid import make_cells
     from lra.sweeps.runner import run_missing
+    from lra.sweeps.tuned import make_tuned_cells
     from lra.terminal.console import make_console
 
     os.environ["TTY_COMPATIBLE"] = "0"  # no progress bars: those of several workers would overwrite each other
-    run_missing(make_cells(sweep, list(words)), make_console())
+    run_missing(make_tuned_cells(sweep, list(words)), make_console())
 
 
 @exit_on_signals(lambda _: None)
