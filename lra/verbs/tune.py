@@ -21,9 +21,11 @@ The figure shows the expected best dev accuracy against the number of trials, wi
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from rich.console import Console
 
+from lra.results.plot_tuning import plot_tuning
 from lra.results.protocol_and_size import method_column
 from lra.results.tables import TextTable
 from lra.results.tuning import tuning_table
@@ -45,6 +47,8 @@ def show(run_set: RunSet, console: Console) -> None:
     def make(task: str, records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
         of_task = [search for search in searches if search.task == task]
         head = method_column(records)
-        return tuning_table(of_task, title=title, head=head, seed=space.seed, space=space.hash), {}
+        table = tuning_table(of_task, title=title, head=head, seed=space.seed, space=space.hash)
+        begun = [search for search in of_task if search.trials]
+        return table, {"tune": partial(plot_tuning, begun, title=title)} if begun else {}
 
     write_task_tables(run_set, console, "tune", make)

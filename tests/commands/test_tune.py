@@ -41,6 +41,7 @@ def trained(home, monkeypatch):
         return 0, ""
 
     monkeypatch.setattr(runner, "_train", train)
+    monkeypatch.setattr("lra.verbs.tune.plot_tuning", lambda searches, path, title: path)  # drawing takes a second
     return done
 
 
