@@ -98,7 +98,7 @@ def tuning_table(searches: Sequence[Search], *, title: str, head: str, seed: int
             f"Best configuration of each method by dev accuracy alone (seed {seed}); all methods had the same points of"
             f" the space {space}.",
             *failures,
-            "Figure: expected best of n trials with a 95 % bootstrap interval, too narrow for n near the number of trials.",
+            "Figure: expected best of n trials, 95 % bootstrap interval (too narrow for n near the number of trials).",
         ],
         details=1,
         optional=("failed", *[names[key] for key in reversed(keys)]),

@@ -1,7 +1,7 @@
 """lra tune: search hyperparameters, with the same space and the same number of trials for each method.
 
   lra tune task=listops attention=full,nystrom,linformer budget=20    runs the missing trials, then shows
-  lra tune plan task=listops attention=all                            hours and memory that the trials would need
+  lra tune plan task=listops attention=full,nystrom                   hours and memory that the trials would need
   lra tune run workers=2 trainer.threads=1                            two trials at a time
   lra tune size=short 'recipe.optimizer.lr=interval(1e-4, 1e-2)'      another interval
   lra tune size=short recipe.optimizer.weight_decay=0                 an option that is not searched

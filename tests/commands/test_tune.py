@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections import Counter
 
 import pytest
@@ -13,6 +14,7 @@ from lra.cli import main
 from lra.runs.failure import read_failure
 from lra.sweeps import runner
 from lra.sweeps.grid import make_cells
+from tests.conftest import lra_here
 from tests.sweeps.trials import WORDS, finish
 
 BUDGET = 4
@@ -141,3 +143,31 @@ def test_a_method_of_which_every_trial_failed_has_no_best(trained, capsys):
 def test_a_mistake_is_one_line_before_anything_runs(words, key, trained, refused):
     assert refused("tune", "run", "size=tiny", "task=listops", *words).key == key
     assert not trained
+
+
+@pytest.mark.slow
+def test_trials_are_trained_by_two_workers_and_their_best_is_trained_with_the_seeds_of_a_table(data_dir, tmp_path):
+    """One trial's rate is so large that its loss is NaN."""
+    words = ["task=listops", "size=tiny", "recipe.steps=4", "recipe.eval_every=2", "logger=csv", "trainer.threads=1"]
+    words += ["attention=none", "recipe.optimizer.lr=tag(drawn, choice(1e-3, 1e30))", "recipe.warmup_fraction=0.2"]
+    runs = {"data": data_dir, "runs": tmp_path / "runs"}
+    done = lra_here("tune", "run", *words, "budget=3", "workers=2", "callbacks.log_every_steps=1", **runs)
+    assert done.returncode == 0, done.stderr
+    records = {path.parent: json.loads(path.read_text()) for path in (tmp_path / "runs/tune").rglob("result.json")}
+    failed = list((tmp_path / "runs/tune").rglob("failed.json"))
+    assert len(records) + len(failed) == 3
+    assert records
+    assert failed
+    assert "3 of 3" in done.stdout
+    assert (tmp_path / "runs/tune/tune-listops.svg").exists()
+    tuned = lra_here(
+        "table", "run", "recipe=tuned", *words, "budget=3", "seed=0", "callbacks.log_every_steps=1", **runs
+    )
+    assert tuned.returncode == 0, tuned.stderr
+    assert "configurations tried" in tuned.stdout
+    (path,) = (tmp_path / "runs/table_tuned").rglob("result.json")
+    settings = json.loads(path.read_text())["settings"]
+    assert (settings["tuned"]["budget"], settings["tuned"]["tried"], settings["tuned"]["seed"]) == (3, 3, 1000)
+    del settings["tuned"]
+    of_trials = [(each["outcome"]["best_dev_accuracy"], each["settings"]) for each in records.values()]
+    assert settings in [each for accuracy, each in of_trials if accuracy == max(of_trials, key=lambda one: one[0])[0]]
