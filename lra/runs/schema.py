@@ -231,6 +231,7 @@ def is_ours(target: object) -> bool:
 
 
 RECORD: TypeAdapter[Record] = TypeAdapter(Record)
+TUNED: TypeAdapter[TunedSettings] = TypeAdapter(TunedSettings)
 
 # How tables compare settings, see lra/results/variants.py. Options have dotted keys, such as `model.num_layers`.
 

@@ -266,6 +266,9 @@ def _check_search(verb: str, options: DictConfig, overrides: Sequence[str], own:
             line = f"{lost} is of a search; type it with lra tune, or with recipe=tuned after that"
             raise UserError(line, kind="no_effect", key=lost.partition("=")[0])
         check_choice("search", options.get("search", "tune"), sweep_names())
+        if space_of(sweep, plain_words(overrides)).options:
+            line = f"sweep={sweep} is a space to search; type lra tune run sweep={sweep}"
+            raise UserError(line, kind="no_effect", key="sweep", value=sweep, right=f"lra tune run sweep={sweep}")
         return
     typed = next((word for word in overrides if word.startswith("seed=")), None)
     if typed is not None:

@@ -21,16 +21,16 @@ from lra.runs.flatten_settings import hash_of
 from lra.settings.overrides import TIMES
 from lra.types import UserError
 
-DRAWN = "drawn"  # tag of choices that are drawn from, where others multiply the runs
+DRAWN = "drawn"  # tag of choices that are drawn from; those without a tag multiply the runs
 LOG = "log"  # tag of intervals: uniform in the logarithm
 DIGITS = 3  # significant digits of a number that is drawn
 Point = Mapping[str, float | str]
 
 
 def is_drawn(override: Override) -> bool:
-    """Tell whether values of an option are drawn: `interval(…)`, or `tag(drawn, choice(…))`."""
+    """Tell whether values of an option are drawn: `interval(…)`, or choices with a tag, `tag(drawn, choice(…))`."""
     values = override.value()
-    return isinstance(values, IntervalSweep) or (isinstance(values, ChoiceSweep) and DRAWN in values.tags)
+    return isinstance(values, IntervalSweep) or (isinstance(values, ChoiceSweep) and bool(values.tags))
 
 
 @dataclass(frozen=True)

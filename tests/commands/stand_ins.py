@@ -34,7 +34,7 @@ STAND_INS = (
     (r"attention=(nystrom,)?mine\b", r"attention=\1average"),  # what a reader has written
     (r"^lra evaluate --config-dir FOLDER", "lra evaluate --config-dir FOLDER run=RUN"),
     (r"budget=20", "budget=1"),
-    (r"sweep=mine", "sweep=tune"),
+    (r"sweep=(mine|…)", "sweep=tune"),
     (r"source=/data/", "source=~/"),  # a folder below the root
     (
         r"hydra/launcher=submitit_slurm hydra.launcher.timeout_min",
