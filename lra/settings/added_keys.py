@@ -68,7 +68,7 @@ CALLBACKS_INSTEAD = {  # Lightning's callbacks that need epochs, or change what 
     "StochasticWeightAveraging": "callbacks=ema",
     "GradientAccumulationScheduler": "trainer.accumulate_grad_batches=2",
     "BatchSizeFinder": "trainer.accumulate_grad_batches=auto",
-    "LearningRateFinder": "lra tune",
+    "LearningRateFinder": "recipe.optimizer.lr=0.001",
 }
 
 
