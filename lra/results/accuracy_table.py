@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from lra.results.cells import Row, TableCell, cell_note, central_values, make_rows, places_of_best
+from lra.results.cells import TRIED, Row, TableCell, cell_note, central_values, make_rows, places_of_best
 from lra.results.protocol_and_size import method_column, protocol_steps_and_size
-from lra.results.provenance import origin_notes, precisions, unrecorded_notes, without_stand_ins
+from lra.results.provenance import origin_notes, precisions, search_notes, unrecorded_notes, without_stand_ins
 from lra.results.reference import SOURCES, TASKS, TOLERANCE_POINTS, convergence_rule, in_benchmark_order, shorten
 from lra.results.statistics import LEAST_SEEDS_FOR_T
 from lra.results.tables import MISSING, TextTable, number
@@ -34,7 +34,7 @@ def accuracy_table(records: list[Record], *, reference: str, listed_tasks: Itera
     details = _details(shown, rows, reference)
     table = TextTable(
         title=", ".join(filter(None, ["Test accuracy (%)", protocol_steps_and_size(shown)])),
-        columns=(head, *tasks, "average", "parameters", "hours"),
+        columns=(head, *tasks, "average", TRIED, "parameters", "hours"),
         rows=lines,
         optional=("hours", "parameters", "average", *tasks[:2:-1]),  # three tasks always stay
         notes=[*_notes(shown, rows, reference, left_out=len(records) - len(shown)), *details],
@@ -45,7 +45,8 @@ def accuracy_table(records: list[Record], *, reference: str, listed_tasks: Itera
             {head: row.name, **_csv_numbers(task, cell, reference)} for row in rows for task, cell in row.cells.items()
         ],
     )
-    return table if set(TASKS) <= set(tasks) else table.without(["average"])
+    searched = any(row.tried != MISSING for row in rows)
+    return table.without([*["average"] * (not set(TASKS) <= set(tasks)), *[TRIED] * (not searched)])
 
 
 def size_and_hours(row: Row) -> list[str]:
@@ -58,12 +59,12 @@ def size_and_hours(row: Row) -> list[str]:
 def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
     cells = [row.cells[task] for task in tasks]
     measured = [MISSING if cell is None else cell.with_origin_marks for cell in cells]
-    lines = [[row.name, *measured, number(row.average), *size_and_hours(row)]]
+    lines = [[row.name, *measured, number(row.average), row.tried, *size_and_hours(row)]]
     if any(cell.reference is not None for cell in row.filled_cells):
         average, published = row.average, row.average_reference
         difference = None if average is None or published is None else average - published
-        lines.append([f"  {reference}", *map(_published, cells), number(published), "", ""])
-        lines.append(["  difference", *map(_difference, cells), number(difference, sign=True), "", ""])
+        lines.append([f"  {reference}", *map(_published, cells), number(published), "", "", ""])
+        lines.append(["  difference", *map(_difference, cells), number(difference, sign=True), "", "", ""])
     return lines
 
 
@@ -110,7 +111,7 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
         notes.append(f"{reference}: {SOURCES[reference]}.{judged}")
     count = sum(cell.count - cell.converged for cell in cells)
     failed = [f"{count} of {sum(cell.count for cell in cells)} runs did not converge."] if count else []
-    return [*notes, *origins, *_deviation_notes(rows), *failed]
+    return [*notes, *origins, *search_notes(records), *_deviation_notes(rows), *failed]
 
 
 def _details(records: list[Record], rows: list[Row], reference: str) -> list[str]:
@@ -207,7 +208,7 @@ def _csv_numbers(task: str, cell: TableCell | None, reference: str) -> dict[str,
     empty: dict[str, object] = {"task": task, "reference": reference}
     keys = (
         "count", "mean", "std", "noise", "reference", "difference", "inside", "converged",
-        "parameters", "hours", "steps_per_second", "peak_memory_bytes",
+        "parameters", "hours", "steps_per_second", "peak_memory_bytes", "tried",
     )  # fmt: skip
     values = {key: None if cell is None else getattr(cell, key) for key in keys}
     values["reference_accuracy"] = values.pop("reference")

@@ -15,8 +15,11 @@ from lra.results.reference import (
     published_in_family,
 )
 from lra.results.statistics import binomial_error, converged, sample_std
+from lra.results.tables import MISSING
 from lra.results.variants import group_by_variant
 from lra.runs.schema import Record
+
+TRIED = "configurations tried"  # the column of `tried`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +39,7 @@ class TableCell:
         hours, steps_per_second: training of the fastest seed, because other work on the machine can only slow a run.
         peak_memory_bytes: mean over seeds.
         origins: origins of the data, such as `official`.
+        tried: number of configurations among which a search has chosen this one; None if there was no search.
     """
 
     accuracies: tuple[float, ...]
@@ -52,6 +56,7 @@ class TableCell:
     steps_per_second: float
     peak_memory_bytes: float
     origins: frozenset[str]
+    tried: int | None
 
     @property
     def count(self) -> int:
@@ -114,6 +119,12 @@ class Row:
         return [cell for cell in self.cells.values() if cell is not None]
 
     @property
+    def tried(self) -> str:
+        """Numbers of configurations that were tried for its cells, each once; a dash without a search."""
+        numbers = {cell.tried for cell in self.filled_cells if cell.tried is not None}
+        return ", ".join(map(str, sorted(numbers))) or MISSING
+
+    @property
     def average(self) -> float | None:
         """Mean of the five tasks' accuracies in percent; None unless each of them has an accuracy."""
         means = [cell.mean for cell in self._of_five if cell is not None]
@@ -174,6 +185,7 @@ def make_cell(records: list[Record], reference: str) -> TableCell:
     references = {published_accuracy_for(record, reference) for record in records}
     reference_accuracy = references.pop() if len(references) == 1 else None
     deviations = next(filter(None, map(deviations_from_paper, records)), []) if reference == "paper" else []
+    searches = {record["settings"]["tuned"]["tried"] for record in records if "tuned" in record["settings"]}
     tolerance = TOLERANCE_POINTS.get(identity["task"]) if reference == "paper" else None
     return TableCell(
         accuracies=tuple(accuracies),
@@ -198,4 +210,5 @@ def make_cell(records: list[Record], reference: str) -> TableCell:
         steps_per_second=max(cost["steps_per_second"] for cost in costs),
         peak_memory_bytes=statistics.fmean(cost["peak_memory_bytes"] for cost in costs),
         origins=frozenset(record["provenance"]["data_origin"] for record in records),
+        tried=searches.pop() if len(searches) == 1 else None,
     )

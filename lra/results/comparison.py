@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lra.results.cells import TableCell, cell_note, make_cell, places_of_best
+from lra.results.cells import TRIED, TableCell, cell_note, make_cell, places_of_best
 from lra.results.protocol_and_size import method_column
 from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES, convergence_rule
 from lra.results.statistics import LEAST_SEEDS_FOR_T, Interval, binomial_error, discoveries, paired_bootstrap, paired_t
@@ -147,6 +147,7 @@ def comparison_table(records: list[Record], compared: list[Contender], *, title:
                 _seeds(contender) if contender.converged_note else _interval(contender.over_seeds),
                 _interval(contender.over_examples),
                 contender.verdict if contender is not compared[0] else "baseline",
+                MISSING if cell.tried is None else str(cell.tried),
                 f"{cell.parameters:,}",
                 f"{1 / cell.steps_per_second:.3f}",
                 f"{cell.peak_memory_bytes / 2**20:,.0f}",
@@ -155,7 +156,7 @@ def comparison_table(records: list[Record], compared: list[Contender], *, title:
         numbers.append({head: contender.name, "task": records[0]["identity"]["task"], **_numbers(contender)})
     columns = (
         head, "accuracy (%)", "converged", "Δ over seeds", "Δ over examples", "verdict",
-        "parameters", "s/step", "MiB",
+        TRIED, "parameters", "s/step", "MiB",
     )  # fmt: skip
     optional = ("parameters", "MiB", "converged", "s/step", "Δ over examples")
     cells = [contender.cell for contender in compared]
@@ -165,7 +166,7 @@ def comparison_table(records: list[Record], compared: list[Contender], *, title:
         "MiB": places_of_best([-cell.peak_memory_bytes / 2**20 for cell in cells], digits=0),
     }
     details = _details(compared, records)
-    return TextTable(
+    table = TextTable(
         title=title,
         columns=columns,
         rows=rows,
@@ -177,6 +178,7 @@ def comparison_table(records: list[Record], compared: list[Contender], *, title:
         optional=optional,
         numbers=numbers,
     )
+    return table if any(cell.tried is not None for cell in cells) else table.without([TRIED])
 
 
 def _seeds(contender: Contender) -> str:
@@ -252,7 +254,7 @@ def _numbers(contender: Contender) -> dict[str, object]:
     cell = contender.cell
     flat: dict[str, object] = {
         "count": cell.count, "mean": cell.mean, "std": cell.std, "converged": cell.converged, "pairs": contender.pairs,
-        "median": cell.median, "lowest": min(cell.accuracies), "highest": max(cell.accuracies),
+        "tried": cell.tried, "median": cell.median, "lowest": min(cell.accuracies), "highest": max(cell.accuracies),
     }  # fmt: skip
     for name, interval in (("seeds", contender.over_seeds), ("examples", contender.over_examples)):
         for end in ("difference", "low", "high"):

@@ -31,7 +31,15 @@ def provenance_notes(records: list[Record]) -> list[str]:
     if any(record["settings"]["task"].get("dev_split") == "test" for record in records):
         whose = ", as the paper's" if task in TASKS else ""
         notes.append(f"The dev split is the test split{whose}.")
-    return notes + unrecorded_notes(records)
+    return notes + search_notes(records) + unrecorded_notes(records)
+
+
+def search_notes(records: Iterable[Record]) -> list[str]:
+    """Word a note about the searches that have chosen options of the records; no note if there was none."""
+    settings = [record["settings"]["tuned"] for record in records if "tuned" in record["settings"]]
+    searches = sorted({(each["budget"], each["space"], each["seed"]) for each in settings})
+    texts = [f"{budget} trials of each method in the space {space}, seed {seed}" for budget, space, seed in searches]
+    return [f"Tuned: the best configuration by dev accuracy of {'; of '.join(texts)}."] if texts else []
 
 
 def precisions(records: list[Record]) -> list[str]:

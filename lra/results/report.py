@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lra.results.accuracy_table import accuracy_table, size_and_hours
-from lra.results.cells import TableCell, central_values, make_rows, places_of_best
+from lra.results.cells import TRIED, TableCell, central_values, make_rows, places_of_best
 from lra.results.page import Section, notes_once, write_page
 from lra.results.protocol_and_size import ProtocolAndSize
 from lra.results.provenance import without_stand_ins
@@ -65,6 +65,7 @@ def summary_table(
     shown = {group: left for group, records in records_by_group.items() if (left := without_stand_ins(records))}
     tasks = in_benchmark_order(record["identity"]["task"] for records in shown.values() for record in records)
     rows = {group: make_rows(records, reference=reference, tasks=tasks) for group, records in shown.items()}
+    has_tried = any(row.tried != MISSING for of_group in rows.values() for row in of_group)
     has_average = any(row.average is not None for of_group in rows.values() for row in of_group)
     tables = {group: accuracy_table(records, reference=reference) for group, records in records_by_group.items()}
     notes = [(f"{group}: " * (len(tables) > 1), note) for group, table in tables.items() for note in table.notes]
@@ -80,10 +81,10 @@ def summary_table(
                 )
                 for task in tasks
             ]
-            rest = [*[number(row.average)] * has_average, *size_and_hours(row)]
+            rest = [*[number(row.average)] * has_average, *[row.tried] * has_tried, *size_and_hours(row)]
             groups[group].append((row.name, [*cells, *(SummaryCell(text=text) for text in rest)]))
     return SummaryTable(
-        columns=(*tasks, *["average"] * has_average, "parameters", "hours"),
+        columns=(*tasks, *["average"] * has_average, *[TRIED] * has_tried, "parameters", "hours"),
         groups=groups,
         notes=list(dict.fromkeys(note if texts.count(note) > 1 else group + note for group, note in notes)),
     )

@@ -1,7 +1,9 @@
 """Which runs may be averaged: group records into variants, whose runs differ by the seed alone, and name the variants.
 
 The rule: two records are in one row of a table only if all that they hold of method, settings and data is equal, and if
-the hashes of their settings, which also cover what older records do not hold, are equal too.
+the hashes of their settings, which also cover what older records do not hold, are equal too. Options that a search has
+chosen are not compared, because they are others for each task: runs of one method belong together if their searches had
+the same space and the same budget.
 
 The name of a row is its method and, in brackets, all that sets it apart: `nystrom (num_landmarks=32)`. Records with the
 same name are one row, so a name must say every difference. It is made in five steps:
@@ -51,6 +53,7 @@ from lra.runs.schema import (
 
 ALWAYS_SET = tuple(f"trainer.{option}" for option in ALWAYS_RECORDED)
 UNSET = "unset"  # the value of an option that is recorded only if it is set, for records without it
+SEARCH_IN_NAMES: tuple[Literal["space", "budget"], ...] = ("space", "budget")
 MOST_NOT_RECORDED = 3  # options that a name lists as not recorded; more are counted
 NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)")
 Words = tuple[str, ...]
@@ -141,7 +144,10 @@ def _equal_runs(records: Sequence[Record], ignored: tuple[str, ...]) -> list[_Eq
 def _recorded_options(record: Record) -> FlatSettings:
     """Flatten the settings and data of a record, without the names of its task and method."""
     data = {"origin": record["provenance"]["data_origin"], "content": data_of(record)}
-    groups = {group: options for group, options in record["settings"].items() if group != "callbacks"}
+    settings = record["settings"]
+    groups = {group: options for group, options in settings.items() if group not in ("callbacks", "tuned")}
+    if "tuned" in settings:
+        groups["tuned"] = {key: settings["tuned"][key] for key in SEARCH_IN_NAMES}
     callbacks = record["settings"].get("callbacks", {}).items()
     options = flatten({**groups, "data": data}) | {
         f"callbacks.{name}": _as_call(callback) for name, callback in callbacks
@@ -149,6 +155,10 @@ def _recorded_options(record: Record) -> FlatSettings:
     method = value_text(record["identity"]["attention"])
     named = {"task.name", *(f"{group}.name" for group in (*MIXERS, "model") if options.get(f"{group}.name") == method)}
     return {key: text for key, text in options.items() if key not in named}
+
+
+def _chosen_by_search(record: Record) -> Mapping[str, str]:
+    return record["settings"]["tuned"]["options"] if "tuned" in record["settings"] else {}
 
 
 def _as_call(callback: Mapping[str, object]) -> str:
@@ -159,12 +169,16 @@ def _as_call(callback: Mapping[str, object]) -> str:
 
 
 def _all_options(record: Record, recorded: FlatSettings, keys: set[str]) -> FlatSettings:
-    """Step 2: add to what a record holds those of the keys of all records whose value is known without a record."""
+    """Step 2: add to what a record holds those of the keys of all records whose value is known without a record.
+
+    What a search chose is taken out.
+    """
     classes = tuple(f"{place}." for place in TAKE_ANY_ARGUMENT if f"{place}.{TARGET}" in recorded)
     unset = sorted(key for key in keys if _is_recorded_if_set(key) or key.startswith(classes))
     groups = {name: group for name, group in record["settings"].items() if isinstance(group, dict)}
     before = flatten({name: values_before(group, name) | removed_settings(group) for name, group in groups.items()})
-    return dict.fromkeys(unset, UNSET) | {key: text for key, text in before.items() if key in keys} | recorded
+    options = dict.fromkeys(unset, UNSET) | {key: text for key, text in before.items() if key in keys} | recorded
+    return {key: text for key, text in options.items() if key not in _chosen_by_search(record)}
 
 
 @functools.cache
@@ -230,6 +244,8 @@ def _usual_value(key: str, times: Counter[str], papers: str | None) -> str | Non
     """Choose the most frequent value, or the paper's among equals; None for an option of a method that varies."""
     if key in USUAL_VALUES:
         return USUAL_VALUES[key]
+    if key.startswith("tuned.") and len(times) == 1:  # all runs are of one search
+        return next(iter(times))
     if key.startswith(("attention.", "mixer.")) and len(times) > 1:
         return None
     if _is_recorded_if_set(key) and key not in SET_BY_THE_DEVICE:
@@ -244,7 +260,7 @@ def _differences(run: _EqualRuns, usual: UsualValues) -> list[str]:
     different, absent = [], []
     for key, (value, place) in (item for scope in scopes for item in usual.get(scope, {}).items()):
         if key not in run.options:
-            absent.append(key)
+            absent += [key] * (key not in _chosen_by_search(run.first))
         elif run.options[key] != value:
             different.append((place, f"{_short(key)}={run.options[key]}"))
     not_recorded = [f"{branch} {NOT_RECORDED}" for branch in branches(absent, run.options)]

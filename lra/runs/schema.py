@@ -89,6 +89,21 @@ class TrainerSettings(TypedDict):
 
 
 @with_config(CHECKED)
+class TunedSettings(TypedDict):
+    """The search that has chosen some options of a run, by dev accuracy.
+
+    `space` is the hash of `options`, what each option was drawn from, and `seed`, that of the draw and of the trials.
+    `budget` is the number of trials, `tried` that of different configurations among them.
+    """
+
+    space: Word
+    options: dict[str, str]
+    seed: Count
+    budget: Positive
+    tried: Positive
+
+
+@with_config(CHECKED)
 class RunSettings(TypedDict):
     """All settings that can change a result, except the seed; built and hashed by `lra.settings.config`.
 
@@ -104,6 +119,7 @@ class RunSettings(TypedDict):
     recipe: NotRequired[RecipeSettings]
     trainer: NotRequired[TrainerSettings]
     callbacks: NotRequired[Settings]
+    tuned: NotRequired[TunedSettings]
 
 
 @with_config(CHECKED)
@@ -217,11 +233,15 @@ def is_ours(target: object) -> bool:
 
 
 RECORD: TypeAdapter[Record] = TypeAdapter(Record)
+TUNED: TypeAdapter[TunedSettings] = TypeAdapter(TunedSettings)
 
 # How tables compare settings, see lra/results/variants.py. Options have dotted keys, such as `model.num_layers`.
 
 # The groups in the order in which the name of a row lists their options. `data` is from the provenance.
-GROUPS_IN_NAMES = ("attention", "mixer", "model", "protocol", "size", "task", "data", "recipe", "trainer", "callbacks")
+GROUPS_IN_NAMES = (
+    "attention", "mixer", "model", "protocol", "size", "task", "data", "recipe", "trainer", "callbacks",
+    "tuned",
+)  # fmt: skip
 # Groups, and options, whose usual value is counted only among runs that share these names; others: among all runs.
 COUNTED_WITHIN: Mapping[str, tuple[Literal["task", "attention", "protocol"], ...]] = {
     "attention": ("attention", "protocol"),
@@ -234,6 +254,10 @@ COUNTED_WITHIN: Mapping[str, tuple[Literal["task", "attention", "protocol"], ...
 }
 # Usual whatever the runs have: a table in which all runs have another precision must not look like the paper's.
 USUAL_VALUES = {"trainer.precision": "32-true", "protocol.listops_brackets": "kept"}
-RECORDED_IF_SET = ("trainer", "callbacks")  # groups whose options are recorded only if set, but for ALWAYS_RECORDED
+RECORDED_IF_SET = (
+    "trainer",
+    "callbacks",
+    "tuned",
+)  # groups whose options are recorded only if set, but for ALWAYS_RECORDED
 SET_BY_THE_DEVICE = ("trainer.fused_optimizer",)  # recorded only if set, but usual where the device brings it
 TAKE_ANY_ARGUMENT = ("recipe.optimizer", "recipe.schedule")  # a user may add any argument, or choose another class

@@ -67,7 +67,7 @@ CALLBACKS_INSTEAD = {  # Lightning's callbacks that need epochs, or change what 
     "StochasticWeightAveraging": "callbacks=ema",
     "GradientAccumulationScheduler": "trainer.accumulate_grad_batches=2",
     "BatchSizeFinder": "trainer.accumulate_grad_batches=auto",
-    "LearningRateFinder": "-m hparams_search=optuna",
+    "LearningRateFinder": "recipe.optimizer.lr=0.001",
 }
 
 

@@ -21,9 +21,10 @@ from lra.base.arguments import (
     declared_types,
     required_arguments,
 )
+from lra.base.checked_json import checked
 from lra.base.files import checked_name
 from lra.base.paths import NO_OPTION_KEYS, conf_dir
-from lra.runs.schema import TARGET, is_ours
+from lra.runs.schema import TARGET, TUNED, is_ours
 from lra.settings.added_keys import USER_GROUPS, check_additions
 from lra.settings.option_groups import CLOSED, GROUPS, OF_IMAGES, Images, ParameterGroup
 from lra.settings.unknown_options import PRINT, nearest
@@ -171,6 +172,8 @@ def check_stored(cfg: DictConfig, *, classes: bool = True) -> None:
     if cfg.get("run_group") is not None:
         checked_name(cfg.run_group, "run_group=", example="mine", nested=True)
     check_additions({group: OmegaConf.to_container(cfg[group]) for group in ("trainer", *USER_GROUPS) if group in cfg})
+    if cfg.get("tuned") is not None:
+        checked(TUNED, OmegaConf.to_container(cfg.tuned), "tuned", "lra table run recipe=tuned sets it")
     _check_schedule(cfg)
     data = OmegaConf.select(cfg, "task.data")
     if data is not None:

@@ -302,6 +302,8 @@ def settings(cfg: DictConfig) -> dict[str, Any]:
         OmegaConf.update(named, "paths.run", "RUN")  # the run's folder, which would be named after this hash
         callbacks = plain(named.callbacks)
     added = added_settings(plain(cfg.trainer), callbacks)
+    if cfg.get("tuned"):  # what was chosen says less without how: runs of another budget or space are others
+        added["tuned"] = plain(cfg.tuned)
     return {**chosen, **added, "trainer": {**trainer, **added.get("trainer", {})}}
 
 

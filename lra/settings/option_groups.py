@@ -38,6 +38,9 @@ class Run(TypedDict):
     predictions: CountOrZero
     workers: Processes
     workers_per_device: Processes
+    budget: Count
+    search: str
+    tuned: Group | None
     steps: Count
     dev_batches: Count
     top: Count

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override, OverrideType, QuotedString
+from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, OverrideType, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
@@ -23,6 +23,7 @@ from lra.settings.unknown_options import PRINT, check_every_choice, keys_of, nea
 from lra.types import UserError
 
 CONTAINERS: dict[type, type] = {ListConfig: list, DictConfig: dict}
+TIMES = "times"  # tag of an interval, or of choices, whose numbers are factors of the value that a run has without
 PARAMETER_GROUPS = ("recipe.parameter_groups.", "mixer.parameter_groups.")
 REMOVABLE = (*PARAMETER_GROUPS, "recipe.optimizer.", "recipe.schedule.")  # arguments of a class that may be replaced
 CHECKED_LATER = (*PARAMETER_GROUPS, *(f"{group}." for group in (*USER_GROUPS, "trainer")))  # by `check_additions`
@@ -307,5 +308,11 @@ def _word(override: Override, value: object) -> str:
 
 
 def _values(override: Override) -> list[object]:
+    """The values of an override: of an interval its two ends; of factors none, because they are no values."""
+    sweep = override.value()
+    if isinstance(sweep, IntervalSweep | ChoiceSweep) and TIMES in sweep.tags:
+        return []
+    if isinstance(sweep, IntervalSweep):
+        return [sweep.start, sweep.end]
     values = list(override.sweep_iterator()) if override.is_sweep_override() else [override.value()]
     return [value.text if isinstance(value, QuotedString) else value for value in values]

@@ -1,7 +1,10 @@
-"""Build the cells of a sweep: all combinations of the values in `conf/sweep/NAME.yaml` and in the user's overrides."""
+"""Build the cells of a sweep: all combinations of the values in `conf/sweep/NAME.yaml` and in the user's overrides.
+
+Where an option has an interval in place of values, each combination is tried at points that are drawn from it.
+"""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,20 +15,28 @@ from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.paths import conf_names
+from lra.runs.failure import read_failure
 from lra.runs.record import OtherVersionError, read_record
 from lra.runs.schema import Record
 from lra.settings import config
+from lra.sweeps.space import Space, is_drawn
 from lra.types import UserError
 
+BUDGET = 20  # trials of each method, unless `budget=` says otherwise
 ALL = "all"  # in place of a name: every name of the group
 METHOD = ("attention", "mixer", "model")  # config groups that can name a row's method
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One run of a sweep: its overrides for `lra train`."""
+    """One run of a sweep: its overrides for `lra train`.
+
+    `trial` is its number in a search, `point` those of its overrides that are drawn.
+    """
 
     overrides: tuple[str, ...]
+    trial: int | None = None
+    point: tuple[str, ...] = ()
 
     @cached_property
     def cfg(self) -> DictConfig:
@@ -60,12 +71,37 @@ class Cell:
     @property
     def name(self) -> str:
         """Short name for messages, such as `listops/nystrom seed 0`."""
-        return f"{self.cfg.task.name}/{config.method_name(self.cfg)} seed {self.cfg.seed}{self.varied_settings}"
+        return f"{self.cfg.task.name}/{config.method_name(self.cfg)} {self.which}{self.varied_settings}"
+
+    @property
+    def which(self) -> str:
+        """What tells the cell from the others of its kind: its seed, or the number of its trial."""
+        return f"{self.counted} {self.number}"
+
+    @property
+    def counted(self) -> str:
+        """What the number counts."""
+        return "seed" if self.trial is None else "trial"
+
+    @property
+    def number(self) -> str:
+        """The seed, or the number of the trial."""
+        return self.choice("seed") if self.trial is None else str(self.trial)
+
+    @property
+    def without_point(self) -> tuple[str, ...]:
+        """The overrides that are not drawn."""
+        return tuple(word for word in self.overrides if word not in self.point)
+
+    @property
+    def kind(self) -> object:
+        """What cells share that need as much time and memory: they differ by the seed, or by the point of a search."""
+        return self.folder.parent if self.trial is None else self.without_point
 
     @property
     def varied_settings(self) -> str:
         """The options that the sweep varies, such as ` num_landmarks=16`."""
-        varied = [word for word in self.overrides if word.startswith(("attention.", "mixer."))]
+        varied = [word for word in self.without_point if word.startswith(("attention.", "mixer."))]
         return "".join(f" {word.split('.', 1)[1]}" for word in varied)
 
     @property
@@ -97,6 +133,11 @@ class Cell:
         except UserError:
             return False
 
+    @property
+    def ended(self) -> bool:
+        """Whether nothing is left to do: the run has a record, or it is a trial that failed, which counts as tried."""
+        return self.finished or (self.trial is not None and read_failure(self.folder) is not None)
+
 
 def make_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:
     """Build the cells of `conf/sweep/SWEEP.yaml`; the user's overrides replace the file's values.
@@ -104,23 +145,69 @@ def make_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:
     An override with several values multiplies the cells, as in `lra train -m`; one with a single value holds for every
     cell. The first key of the file changes slowest. A file that starts with `seed` thus runs one seed of everything
     first. Mixers (`mixer=s4d,gated`) are added to the attentions that the user typed, or replace those of the file.
+
+    Of a search, whose options have intervals, there are `budget=` trials of each cell, trial 0 of everything first.
     """
-    params = config.sweep_params(sweep)
-    fixed = [f"sweep={sweep}", "hydra.mode=RUN"]
-    for override in OverridesParser.create().parse_overrides(list(overrides)):
-        if override.is_sweep_override() or override.key_or_group in (*params, "mixer"):
-            key, values = str(override.input_line).split("=", 1)  # the key with its `+`
-            params[key] = values
-        else:
-            fixed.append(str(override.input_line))
+    params, fixed = _params_and_fixed(sweep, overrides)
+    budget = int(params.pop("budget", BUDGET))
     if "mixer" in params and any(word.startswith(("attention=", "attention.")) for word in overrides):
         params["mixer"] = f"{config.ATTENTION},{params['mixer']}"
-    axes = [_overrides_of(key, values) for key, values in params.items()]
+    space = _space(params)
+    axes = [_overrides_of(key, values) for key, values in params.items() if key not in space.options]
     cells: dict[tuple[str, ...], None] = {}
     for chosen in itertools.product(*axes):
         groups_first = sorted(chosen, key=lambda word: "." in word.split("=")[0])
         cells[tuple(_without_ineffective([*fixed, *groups_first]))] = None
-    return [Cell(overrides=overrides) for overrides in cells]
+    every = [Cell(overrides=overrides) for overrides in cells]
+    return trials(every, space, budget) if space.options else every
+
+
+def _params_and_fixed(sweep: str, overrides: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Split what a sweep's file and the user set into what is varied, as typed by key, and overrides of every cell."""
+    params = config.sweep_params(sweep)
+    fixed = [f"sweep={sweep}", "hydra.mode=RUN"]
+    for override in OverridesParser.create().parse_overrides(list(overrides)):
+        if override.is_sweep_override() or override.key_or_group in (*params, "mixer", "budget"):
+            key, values = str(override.input_line).split("=", 1)  # the key with its `+`
+            params[key] = values
+        else:
+            fixed.append(str(override.input_line))
+    return params, fixed
+
+
+def space_of(sweep: str, overrides: Sequence[str]) -> Space:
+    """Collect what is drawn among the options that a sweep varies, with its seed; most sweeps draw nothing."""
+    return _space(_params_and_fixed(sweep, overrides)[0])
+
+
+def _space(params: Mapping[str, str]) -> Space:
+    parsed = {key: OverridesParser.create().parse_override(f"{key}={values}") for key, values in params.items()}
+    drawn = {key: params[key] for key, override in parsed.items() if is_drawn(override)}
+    seed = params.get("seed", "0")
+    if drawn and not seed.isdecimal():
+        line = f"seed={seed}: the trials of a search have one seed; type for example seed=1000 in its file"
+        raise UserError(line, kind="several_values", key="seed", value=seed)
+    return Space(drawn, int(seed) if drawn else 0)
+
+
+def trials(cells: Sequence[Cell], space: Space, budget: int) -> list[Cell]:
+    """Make `budget` trials of each cell, at the same points.
+
+    Raises:
+        UserError: where the dev split is the test split, because the search would choose on the test split.
+    """
+    made = []
+    for cell in cells:
+        if cell.cfg.task.dev_split == "test":
+            right = "protocol.text_dev=held_out"
+            line = f"with protocol={cell.cfg.protocol.name} the dev split of {cell.cfg.task.name} is its test split, on"
+            line += f" which a search must not choose; type {right}"
+            raise UserError(line, kind="wrong_value", key="protocol.text_dev", right=right)
+    for number, point in enumerate(space.points(budget)):
+        for cell in cells:
+            drawn = space.overrides(point, cell.cfg)
+            made.append(Cell(overrides=(*cell.overrides, *drawn), trial=number, point=drawn))
+    return made
 
 
 def spell_out_all(sweep: str, overrides: Sequence[str]) -> list[str]:

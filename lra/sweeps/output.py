@@ -24,7 +24,7 @@ from lra.types import UserError
 
 MOST_NOTE_LINES = 8  # of notes=short
 Draw = Callable[[Path], Path]
-MakeTable = Callable[[list[Record], str], tuple[TextTable, dict[str, Draw]]]
+MakeTable = Callable[[str, list[Record], str], tuple[TextTable, dict[str, Draw]]]
 
 
 def plan_run_or_show(run_set: RunSet, show: Callable[[RunSet, Console], None]) -> None:
@@ -50,19 +50,20 @@ def plan_run_or_show(run_set: RunSet, show: Callable[[RunSet, Console], None]) -
     for folder, error in state.failed.items():
         console.print(Text.assemble(("failed", "red"), f"  {error}\n        {folder}"))
     show(run_set, console)
-    if state.failed:
-        raise UserError(f"{len(state.failed)} cells failed; the same command tries them again")
+    again = [cell for cell in run_set.cells if cell.folder in state.failed and not cell.ended]
+    if again:
+        raise UserError(f"{len(again)} cells failed; the same command tries them again")
 
 
 def write_task_tables(run_set: RunSet, console: Console, kind: str, make_table: MakeTable) -> None:
     """Show a table and its figures for every task; in W&B the table is named `KIND-TASK`.
 
-    `make_table` gets a task's records and a title. It returns the table, and for each figure its name and a function
+    `make_table` gets a task, its records and a title. It returns the table, and for each figure its name and a function
     that draws it; the files are named `NAME-TASK`.
     """
     records, written = run_set.records(), ""
     by_task = {task: [record for record in records if record["identity"]["task"] == task] for task in run_set.tasks()}
-    tables = {task: make_table(of_task, task_title(task, of_task)) for task, of_task in by_task.items()}
+    tables = {task: make_table(task, of_task, task_title(task, of_task)) for task, of_task in by_task.items()}
     if format_of(run_set) == "csv":  # one table, with one header
         (first, _), *_ = tables.values()
         whole = replace(first, numbers=[cell for table, _ in tables.values() for cell in table.numbers])

@@ -30,11 +30,12 @@ CACHE = "plan.json"  # in the run group's folder; keeps estimates, because measu
 def print_plan(console: Console, run_set: RunSet) -> None:
     """Print a line for each kind of cell as soon as it is measured, then the sum.
 
-    Cells of one kind differ by the seed alone. A line has the finished seeds, and time and memory of the missing ones.
+    Cells of one kind differ by the seed alone, or by the point of a search. A line has the finished ones, and time and
+    memory of the missing ones.
     """
-    kinds: dict[Path, list[Cell]] = defaultdict(list)
+    kinds: dict[object, list[Cell]] = defaultdict(list)
     for cell in run_set.cells:
-        kinds[cell.folder.parent].append(cell)
+        kinds[cell.kind].append(cell)
     width = max(len(_name(cells)) for cells in kinds.values())
     console.print(f"{len(run_set.cells)} cells in {run_set.group}")
     head = _line(width, "cell", "seeds", "done", "s/step", "memory", "hours left")
@@ -50,7 +51,7 @@ def print_plan(console: Console, run_set: RunSet) -> None:
         task = bar.add_task("", total=len(kinds))
         for cells in kinds.values():
             bar.update(task, description=_name(cells))
-            missing = [cell for cell in cells if not cell.finished]
+            missing = [cell for cell in cells if not cell.ended]
             hours, estimate = _print_kind(console, width, cells, missing, run_set.group / CACHE)
             if estimate is not None and hours is not None:
                 measured.append(Measured(hours, estimate.peak_memory_bytes, missing[0]))
@@ -89,7 +90,7 @@ def _print_kind(
     line = _line(
         width,
         _name(cells),
-        ",".join(str(cell.cfg.seed) for cell in cells),
+        ",".join(str(cell.cfg.seed) for cell in cells if not cell.trial),
         f"{len(cells) - len(missing)} of {len(cells)}",
         f"{estimate.step_seconds:.3f}" if estimate else "–",
         size_text(estimate.peak_memory_bytes) if estimate else "–",
@@ -130,11 +131,11 @@ def _states(cells: list[Cell]) -> list[str]:
     for cell in cells:
         failure, steps = read_failure(cell.folder), last_step(cell.folder)
         if is_locked(cell.folder):
-            states.append(f"seed {cell.cfg.seed} running, step {steps:,}")
+            states.append(f"{cell.which} running, step {steps:,}")
         elif failure is not None:
-            states.append(f"seed {cell.cfg.seed} failed: {failure.error}")
+            states.append(f"{cell.which} failed: {failure.error}")
         elif steps:
-            states.append(f"seed {cell.cfg.seed} begun, step {steps:,}")
+            states.append(f"{cell.which} begun, step {steps:,}")
     return states
 
 

@@ -1,4 +1,4 @@
-"""A set of runs: one call of `lra table`, `lra sweep` or `lra compare`, with its cells and their records."""
+"""A set of runs: one call of `lra table`, `lra sweep`, `lra compare` or `lra tune`, with its cells and records."""
 
 import shlex
 from collections import Counter, defaultdict
@@ -20,7 +20,9 @@ from lra.runs.schema import Record
 from lra.settings.check import check_config, check_stored
 from lra.settings.config import load_config
 from lra.settings.overrides import check_overrides
-from lra.sweeps.grid import METHOD, Cell, make_cells, spell_out_all, sweep_names
+from lra.sweeps.grid import METHOD, Cell, space_of, spell_out_all, sweep_names
+from lra.sweeps.space import Space
+from lra.sweeps.tuned import TUNED, make_tuned_cells, plain_words
 from lra.terminal.output import check_out
 from lra.types import UserError
 
@@ -30,7 +32,7 @@ FORMATS = ("terminal", "markdown", "csv", "latex", "wandb")
 
 
 class RunSet:
-    """The runs of one call of `lra table`, `lra sweep` or `lra compare`; `read_run_set` makes it from what was typed.
+    """The runs of one call of one of these verbs; `read_run_set` makes it from what was typed.
 
     Args:
         typed: what was typed after the verb, but for the action.
@@ -48,7 +50,7 @@ class RunSet:
         self.verb, self.options, self.launcher, self.sweeps = verb, options, launcher, sweeps
         self._typed, self._overrides = typed, sweeps[options.sweep]
         self.troubles: list[str] = []
-        self.cells: list[Cell] = [cell for sweep, overrides in sweeps.items() for cell in make_cells(sweep, overrides)]
+        self.cells: list[Cell] = [cell for sweep, words in sweeps.items() for cell in make_tuned_cells(sweep, words)]
 
     @property
     def group(self) -> Path:
@@ -65,6 +67,10 @@ class RunSet:
         replaced = {word.split("=")[0] for word in others}
         kept = [word for word in self._typed if word.split("=")[0] not in replaced]
         return shlex.join([*self._command.split(), "run", *kept, *others])
+
+    def space(self) -> Space:
+        """The space that these runs are drawn from."""
+        return space_of(self.options.sweep, self._overrides)
 
     def figure(self, name: str, draw: Callable[[Path], Path]) -> list[Path]:
         """Draw a figure beside the records when the table goes to a terminal or W&B; other formats have no figures."""
@@ -158,12 +164,15 @@ class RunSet:
             identity = record["identity"]
             by_identity[identity["task"], identity["attention"], str(identity["seed"])].append(record)
         cells = [cell for cell in self.cells if cell.choice("task") == task]
-        missing: dict[str, list[str]] = {f"{cell.choice('attention')}{cell.varied_settings}": [] for cell in cells}
+        missing: dict[str, list[Cell]] = {f"{cell.choice('attention')}{cell.varied_settings}": [] for cell in cells}
         for cell in cells:
-            if not any(cell.typed_as(record) for record in by_identity[cell.identity]):
-                missing[f"{cell.choice('attention')}{cell.varied_settings}"].append(cell.choice("seed"))
+            failed = cell.trial is not None and cell.ended
+            if not failed and not any(cell.typed_as(record) for record in by_identity[cell.identity]):
+                missing[f"{cell.choice('attention')}{cell.varied_settings}"].append(cell)
         lacking = [
-            f"{name} seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}" for name, seeds in missing.items() if seeds
+            f"{name} {lacks[0].counted}{'s' * (len(lacks) > 1)} {', '.join(cell.number for cell in lacks)}"
+            for name, lacks in missing.items()
+            if lacks
         ]
         finished = len(cells) - sum(map(len, missing.values()))
         done = f"{finished} of {len(cells)} runs finished; not finished: {'; '.join(lacking)}."
@@ -175,7 +184,7 @@ class RunSet:
 
 
 def read_run_set(verb: str, words: Sequence[str], *, second_sweep: str | None = None) -> RunSet:
-    """Read what was typed after `lra table`, `lra sweep` or `lra compare`, and check it.
+    """Read what was typed after one of these verbs, and check it.
 
     The words are an action or none, then options of the verb (of `conf/VERB.yaml`), of the Hydra launcher, and
     overrides of every run. The cells of `second_sweep` are added, with the same overrides except those of `attention`.
@@ -201,10 +210,21 @@ def read_run_set(verb: str, words: Sequence[str], *, second_sweep: str | None = 
     elif verb == "table":
         _choose_family(options, others, is_typed=any(word.startswith("reference=") for word in own))
     check_choice("sweep", options.sweep, sweep_names())
+    tuned = TUNED in others and "search" in options
+    if tuned:
+        others.remove(TUNED)
     overrides = [f"sweep={options.sweep}", *spell_out_all(options.sweep, others)]
     _, *overrides = check_overrides("train", overrides, sweep=True, classes=options.what != "show")
     _check_options(verb, options)
     _check_one_table(verb, overrides)
+    _check_search(verb, options, overrides, own, tuned=tuned)
+    if verb == "tune":
+        overrides.append(f"budget={options.budget}")
+    elif tuned:
+        group = load_config("train", [f"sweep={options.sweep}"]).run_group
+        overrides += [f"run_group={group}_tuned"] * (not any(word.startswith("run_group=") for word in overrides))
+        searched = [TUNED, f"search={options.search}", f"budget={options.budget}"]
+        overrides = plain_words(overrides) if options.what == "show" else [*overrides, *searched]
     sweeps = {options.sweep: overrides}
     if second_sweep is not None:
         sweeps[second_sweep] = [word for word in overrides if not word.startswith("attention")]
@@ -239,6 +259,30 @@ def _check_options(verb: str, options: DictConfig) -> None:
         line = "format=wandb writes a W&B run and no file; leave out= or format=wandb out"
         raise UserError(line, kind="no_effect", key="out")
     check_choice("reference", options.get("reference", "paper"), REFERENCES)
+
+
+def _check_search(verb: str, options: DictConfig, overrides: Sequence[str], own: Sequence[str], *, tuned: bool) -> None:
+    """Refuse what only a search can have, elsewhere; a search that draws nothing; and a typed seed for its trials."""
+    sweep = str(options.sweep)
+    if verb != "tune":
+        lost = next((word for word in own if word.startswith(("search=", "budget=")) and not tuned), None)
+        lost = lost or next((word for word in overrides if word not in plain_words(overrides) and not tuned), None)
+        if lost is not None:
+            line = f"{lost} is of a search; type it with lra tune, or with recipe=tuned after that"
+            raise UserError(line, kind="no_effect", key=lost.partition("=")[0])
+        check_choice("search", options.get("search", "tune"), sweep_names())
+        if space_of(sweep, plain_words(overrides)).options:
+            line = f"sweep={sweep} is a space to search; type lra tune run sweep={sweep}"
+            raise UserError(line, kind="no_effect", key="sweep", value=sweep, right=f"lra tune run sweep={sweep}")
+        return
+    typed = next((word for word in overrides if word.startswith("seed=")), None)
+    if typed is not None:
+        line = f"{typed}: all trials have the seed of conf/sweep/{sweep}.yaml, which is none of a table's; leave it out"
+        raise UserError(line, kind="no_effect", key="seed")
+    if not space_of(sweep, overrides).options:
+        right = "'recipe.optimizer.lr=tag(log, interval(1e-4, 1e-2))'"
+        line = f"sweep={sweep} has no interval to draw from; type for example {right}"
+        raise UserError(line, kind="missing_option", key="sweep", value=sweep, right=right)
 
 
 def _check_one_table(verb: str, overrides: Sequence[str]) -> None:

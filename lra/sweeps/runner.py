@@ -50,7 +50,8 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
     Raises:
         Stopped: after a signal, when the child process has ended.
     """
-    before = {cell.folder: read_failure(cell.folder) for cell in cells}  # failures of earlier calls, which are retried
+    # Failures of earlier calls, which are retried, but for those of a search: a trial that failed counts as tried.
+    before = {cell.folder: None if cell.trial is not None else read_failure(cell.folder) for cell in cells}
     seconds: dict[Path, float] = {}  # of cells that ran here from step 0, by settings; other seeds take about as long
     early: set[Path] = set()
     waited = False

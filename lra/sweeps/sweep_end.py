@@ -28,10 +28,10 @@ class Job:
 def jobs_elsewhere(words: list[str]) -> list[Job]:
     """List the runs of a sweep that a launcher has run in other processes; none if not even one was begun.
 
-    What a file of `sweep=` or a search varies is not typed, so such a sweep has none here.
+    What a file of `sweep=` varies is not typed, so such a sweep has none here.
     """
     typed = [each for each in OverridesParser.create().parse_overrides(words) if not each.is_hydra_override()]
-    if {"sweep", "hparams_search"} & {each.key_or_group for each in typed}:
+    if any(each.key_or_group == "sweep" for each in typed):
         return []
     axes = [
         [f"{each.key_or_group}={value}" for value in each.sweep_string_iterator()]

@@ -18,7 +18,7 @@ INSTALL = 'type eval "$(lra -sc install=bash)" in bash or zsh, lra -sc install=f
 TO_TRAINER = "+trainer."  # what may be added there is in no configuration
 WHOLE_GROUP = re.compile(r"~[^.]+")  # every run needs all groups
 NO_OPTIONS = {f"{group}.{key}=" for group, keys in DESCRIPTION.items() for key in keys}
-OVER_RUNS = ("table", "compare", "sweep")  # these verbs take the settings of `lra train`
+OVER_RUNS = ("table", "compare", "sweep", "tune")  # these verbs take the settings of `lra train`
 
 
 def complete(words: Sequence[str], verbs: Mapping[str, str], subcommands_of: Callable[[str], Sequence[str]]) -> None:

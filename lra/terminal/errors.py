@@ -93,6 +93,8 @@ def _in_words(error: BaseException) -> str:
     size = MISSING_SIZE.search(str(error))
     if isinstance(error, OmegaConfBaseException) and size:
         return f"the task has no size={size[1]}; type another, or add {size[1]} to the sizes in the task's YAML file"
+    if "INTERVAL_SWEEP" in str(error):
+        return "an interval has no list of values to run; to draw from it type: lra tune"
     if isinstance(error, OmegaConfBaseException) or type(error).__module__.startswith("hydra."):
         return _first_lines(error)
     if isinstance(error, OSError) and error.errno in FOLDER_TROUBLE:

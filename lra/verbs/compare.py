@@ -43,7 +43,7 @@ def main(words: Sequence[str]) -> None:
 def show(run_set: RunSet, console: Console) -> None:
     """Print a table and draw two pictures for every task: accuracy against time, and the dev curves of all seeds."""
 
-    def make(records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
+    def make(_task: str, records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
         compared = contenders(records, _baseline(run_set, records), methods=run_set.typed_methods())
         table = comparison_table(records, compared, title=title)
         if not compared:

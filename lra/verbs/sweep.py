@@ -42,7 +42,7 @@ def main(words: Sequence[str]) -> None:
 def show(run_set: RunSet, console: Console) -> None:
     """Print a table and draw a figure for every task."""
 
-    def make(records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
+    def make(_task: str, records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
         points = landmark_points(records)
         table = landmark_table(points, title=title)
         if not points:

@@ -10,6 +10,7 @@
   lra table show                             mean ± SD (seeds), the paper's value, the difference; works any time
   lra table show notes=all                   with every note; without it at most 8 lines below the table
   lra table show reference=skyformer format=latex out=table.tex
+  lra table run recipe=tuned task=listops    with the best configurations that lra tune has found (lra tune --help)
   lra table plan protocol=s4                 S4's table: S4D and attentions in its encoder (conf/sweep/s4_table.yaml)
   lra table show run_group=published         from committed records
   lra table run size=tiny recipe.steps=4     a trial of all cells, in minutes

@@ -84,29 +84,16 @@ def run(cfg: DictConfig) -> float | None:
         print_predictions(console, cfg, folder, cfg.predictions)
         return record["outcome"]["best_dev_accuracy"]
     check_launch(cfg.trainer.devices, config.num_nodes(cfg))
-    from lra.training.module import NonFiniteLossError  # these import torch, which a finished run does not need
-    from lra.verbs.train_attempt import train_run
+    if config.processes(cfg) > 1 and not launched:
+        from lra.verbs.train_on_devices import train_on_devices
 
-    is_trial = HydraConfig.get().sweeper.get("direction") is not None
-    try:
-        if config.processes(cfg) > 1 and not launched:
-            from lra.verbs.train_on_devices import train_on_devices
+        train_on_devices(cfg, folder, console, replaced=record)
+    else:
+        from lra.verbs.train_attempt import train_run  # it imports torch, which a finished run does not need
 
-            train_on_devices(cfg, folder, console, replaced=record)
-        else:
-            console.quiet = not is_first_rank  # only one of several processes prints
-            train_run(cfg, folder, console, replaced=record)
-    except NonFiniteLossError as error:
-        if not is_trial:
-            raise
-        console.print(f"a failed trial, whose dev accuracy counts as 0: {error}")
-        return 0.0  # Optuna would end the search at an error, and the same command would meet it again
+        console.quiet = not is_first_rank  # only one of several processes prints
+        train_run(cfg, folder, console, replaced=record)
     record = read_record(folder)
-    if record is None and is_first_rank and is_trial:
-        raise UserError(
-            "a trial of a search was stopped before its end, so it has no dev accuracy to compare; for shorter trials"
-            " type recipe.steps=N, in place of trainer.max_steps or trainer.max_time"
-        )
     return None if record is None else record["outcome"]["best_dev_accuracy"]
 
 

@@ -33,7 +33,8 @@ STAND_INS = (
     (r"run=DIR", "run=RUN"),
     (r"attention=(nystrom,)?mine\b", r"attention=\1average"),  # what a reader has written
     (r"^lra evaluate --config-dir FOLDER", "lra evaluate --config-dir FOLDER run=RUN"),
-    (r"hparams_search=optuna size=short", "hparams_search=optuna hydra.sweeper.n_trials=2"),
+    (r"budget=20", "budget=1"),
+    (r"sweep=(mine|…)", "sweep=tune"),
     (r"source=/data/", "source=~/"),  # a folder below the root
     (
         r"hydra/launcher=submitit_slurm hydra.launcher.timeout_min",
@@ -53,7 +54,8 @@ STAND_INS = (
 TINY = "size=tiny recipe.steps=2 recipe.eval_every=2 trainer.threads=1"
 ADDED = (
     (r"^lra train '?\+logger\.wandb", "logger=wandb"),
-    (r"^lra (train|table|sweep|compare) (?!--cfg|.*jsonl)|^lra (train|table|compare)$", f"{TINY} logger=csv"),
+    (r"^lra (train|table|sweep|compare|tune) (?!--cfg|.*jsonl)|^lra (train|table|compare|tune)$", f"{TINY} logger=csv"),
+    (r"^lra tune(?! show)", "task=listops attention=nystrom budget=1"),
     (r"^lra table (plan|run)", "task=listops attention=nystrom seed=0"),
     (r"^lra compare (run|plan)", "seed=0"),
     (r"^lra sweep landmarks(?! show)", "seed=0 attention.num_landmarks=8"),
@@ -77,6 +79,7 @@ BEFORE = (
 # What ends with one line instead, and what this line says.
 REFUSED = (
     (r"trainer=gpu", "CUDA"),
+    (r"^lra (table|compare) (plan|run) recipe=tuned", "lra tune run"),  # tests/commands/test_tune.py has trials
     (r"against=pypi", "against=pypi "),  # the tests' environment has not the extra `peers`
     (r"^lra export$", "run= "),
     (r"^lra fill-mask$", "model= "),
@@ -87,6 +90,7 @@ REFUSED = (
 # Processes of their own or minutes: not among the fast tests.
 SLOW = (
     r"^lra (table|compare|sweep landmarks) (plan|run)",
+    r"^lra tune(?! show)",
     r"^lra sweep landmarks(?! show)",
     r"^lra train (-m|trainer=ddp|sweep=)",
     r"^lra bench",

@@ -29,6 +29,8 @@ from lra.cli import VERBS, main
         ("lra table p", {"plan"}),
         ("lra table run recipe.st", {"recipe.steps="}),
         ("lra sweep ", {"landmarks"}),
+        ("lra tune s", {"show"}),
+        ("lra tune run recipe.st", {"recipe.steps="}),
         ("lra show model mixer=s", {"mixer=s4d"}),
         ("lra nonsense a", set()),
         ("lra compare run attention=full,nys", {"attention=full,nystrom"}),

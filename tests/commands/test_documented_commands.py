@@ -64,7 +64,7 @@ def scratch(trained, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "runs"))
     monkeypatch.setenv("LRA_DATA_DIR", str(data))
-    for group in ("default", "table", "compare", "landmarks", "search"):
+    for group in ("default", "table", "table_tuned", "compare", "landmarks"):
         shutil.copytree(trained / "default", tmp_path / "runs" / group)
     (run,) = (path.parent for path in (tmp_path / "runs/default").rglob("result.json"))
     shutil.copytree(trained, tmp_path / "elsewhere")

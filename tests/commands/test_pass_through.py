@@ -18,7 +18,6 @@ from lra.settings.config_dirs import added_config_dirs
 from lra.sweeps.grid import make_cells
 from lra.training.checkpoints import read_checkpoint
 from lra.training.curves import read_curves
-from lra.training.module import ClassifierModule
 from tests.conftest import ROOT
 from tests.results.records import make_record
 from tests.training.offline_run import offline_runs
@@ -172,34 +171,6 @@ def test_a_sweep_over_an_added_setting(home):
     assert len({cell.folder for cell in cells}) == len(cells) == 2
 
 
-@pytest.mark.slow
-def test_optuna_looks_for_the_best_dev_accuracy(home, capsys):
-    words = ["hparams_search=optuna", "hydra.sweeper.n_trials=2", "recipe.steps=2"]
-    assert main(["train", "-m", *TINY, *words]) == 0
-    accuracies = {
-        record(path.parent)["outcome"]["best_dev_accuracy"] for path in Path("runs/search").rglob("result.json")
-    }
-    (best,) = Path("runs/.sweeps").rglob("optimization_results.yaml")
-    assert f"best_value: {max(accuracies)}" in best.read_text()
-
-
-@pytest.mark.slow
-def test_a_trial_whose_loss_is_nan_does_not_end_the_search(home, capsys, monkeypatch):
-    forward, losses = ClassifierModule.forward, iter([float("nan")])
-    monkeypatch.setattr(ClassifierModule, "forward", lambda self, batch: forward(self, batch) * next(losses, 1))
-    words = ["hparams_search=optuna", "hydra.sweeper.n_trials=2", "recipe.steps=2"]
-    assert main(["train", "-m", *TINY, *words]) == 0
-    assert "a failed trial, whose dev accuracy counts as 0: the loss is nan" in " ".join(
-        capsys.readouterr().out.split()
-    )
-    assert len(list(Path("runs").rglob("result.json"))) == 1
-
-
-def test_optuna_looks_for_the_highest():
-    cfg = load_config("train", ["hparams_search=optuna"], with_hydra=True)
-    assert cfg.hydra.sweeper.direction == "maximize"
-
-
 PLATEAU = ["recipe.schedule._target_=torch.optim.lr_scheduler.ReduceLROnPlateau", "+recipe.schedule.patience=0"]
 PLATEAU += ["+recipe.schedule.threshold=0.5"]
 PLATEAU += ["~recipe.schedule.steps", "~recipe.schedule.warmup_fraction"]
@@ -294,13 +265,6 @@ def test_what_wandb_takes_is_passed_to_it(home):
     (offline,) = offline_runs(home)
     assert (offline.run.display_name, offline.run.notes) == ("own", "a b")
     assert set(offline.run.tags) == {"listops", "none", "paper", "tiny", "mine"}
-
-
-@pytest.mark.slow
-def test_a_trial_of_a_search_that_is_stopped_is_one_line(home, capsys):
-    words = ["hparams_search=optuna", "hydra.sweeper.n_trials=1", "recipe.steps=4", "trainer.max_steps=2"]
-    assert main(["train", "-m", *TINY, *words]) == 2
-    assert "stopped before its end, so it has no dev accuracy to compare; for shorter" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

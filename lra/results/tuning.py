@@ -1,0 +1,140 @@
+"""The trials of a search: the best configuration of each method, the table of them, the expected best of n trials."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lra.results.cells import TRIED, places_of_best
+from lra.results.statistics import Interval
+from lra.results.tables import MISSING, TextTable, number
+
+RESAMPLES = 2000  # of the bootstrap
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """A trial that has ended: the values that were drawn, and its best dev accuracy in [0, 1], or why it failed.
+
+    Trials with the same `configuration` had the same settings.
+    """
+
+    number: int
+    configuration: str
+    point: Mapping[str, str]
+    accuracy: float | None
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """The ended trials of one method on one task, in their order, of `budget` that are to be tried."""
+
+    method: str
+    task: str
+    budget: int
+    trials: Sequence[Trial]
+
+    @property
+    def best(self) -> Trial | None:
+        """The trial with the highest dev accuracy, the first of equals; None if each failed."""
+        scored = [trial for trial in self.trials if trial.accuracy is not None]
+        return max(scored, key=lambda trial: (trial.accuracy, -trial.number), default=None)
+
+    @property
+    def failed(self) -> list[Trial]:
+        """The trials without an accuracy."""
+        return [trial for trial in self.trials if trial.accuracy is None]
+
+    @property
+    def tried(self) -> int:
+        """Number of different configurations; of choices alone some may be drawn twice."""
+        return len({trial.configuration for trial in self.trials})
+
+    @property
+    def accuracies(self) -> list[float]:
+        """Dev accuracy of each trial; one that failed has 0."""
+        return [trial.accuracy or 0.0 for trial in self.trials]
+
+
+def tuning_table(searches: Sequence[Search], *, title: str, head: str, seed: int, space: str) -> TextTable:
+    """Build the table of a task: a row for each method with its best configuration.
+
+    Args:
+        searches: of one task.
+        title: of the table.
+        head: of the column of methods.
+        seed: of the trials.
+        space: its hash.
+    """
+    keys = sorted({key for search in searches for trial in search.trials for key in trial.point})
+    short = {key: key.rpartition(".")[2] for key in keys}
+    names = {key: name if list(short.values()).count(name) == 1 else key for key, name in short.items()}
+    rows: list[list[str]] = []
+    numbers: list[dict[str, object]] = []
+    for search in searches:
+        best = search.best
+        accuracy = None if best is None or best.accuracy is None else 100 * best.accuracy
+        chosen = {key: best.point.get(key, MISSING) if best else MISSING for key in keys}
+        ended = f"{len(search.trials)} of {search.budget}"
+        rows.append([search.method, number(accuracy), *chosen.values(), ended, str(len(search.failed))])
+        counts = {"budget": search.budget, "tried": search.tried, "failed": len(search.failed)}
+        trial = {"trial": best.number if best else None, "best_dev_accuracy": accuracy}
+        numbers.append({head: search.method, "task": search.task, **trial, **chosen, **counts})
+    column = "best dev (%)"
+    values = [None if search.best is None else search.best.accuracy for search in searches]
+    best_places = places_of_best([None if value is None else 100 * value for value in values])
+    failures = [
+        f"{search.method} trial {trial.number} failed, which counts: {trial.error}"
+        for search in searches
+        for trial in search.failed
+    ]
+    return TextTable(
+        title=title,
+        columns=(head, column, *names.values(), TRIED, "failed"),
+        rows=rows,
+        notes=[
+            f"Best configuration of each method by dev accuracy alone (seed {seed}); all methods had the same points of"
+            f" the space {space}.",
+            *failures,
+            "Figure: expected best of n trials, 95 % bootstrap interval (too narrow for n near the number of trials).",
+        ],
+        details=1,
+        optional=("failed", *[names[key] for key in reversed(keys)]),
+        best=frozenset((place, column) for place in best_places),
+        numbers=numbers,
+    )
+
+
+def expected_best(accuracies: Sequence[float] | np.ndarray) -> np.ndarray:
+    """Estimate the expected best of n trials for n from 1 to the number N of trials, `[N]`.
+
+    This is the expected maximum of n draws, with replacement, from the trials (Dodge et al. 2019, arXiv 1909.03004).
+    It is exact where the trials are the whole distribution, and a little too low for n near N (Tang et al. 2020,
+    arXiv 2004.13705).
+    """
+    expected: np.ndarray = np.sort(np.asarray(accuracies, float)) @ _weights(len(accuracies))
+    return expected
+
+
+def expected_best_intervals(accuracies: Sequence[float], confidence: float = CONFIDENCE) -> list[Interval]:
+    """Compute `expected_best` with percentile intervals by bootstrap over the trials, one for each n.
+
+    For n near N they are too narrow, because no resample has a better trial than the best.
+    """
+    values, count = np.asarray(accuracies, float), len(accuracies)
+    resampled = np.sort(values[np.random.default_rng(0).integers(count, size=(RESAMPLES, count))], axis=1)
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(resampled @ _weights(count), [tail, 1 - tail], axis=0)
+    return [
+        Interval(difference=float(middle), low=float(least), high=float(most))
+        for middle, least, most in zip(expected_best(values), low, high, strict=True)
+    ]
+
+
+def _weights(count: int) -> np.ndarray:
+    """`[N, n]`: the probability that the i-th smallest of N values is the largest of n draws with replacement."""
+    shares = (np.arange(count + 1) / count)[:, None] ** np.arange(1, count + 1)
+    weights: np.ndarray = np.diff(shares, axis=0)
+    return weights

@@ -1,0 +1,110 @@
+"""The outcomes of a search's trials, and `recipe=tuned`: the cells of a sweep with the best configuration of each."""
+
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+from lra.results.tuning import Search, Trial
+from lra.runs.failure import read_failure
+from lra.runs.record import read_record
+from lra.settings.config import load_config
+from lra.settings.overrides import in_quotes
+from lra.sweeps.grid import Cell, make_cells, space_of, trials
+from lra.sweeps.space import Space, is_drawn
+from lra.types import UserError
+
+TUNED = "recipe=tuned"
+OF_A_TABLE = ("seed", "run_group")  # what a trial has of its own
+
+
+def plain_words(words: Iterable[str]) -> list[str]:
+    """Leave out overrides that are drawn from."""
+    return [word for word in words if not is_drawn(OverridesParser.create().parse_override(word))]
+
+
+def make_tuned_cells(sweep: str, words: Sequence[str]) -> list[Cell]:
+    """Build the cells of a sweep; with `recipe=tuned`, `search=` and `budget=` each has its method's best point.
+
+    The point is chosen among the trials of `lra tune` with the same other settings.
+
+    Raises:
+        UserError: for trials that have not ended, a method whose trials all failed, and a seed of the trials.
+    """
+    if TUNED not in words:
+        return make_cells(sweep, words)
+    options = dict(word.split("=", 1) for word in words if word.startswith(("search=", "budget=")))
+    rest = [word for word in words if word != TUNED and word.split("=")[0] not in options]
+    search, budget = options["search"], int(options["budget"])
+    space = space_of(search, [word for word in rest if not word.startswith("seed=")])
+    group = load_config("train", [f"sweep={search}"]).run_group
+    cells = make_cells(sweep, plain_words(rest))
+    seed = next((cell.which for cell in cells if cell.choice("seed") == str(space.seed)), None)
+    if seed is not None:
+        line = f"{seed} has chosen the configurations, so a table cannot have it; type other seeds, as seed=0,1,2"
+        raise UserError(line, kind="wrong_value", key="seed", value=space.seed)
+    by_words: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        by_words[tuple(word for word in cell.overrides if word.split("=")[0] not in OF_A_TABLE)].append(cell)
+    best: dict[Cell, tuple[str, ...]] = {}
+    for typed, of_method in by_words.items():
+        tried = trials([Cell(overrides=(*typed, f"run_group={group}", f"seed={space.seed}"))], space, budget)
+        (found,) = searches_of(tried)
+        if found.best is None or len(found.trials) < budget:
+            raise _unfinished(found, group, rest, options)
+        point = tried[found.best.number].point
+        best |= dict.fromkeys(of_method, (*point, _as_override(space, budget, found.tried)))
+    return [replace(cell, overrides=(*cell.overrides, *best[cell]), point=best[cell]) for cell in cells]
+
+
+def _as_override(space: Space, budget: int, tried: int) -> str:
+    """Write what the record of a tuned run says of the search."""
+    options = ",".join(f"{key.lstrip('+')}:{in_quotes(drawn)}" for key, drawn in space.options.items())
+    return f"tuned={{space:'{space.hash}',options:{{{options}}},seed:{space.seed},budget:{budget},tried:{tried}}}"
+
+
+def _unfinished(search: Search, group: str, words: Iterable[str], options: dict[str, str]) -> UserError:
+    name = f"{search.task}/{search.method}"
+    if len(search.trials) == search.budget:
+        line = f"recipe=tuned: all {search.budget} trials of {name} failed; lra tune show says why"
+        return UserError(line, kind="no_records", key="recipe", value=name)
+    typed = [word for word in words if word.split("=")[0] not in (*OF_A_TABLE, "sweep")]
+    sweep = [f"sweep={options['search']}"] * (options["search"] != "tune")
+    right = shlex.join(["lra", "tune", "run", *typed, *sweep, f"budget={search.budget}"])
+    line = f"recipe=tuned: {search.budget - len(search.trials)} of {search.budget} trials of {name} have not ended in"
+    return UserError(
+        f"{line} run group {group}; type {right}", kind="no_records", key="recipe", value=name, right=right
+    )
+
+
+def searches_of(trials: Sequence[Cell]) -> list[Search]:
+    """Read what has become of the trials of a search, by method and task, in the order of the cells."""
+    cells: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
+    for cell in trials:
+        cells[cell.without_point].append(cell)
+    return [
+        Search(
+            method=f"{of_method[0].choice('attention')}{of_method[0].varied_settings}",
+            task=of_method[0].choice("task"),
+            budget=len(of_method),
+            trials=[trial for trial in map(_outcome, of_method) if trial is not None],
+        )
+        for of_method in cells.values()
+    ]
+
+
+def _outcome(cell: Cell) -> Trial | None:
+    """Read the result of a trial, or why it failed; None if it has not ended."""
+    record, failure = read_record(cell.folder), read_failure(cell.folder)
+    if record is None and failure is None:
+        return None
+    assert cell.trial is not None
+    return Trial(
+        number=cell.trial,
+        configuration=cell.folder.parent.name,
+        point=dict(word.split("=", 1) for word in cell.point),
+        accuracy=record["outcome"]["best_dev_accuracy"] if record else None,
+        error=failure.error if failure and not record else None,
+    )

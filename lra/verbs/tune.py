@@ -1,0 +1,54 @@
+"""lra tune: search hyperparameters, with the same space and the same number of trials for each method.
+
+  lra tune task=listops attention=full,nystrom,linformer budget=20    runs the missing trials, then shows
+  lra tune plan task=listops attention=full,nystrom                   hours and memory that the trials would need
+  lra tune run workers=2 trainer.threads=1                            two trials at a time
+  lra tune size=short 'recipe.optimizer.lr=interval(1e-4, 1e-2)'      another interval
+  lra tune size=short recipe.optimizer.weight_decay=0                 an option that is not searched
+  lra tune run --config-dir FOLDER sweep=mine                         a space of your own, as conf/sweep/tune.yaml
+  lra tune show format=csv out=tune.csv                               from the trials that are finished
+  lra table run recipe=tuned task=listops attention=full,nystrom      the best configuration of each, with three seeds
+
+Points are drawn from the space at random once, and trial k of every method has the same point. The best one is chosen
+by dev accuracy alone. All trials have one seed, 1000, which no table has. A trial is a run of the group `tune`: the
+same command goes on after a kill, and several processes share the trials. A trial that fails (out of memory, a loss of
+NaN, a refused value) counts as tried and is not run again; delete failed.json in its folder to run it again.
+
+  budget=20    number of trials of each method; a larger one goes on from those of a smaller one
+  sweep=tune   the space (conf/sweep/tune.yaml): learning rate, warm-up, weight decay, dropout
+
+The figure shows the expected best dev accuracy against the number of trials, with a 95 % interval.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+from rich.console import Console
+
+from lra.results.plot_tuning import plot_tuning
+from lra.results.protocol_and_size import method_column
+from lra.results.tables import TextTable
+from lra.results.tuning import tuning_table
+from lra.runs.schema import Record
+from lra.sweeps.output import Draw, plan_run_or_show, write_task_tables
+from lra.sweeps.run_set import RunSet, read_run_set
+from lra.sweeps.tuned import searches_of
+
+
+def main(words: Sequence[str]) -> None:
+    """Plan, run or show."""
+    plan_run_or_show(read_run_set("tune", words), show)
+
+
+def show(run_set: RunSet, console: Console) -> None:
+    """Print the best configuration of each method for every task, and draw the expected best."""
+    space, searches = run_set.space(), searches_of(run_set.cells)
+
+    def make(task: str, records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
+        of_task = [search for search in searches if search.task == task]
+        head = method_column(records)
+        table = tuning_table(of_task, title=title, head=head, seed=space.seed, space=space.hash)
+        begun = [search for search in of_task if search.trials]
+        return table, {"tune": partial(plot_tuning, begun, title=title)} if begun else {}
+
+    write_task_tables(run_set, console, "tune", make)
