@@ -78,6 +78,8 @@ def tuning_table(searches: Sequence[Search], *, title: str, head: str, seed: int
         accuracy = None if best is None or best.accuracy is None else 100 * best.accuracy
         chosen = {key: best.point.get(key, MISSING) if best else MISSING for key in keys}
         ended = f"{len(search.trials)} of {search.budget}"
+        if search.tried < len(search.trials):
+            ended += f" ({search.tried} different)"
         rows.append([search.method, number(accuracy), *chosen.values(), ended, str(len(search.failed))])
         counts = {"budget": search.budget, "tried": search.tried, "failed": len(search.failed)}
         trial = {"trial": best.number if best else None, "best_dev_accuracy": accuracy}

@@ -77,3 +77,10 @@ def test_the_figure_is_drawn_of_any_number_of_trials(trials, tmp_path):
     path = plot_tuning([search("full", *trials), search("mine (width=3)", 0.1, 0.2)], tmp_path / "tune.png", title="x")
     assert path.stat().st_size > 1000
     assert "expected best dev accuracy" in path.with_suffix(".svg").read_text()
+
+
+def test_a_point_that_was_drawn_twice_is_one_configuration():
+    twice = [Trial(number=number, configuration="same", point={}, accuracy=0.2) for number in range(2)]
+    again = Search(method="full", task="listops", budget=2, trials=twice)
+    table = tuning_table([again], title="", head="attention", seed=1000, space="1a2b3c4d")
+    assert (again.tried, table.rows[0][-2], table.numbers[0]["tried"]) == (1, "2 of 2 (1 different)", 1)
