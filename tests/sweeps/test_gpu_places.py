@@ -158,6 +158,7 @@ def test_a_worker_that_sees_no_gpu_fails_no_cell(home, monkeypatch, capsys):
     monkeypatch.setenv(VISIBLE, "9")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     words = ["task=listops", "attention=full", "seed=0", *TINY, *ON_GPU]
+    monkeypatch.setenv("TTY_COMPATIBLE", "0")  # as the worker sets it in its process; it goes after the test
     assert workers.main(["paper_table", *words]) == 2
     assert "CUDA" in capsys.readouterr().err
     assert not list(home.rglob("failed.json"))
