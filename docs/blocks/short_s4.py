@@ -46,9 +46,10 @@ def hours() -> str:
     took = [sum(each["cost"]["train_seconds"] for each in records(name)) for name in (SEARCH, FILE)]
     times = [f"{seconds / 60:.0f} minutes" for seconds in took]
     there = by_cell(FILE)
-    cells = itertools.product(("listops", "image"), ("s4d", "full", "nystrom", "none"), range(3))
-    missing = [f"{task} {method} seed {seed}" for task, method, seed in cells if (task, method, seed) not in there]
-    said = f" Of 24 runs {len(missing)} are still to be run: {joined(missing)}." if missing else ""
+    rows = itertools.product(("listops", "image"), ("s4d", "full", "nystrom", "none"))
+    seeds = {row: [str(seed) for seed in range(3) if (*row, seed) not in there] for row in rows}
+    missing = [f"{' '.join(row)} (seed {joined(lacking)})" for row, lacking in seeds.items() if lacking]
+    said = f" Of 24 runs {24 - len(there)} are still to be run: {'; '.join(missing)}." if missing else ""
     return prose(f"The search took {times[0]} of one thread in all, the table {times[1]}, beside other work.{said}")
 
 
