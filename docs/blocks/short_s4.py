@@ -15,6 +15,7 @@ from lra.results.tables import MISSING, number
 from lra.results.task_statistics import rank_agreement
 from lra.runs.schema import Record
 from lra.settings.config import load_config
+from lra.verbs.show_choices import choices
 
 SHORT = ("protocol=s4", "size=short")
 SEARCH, FILE = "short_s4_search", "short_s4_table"
@@ -46,9 +47,10 @@ def hours() -> str:
     took = [sum(each["cost"]["train_seconds"] for each in records(name)) for name in (SEARCH, FILE)]
     times = [f"{seconds / 60:.0f} minutes" for seconds in took]
     there = by_cell(FILE)
-    cells = itertools.product(("listops", "image"), ("s4d", "full", "nystrom", "none"), range(3))
-    missing = [f"{task} {method} seed {seed}" for task, method, seed in cells if (task, method, seed) not in there]
-    said = f" Of 24 runs {len(missing)} are still to be run: {joined(missing)}." if missing else ""
+    rows = itertools.product(("listops", "image"), ("s4d", "full", "nystrom", "none"))
+    seeds = {row: [str(seed) for seed in range(3) if (*row, seed) not in there] for row in rows}
+    missing = [f"{' '.join(row)} (seed {joined(lacking)})" for row, lacking in seeds.items() if lacking]
+    said = f" Of 24 runs {24 - len(there)} are still to be run: {'; '.join(missing)}." if missing else ""
     return prose(f"The search took {times[0]} of one thread in all, the table {times[1]}, beside other work.{said}")
 
 
@@ -62,7 +64,8 @@ def orders() -> str:
         order = rank_agreement(list(new.values()), [statistics.fmean(seeds) for seeds in old.values()])
         tau = f"{order.tau:+.2f}" + ("" if order.low is None else f" [{order.low:+.2f}, {order.high:+.2f}]")
         rows.append((task, _in_order(old), _in_order(new), tau.replace("-", "−"), verdict(order.p_value, ".2f")))
-        said.append(f"{task.capitalize()}: {change_of_order(old, new)}.")
+        alike = "the same order of means" if order.tau == 1 else "another order of means"
+        said.append(f"**{choices('task')[task]['display']}: {alike}**; {change_of_order(old, new)}.")
     columns = ("task", "`protocol=paper`", "`protocol=s4`", "τ [95 % of resampled seeds]", "p")
     return "\n\n".join([table(columns, rows), *map(prose, said)])
 
