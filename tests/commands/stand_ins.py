@@ -27,7 +27,7 @@ STAND_INS = (
     (r"key=value,value", "seed=0,1"),
     (r" …$", " attention=nystrom"),  # the attention or mixer of a record
     (r"workers=(N|…)", "workers=2"),
-    (r"\bPATH\b|(?<= )/mnt/\w+/runs|(?<==)/mnt/other/runs", "ELSEWHERE"),
+    (r"\bPATH\b|(?<=import )FOLDER|(?<= )/mnt/\w+/runs|(?<==)/mnt/other/runs", "ELSEWHERE"),
     (r"run=runs/default/listops/nystrom/(…|[\w-]+)/seed0", "run=RUN"),
     (r"run=([0-9a-f]{8}|HASH|…)( seed=(0|SEED|…))?$|run=[0-9a-f]{8}( seed=0)?", "run=RUN"),
     (r"run=DIR", "run=RUN"),
