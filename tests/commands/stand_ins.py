@@ -21,7 +21,7 @@ STAND_INS = (
     (r"^lra new( ….*)?$", "lra new attention mine"),
     (r"^lra new task (…|mine source=(…|my\.csv…)).*$", "lra new task mine source=my.csv"),
     (r"attention=nystrom\{other\}\{name\}", "attention=nystrom,average"),
-    (r"task=(…|NAME|\{name\}|mine\b)", "task=listops"),
+    (r"task=(…+|NAME|\{name\}|mine\b)", "task=listops"),
     (r"attention=(…|NAME)", "attention=full"),
     (r"size=…", "size=tiny"),
     (r"key=value,value", "seed=0,1"),
