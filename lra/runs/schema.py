@@ -254,10 +254,6 @@ COUNTED_WITHIN: Mapping[str, tuple[Literal["task", "attention", "protocol"], ...
 }
 # Usual whatever the runs have: a table in which all runs have another precision must not look like the paper's.
 USUAL_VALUES = {"trainer.precision": "32-true", "protocol.listops_brackets": "kept"}
-RECORDED_IF_SET = (
-    "trainer",
-    "callbacks",
-    "tuned",
-)  # groups whose options are recorded only if set, but for ALWAYS_RECORDED
+RECORDED_IF_SET = ("trainer", "callbacks", "tuned")  # groups that record what is set, and ALWAYS_RECORDED
 SET_BY_THE_DEVICE = ("trainer.fused_optimizer",)  # recorded only if set, but usual where the device brings it
 TAKE_ANY_ARGUMENT = ("recipe.optimizer", "recipe.schedule")  # a user may add any argument, or choose another class

@@ -13,11 +13,7 @@ from lra.types import UserError
 if TYPE_CHECKING:
     from lra.sweeps.grid import Cell
 
-ON_THIS_MACHINE = (
-    "basic",
-    "joblib",
-    "submitit_local",
-)  # Hydra launchers; a job of another has what its cluster gives it
+ON_THIS_MACHINE = ("basic", "joblib", "submitit_local")  # launchers; jobs of others have what their cluster gives them
 LAUNCHER = "hydra/launcher="
 
 

@@ -265,13 +265,14 @@ def _check_search(verb: str, options: DictConfig, overrides: Sequence[str], own:
     """Refuse what only a search can have, elsewhere; a search that draws nothing; and a typed seed for its trials."""
     sweep = str(options.sweep)
     if verb != "tune":
-        lost = next((word for word in own if word.startswith(("search=", "budget=")) and not tuned), None)
-        lost = lost or next((word for word in overrides if word not in plain_words(overrides) and not tuned), None)
-        if lost is not None:
-            line = f"{lost} is of a search; type it with lra tune, or with recipe=tuned after that"
-            raise UserError(line, kind="no_effect", key=lost.partition("=")[0])
+        plain = plain_words(overrides)
+        of_search = [word for word in own if word.startswith(("search=", "budget="))]
+        of_search += [word for word in overrides if word not in plain]
+        if of_search and not tuned:
+            line = f"{of_search[0]} is of a search; type it with lra tune, or with recipe=tuned after that"
+            raise UserError(line, kind="no_effect", key=of_search[0].partition("=")[0])
         check_choice("search", options.get("search", "tune"), sweep_names())
-        if space_of(sweep, plain_words(overrides)).options:
+        if space_of(sweep, plain).options:
             line = f"sweep={sweep} is a space to search; type lra tune run sweep={sweep}"
             raise UserError(line, kind="no_effect", key="sweep", value=sweep, right=f"lra tune run sweep={sweep}")
         return

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from lra.results.plot_tuning import plot_tuning
 from lra.results.tuning import Search, Trial, expected_best, expected_best_intervals, tuning_table
+from lra.verbs.tune import plot_tuning
 
 
 def test_the_expected_best_is_that_of_all_ways_to_draw_n_of_the_trials():
