@@ -42,7 +42,7 @@ class EncoderForm:
         first_position: row of the position table that the first token of a sequence gets; those before are not used.
         token_types: rows of a table whose row for a token's type is added to its embedding; 0: no table.
         inputs: `tokens`: ids of a table's rows. `values`: real numbers, which a linear layer maps to D channels.
-        positions: `learned`: added to the embedding. `rotary`: attention turns queries and keys. `none`: neither.
+        positions: `learned`: added to the embedding. `rotary`: attention rotates queries and keys. `none`: neither.
         token_std: standard deviation of the table's initial rows.
         tied_dropout: whether the dropout after a mixer or a feed-forward network drops whole channels of a sequence.
     """

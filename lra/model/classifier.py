@@ -217,8 +217,8 @@ class SequenceClassifier(nn.Module):
         norm: `layer`: LayerNorm. `batch`: batch norm over the real positions of a batch. `batch_padded`: over all.
         norm_place: `before` each mixer and feed-forward network, and at the end; or `after` each sum.
         inputs: `tokens`: ids of a table. `values`: real numbers, through a linear layer.
-        positions: `learned`: added to the embedding. `rotary`: self-attention turns queries and keys. `none`: the mixer
-            must see the order.
+        positions: `learned`: added to the embedding. `rotary`: self-attention rotates queries and keys. `none`: the
+            mixer must see the order.
         vocab_size: rows of the token embedding; None: those of the task's specification.
         token_std: standard deviation of these rows at the start.
         embedding_dropout: whether there is dropout after the embedding.

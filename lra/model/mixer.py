@@ -19,7 +19,7 @@ class MixerDims:
 
     A mixer without heads ignores theirs. `dropout` is the encoder's rate, for dropout inside the mixer, which drops
     whole channels of a sequence if it is `tied_dropout`; the block applies dropout to the mixer's output. `rotary`:
-    self-attention turns queries and keys by their positions.
+    self-attention rotates queries and keys by their positions.
     """
 
     width: int

@@ -37,8 +37,8 @@ class QueryKeyValue(nn.Linear):
         return linear(x_BLD, self.weight, self.used_bias())
 
 
-def turn(x_BHLE: Tensor) -> Tensor:
-    """Turn each pair of dims (e, e + E/2) by the angle l · 10000^(−2e/E) at position l; `[B, H, L, E]`, E even.
+def rotate(x_BHLE: Tensor) -> Tensor:
+    """Rotate each pair of dims (e, e + E/2) by the angle l · 10000^(−2e/E) at position l; `[B, H, L, E]`, E even.
 
     The product of a query and a key then depends on their distance, not on their places (Su et al. 2021, arXiv
     2104.09864; pairs as in GPT-NeoX).
@@ -55,14 +55,14 @@ class SelfAttention(SequenceMixer):
     """Projections around an attention backend (`attention=NAME`), which computes in float32 in mixed precision too.
 
     Raises:
-        UserError: for heads of an odd number of dims, which cannot be turned.
+        UserError: for heads of an odd number of dims, which cannot be rotated.
     """
 
     def __init__(self, dims: MixerDims, backend: AttentionBackend):
         super().__init__(dims)
         if dims.rotary and dims.head_dim % 2:
             raise UserError(
-                f"model.positions=rotary turns pairs of dims, which model.head_dim={dims.head_dim} does not give;"
+                f"model.positions=rotary rotates pairs of dims, which model.head_dim={dims.head_dim} does not give;"
                 f" type model.head_dim={dims.head_dim + 1}",
                 key="model.head_dim",
                 value=dims.head_dim,
@@ -96,7 +96,7 @@ class SelfAttention(SequenceMixer):
             dtype = torch.promote_types(q_BHLE.dtype, torch.float32)
             q_BHLE, k_BHLE, v_BHLE = q_BHLE.to(dtype), k_BHLE.to(dtype), v_BHLE.to(dtype)
             if self.dims.rotary:
-                q_BHLE, k_BHLE = turn(q_BHLE), turn(k_BHLE)
+                q_BHLE, k_BHLE = rotate(q_BHLE), rotate(k_BHLE)
             mixed_BHLE = self.backend(q_BHLE, k_BHLE, v_BHLE, valid_BL)
         mixed_BLD = mixed_BHLE.transpose(1, 2).flatten(2)
         out_BLD: Tensor = self.out(mixed_BLD.to(x_BLD.dtype))

@@ -1,4 +1,4 @@
-"""Rotary positions: turns of complex numbers, products that depend on distances, and which models can have them."""
+"""Rotary positions: rotations of complex numbers, products that depend on distances, and which models can have them."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import pytest
 import torch
 
 from lra.build import build_model
-from lra.model.self_attention import turn
+from lra.model.self_attention import rotate
 from lra.settings.config import load_config
 from lra.types import UserError
 
 
-def slow_turn(x):
+def slow_rotate(x):
     """The reference implementation: the pair (e, e + E/2) is a complex number."""
     half = x.shape[3] // 2
-    turned = torch.empty_like(x)
+    rotated = torch.empty_like(x)
     for place in range(x.shape[2]):
         for e in range(half):
             angle = torch.tensor(place * 10_000 ** (-2 * e / x.shape[3]), dtype=torch.float64)
             number = torch.complex(x[:, :, place, e], x[:, :, place, e + half]) * torch.polar(angle * 0 + 1, angle)
-            turned[:, :, place, e], turned[:, :, place, e + half] = number.real, number.imag
-    return turned
+            rotated[:, :, place, e], rotated[:, :, place, e + half] = number.real, number.imag
+    return rotated
 
 
 def test_it_is_its_reference_in_outputs_and_gradients():
     torch.manual_seed(0)
     x = torch.randn(2, 3, 9, 8, dtype=torch.float64, requires_grad=True)
     weights = torch.randn_like(x)
-    out, expected = turn(x), slow_turn(x)
+    out, expected = rotate(x), slow_rotate(x)
     torch.testing.assert_close(out, expected, rtol=0, atol=1e-12)
     gradients = [torch.autograd.grad((each * weights).sum(), x)[0] for each in (out, expected)]
     torch.testing.assert_close(*gradients, rtol=0, atol=1e-12)
@@ -36,7 +36,7 @@ def test_it_is_its_reference_in_outputs_and_gradients():
 def test_products_depend_on_the_distance_alone():
     torch.manual_seed(0)
     q, k = torch.randn(2, 1, 1, 1, 8, dtype=torch.float64)
-    scores = turn(q.expand(1, 1, 12, 8)) @ turn(k.expand(1, 1, 12, 8)).mT
+    scores = rotate(q.expand(1, 1, 12, 8)) @ rotate(k.expand(1, 1, 12, 8)).mT
     for distance in range(-11, 12):
         diagonal = scores[0, 0].diagonal(distance)
         torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal), rtol=0, atol=1e-12)
@@ -63,7 +63,7 @@ def test_attention_sees_the_order(attention, positions, sees_order):
     [(("mixer=s4d", "model.positions=rotary"), "model.positions"),
      (("attention=full", "model.positions=rotary", "model.head_dim=9"), "model.head_dim")],
 )  # fmt: skip
-def test_what_cannot_turn_is_refused(words, key):
+def test_what_cannot_rotate_is_refused(words, key):
     with pytest.raises(UserError) as error:
         build_model(load_config("train", ["task=listops", "size=tiny", *words]))
     assert error.value.key == key
