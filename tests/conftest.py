@@ -29,6 +29,8 @@ absl_logging.get_absl_handler().python_handler.stream = sys.__stderr__
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # one test process per core; torch has read it when it was imported,
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # so this process is told by itself
 
+if not torch.cuda.is_available():  # torch keeps each seed for a GPU that may come, with the stack, in 2 ms
+    torch.cuda.manual_seed_all = lambda seed: None  # type: ignore[assignment]
 gc.set_threshold(100_000)  # composing makes many objects, and a collection looks at all of torch's: a tenth of the time
 parse_each_file_once()
 
@@ -36,6 +38,20 @@ PIXEL = bytes.fromhex(  # a PNG
     "89504e470d0a1a0a0000000d4948445200000001000000010800000000"
     "3a7e9b550000000a49444154789c6360000000020001e221bc330000000049454e44ae426082"
 )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow all cases of a test with the mark `some_fast(n)` but n, which lie evenly among them."""
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("some_fast"):
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in tests.values():
+        (count,) = cases[0].get_closest_marker("some_fast").args
+        fast = {len(cases) * i // count for i in range(count)}
+        for number in set(range(len(cases))) - fast:
+            cases[number].add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

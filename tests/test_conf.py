@@ -32,6 +32,7 @@ STEPS = {  # Xiong et al. 2021, released code: batch, warm-up, steps, eval every
 }
 
 
+@pytest.mark.some_fast(5)
 @pytest.mark.parametrize("task, attention, protocol", CELLS)
 def test_every_cell_builds_and_learns_something(task, attention, protocol):
     cfg = config.load_config("train", [f"task={task}", f"attention={attention}", f"protocol={protocol}", "size=tiny"])
@@ -118,6 +119,7 @@ def test_the_runs_folder_depends_on_what_moves_a_number_and_on_nothing_else():
     assert len({base, *(folder(word) for word in others)}) == len(others) + 1
 
 
+@pytest.mark.slow
 def test_descriptions_are_in_the_files_and_in_no_configuration():
     for group, keys in DESCRIPTION.items():
         for name in names(group):

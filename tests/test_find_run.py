@@ -106,6 +106,7 @@ def test_many_runs_are_not_all_in_the_line(runs):
     assert str(error).count("run=a1b9200f seed=") == 8
 
 
+@pytest.mark.some_fast(3)
 @pytest.mark.parametrize(
     "words",
     [["evaluate"], ["export", "to=model"], ["diagnose"], ["publish", "name=mine"]],

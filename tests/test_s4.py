@@ -40,6 +40,7 @@ def composed(task: str, *words: str):
     return config.load_config("train", [f"task={task}", "protocol=s4", *words])
 
 
+@pytest.mark.some_fast(2)
 @pytest.mark.parametrize("task", TASKS)
 def test_the_model_of_s4d_has_the_authors_number_of_parameters(task):
     assert count_parameters(build.build_model(composed(task, "mixer=s4d"))) == PARAMETERS[task]
@@ -111,6 +112,7 @@ def test_inputs_that_do_not_fit_the_model_are_refused(task, words, tmp_path, mon
         make(cfg)
 
 
+@pytest.mark.some_fast(2)
 @pytest.mark.parametrize("words", [["mixer=s4d"], ["attention=full"], ["attention=nystrom"], ["attention=none"]])
 @pytest.mark.parametrize("task", SHORT)
 def test_the_short_models_share_width_and_depth_and_train(task, words):

@@ -29,6 +29,7 @@ def by_twin(made, protocol, q, k, v, valid, **knobs):
     return reference.nystrom(q, k, v, valid, **settings("nystrom", protocol, **knobs), **state)
 
 
+@pytest.mark.some_fast(16)
 @pytest.mark.parametrize("length", [1, 6, 17, 40])
 @pytest.mark.parametrize("protocol", ["paper", "clean"])
 @pytest.mark.parametrize("choice", CHOICES, ids=str)

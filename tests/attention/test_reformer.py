@@ -58,6 +58,7 @@ def test_a_token_alone_has_its_own_value_in_float32(protocol):
     torch.testing.assert_close(out[1, :, 0], v[1, :, 0].float(), rtol=0, atol=1e-6)
 
 
+@pytest.mark.some_fast(18)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("padded", [0, 10, 63, 64, 200])
 @pytest.mark.parametrize("hashes", [1, 2, 4])

@@ -51,6 +51,7 @@ def records(home):
     return path
 
 
+@pytest.mark.slow
 def test_what_trains_nothing_composes_once_and_imports_no_torch(records):
     composes_nothing = ("show tasks", "show attentions")
     composes_once = (
@@ -78,6 +79,7 @@ def test_a_refusal_composes_once_and_imports_no_torch(home):
         assert not SLOW & modules, command
 
 
+@pytest.mark.slow
 def test_what_needs_torch_needs_no_lightning(home):
     for command, (code, _, modules) in costs_of("doctor", "show model size=tiny").items():
         assert code == 0, command

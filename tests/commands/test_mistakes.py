@@ -61,6 +61,7 @@ def trained_twice(data_dir, tmp_path_factory):
     return runs
 
 
+@pytest.mark.some_fast(1)
 @pytest.mark.parametrize(
     "file, damage, kind",
     [

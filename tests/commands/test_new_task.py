@@ -140,6 +140,7 @@ def test_the_file_has_the_numbers_of_the_data(here, words, vocab_size, full):
     assert task["open_source"]["file"] == str(here / form)
 
 
+@pytest.mark.some_fast(3)
 @pytest.mark.parametrize(
     "words, first, label",
     [

@@ -107,6 +107,7 @@ def test_without_a_record_the_line_still_says_what_to_do(stored, tmp_path):
     assert said.endswith(" lra train")
 
 
+@pytest.mark.slow
 def test_a_setting_that_this_version_has_not_is_named(stored, tmp_path):
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(changed(stored["nystrom"], ("attention", "sharpness"), 2)))
     with pytest.raises(UserError) as refused:

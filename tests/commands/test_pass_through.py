@@ -267,6 +267,7 @@ def test_what_wandb_takes_is_passed_to_it(home):
     assert set(offline.run.tags) == {"listops", "none", "paper", "tiny", "mine"}
 
 
+@pytest.mark.some_fast(2)
 @pytest.mark.parametrize(
     "content, line",
     [

@@ -27,6 +27,7 @@ def show(capsys, *words: str) -> tuple[str, str]:
     return capsys.readouterr()
 
 
+@pytest.mark.some_fast(1)
 @pytest.mark.parametrize(
     "verb, group, attention", [(("compare",), "compare", "full"), (("sweep", "landmarks"), "landmarks", "nystrom")]
 )

@@ -74,6 +74,7 @@ def test_layers_that_run_twice_are_shown_once(word):
     assert sum(own for *_, own in rows) == sum(p.numel() for p in model.parameters())
 
 
+@pytest.mark.slow
 def test_a_protocol_with_files_of_its_own_shows_what_it_sets_for_each_task_and_its_deviations(capsys):
     columns, *rows = task_table("s4", "full")
     values = {option: dict(zip(columns[1:], texts, strict=True)) for option, *texts in rows}

@@ -152,7 +152,8 @@ def test_a_signal_at_start_up(seconds, number, data_dir, tmp_path):
             check_the_end(command, number, code)
 
 
-@pytest.mark.parametrize("number", [pytest.param(n, marks=[pytest.mark.slow] * (n != signal.SIGTERM)) for n in CODES])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", CODES)
 def test_a_signal_in_prepare_leaves_nothing_half_done(number, tmp_path):
     words = ("prepare", "task=pathfinder", "size=tiny", "task.sizes.tiny.images=5000")
     data = tmp_path / "data"

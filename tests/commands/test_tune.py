@@ -127,6 +127,7 @@ def test_a_method_of_which_every_trial_failed_has_no_best(trained, capsys):
     assert (row["best_dev_accuracy"], row["trial"], row["failed"]) == ("", "", "4")
 
 
+@pytest.mark.some_fast(3)
 @pytest.mark.parametrize(
     "words, key",
     [

@@ -137,6 +137,7 @@ FORGED = {("text", name): content for name, content in FORGED_TEXT.items()} | {
 }
 
 
+@pytest.mark.some_fast(7)
 @pytest.mark.parametrize("task, name", FORGED, ids=" ".join)
 def test_each_is_refused_in_a_line_and_nothing_is_written(prepare, tmp_path, task, name):
     (tmp_path / "x").mkdir()
@@ -164,6 +165,7 @@ def test_a_missing_file_is_named(prepare, tmp_path, missing):
     assert f"has no {missing}" in prepare("text", f"source={tmp_path}/x", "verify=false")
 
 
+@pytest.mark.some_fast(3)
 @pytest.mark.parametrize("at", range(0, len(WHOLE), 61))
 def test_a_changed_byte_is_refused_or_changes_a_value(prepare, tmp_path, at):
     (tmp_path / "x").mkdir()

@@ -115,6 +115,7 @@ FORGED = {
 }
 
 
+@pytest.mark.slow
 def test_each_is_refused_in_a_line(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", READ],

@@ -90,6 +90,7 @@ def run_in_child(path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.some_fast(4)
 @pytest.mark.parametrize("name", BOMBS)
 def test_an_archive_that_asks_for_memory_or_time_is_refused(tmp_path, name):
     path = tmp_path / "x.tar.gz"

@@ -40,6 +40,7 @@ def parts(rows):
     return [np.array(ids, np.uint8) for (ids,), _ in rows], np.array([value for _, value in rows])
 
 
+@pytest.mark.some_fast(1)
 @pytest.mark.parametrize("seed", range(5))
 def test_symbols_are_found_from_a_few_expressions(seed):
     order = any_order(seed)
@@ -97,6 +98,7 @@ def changed(rows, labels, how):
     return rows, labels
 
 
+@pytest.mark.some_fast(4)
 @pytest.mark.parametrize(
     "how",
     ["labels of other rows", "too few rows", "one operator", "a row that is cut", "one row many times", "no operators"],
@@ -112,6 +114,7 @@ def test_what_cannot_be_decided_is_refused(how, brackets, monkeypatch):
         find_symbols(*changed(*parts(made), how), "x")
 
 
+@pytest.mark.slow
 def test_each_file_may_have_an_order_of_its_own(prepare, tmp_path):
     sizes = {"train": 200, "dev": 64, "test": 64}
     examples = {split: drawn(count, seed) for seed, (split, count) in enumerate(sizes.items())}
@@ -134,6 +137,7 @@ def test_a_wrong_value_beyond_the_first_rows_is_named(prepare, tmp_path, monkeyp
     assert "listops.dev.pickle, row 80: the value is" in line
 
 
+@pytest.mark.slow
 def test_brackets_in_some_files_alone_are_refused(prepare, tmp_path):
     rows = {split: with_ids(drawn(100, seed), any_order(1)) for seed, split in enumerate(("train", "dev", "test"))}
     rows["dev"] = without_brackets(drawn(2000, 1, 100, 400), any_order(1))

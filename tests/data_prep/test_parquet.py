@@ -36,6 +36,7 @@ def made(request, tmp_path):
     return request.param.__name__, *request.param(tmp_path / "original")
 
 
+@pytest.mark.some_fast(1)
 def test_the_store_is_that_of_the_archive(prepare, tmp_path, made):
     task, archive, tables = made
     wanted, _ = prepare(task, f"source={archive}", "verify=false")
@@ -47,6 +48,7 @@ def test_the_store_is_that_of_the_archive(prepare, tmp_path, made):
         assert found["source"]["files"] == {name: sha256(folder / "plain_text" / name) for name in names}
 
 
+@pytest.mark.some_fast(1)
 def test_links_of_the_hubs_cache_are_followed(prepare, tmp_path, made, monkeypatch):
     task, archive, tables = made
     wanted, _ = prepare(task, f"source={archive}", "verify=false")

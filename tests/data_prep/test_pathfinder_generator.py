@@ -106,6 +106,7 @@ def test_an_image_depends_on_seed_and_number_alone():
     assert not np.array_equal(generate(design, 8, 3)[0], alone[0][0])
 
 
+@pytest.mark.slow
 def test_a_script_without_a_guard_is_run_once(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(

@@ -117,6 +117,7 @@ DAMAGED = {
 }
 
 
+@pytest.mark.some_fast(8)
 @pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
 def test_a_damaged_one_is_refused_in_a_line_and_leaves_nothing(prepare, tmp_path, content):
     (tmp_path / "lra_release.gz").write_bytes(content)

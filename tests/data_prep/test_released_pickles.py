@@ -77,6 +77,7 @@ def pathfinder_rows():
     return {split: [((rng.integers(0, 256, 1024),), k % 2) for k in range(count)] for split, count in sizes.items()}
 
 
+@pytest.mark.some_fast(1)
 @pytest.mark.parametrize("make", [listops, text, retrieval, image], ids=lambda make: make.__name__)
 def test_the_store_is_that_of_the_original_form(prepare, tmp_path, make):
     task = make.__name__
@@ -180,6 +181,7 @@ DAMAGED = {
 }
 
 
+@pytest.mark.some_fast(6)
 @pytest.mark.parametrize("row", DAMAGED.values(), ids=DAMAGED)
 def test_a_row_of_another_form_is_named_and_nothing_is_written(prepare, tmp_path, row):
     made = write_pickles(tmp_path / "x", "text", {"test": [(([98],), 1)]})
@@ -197,6 +199,7 @@ def test_missing_files_and_those_of_another_task_are_named(prepare, tmp_path):
     assert "mine.pickle is not for task=text" in prepare("text", f"source={made}/mine.pickle")
 
 
+@pytest.mark.some_fast(1)
 @pytest.mark.parametrize(
     "task, word", [("text", "protocol.text_length=1000"), ("listops", "protocol.listops_brackets=dropped")]
 )

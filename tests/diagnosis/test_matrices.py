@@ -18,6 +18,7 @@ from tests.diagnosis.models import batch_of, inputs_of, model_of, peaked
 from tests.reference import low_rank as slow
 
 
+@pytest.mark.some_fast(12)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_matrix_of_any_attention_times_the_values_is_its_output_or_it_is_refused(name, protocol):

@@ -96,6 +96,11 @@ def test_only_configurations_and_what_builds_from_them_know_hydra(path):
     assert not foreign & {"hydra", "omegaconf"}, path
 
 
+def test_no_file_imports_what_the_extra_hf_brings():
+    extra = {"transformers", "sentencepiece", "tokenizers", "huggingface_hub"}
+    assert not [path for path in FILES if extra & {name.split(".")[0] for name in imports(path)}]
+
+
 @pytest.mark.parametrize("verb", ["--help", "train", "prepare", "evaluate", "show", "doctor"])
 def test_help_needs_neither_torch_nor_hydra(verb):
     words = [verb] if verb == "--help" else [verb, "--help"]

@@ -151,6 +151,7 @@ def change(config, *keys, value):
     config[last] = value
 
 
+@pytest.mark.some_fast(3)
 @pytest.mark.parametrize(
     "keys, value, said",
     [
@@ -204,6 +205,7 @@ def test_settings_that_only_hydra_can_build_from_are_refused():
         exported_config(cfg)
 
 
+@pytest.mark.slow
 def test_damaged_or_missing_files_are_one_line(exported):
     whole = (exported / "model.safetensors").read_bytes()
     (exported / "model.safetensors").write_bytes(whole[:-100])

@@ -13,7 +13,6 @@ import torch
 from lra.cli import main
 from lra.verbs.fill_mask import EXAMPLE
 from tests.conftest import ROOT
-from tests.house.test_floors import FILES, imports
 
 SPECIAL = ("[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]")
 WORDS = (*SPECIAL, *["paris", "is", "the", "capital", "of", "france", "city", "heart", "a", "."])
@@ -218,11 +217,6 @@ def test_without_transformers_it_says_what_to_install(without_tokenizer, monkeyp
     monkeypatch.setitem(sys.modules, "transformers", None)
     line = refused(capsys, f"model={without_tokenizer}", f"text={TEXT}")
     assert "type: pip install -e '.[hf]'" in line
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_file_imports_what_the_extra_brings(path):
-    assert not {name.split(".")[0] for name in imports(path)} & set(OF_THE_EXTRA)
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ def model_and_batch(task: str, mixer: str, protocol: str, *words: str):
     return build.build_model(cfg), tokens, tokens != 0 if cfg.task.mask_zero else None
 
 
+@pytest.mark.some_fast(6)
 @pytest.mark.parametrize("mixer", MIXERS)
 @pytest.mark.parametrize("task, protocol", each_and_all(names("task"), ["paper", "clean"]))
 def test_every_task_builds_and_every_parameter_learns(task, mixer, protocol):
@@ -34,6 +35,7 @@ def test_every_task_builds_and_every_parameter_learns(task, mixer, protocol):
     assert not [name for name, p in model.named_parameters() if p.grad is None or not p.grad.isfinite().all()]
 
 
+@pytest.mark.some_fast(3)
 @pytest.mark.parametrize("mixer", MIXERS)
 @pytest.mark.parametrize("task", ["listops", "retrieval", "pathfinder"])
 def test_the_whole_model_packed_equals_padded(task, mixer):

@@ -33,6 +33,7 @@ def results(model, packed: bool, tokens, valid):
     return logits, grads
 
 
+@pytest.mark.some_fast(5)
 @pytest.mark.parametrize("cell, task", each_and_all(CELLS, [*TASKS]))
 def test_packed_equals_padded(cell, task):
     attention, protocol = cell

@@ -41,6 +41,7 @@ def ragged() -> tuple[torch.Tensor, torch.Tensor]:
     return x, torch.stack(rows)
 
 
+@pytest.mark.some_fast(24)
 @pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("pooling", ["last", "mean"])
 @pytest.mark.parametrize("method", METHODS)
@@ -56,6 +57,7 @@ def test_every_method_gives_a_vector_per_sequence_and_padding_never_matters(meth
     torch.testing.assert_close(encoder(other, mask, packed=packed), expected, rtol=0, atol=0)
 
 
+@pytest.mark.some_fast(6)
 @pytest.mark.parametrize("method", METHODS)
 def test_other_examples_of_the_batch_do_not_matter_and_evaluation_repeats(method):
     encoder = encoder_of(method, dropout=0.5)
@@ -67,6 +69,7 @@ def test_other_examples_of_the_batch_do_not_matter_and_evaluation_repeats(method
     assert encoder.eval()(x, mask).equal(expected)
 
 
+@pytest.mark.some_fast(12)
 @pytest.mark.parametrize("pooling", ["last", "mean"])
 @pytest.mark.parametrize("method", METHODS)
 def test_packed_equals_padded_with_its_gradients(method, pooling):
@@ -105,6 +108,7 @@ def test_lengths_are_a_mask_and_nothing_is_all_real():
     torch.testing.assert_close(encoder(x), encoder(x, torch.ones_like(mask)))
 
 
+@pytest.mark.some_fast(12)
 @pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("method", METHODS)
 def test_the_length_of_the_padding_at_the_end_does_not_matter(method, packed):

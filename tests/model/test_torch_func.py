@@ -38,15 +38,7 @@ METHODS["coarse"] = [*METHODS["regularised"], "attention.coarse_landmarks=3"]
 SEEDED = {"reformer", "skyformer", "random"}  # a seed has no value in torch.export, nor in vmap over modules
 LENGTH_IS_KEPT = {"bigbird", "local", "longformer", "linformer", "kmeans", "s4d", "gated", "mamba2"}  # by torch.export
 
-SELDOM = {"math", "strided", "regularised", "exact"}  # differ little from others
-every_method = pytest.mark.parametrize(
-    "method", [pytest.param(name, marks=[pytest.mark.slow] if name in SELDOM else []) for name in METHODS]
-)
-# An export takes seconds: of what is exported, three are fast.
-every_export = pytest.mark.parametrize(
-    "method",
-    [pytest.param(name, marks=[] if name in {"full", "s4d", "reformer"} else pytest.mark.slow) for name in METHODS],
-)
+every_method = pytest.mark.parametrize("method", METHODS)
 traced = pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::DeprecationWarning")
 
 
@@ -75,6 +67,7 @@ def gradients_per_sequence(encoder, **options):
     return vmap(grad(loss), in_dims=(None, 0, 0), **options)(weights, X, MASK)
 
 
+@pytest.mark.some_fast(6)
 @every_method
 def test_gradients_per_sequence(method):
     encoder = encoder_of(method)
@@ -87,6 +80,7 @@ def test_gradients_per_sequence(method):
         encoder.zero_grad()
 
 
+@pytest.mark.some_fast(6)
 @every_method
 def test_vmap_over_sequences_and_lengths(method):
     encoder = encoder_of(method)
@@ -94,6 +88,7 @@ def test_vmap_over_sequences_and_lengths(method):
     torch.testing.assert_close(one_by_one, encoder(X, lengths=LENGTHS))
 
 
+@pytest.mark.some_fast(6)
 @every_method
 def test_vmap_over_encoders_with_their_seeds(method):
     encoder = encoder_of(method)
@@ -111,6 +106,7 @@ def test_vmap_over_encoders_with_their_seeds(method):
         torch.testing.assert_close(outputs()[1], encoder(X, MASK))
 
 
+@pytest.mark.some_fast(4)
 @every_method
 def test_derivatives_in_forward_mode_equal_those_of_a_backward_pass(method):
     encoder = encoder_of(method)
@@ -127,6 +123,7 @@ def test_derivatives_in_forward_mode_equal_those_of_a_backward_pass(method):
         torch.testing.assert_close(transform(lambda x: encoder(x, MASK))(X), jacobian_BDBLI)
 
 
+@pytest.mark.some_fast(6)
 @every_method
 def test_vmap_in_training_asks_whether_sequences_share_random_numbers(method):
     encoder = encoder_of(method, dropout=0.5).train()
@@ -146,6 +143,7 @@ def test_performer_keeps_features_that_vmap_redraws():
     assert encoder.eval()(X, MASK).isfinite().all()
 
 
+@pytest.mark.some_fast(4)
 @traced
 @every_method
 def test_a_stored_trace_takes_other_values_lengths_and_batches(method):
@@ -164,7 +162,8 @@ def test_a_stored_trace_takes_other_values_lengths_and_batches(method):
     assert str(refused.value).splitlines()[-1] == f"lra.types.UserError: {expected.value}"
 
 
-@every_export
+@pytest.mark.some_fast(1)
+@every_method
 def test_an_exported_program_takes_other_values_and_batches(method):
     encoder = encoder_of(method)
     batch = {0: torch.export.Dim("batch", min=2)}
@@ -182,7 +181,8 @@ def test_an_exported_program_takes_other_values_and_batches(method):
             torch.testing.assert_close(program(*inputs), encoder(*inputs))
 
 
-@every_export
+@pytest.mark.some_fast(1)
+@every_method
 def test_an_exported_program_takes_other_lengths_or_says_that_it_keeps_the_length(method):
     encoder = encoder_of(method)
     length = {1: torch.export.Dim("length", min=2, max=WINDOW)}

@@ -19,6 +19,7 @@ def model_of(name: str, *words: str):
     return made.eval()
 
 
+@pytest.mark.some_fast(4)
 @pytest.mark.parametrize("name", conf_names("attention"))
 def test_backward_twice(name):
     model, (tokens, valid) = model_of(name), batch_of("listops", "paper")

@@ -227,6 +227,7 @@ def test_a_name_is_text_in_an_svg_whatever_it_holds(tmp_path):
     assert titles == ['<script>"&]]>\\n']
 
 
+@pytest.mark.some_fast(1)
 @pytest.mark.parametrize("slowest", [1.02, 2.0, 40.0])
 def test_a_comparison_of_neighbours_can_be_read(tmp_path, drawn, slowest):
     plot_pareto(compared(1, slowest=slowest), tmp_path / "a.svg", title="listops", majority_rate=0.17)

@@ -14,6 +14,7 @@ from tests.sweeps.test_runner import _stand_in, log  # noqa: F401  (the training
 WHOLE = RECORD.read_text()
 
 
+@pytest.mark.some_fast(2)
 @pytest.mark.parametrize("content", [WHOLE[:-100].encode(), b"{}", b"\xff\xfe", b"", None])
 def test_it_is_named_moved_aside_and_run_again(tmp_path, capsys, content):
     (cell,) = make_cells(tmp_path, "a")

@@ -54,6 +54,7 @@ def test_two_failures_are_told_apart(tmp_path):
     assert marks[0].id != marks[1].id
 
 
+@pytest.mark.some_fast(2)
 @pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"[]", b'{"error": 1}', b'{"at": 1}', None])
 def test_a_damaged_mark_is_a_failure_that_says_so(tmp_path, content):
     (cell,) = make_cells(tmp_path, "a")

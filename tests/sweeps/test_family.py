@@ -26,6 +26,7 @@ def test_what_is_typed_counts_and_other_protocols_have_the_papers_table(home):
         assert (options.sweep, options.reference) == ("paper_table", "paper")
 
 
+@pytest.mark.some_fast(1)
 @pytest.mark.parametrize("words", [[], ["mixer.init=inv"]])
 def test_the_process_of_each_cell_takes_its_words(words, home):
     """An attention beside S4D does not have what the sweep varies of S4D."""

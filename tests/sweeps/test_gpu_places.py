@@ -68,6 +68,7 @@ def test_without_the_variable_they_are_all_that_torch_sees(monkeypatch):
     assert visible_devices() == ["0", "1", "2"]
 
 
+@pytest.mark.some_fast(2)
 @pytest.mark.parametrize(
     "visible, more, places",
     [

@@ -63,6 +63,7 @@ def trained(model: nn.Module, *, forward_inside: bool, backward_inside: bool) ->
     return loss.detach(), torch.cat([x.grad.flatten() for x in model.parameters() if x.grad is not None])
 
 
+@pytest.mark.some_fast(10)
 @pytest.mark.parametrize("forward_inside", [True, False], ids=["padded", "packed"])
 @pytest.mark.parametrize("method", METHODS)
 def test_a_backward_pass_within_the_block_gives_the_gradients_of_one_after_it(method, forward_inside):

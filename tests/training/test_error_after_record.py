@@ -54,6 +54,7 @@ def check_that_the_run_is_finished(home, capsys):
     assert recorded(home) == record
 
 
+@pytest.mark.slow
 def test_the_record_is_there_before_the_errors_are_measured(home, monkeypatch):
     before = []
     monkeypatch.setattr(MEASURE, lambda *_: before.append(recorded(home)))

@@ -72,6 +72,7 @@ def test_a_best_checkpoint_that_is_not_the_runs_stops_it_before_it_trains(stoppe
     assert (stopped / "last.ckpt").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_weights_that_had_not_taken_their_place_take_it(stopped):
     best = best_dev_pass(stopped)
     (stopped / "best.ckpt").rename(stopped / NEXT_BEST)

@@ -76,6 +76,7 @@ def test_killed_at_three_random_moments_the_final_weights_are_the_uninterrupted_
     assert curve(killed, *columns) == curve(whole, *columns)
 
 
+@pytest.mark.slow
 def test_the_same_seed_repeats_bit_for_bit_and_seed_zero_is_a_seed(home, tmp_path, monkeypatch):
     found = {}
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):

@@ -261,6 +261,7 @@ def train(tmp_path, monkeypatch):
     leave_process_group()
 
 
+@pytest.mark.some_fast(1)
 @pytest.mark.parametrize("strategy", [OneProcess, OneOfTwo])
 @pytest.mark.parametrize("words", [(), ("+trainer.max_time=00:01:00:00",)], ids=str)
 def test_a_run_with_its_callbacks_does_not_wait_between_logged_steps(train, strategy, words):
