@@ -30,7 +30,7 @@ class SweptNumber:
     Attributes:
         attention, option: the option `attention.OPTION` of `attention=ATTENTION`.
         beside: the attentions that have no such number, in the order of the table.
-        head: names the number in tables, `axis` in figures.
+        head: names the number in tables and figures.
         approximates: whether the trained models' errors against exact attention are measured.
     """
 
@@ -39,7 +39,6 @@ class SweptNumber:
     option: str
     beside: tuple[str, ...]
     head: str
-    axis: str
     approximates: bool
 
     @property
@@ -50,11 +49,11 @@ class SweptNumber:
 
 LANDMARKS = SweptNumber(
     name="landmarks", attention="nystrom", option="num_landmarks", beside=(EXACT,),
-    head="landmarks", axis="landmarks", approximates=True,
+    head="landmarks", approximates=True,
 )  # fmt: skip
 WINDOW = SweptNumber(
     name="window", attention="local", option="block_length", beside=(NO_ATTENTION, "average", EXACT),
-    head="width", axis="width (tokens)", approximates=False,
+    head="width", approximates=False,
 )  # fmt: skip
 SWEEPS = {swept.name: swept for swept in (LANDMARKS, WINDOW)}
 
@@ -128,7 +127,8 @@ def _number(record: Record, swept: SweptNumber) -> int | None:
     """Read a record's number: 0 if it was not recorded, None for an attention that has none."""
     if record["identity"]["attention"] != swept.attention:
         return None
-    return record["settings"].get("attention", {}).get(swept.option, 0)
+    number = record["settings"].get("attention", {}).get(swept.option, 0)
+    return number if isinstance(number, int) else 0
 
 
 def _measured(records: list[Record]) -> list[Approximation]:
@@ -215,6 +215,6 @@ def _numbers(point: Point, swept: SweptNumber, found: Range | None) -> dict[str,
         error = getattr(point, name)
         flat |= {name: error and error[0], f"{name}_std": error and error[1]}
     if NO_ATTENTION in swept.beside:
-        for name, end in (("range", "width"), ("range_low", "low"), ("range_high", "high")):
-            flat[name] = width_name(found and getattr(found, end))
+        ends = (found.width, found.low, found.high) if found else (None,) * 3
+        flat |= zip(("range", "range_low", "range_high"), map(width_name, ends), strict=True)
     return flat

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
@@ -27,7 +28,7 @@ def plot_sweep(points: list[Point], swept: SweptNumber, path: Path, *, title: st
     deviations over seeds. A cross is a seed that did not converge. An upright line is the range. Memory and errors are
     of a sweep that `approximates`.
     """
-    panels = [["accuracy", "accuracy"], ["convergence", "seconds"], ["memory", "errors"]][: 2 + swept.approximates]
+    panels: Any = [["accuracy", "accuracy"], ["convergence", "seconds"], ["memory", "errors"]][: 2 + swept.approximates]
     heights = HEIGHTS[: len(panels)]
     figure, axes = plt.subplot_mosaic(
         panels,
@@ -70,7 +71,7 @@ def plot_sweep(points: list[Point], swept: SweptNumber, path: Path, *, title: st
         shown = plots.short_name(name.replace("full", "exact attention", 1) if place.number is None else name)
         labels.append(plots.Label(at, place.cell.median, shown, colour))
     plots.majority_line(axes["accuracy"], majority_rate)
-    _set_axes(axes, counts, swept.axis)
+    _set_axes(axes, counts, swept.head)
     text = f"majority class {100 * majority_rate:.1f}"
     labels.append(plots.Label(max(counts, default=1), 100 * majority_rate, text, plots.QUIET))
     marks = f"Lines: medians of the seeds{' (errors: means, bars SD)' * swept.approximates}; dots: seeds."
