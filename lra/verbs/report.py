@@ -37,6 +37,7 @@ from lra.results.plots import contact_sheet
 from lra.results.protocol_and_size import ProtocolAndSize, by_protocol_and_size, protocol_steps_and_size
 from lra.results.provenance import provenance_notes
 from lra.results.reference import REFERENCES, in_benchmark_order, paper_attention
+from lra.results.reference_curves import place_of, published_curves
 from lra.results.report import Sample, run_lines, summary_table, write_report
 from lra.results.variants import group_by_variant
 from lra.runs.collect import Collection, collect, finished_at, run_key
@@ -65,7 +66,9 @@ def run(cfg: DictConfig) -> None:
         raise UserError(line, kind="no_records", key=str(group))
     newest, kinds = max(map(finished_at, collection.records)), by_protocol_and_size(collection.records)
     path = group_file(group, "report.html") if cfg.out is None else out_path(cfg.out)
-    runs, cells = run_lines(kinds, _diagnoses(collection, path.parent))
+    published = published_curves(Path(cfg.paths.runs))
+    places = {run_key(record): place_of(record, published) for record in collection.records}
+    runs, cells = run_lines(kinds, _diagnoses(collection, path.parent), places)
     write_report(
         path,
         title=f"Long Range Arena: {cfg.run_group}",
