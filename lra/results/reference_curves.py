@@ -61,9 +61,9 @@ def place_among(curve: DevCurve, references: Sequence[Record]) -> Place:
     counted = f"{len(before)} of {len(references)} reference seeds had"
     if own is not None:
         return Place(f"converged at step {own:,}; {counted} by then")
-    at = f"by step {max(before):,}; this run has not" if before else "by this step; nor has this run"
+    by = f" by step {max(before):,}; this run has not" if before else "; nor has this run"
     late = last / max(steps) if len(steps) == len(references) >= LEAST_SEEDS else 0.0
-    return Place(f"{counted} converged {at}", late)
+    return Place(f"{counted} converged{by} at {last:,}", late)
 
 
 def place_of(record: Record, published: Iterable[Record]) -> str:

@@ -32,9 +32,10 @@ class ReferencePlace(Callback):
         """Print the place if it is another, and end a run that is too late."""
         passes = passes_so_far(trainer)
         place, late = self._place(passes) if passes else ("", 0.0)
-        if place != self._said:
-            self._console.print(f"step {trainer.global_step}  {place}", highlight=False)
-            self._said = place
+        counts = place.partition(";")[0]  # what follows names the step of this pass
+        if counts != self._said:
+            self._console.print(place, highlight=False)
+            self._said = counts
         if self.slack is not None and late >= self.slack:
             self._console.print(f"stopped at step {trainer.global_step}: no reference seed had converged so late")
             trainer.should_stop = True

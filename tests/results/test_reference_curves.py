@@ -43,7 +43,7 @@ NINE = references(*range(1200, 3300, 250))  # the last at 3,200
 def test_a_run_that_has_not_converged_is_told_how_many_had():
     eight = [*NINE[:-1], reference(None, 99)]
     place = place_among(curve(None, 4000), eight)
-    assert place.text == "8 of 9 reference seeds had converged by step 2,950; this run has not"
+    assert place.text == "8 of 9 reference seeds had converged by step 2,950; this run has not at 4,000"
     assert place.late == 0, "it resembles the ninth"
     assert place_among(curve(None, 4000), NINE).late == 4000 / 3200
     assert place_among(curve(None, 1000), NINE).text.startswith("0 of 9 ")
