@@ -55,7 +55,7 @@ def attention_range(none: Sequence[float], exact: Sequence[float], widths: Mappi
     """
     few = next((name for name, seeds in (("none", none), ("exact attention", exact)) if len(seeds) < 2), None)
     if few:
-        return Range(why=f"{few} has one seed, and a standard error needs two")
+        return Range(why=f"it needs two seeds or more of one variant of {few} with the same other settings")
     gain, error, _ = _contrast([(1, exact), (-1, none)])
     if gain <= ERRORS * error:
         why = f"exact attention gains {gain:.2f} ± {error:.2f} points over none: no more than two standard errors"

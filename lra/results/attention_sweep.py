@@ -139,25 +139,26 @@ def _error(values: list[float]) -> tuple[float, float | None] | None:
     return (statistics.fmean(values), sample_std(values)) if values else None
 
 
-def sweep_ranges(points: list[Point]) -> dict[str, Range]:
+def sweep_ranges(points: list[Point], swept: SweptNumber) -> dict[str, Range]:
     """Compute the range of each variant's numbers: with exact attention and `none` of the same other settings.
 
-    A variant without one of both, or with several, has none.
+    A sweep without `none` beside it has no ranges.
     """
     ranges = {}
-    for name in dict.fromkeys(point.variant for point in points if point.number):
+    names = dict.fromkeys(point.variant for point in points if point.number and NO_ATTENTION in swept.beside)
+    for name in names:
         of_name = [point for point in points if point.variant == name]
         alike = [point for point in points if point.other_settings == of_name[0].other_settings]
-        none, exact = ([point.cell for point in alike if point.method == end] for end in (NO_ATTENTION, EXACT))
-        if len(none) == len(exact) == 1:
-            widths = {point.number: point.cell.accuracies for point in of_name if point.number}
-            ranges[name] = attention_range(none[0].accuracies, exact[0].accuracies, widths)
+        cells = [[point.cell for point in alike if point.method == end] for end in (NO_ATTENTION, EXACT)]
+        none, exact = (of_end[0].accuracies if len(of_end) == 1 else () for of_end in cells)
+        widths = {point.number: point.cell.accuracies for point in of_name if point.number}
+        ranges[name] = attention_range(none, exact, widths)
     return ranges
 
 
 def sweep_table(points: list[Point], swept: SweptNumber, *, title: str) -> TextTable:
     """Build a table with a row for each point."""
-    rows, numbers, ranges = [], [], sweep_ranges(points)
+    rows, numbers, ranges = [], [], sweep_ranges(points, swept)
     for point in points:
         cell = point.cell
         rows.append(

@@ -80,7 +80,7 @@ def plot_sweep(points: list[Point], swept: SweptNumber, path: Path, *, title: st
     crosses = f"A seed that did not converge: {failed_as}." if failed_as else ""
     errors = "Relative error: ‖Ŝ − S‖ / ‖S‖ of attention, dotted ‖AZA − A‖ / ‖A‖." if swept.approximates else ""
     above = [title, marks, crosses, errors]
-    for name, found in sweep_ranges(points).items():
+    for name, found in sweep_ranges(points, swept).items():
         above.append(f"Range: {found}{'' if found.width in (None, WHOLE) else ' (upright line)'}.")
         if found.width not in (None, WHOLE):
             axes["accuracy"].axvline(found.width, ls="-.", lw=0.8, color=colours[name])

@@ -1,4 +1,4 @@
-"""Where a run is among published runs of the same settings: while it trains, afterwards, in lists, the report and W&B."""
+"""Where a run is among published runs of its settings: while it trains, afterwards, in lists, the report and W&B."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def window(width_4=0.30):
 def test_a_window_has_its_widths_in_order_then_what_has_none_and_its_range():
     points = sweep_points(window(), WINDOW)
     assert [point.name for point in points] == ["4", "16", "none", "average", "exact"]
-    (found,) = sweep_ranges(points).values()
+    (found,) = sweep_ranges(points, WINDOW).values()
     assert (found.width, found.low) == (16, 16)
     assert found.gain == pytest.approx(20)
     table = sweep_table(points, WINDOW, title="ListOps")
@@ -85,8 +85,10 @@ def test_a_window_has_its_widths_in_order_then_what_has_none_and_its_range():
 
 def test_a_range_is_that_of_runs_with_the_same_other_settings():
     other = [with_setting(record, "recipe.batch_size", 64) for record in window(0.40)]
-    ranges = sweep_ranges(sweep_points([*window(), *other], WINDOW))
+    ranges = sweep_ranges(sweep_points([*window(), *other], WINDOW), WINDOW)
     assert {name: found.width for name, found in ranges.items()} == {"local": 16, "local (recipe.batch_size=64)": 4}
     lone = [record for record in other if record["identity"]["attention"] == "local"]
-    assert list(sweep_ranges(sweep_points([*window(), *lone], WINDOW))) == ["local"]
-    assert sweep_ranges(sweep_points(sweep(), LANDMARKS)) == {}, "there is no none"
+    ranges = sweep_ranges(sweep_points([*window(), *lone], WINDOW), WINDOW)
+    assert {name: found.width for name, found in ranges.items()} == {"local": 16, "local (recipe.batch_size=64)": None}
+    assert "none" in ranges["local (recipe.batch_size=64)"].why
+    assert sweep_ranges(sweep_points(sweep(), LANDMARKS), LANDMARKS) == {}, "it has no none beside it"
