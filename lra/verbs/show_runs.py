@@ -68,6 +68,8 @@ def _place_of(state: RunState, published: list[Record]) -> str:
     """Place a run, finished or not, among its reference seeds."""
     if state.record is not None:
         return place_of(state.record, published)
+    if not state.folder.is_dir():  # a published record, which is a reference itself
+        return ""
     settings_hash, seed = hash_and_seed(state.folder)
     try:
         data = parsed_json(read_file(state.folder / DATA), state.folder / DATA, "")
