@@ -34,7 +34,7 @@ VERBS = {
     "table": "reproduce the paper's table: plan, run the missing cells, show them with the published numbers",
     "compare": "compare attentions on a task: confidence intervals, tests of significance, figures",
     "tune": "search hyperparameters: the same space and number of trials for each method, chosen by dev accuracy",
-    "sweep": "accuracy, time and memory against the number of landmarks: lra sweep landmarks",
+    "sweep": "accuracy against the number of landmarks or the width of a window: lra sweep landmarks, lra sweep window",
     "report": "write all results of a run group to one HTML file",
     "publish": "append records to a file that is kept with the code",
     "import": "copy runs from another machine",
@@ -111,7 +111,7 @@ def _subcommands(verb: str) -> Sequence[str]:
     """The words that may follow a verb before its settings, such as `plan` after `table`."""
     from lra.sweeps.run_set import ACTIONS
 
-    own = {"sweep": ("landmarks",), "table": ACTIONS, "compare": ACTIONS, "tune": ACTIONS}
+    own = {"table": ACTIONS, "compare": ACTIONS, "tune": ACTIONS}
     if verb in own or verb not in VERBS:
         return own.get(verb, ())
     assigned = (node for node in _parsed(verb).body if isinstance(node, ast.Assign))

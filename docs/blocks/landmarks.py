@@ -10,9 +10,9 @@ from scipy.stats import wilcoxon
 
 from docs.blocks.markdown import ends, prose, table, table_printed, verdict
 from docs.blocks.published import records
+from lra.results.attention_sweep import LANDMARKS, sweep_points
 from lra.results.cells import make_cell
 from lra.results.convergence import convergence_step
-from lra.results.landmarks import landmark_points
 from lra.results.statistics import kendall, kruskal_wallis
 from lra.results.tables import MISSING, number
 from lra.runs.schema import Record
@@ -26,7 +26,8 @@ PATHFINDER = "sweep landmarks show run_group=published/short_landmarks.jsonl siz
 
 def pathfinder() -> str:
     """The sweep on the short Pathfinder, and whether accuracy and error have the same order."""
-    points = [point for point in landmark_points(records("short_landmarks")) if point.attention_error is not None]
+    swept = sweep_points(records("short_landmarks"), LANDMARKS)
+    points = [point for point in swept if point.attention_error is not None]
     errors = [point.attention_error[0] for point in points if point.attention_error is not None]
     tau, p_value = kendall([point.cell.mean for point in points], errors)
     said = prose(

@@ -121,12 +121,14 @@ class RunLine:
 
 
 def run_lines(
-    records_by_group: dict[ProtocolAndSize, list[Record]], diagnoses: Mapping[tuple[object, ...], str]
+    records_by_group: dict[ProtocolAndSize, list[Record]],
+    diagnoses: Mapping[tuple[object, ...], str],
+    places: Mapping[tuple[object, ...], str],
 ) -> tuple[list[RunLine], dict[tuple[ProtocolAndSize, str, str], str]]:
     """Make the lines of some records, in the order of their groups, tasks, methods and seeds, and the ids of the cells.
 
     The runs of a cell, its seeds, come one after another. `diagnoses` has links to the pages of `lra diagnose` by the
-    key of the run, see `run_key`.
+    key of the run, see `run_key`; `places` its place among its reference seeds.
     """
     lines: list[RunLine] = []
     cells: dict[tuple[ProtocolAndSize, str, str], str] = {}
@@ -138,6 +140,7 @@ def run_lines(
                 if record["identity"]["task"] == task:
                     cell = cells.setdefault((group, name, task), f"cell-{len(cells) + 1}")
                     text = _readable(record, firsts.setdefault(cell, record))
+                    text = "\n".join(filter(None, [places.get(run_key(record), ""), text]))
                     lines.append(_line(name, group, record, cell, text, diagnoses.get(run_key(record), "")))
     return lines, cells
 

@@ -20,7 +20,7 @@ class RunState(NamedTuple):
 
     `group` is its run group, or the name of that file, `method` the attention or the mixer, with the settings that tell
     it apart if it is finished, `settings` protocol, size, steps and hash, as in the folder's name, and `touched` the
-    time of the last change, in seconds since 1970.
+    time of the last change, in seconds since 1970. `record` is that of a finished run.
     """
 
     folder: Path
@@ -31,6 +31,7 @@ class RunState(NamedTuple):
     seed: int
     state: str
     touched: float
+    record: Record | None = None
 
 
 def run_states(runs: Path, group: str | None = None) -> list[RunState]:
@@ -50,11 +51,8 @@ def run_states(runs: Path, group: str | None = None) -> list[RunState]:
             records[folder] = record
         states.append(_state(runs, folder, _unfinished(folder) if record is None else finished(record)))
     names = method_names(records.values())
-    named = [
-        state._replace(method=names[id(records[state.folder])]) if state.folder in records else state
-        for state in states
-    ]
-    return sorted_states(named)
+    recorded = [state._replace(record=records.get(state.folder)) for state in states]
+    return sorted_states(each._replace(method=names[id(each.record)]) if each.record else each for each in recorded)
 
 
 def _state(runs: Path, folder: Path, state: str) -> RunState:

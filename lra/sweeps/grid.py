@@ -19,7 +19,7 @@ from lra.runs.failure import read_failure
 from lra.runs.record import OtherVersionError, read_record
 from lra.runs.schema import Record
 from lra.settings import config
-from lra.sweeps.space import Space, is_drawn
+from lra.sweeps.space import BELOW_LENGTH, Space, is_drawn
 from lra.types import UserError
 
 BUDGET = 20  # trials of each method, unless `budget=` says otherwise
@@ -158,8 +158,14 @@ def make_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:
     for chosen in itertools.product(*axes):
         groups_first = sorted(chosen, key=lambda word: "." in word.split("=")[0])
         cells[tuple(_without_ineffective([*fixed, *groups_first]))] = None
-    every = [Cell(overrides=overrides) for overrides in cells]
+    bounded = [key for key, values in params.items() if values.startswith(f"tag({BELOW_LENGTH},")]
+    every = [cell for overrides in cells if _is_below_length(cell := Cell(overrides=overrides), bounded)]
     return trials(every, space, budget) if space.options else every
+
+
+def _is_below_length(cell: Cell, keys: Sequence[str]) -> bool:
+    """Tell whether a cell's values of some options are all below the length of the task's sequences."""
+    return all(OmegaConf.select(cell.cfg, key) < cell.cfg.task.spec.seq_len for key in keys)
 
 
 def _params_and_fixed(sweep: str, overrides: Sequence[str]) -> tuple[dict[str, str], list[str]]:

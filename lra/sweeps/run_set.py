@@ -35,6 +35,7 @@ class RunSet:
     """The runs of one call of one of these verbs; `read_run_set` makes it from what was typed.
 
     Args:
+        command: the verb, with `landmarks` or `window` after `sweep`.
         typed: what was typed after the verb, but for the action.
         options: the verb's own options, as in `conf/VERB.yaml`.
         launcher: overrides of the Hydra launcher.
@@ -45,10 +46,10 @@ class RunSet:
     """
 
     def __init__(
-        self, verb: str, typed: list[str], options: DictConfig, launcher: list[str], sweeps: dict[str, list[str]]
+        self, command: str, typed: list[str], options: DictConfig, launcher: list[str], sweeps: dict[str, list[str]]
     ):
-        self.verb, self.options, self.launcher, self.sweeps = verb, options, launcher, sweeps
-        self._typed, self._overrides = typed, sweeps[options.sweep]
+        self.verb, self.options, self.launcher, self.sweeps = command.split()[0], options, launcher, sweeps
+        self._command, self._typed, self._overrides = f"lra {command}", typed, sweeps[options.sweep]
         self.troubles: list[str] = []
         self.cells: list[Cell] = [cell for sweep, words in sweeps.items() for cell in make_tuned_cells(sweep, words)]
 
@@ -57,10 +58,6 @@ class RunSet:
         """The cells' run group: a folder of runs, or a file of published records."""
         cfg = self.cells[0].cfg
         return Path(cfg.paths.runs) / str(cfg.run_group)
-
-    @property
-    def _command(self) -> str:
-        return "lra sweep landmarks" if self.verb == "sweep" else f"lra {self.verb}"
 
     def run_command(self, *others: str) -> str:
         """Word the command that runs these runs: with the overrides that were typed, and others in their place."""
@@ -183,11 +180,12 @@ class RunSet:
         return list(dict.fromkeys(cell.choice("task") for cell in self.cells))
 
 
-def read_run_set(verb: str, words: Sequence[str], *, second_sweep: str | None = None) -> RunSet:
+def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_sweep: str | None = None) -> RunSet:
     """Read what was typed after one of these verbs, and check it.
 
     The words are an action or none, then options of the verb (of `conf/VERB.yaml`), of the Hydra launcher, and
     overrides of every run. The cells of `second_sweep` are added, with the same overrides except those of `attention`.
+    `swept` is the word after `lra sweep`, and the sweep unless another is typed.
 
     Raises:
         UserError: for a wrong action, option or value.
@@ -207,6 +205,8 @@ def read_run_set(verb: str, words: Sequence[str], *, second_sweep: str | None = 
     )
     if sweep:
         options.sweep = sweep[-1]
+    elif swept:
+        options.sweep = swept
     elif verb == "table":
         _choose_family(options, others, is_typed=any(word.startswith("reference=") for word in own))
     check_choice("sweep", options.sweep, sweep_names())
@@ -215,7 +215,8 @@ def read_run_set(verb: str, words: Sequence[str], *, second_sweep: str | None = 
         others.remove(TUNED)
     overrides = [f"sweep={options.sweep}", *spell_out_all(options.sweep, others)]
     _, *overrides = check_overrides("train", overrides, sweep=True, classes=options.what != "show")
-    _check_options(verb, options)
+    command = f"{verb} {swept}".strip()
+    _check_options(command, options)
     _check_one_table(verb, overrides)
     _check_search(verb, options, overrides, own, tuned=tuned)
     if verb == "tune":
@@ -228,7 +229,7 @@ def read_run_set(verb: str, words: Sequence[str], *, second_sweep: str | None = 
     sweeps = {options.sweep: overrides}
     if second_sweep is not None:
         sweeps[second_sweep] = [word for word in overrides if not word.startswith("attention")]
-    run_set = RunSet(verb, typed, options, launcher, sweeps)
+    run_set = RunSet(command, typed, options, launcher, sweeps)
     named, group = any(word.startswith("run_group=") for word in typed), run_set.group
     if options.what == "show" and named and not group.suffix and not group.exists():
         raise UserError(f"no run is below {group}; lra show runs lists all runs", kind="no_records", key=str(group))
@@ -249,9 +250,9 @@ def _choose_family(options: DictConfig, words: Sequence[str], *, is_typed: bool)
             options.reference = protocol
 
 
-def _check_options(verb: str, options: DictConfig) -> None:
+def _check_options(command: str, options: DictConfig) -> None:
     if options.what not in ACTIONS:
-        raise UserError(f"{options.what!r} is no action; type: lra {verb} {'|'.join(ACTIONS)}")
+        raise UserError(f"{options.what!r} is no action; type: lra {command} {'|'.join(ACTIONS)}")
     check_stored(options, classes=False)
     check_choice("format", options.format, FORMATS)
     check_out(options.out, "table.md")

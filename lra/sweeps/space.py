@@ -21,7 +21,8 @@ from lra.runs.flatten_settings import hash_of
 from lra.settings.overrides import TIMES
 from lra.types import UserError
 
-DRAWN = "drawn"  # tag of choices that are drawn from; those without a tag multiply the runs
+DRAWN = "drawn"  # tag of choices that are drawn from; those without a tag multiply the runs, as do those with the next
+BELOW_LENGTH = "below_length"  # tag of choices without cells where they are not below the task's sequence length
 LOG = "log"  # tag of intervals: uniform in the logarithm
 DIGITS = 3  # significant digits of a number that is drawn
 Point = Mapping[str, float | str]
@@ -30,7 +31,7 @@ Point = Mapping[str, float | str]
 def is_drawn(override: Override) -> bool:
     """Tell whether values of an option are drawn: `interval(…)`, or choices with a tag, `tag(drawn, choice(…))`."""
     values = override.value()
-    return isinstance(values, IntervalSweep) or (isinstance(values, ChoiceSweep) and bool(values.tags))
+    return isinstance(values, IntervalSweep) or (isinstance(values, ChoiceSweep) and bool(values.tags - {BELOW_LENGTH}))
 
 
 @dataclass(frozen=True)

@@ -213,6 +213,16 @@ def dev_passes(state: Mapping[str, Any]) -> DevPasses | None:
     return passes
 
 
+def passes_so_far(trainer: pl.Trainer) -> DevPasses | None:
+    """Return the dev passes up to the one that ends now; None for a run that an older version has begun."""
+    (resume,) = (callback for callback in trainer.callbacks if isinstance(callback, ResumePoint))  # type: ignore[attr-defined]
+    if resume.passes is None:
+        return None
+    accuracy = trainer.callback_metrics["dev/accuracy"].item()
+    step, accuracies = resume.passes["step"], resume.passes["accuracy"]
+    return {"step": [*step, trainer.global_step], "accuracy": [*accuracies, accuracy]}
+
+
 def saved_dev_passes(folder: Path) -> DevPasses | None:
     """Return the dev passes before the last checkpoint in `folder`; None without one, or if it is of an older run."""
     return _of_last_checkpoint(folder, lambda last: dev_passes(last["callbacks"]["ResumePoint"]), None)

@@ -26,17 +26,18 @@ from lra.base.text import size_text, visible
 from lra.build.store import is_prepared
 from lra.data.codec import images
 from lra.data.manifest import read_manifest
+from lra.results.attention_sweep import SWEEPS, sweep_points, sweep_table
 from lra.results.comparison import baseline_row, comparison_table, contenders, rows_of
 from lra.results.convergence import dev_curves
-from lra.results.landmarks import landmark_points, landmark_table
 from lra.results.page import Part, Section, svg
+from lra.results.plot_attention_sweep import plot_sweep
 from lra.results.plot_comparison import plot_pareto
 from lra.results.plot_curves import plot_curves
-from lra.results.plot_landmarks import plot_landmarks
 from lra.results.plots import contact_sheet
 from lra.results.protocol_and_size import ProtocolAndSize, by_protocol_and_size, protocol_steps_and_size
 from lra.results.provenance import provenance_notes
 from lra.results.reference import REFERENCES, in_benchmark_order, paper_attention
+from lra.results.reference_curves import place_of, published_curves
 from lra.results.report import Sample, run_lines, summary_table, write_report
 from lra.results.variants import group_by_variant
 from lra.runs.collect import Collection, collect, finished_at, run_key
@@ -65,7 +66,9 @@ def run(cfg: DictConfig) -> None:
         raise UserError(line, kind="no_records", key=str(group))
     newest, kinds = max(map(finished_at, collection.records)), by_protocol_and_size(collection.records)
     path = group_file(group, "report.html") if cfg.out is None else out_path(cfg.out)
-    runs, cells = run_lines(kinds, _diagnoses(collection, path.parent))
+    published = published_curves(Path(cfg.paths.runs))
+    places = {run_key(record): place_of(record, published) for record in collection.records}
+    runs, cells = run_lines(kinds, _diagnoses(collection, path.parent), places)
     write_report(
         path,
         title=f"Long Range Arena: {cfg.run_group}",
@@ -103,13 +106,16 @@ def _section(kind: ProtocolAndSize, records: list[Record]) -> Section:
 
 def _part(task: str, records: list[Record]) -> Part:
     rate, tables, figures = records[0]["outcome"]["majority_rate"], [], {}
-    compared, points = contenders(records, _baseline(records)), landmark_points(records)
+    compared = contenders(records, _baseline(records))
     if len(compared) > 1:
         tables.append(comparison_table(records, compared, title=f"Side by side: {protocol_steps_and_size(records)}"))
         figures["accuracy against time"] = svg(partial(plot_pareto, compared, title=task, majority_rate=rate))
-    if len({point.num_landmarks for point in points} - {None}) > 1:  # a sweep, not variants with the same number
-        tables.append(landmark_table(points, title=f"Landmarks: {protocol_steps_and_size(records)}"))
-        figures["landmarks"] = svg(partial(plot_landmarks, points, title=task, majority_rate=rate))
+    for swept in SWEEPS.values():
+        points = sweep_points(records, swept)
+        if len({point.number for point in points} - {None}) > 1:  # a sweep, not variants with the same number
+            title = f"{swept.name.capitalize()}: {protocol_steps_and_size(records)}"
+            tables.append(sweep_table(points, swept, title=title))
+            figures[swept.name] = svg(partial(plot_sweep, points, swept, title=task, majority_rate=rate))
     curves = dev_curves(records)
     if curves:
         figures["learning curves"] = svg(

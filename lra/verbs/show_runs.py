@@ -6,13 +6,18 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from lra.base.files import paths_below
+from lra.base.checked_json import parsed_json
+from lra.base.files import paths_below, read_file
+from lra.results.convergence import dev_curve
+from lra.results.reference_curves import place_among, place_of, published_curves, references_of
 from lra.results.run_states import RunState, finished, method_names, run_states, sorted_states
 from lra.results.tables import TextTable
 from lra.runs.collect import PUBLISHED, collect, finished_at
+from lra.runs.files import DATA, METRICS, hash_and_seed
 from lra.runs.schema import Record
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_text_table
+from lra.training.curves import read_curves
 from lra.types import UserError
 
 UNITS = ((86_400, "d"), (3600, "h"), (60, "min"))
@@ -33,13 +38,13 @@ def show_runs(cfg: DictConfig) -> None:
     states += published
     if not states:
         raise UserError(_nothing(place, troubles), kind="no_records", key=str(place))
-    now = time.time()
+    now, references = time.time(), published_curves(runs)
     rows = [
         [
             f"{state.task}/{state.method}",
             settings_hash,
             str(state.seed),
-            state.state,
+            "; ".join(filter(None, [state.state, _place_of(state, references)])),
             age(now - state.touched),
             state.group,
             settings,
@@ -57,6 +62,21 @@ def show_runs(cfg: DictConfig) -> None:
         prose=("state", "group", "settings", "folder"),
     )
     print_text_table(make_console(), table)
+
+
+def _place_of(state: RunState, published: list[Record]) -> str:
+    """Place a run, finished or not, among its reference seeds."""
+    if state.record is not None:
+        return place_of(state.record, published)
+    if not state.folder.is_dir():  # a published record, which is a reference itself
+        return ""
+    settings_hash, seed = hash_and_seed(state.folder)
+    try:
+        data = parsed_json(read_file(state.folder / DATA), state.folder / DATA, "")
+        curve = dev_curve(read_curves(state.folder / METRICS))
+    except (FileNotFoundError, UserError):  # training says what is wrong with them
+        return ""
+    return place_among(curve, references_of(published, settings_hash, data, seed)).text
 
 
 def _place(runs: Path, group: str | None, file: str | None) -> Path:

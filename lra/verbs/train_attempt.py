@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytorch_lightning as pl
 from omegaconf import DictConfig, OmegaConf
+from pytorch_lightning.callbacks import Callback
 from rich.console import Console
 from rich.text import Text
 
@@ -17,6 +18,7 @@ from lra.build.store import ensure_store
 from lra.data.datamodule import StoreDataModule
 from lra.data.store import verify_store
 from lra.model.classifier import count_parameters
+from lra.results.reference_curves import hash_without_stop, place_among, place_of, published_curves, references_of
 from lra.runs.files import BEST, CONFIG, LAST, METRICS
 from lra.runs.run_lock import keep_replaced_run, lock_run
 from lra.runs.schema import Record
@@ -31,6 +33,7 @@ from lra.training.machine import Machine, quiet_lightning
 from lra.training.memory import next_parts, parts_that_fit, release_memory
 from lra.training.module import ClassifierModule
 from lra.training.ranks import leave_process_group, rank
+from lra.training.reference_place import ReferencePlace
 from lra.training.resume import saved_batch_parts, saved_dev_passes
 from lra.types import UserError
 from lra.verbs.train_record import add_approximation, check_same_data, note_commit, write_result
@@ -76,7 +79,7 @@ def train_run(cfg: DictConfig, folder: Path, console: Console, *, replaced: Reco
                     f" a step still has {cfg.recipe.batch_size}"
                 )
     if record is not None:
-        print_summary(console, folder, record)
+        print_summary(console, folder, record, published_curves(Path(cfg.paths.runs)))
         print_predictions(console, cfg, folder, cfg.predictions)
 
 
@@ -117,6 +120,10 @@ def _fit_and_test(
 ) -> Record | None:
     """Train, test and write the record; None if `trainer.max_steps` or `max_time` ended the run, or in other ranks."""
     arguments = build_trainer.build_trainer_arguments(cfg)
+    published = published_curves(Path(cfg.paths.runs))
+    settings_hash = hash_without_stop(config.settings(cfg))
+    references = references_of(published, settings_hash, datamodule.data_sha256, cfg.seed)
+    callbacks = _callbacks(cfg, references, console)
     resume_step = saved_step(folder / LAST)
     if resume_step:
         console.print(f"Going on from step {resume_step:,}.")
@@ -140,7 +147,7 @@ def _fit_and_test(
             loggers=loggers,
             console=console,
             profiler=cfg.debug.profiler,
-            callbacks=build_trainer.build_callbacks(cfg),
+            callbacks=callbacks,
             trainer_arguments=arguments,
         )
         if not complete:
@@ -163,7 +170,8 @@ def _fit_and_test(
         log_result(loggers, record, folder)
         # What follows may be killed: the run is finished, and its result is where it belongs.
         record = add_approximation(record, folder, module.model, datamodule.test_dataloader, machine.device, console)
-        log_numbers(loggers, record)
+        place = place_of(record, published)
+        log_numbers(loggers, {**record, "outcome": {**record["outcome"], **({"place": place} if place else {})}})
         return record
     except BaseException as error:
         failed = record is None
@@ -178,6 +186,19 @@ def _fit_and_test(
     release_memory()
     module.to(machine.device)  # Lightning moves it to the CPU after an error
     raise UserError(_out_of_memory_line(cfg, module, machine.accumulate_grad_batches))
+
+
+def _callbacks(cfg: DictConfig, references: list[Record], console: Console) -> list[Callback]:
+    """Build the callbacks; one follows the run's place among its reference seeds, if there are any."""
+    callbacks = build_trainer.build_callbacks(cfg)
+    followers = [callback for callback in callbacks if isinstance(callback, ReferencePlace)]
+    if not references:
+        if followers:
+            console.print("No published run has these settings and data, so callbacks.stop_if_stuck ends nothing.")
+        return callbacks
+    follower = followers[0] if followers else ReferencePlace(slack=None)
+    follower.follow(lambda passes: place_among(passes, references), console)
+    return callbacks if followers else [*callbacks, follower]
 
 
 def _curve_logger(folder: Path, resume_step: int, console: Console) -> CurveLogger:

@@ -1,5 +1,6 @@
 """Print the result of a finished run: its accuracy beside the paper's."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from lra.results.reference import (
     published_accuracy_for,
     shorten,
 )
+from lra.results.reference_curves import place_of
 from lra.results.tables import TextTable, with_verdict
 from lra.runs.files import CURVE, METRICS, RESULT
 from lra.runs.schema import MIXERS, Record
@@ -32,8 +34,8 @@ COMPARED_RUNS = 3 * len(COMPARED)  # with three seeds each
 CURVE_LINES, CURVE_WIDTH, LEAST_PASSES = 10, 30, 3
 
 
-def print_summary(console: Console, folder: Path, record: Record) -> None:
-    """Print the table of one record, its curve and its files, and how far its accuracy can be compared."""
+def print_summary(console: Console, folder: Path, record: Record, published: Sequence[Record] = ()) -> None:
+    """Print the table of one record, its curve and files, its verdict, and its place among published runs."""
     identity, outcome, cost = record["identity"], record["outcome"], record["cost"]
     paper = published_accuracy_for(record, "paper")
     measured, majority = 100 * outcome["test_accuracy"], 100 * outcome["majority_rate"]
@@ -49,7 +51,7 @@ def print_summary(console: Console, folder: Path, record: Record) -> None:
     table = TextTable(title=title, columns=tuple(cells), rows=[list(cells.values())], optional=("paper", "training"))
     print_text_table(console, table)
     print_curve(console, folder)
-    for line in visible_lines(verdict(record)).splitlines():
+    for line in filter(None, [*visible_lines(verdict(record)).splitlines(), place_of(record, published)]):
         console.print(with_verdict(Text(line)))
     again = f"lra evaluate run={record['provenance']['config_hash']} seed={identity['seed']}"
     for what, text in (("learning curve", folder / CURVE), ("record", folder / RESULT), ("re-evaluate", again)):

@@ -51,6 +51,13 @@ def test_what_sees_all_is_exact_attention(name, knobs):
     torch.testing.assert_close(out * real, twin("full")(q, k, v, valid) * real)
 
 
+def test_local_attention_of_width_one_mixes_nothing():
+    q, k, v, valid = inputs(17)
+    real = valid[:, None, :, None]
+    out = backend("local", "paper", 17, block_length=1)(q, k, v, valid)
+    assert torch.equal(out * real, backend("none", "paper", 17)(q, k, v, valid) * real)
+
+
 @pytest.mark.parametrize("length", [1, 5, 16, 31, 40])
 def test_bigbird_takes_any_length_up_to_the_longest(length):
     made = backend("bigbird", "paper", 40, block_length=3, random_blocks=4, global_blocks=1)

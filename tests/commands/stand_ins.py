@@ -59,6 +59,7 @@ ADDED = (
     (r"^lra table (plan|run)", "task=listops attention=nystrom seed=0"),
     (r"^lra compare (run|plan)", "seed=0"),
     (r"^lra sweep landmarks(?! show)", "seed=0 attention.num_landmarks=8"),
+    (r"^lra sweep window(?! show)", "task=listops seed=0 attention.block_length=8"),
     (r"^lra train sweep=", "task=listops attention=nystrom seed=0"),
     (r"^lra bench step", f"{TINY} steps=1 dev_batches=1"),
     (r"^lra bench attention(?! show=)", "n=64,128 batch=1 repeats=1 threads=1"),
@@ -89,9 +90,9 @@ REFUSED = (
 
 # Processes of their own or minutes: not among the fast tests.
 SLOW = (
-    r"^lra (table|compare|sweep landmarks) (plan|run)",
+    r"^lra (table|compare|sweep landmarks|sweep window) (plan|run)",
     r"^lra tune(?! show)",
-    r"^lra sweep landmarks(?! show)",
+    r"^lra sweep (landmarks|window)(?! show)",
     r"^lra train (-m|trainer=ddp|sweep=)",
     r"^lra bench",
     r"^lra diagnose",

@@ -28,7 +28,7 @@ from lra.cli import VERBS, main
         ("lra train -cd mine size=tiny attention=o", {"attention=own"}),
         ("lra table p", {"plan"}),
         ("lra table run recipe.st", {"recipe.steps="}),
-        ("lra sweep ", {"landmarks"}),
+        ("lra sweep ", {"landmarks", "window"}),
         ("lra tune s", {"show"}),
         ("lra tune run recipe.st", {"recipe.steps="}),
         ("lra show model mixer=s", {"mixer=s4d"}),

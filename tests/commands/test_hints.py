@@ -14,7 +14,7 @@ from tests.results.records import make_record
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("verb", ["table", "compare", "sweep landmarks"])
+@pytest.mark.parametrize("verb", ["table", "compare", "sweep landmarks", "sweep window"])
 def test_the_hint_at_other_sizes_shows_them(verb, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path))
     monkeypatch.chdir(tmp_path)

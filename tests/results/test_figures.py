@@ -12,13 +12,13 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from lra.results.attention_sweep import LANDMARKS, WINDOW, sweep_points
 from lra.results.comparison import contenders
 from lra.results.display_names import display_name
-from lra.results.landmarks import landmark_points
 from lra.results.page import svg, write_page
+from lra.results.plot_attention_sweep import plot_sweep
 from lra.results.plot_comparison import plot_pareto
 from lra.results.plot_curves import learning_curve, plot_curves
-from lra.results.plot_landmarks import plot_landmarks
 from lra.results.plots import (
     COLUMN,
     GREY,
@@ -32,6 +32,7 @@ from lra.results.plots import (
     svg_of,
 )
 from tests.results.records import make_record, with_setting
+from tests.results.test_attention_sweep import window
 
 NAMES = ("nystrom (num_landmarks=64, recipe.optimizer.lr=0.0003)", "full", "linformer", "performer", "reformer")
 
@@ -94,7 +95,7 @@ def test_nothing_overlaps_or_warns_however_many_rows(tmp_path, drawn):
     rates = [
         with_setting(make_record(num_landmarks=8 + place % 3), "recipe.optimizer.lr", place) for place in range(1, 31)
     ]
-    plot_landmarks(landmark_points(rates), tmp_path / "a.svg", title="listops", majority_rate=0.17)
+    plot_sweep(sweep_points(rates, LANDMARKS), LANDMARKS, tmp_path / "a.svg", title="listops", majority_rate=0.17)
     plot_pareto(contenders(rates), tmp_path / "b.svg", title="listops", majority_rate=0.17)
     row = {"step": 1, "train/loss": 1.0, "train/accuracy": 0.2, "dev/loss": 1.0, "dev/accuracy": 0.2}
     learning_curve([row], tmp_path / "c.png", title="listops", majority_rate=0.17, paper_accuracy=37.15)
@@ -272,13 +273,13 @@ def swept(counts, seeds):
             record = make_record(seed=seed, accuracy=0.36 + seed / 100, num_landmarks=count)
             record["approximation"] = {"pinv_residual": 0.1 / count, "attention_error": 1 / count}
             records.append(record)
-    return landmark_points([*records, make_record(attention="full")])
+    return sweep_points([*records, make_record(attention="full")], LANDMARKS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("counts", [(16, 32, 64, 128, 256, 512), (60, 64, 68), (8, 100, 101, 4096)])
 def test_landmarks_grow_from_left_to_right_and_their_numbers_do_not_collide(tmp_path, drawn, counts):
-    plot_landmarks(swept(counts, [1] * len(counts)), tmp_path / "a.svg", title="listops", majority_rate=0.17)
+    plot_sweep(swept(counts, [1] * len(counts)), LANDMARKS, tmp_path / "a.svg", title="listops", majority_rate=0.17)
     assert_readable(drawn[-1])
     for axis in drawn[-1].axes[3:]:  # the lower row
         ticks = [float(text.get_text()) for text in axis.get_xticklabels() if text.get_text()]
@@ -288,7 +289,7 @@ def test_landmarks_grow_from_left_to_right_and_their_numbers_do_not_collide(tmp_
 
 
 def test_a_landmark_with_one_seed_has_no_spread(tmp_path, drawn):
-    plot_landmarks(swept((16, 32, 64), (3, 1, 2)), tmp_path / "a.svg", title="listops", majority_rate=0.17)
+    plot_sweep(swept((16, 32, 64), (3, 1, 2)), LANDMARKS, tmp_path / "a.svg", title="listops", majority_rate=0.17)
     accuracy, *_, errors = drawn[-1].axes
     seeds = [line.get_xdata()[0] for line in accuracy.lines if line.get_marker() == "."]
     assert seeds == [16] * 3 + [64] * 2
@@ -299,14 +300,22 @@ def test_a_landmark_with_one_seed_has_no_spread(tmp_path, drawn):
 def test_exact_attention_has_its_seeds_and_each_of_its_variants_a_colour(tmp_path, drawn):
     records = [make_record("listops", "full", seed, accuracy=0.3 + seed / 10) for seed in (0, 1)]
     records.append(with_setting(make_record(attention="full", accuracy=0.2), "attention.attention_dropout", 0.3))
-    points = landmark_points([make_record(num_landmarks=16), *records])
-    plot_landmarks(points, tmp_path / "a.svg", title="listops", majority_rate=0.17)
+    points = sweep_points([make_record(num_landmarks=16), *records], LANDMARKS)
+    plot_sweep(points, LANDMARKS, tmp_path / "a.svg", title="listops", majority_rate=0.17)
     axis = drawn[-1].axes[0]
     exact = [line for line in axis.lines if line.get_ls() == "--"]
     assert len({line.get_color() for line in exact}) == len(exact) == 2
     (two,) = (line for line in exact if line.get_ydata()[0] == pytest.approx(35))
     thin = [line for line in axis.lines if line.get_color() == two.get_color() and line.get_lw() == 0.5]
     assert [line.get_ydata()[0] for line in thin] == pytest.approx([30, 40])
+
+
+@pytest.mark.slow
+def test_the_figure_of_a_window_marks_the_range(tmp_path, drawn):
+    plot_sweep(sweep_points(window(), WINDOW), WINDOW, tmp_path / "f.png", title="ListOps", majority_rate=0.17)
+    (upright,) = (line for line in drawn[-1].axes[0].lines if line.get_ls() == "-.")
+    assert list(upright.get_xdata()) == [16, 16]
+    assert len(drawn[-1].axes) == 3
 
 
 def test_a_line_of_another_split_says_so(tmp_path, drawn):

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from lra.results.accuracy_table import accuracy_table
-from lra.results.landmarks import landmark_points, point_name
+from lra.results.attention_sweep import LANDMARKS, sweep_points
 from lra.results.variants import group_by_variant
 from lra.runs.flatten_settings import flatten
 from lra.runs.record import validated
@@ -150,11 +150,13 @@ def test_a_name_says_nothing_that_a_record_made_up():
 def test_points_of_a_landmark_sweep_with_other_layers_are_points_of_their_own():
     records = [make_record(seed=seed, num_landmarks=count) for seed in range(2) for count in (16, 64)]
     records.append(with_setting(make_record(seed=0, num_landmarks=64, accuracy=0.9), "model.num_layers", 1))
-    points = landmark_points([*records, make_record(attention="full")])
-    assert [point_name(point) for point in points] == ["16", "64", "64 (model.num_layers=1)", "exact"]
+    points = sweep_points([*records, make_record(attention="full")], LANDMARKS)
+    assert [point.name for point in points] == ["16", "64", "64 (model.num_layers=1)", "exact"]
     assert [point.cell.count for point in points] == [2, 2, 1, 1]
     old = [validated(from_version_1(record), "x") for record in records[:4]]
-    assert [point.cell.count for point in landmark_points(old)] == [2, 2], "other landmarks are no unrecorded setting"
+    assert [point.cell.count for point in sweep_points(old, LANDMARKS)] == [2, 2], (
+        "other landmarks are no unrecorded setting"
+    )
 
 
 def test_what_was_added_names_the_row_and_not_its_neighbours():

@@ -46,6 +46,15 @@ def test_a_knob_multiplies_too():
     assert cells[0].name == "listops/nystrom seed 0 num_landmarks=16"
 
 
+def test_a_files_widths_are_below_the_length_of_each_task_and_typed_ones_stay():
+    cells = make_cells("window", ["task=listops,text", "size=short", "seed=0"])
+    widths = [(cell.choice("task"), cell.cfg.attention.block_length) for cell in cells]
+    below = {"listops": (4, 16, 64), "text": (4, 16, 64, 256)}  # of 256 and of 512 tokens
+    assert sorted(widths) == [(task, width) for task in below for width in below[task]]
+    typed = make_cells("window", ["task=listops", "size=short", "seed=0", "attention.block_length=1,512"])
+    assert [cell.cfg.attention.block_length for cell in typed] == [1, 512]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("sweep", sweep_names())
 def test_a_cells_words_give_its_configuration(sweep):

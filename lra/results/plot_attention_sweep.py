@@ -1,79 +1,89 @@
-"""Draw the figure of a landmark sweep: five plots against the number of landmarks, exact attention as a line."""
+"""Draw the figure of a sweep over one number of an attention; attentions without this number are lines."""
 
 import math
-import statistics
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.transforms import Bbox
 
 from lra.results import plots
-from lra.results.landmarks import Point, point_name
+from lra.results.attention_range import WHOLE
+from lra.results.attention_sweep import EXACT, Point, SweptNumber, sweep_ranges
 
 Value = tuple[float, float | None] | None
 DID_NOT_CONVERGE = 1.08  # height of such a seed, as a multiple of the latest convergence step
-HEIGHT = 4.6  # inches
+HEIGHT, HEIGHTS = 4.6, (1.3, 1.0, 1.0)  # inches of three rows, and their parts of it
 
 
 @plots.for_a_column
-def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate: float) -> Path:
-    """Draw accuracy, convergence, time, memory and errors into a file, with names beside the lines of accuracy.
+def plot_sweep(points: list[Point], swept: SweptNumber, path: Path, *, title: str, majority_rate: float) -> Path:
+    """Draw accuracy, convergence and time into a file, with names beside the lines of accuracy; memory and errors too.
 
     That line is the median over seeds, so that one seed of three that did not converge does not move it; dots are the
-    seeds. Exact attention, which has no landmarks, is a horizontal line. Bars of the errors are standard deviations
-    over seeds. A cross is a seed that did not converge.
+    seeds. Attentions without the number, such as exact attention, are horizontal lines. Bars of the errors are standard
+    deviations over seeds. A cross is a seed that did not converge. An upright line is the range. Memory and errors are
+    of a sweep that `approximates`.
     """
+    panels: Any = [["accuracy", "accuracy"], ["convergence", "seconds"], ["memory", "errors"]][: 2 + swept.approximates]
+    heights = HEIGHTS[: len(panels)]
     figure, axes = plt.subplot_mosaic(
-        [["accuracy", "accuracy"], ["convergence", "seconds"], ["memory", "errors"]],
-        figsize=(plots.COLUMN, HEIGHT),
+        panels,
+        figsize=(plots.COLUMN, HEIGHT * sum(heights) / sum(HEIGHTS)),
         layout="constrained",
         sharex=True,
-        height_ratios=(1.3, 1, 1),
+        height_ratios=heights,
     )
     values: dict[str, Callable[[Point], Value]] = {
-        "accuracy": lambda point: (statistics.median(point.cell.accuracies), None),
+        "accuracy": lambda point: (point.cell.median, None),
         "seconds": lambda point: (1 / point.cell.steps_per_second, None),
         "memory": lambda point: (point.cell.peak_memory_bytes / 2**20, None),
         "errors": lambda point: point.attention_error,
     }
     latest = max((step or 0 for point in points for step in point.convergence_steps.values()), default=0)
     labels, lines, failed_kinds = [], [], set()
-    counts = [point.num_landmarks for point in points if point.num_landmarks]
+    counts = [point.number for point in points if point.number]
     colours = plots.colours_of(list(dict.fromkeys(point.variant for point in points)))
     for name, colour in colours.items():
         of_name = [point for point in points if point.variant == name]
         for key, value in values.items():
-            _draw(axes[key], [(point, value(point)) for point in of_name], colour)
-        _draw(axes["errors"], [(point, point.pinv_residual) for point in of_name], colour, ls=":")
+            if key in axes:
+                _draw(axes[key], [(point, value(point)) for point in of_name], swept.head, colour)
+        if "errors" in axes:
+            _draw(axes["errors"], [(point, point.pinv_residual) for point in of_name], swept.head, colour, ls=":")
         for point in of_name:
             _draw_seeds(axes["accuracy"], point, point.cell.accuracies if point.cell.count > 1 else (), colour)
             steps = list(point.convergence_steps.values())
             _draw_seeds(axes["convergence"], point, [step for step in steps if step is not None], colour)
             failed = [DID_NOT_CONVERGE * latest for step in steps if step is None]
             _draw_seeds(axes["convergence"], point, failed, colour, marker="x")
-            failed_kinds |= {point.num_landmarks is None} if failed else set()
-        heights = [(point.num_landmarks, statistics.median(point.cell.accuracies)) for point in of_name]
-        lines += [Bbox([[0.001, height], [1e9, height]]) for count, height in heights if count is None]
-        exact = [height for point in of_name if point.num_landmarks is None for height in point.cell.accuracies]
+            failed_kinds |= {point.method if point.number is None else ""} if failed else set()
+        medians = [(point.number, point.cell.median) for point in of_name]
+        lines += [Bbox([[0.001, height], [1e9, height]]) for count, height in medians if count is None]
+        exact = [height for point in of_name if point.number is None for height in point.cell.accuracies]
         lines += [Bbox([[0.001, height], [1e9, height]]) for height in exact]
-        lines += [Bbox([[x or 0.001, y], [to or 1e9, height]]) for (x, y), (to, height) in pairwise(heights)]
+        lines += [Bbox([[x or 0.001, y], [to or 1e9, height]]) for (x, y), (to, height) in pairwise(medians)]
         place = of_name[len(of_name) // 2]
-        at = place.num_landmarks or (math.sqrt(min(counts) * max(counts)) if counts else 1)
-        shown = plots.short_name(name.replace("full", "exact attention", 1) if place.num_landmarks is None else name)
-        labels.append(plots.Label(at, statistics.median(place.cell.accuracies), shown, colour))
+        at = place.number or (math.sqrt(min(counts) * max(counts)) if counts else 1)
+        shown = plots.short_name(name.replace("full", "exact attention", 1) if place.number is None else name)
+        labels.append(plots.Label(at, place.cell.median, shown, colour))
     plots.majority_line(axes["accuracy"], majority_rate)
-    _set_axes(axes, counts)
+    _set_axes(axes, counts, swept.head)
     text = f"majority class {100 * majority_rate:.1f}"
     labels.append(plots.Label(max(counts, default=1), 100 * majority_rate, text, plots.QUIET))
-    marks = "Lines: medians of the seeds (errors: means, bars SD); dots: seeds."
-    signs = {False: "crosses", True: "a dotted line of exact attention"}
-    failed_as = " or ".join(signs[kind] for kind in sorted(failed_kinds))
+    marks = f"Lines: medians of the seeds{' (errors: means, bars SD)' * swept.approximates}; dots: seeds."
+    shown_as = {"": "crosses", EXACT: "a dotted line of exact attention"}
+    failed_as = " or ".join(shown_as.get(kind, f"a dotted line of {kind}") for kind in sorted(failed_kinds))
     crosses = f"A seed that did not converge: {failed_as}." if failed_as else ""
-    errors = "Relative error: ‖Ŝ − S‖ / ‖S‖ of attention, dotted ‖AZA − A‖ / ‖A‖."
+    errors = "Relative error: ‖Ŝ − S‖ / ‖S‖ of attention, dotted ‖AZA − A‖ / ‖A‖." if swept.approximates else ""
     above = [title, marks, crosses, errors]
+    for name, found in sweep_ranges(points, swept).items():
+        above.append(f"Range: {found}{'' if found.width in (None, WHOLE) else ' (upright line)'}.")
+        if found.width not in (None, WHOLE):
+            axes["accuracy"].axvline(found.width, ls="-.", lw=0.8, color=colours[name])
     plots.write_title(figure, *above)
     lines.append(Bbox([[0.001, 100 * majority_rate], [1e9, 100 * majority_rate]]))
     unplaced = plots.label_points(axes["accuracy"], labels, lines=lines)
@@ -82,7 +92,7 @@ def plot_landmarks(points: list[Point], path: Path, *, title: str, majority_rate
     return plots.save_figure(figure, path)
 
 
-def _set_axes(axes: dict[str, Axes], counts: list[int]) -> None:
+def _set_axes(axes: dict[str, Axes], counts: list[int], label: str) -> None:
     heads = {"accuracy": "test accuracy (%)", "convergence": "convergence step", "seconds": "seconds per step",
              "memory": "peak memory (MiB)", "errors": "relative error"}  # fmt: skip
     for key, axis in axes.items():
@@ -91,8 +101,8 @@ def _set_axes(axes: dict[str, Axes], counts: list[int]) -> None:
         axis.set_xticks(plots.ticks_that_fit(counts))
         axis.set_xticks([], minor=True)
         axis.xaxis.set_major_formatter("{x:.0f}")
-        if key in ("memory", "errors"):
-            axis.set_xlabel("landmarks")
+        if key in [*axes][-2:]:
+            axis.set_xlabel(label)
     axes["accuracy"].xaxis.set_tick_params(labelbottom=True)
     axes["accuracy"].margins(y=0.15)
     axes["convergence"].set_ylim(bottom=0)
@@ -102,14 +112,14 @@ def _set_axes(axes: dict[str, Axes], counts: list[int]) -> None:
     axes["seconds"].yaxis.set_major_formatter("{x:g}")
 
 
-def _draw(axis: Axes, values: list[tuple[Point, Value]], colour: str, *, ls: str = "-") -> None:
-    """Draw one variant's curve with bars of its spread; exact attention, without landmarks, is a horizontal line."""
+def _draw(axis: Axes, values: list[tuple[Point, Value]], head: str, colour: str, *, ls: str = "-") -> None:
+    """Draw one variant's curve with bars of its spread; an attention without the number is a horizontal line."""
     swept = []
     for point, value in values:
-        if value is not None and point.num_landmarks is None:
+        if value is not None and point.number is None:
             axis.axhline(value[0], ls="--", color=colour)
-        elif value is not None and point.num_landmarks:
-            swept.append((point.num_landmarks, *value))
+        elif value is not None and point.number:
+            swept.append((point.number, *value))
     if not swept:
         return
     counts, means, spreads = zip(*swept, strict=True)
@@ -120,13 +130,13 @@ def _draw(axis: Axes, values: list[tuple[Point, Value]], colour: str, *, ls: str
         (dot,) = axis.plot(count, mean, marker="o", color=colour, ls="")
         assert value is not None
         spread = "" if value[1] is None else f" ± {value[1]:.3g}"
-        plots.hover(dot, f"{point_name(point)} landmarks: {mean:.4g}{spread}; accuracy {point.cell} %")
+        plots.hover(dot, f"{head} {point.name}: {mean:.4g}{spread}; accuracy {point.cell} %")
 
 
 def _draw_seeds(axis: Axes, point: Point, heights: Sequence[float], colour: str, marker: str = ".") -> None:
-    """Draw one value for each seed: a mark at the point's landmarks, or a thin line for exact attention."""
+    """Draw one value for each seed: a mark at the point's number, or a thin line for one without."""
     for height in heights:
-        if point.num_landmarks is None:
+        if point.number is None:
             axis.axhline(height, lw=0.5, ls=":" if marker == "x" else "-", alpha=0.6, color=colour)
-        elif point.num_landmarks:
-            axis.plot(point.num_landmarks, height, ls="", marker=marker, ms=3, alpha=0.6, color=colour)
+        elif point.number:
+            axis.plot(point.number, height, ls="", marker=marker, ms=3, alpha=0.6, color=colour)

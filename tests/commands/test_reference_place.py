@@ -1,0 +1,70 @@
+"""Where a run is among published runs of its settings: while it trains, afterwards, in lists, the report and W&B."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lra.cli import main
+from tests.training.offline_run import offline_runs
+
+RUN = ["attention=none", "size=tiny", "trainer.threads=1", "recipe.steps=12", "recipe.eval_every=2", "seed=5"]
+
+
+@pytest.fixture
+def published(home, capsys):
+    """Three published seeds of one run, which converged at steps 2, 2 and 4, in place of how they did."""
+    runs = [*RUN[:-1], "seed=0,1,2"]
+    assert main(["train", "-m", *runs, "logger=csv"]) == 0
+    folder = home / "published"
+    folder.mkdir()
+    lines = []
+    for place, path in enumerate(sorted(home.rglob("result.json"))):
+        record = json.loads(path.read_text())
+        curve = record["outcome"]["dev_curve"]
+        curve["accuracy"] = [0.9 if step >= (2, 2, 4)[place] else 0.1 for step in curve["step"]]
+        lines.append(json.dumps(record))
+    (folder / "three.jsonl").write_text("\n".join(lines) + "\n")
+    capsys.readouterr()
+    return home
+
+
+def results(home: Path) -> dict[str, dict]:
+    return {str(path.parent.parent.name): json.loads(path.read_text()) for path in home.rglob("seed5/result.json")}
+
+
+@pytest.mark.slow
+def test_a_run_is_placed_everywhere_and_stopped_where_that_is_asked_for(published, capsys):
+    assert main(["train", *RUN, "logger=wandb"]) == 0
+    said = capsys.readouterr().out
+    assert "2 of 3 reference seeds had converged by step 2; this run has not at 2" in said
+    last = "3 of 3 reference seeds had converged by step 4; this run has not at"
+    final = f"{last} 12"
+    assert [said.count(f"{last} {step}") for step in (4, 6, 12)] == [1, 0, 1], "when it changed, and at the end"
+    (logged,) = offline_runs(published)
+    assert logged.summary["outcome/place"] == final
+    assert main(["show", "runs", "run_group=default"]) == 0
+    assert "3 of 3 reference" in " ".join(capsys.readouterr().out.split())
+    assert main(["report", "run_group=default", "samples=0"]) == 0
+    assert final in (published / "default/report.html").read_text()
+    (whole,) = results(published).values()
+    assert "stopped_step" not in whole["outcome"]
+
+    capsys.readouterr()
+    assert main(["train", *RUN, "logger=csv", "callbacks=stop_if_stuck"]) == 0
+    assert "stopped at step 8" in capsys.readouterr().out, "twice as late as the slowest"
+    (stopped,) = (record for record in results(published).values() if "stopped_step" in record["outcome"])
+    assert stopped["outcome"]["stopped_step"] == 8
+    assert stopped["settings"]["callbacks"]["stop_if_stuck"]["slack"] == 2
+    assert stopped["outcome"]["dev_curve"]["accuracy"] == whole["outcome"]["dev_curve"]["accuracy"][:4]
+
+
+@pytest.mark.slow
+def test_without_reference_seeds_nothing_is_said_and_nothing_stopped(home, capsys):
+    assert main(["train", *RUN, "logger=csv"]) == 0
+    assert "reference seeds" not in capsys.readouterr().out
+    assert main(["train", *RUN, "logger=csv", "callbacks=stop_if_stuck"]) == 0
+    assert "ends nothing" in capsys.readouterr().out
+    assert all("stopped_step" not in record["outcome"] for record in results(home).values())
