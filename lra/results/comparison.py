@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lra.results.cells import TRIED, TableCell, cell_note, make_cell, places_of_best
+from lra.results.convergence import dev_curves
+from lra.results.equal_cost import FLOPS, SECONDS, EqualCost, at_equal_cost
 from lra.results.protocol_and_size import method_column
 from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES, convergence_rule
 from lra.results.significance import OMNIBUS, TESTS, Comparison, compare, in_words, significant
@@ -21,6 +23,7 @@ from lra.runs.schema import MIXERS, Record
 SIGNIFICANT = {True: "significant", False: "n.s."}
 DIFFERENCE = "Δ: difference from the first row in points, with its 95 % interval"
 EFFECT = "Hedges' g"
+EqualCosts = Mapping[str, EqualCost | None]  # by column
 HALF_WIDTH_95 = 1.96  # half the width of a 95 % interval, in standard errors
 
 
@@ -139,9 +142,15 @@ def _test_data(record: Record) -> tuple[object, ...]:
     )
 
 
-def comparison_table(records: list[Record], compared: list[Contender], *, title: str) -> TextTable:
-    """Build the table of a comparison of one task's records; the first contender is the baseline."""
+def comparison_table(
+    records: list[Record], compared: list[Contender], *, title: str, step_flops: Mapping[str, float] | None = None
+) -> TextTable:
+    """Build the table of a comparison of one task's records; the first contender is the baseline.
+
+    `step_flops` has the FLOPs of a training step by row, where they were counted.
+    """
     head, rows, numbers = method_column(records), [], []
+    equal = _equal_costs(records, compared, step_flops or {})
     for contender in compared:
         cell = contender.cell
         rows.append(
@@ -152,6 +161,7 @@ def comparison_table(records: list[Record], compared: list[Contender], *, title:
                 _seeds(contender) if contender.mixed else _interval(contender.over_seeds),
                 _interval(contender.over_examples),
                 _interval(contender.effect),
+                *(cost.cell(contender.name) if cost else MISSING for cost in equal.values()),
                 contender.verdict if contender is not compared[0] else "baseline",
                 MISSING if cell.tried is None else str(cell.tried),
                 f"{cell.parameters:,}",
@@ -159,12 +169,12 @@ def comparison_table(records: list[Record], compared: list[Contender], *, title:
                 f"{cell.peak_memory_bytes / 2**20:,.0f}",
             ]
         )
-        numbers.append({head: contender.name, "task": records[0]["identity"]["task"], **_numbers(contender)})
+        numbers.append({head: contender.name, "task": records[0]["identity"]["task"], **_numbers(contender, equal)})
     columns = (
-        head, "accuracy (%)", "converged", "Δ over seeds", "Δ over examples", EFFECT, "verdict",
+        head, "accuracy (%)", "converged", "Δ over seeds", "Δ over examples", EFFECT, *equal, "verdict",
         TRIED, "parameters", "s/step", "MiB",
     )  # fmt: skip
-    optional = (EFFECT, "parameters", "MiB", "converged", "s/step", "Δ over examples")
+    optional = (EFFECT, FLOPS, SECONDS, "parameters", "MiB", "converged", "s/step", "Δ over examples")
     cells = [contender.cell for contender in compared]
     best = {
         "accuracy (%)": places_of_best([cell.central_value for cell in cells]),
@@ -172,7 +182,7 @@ def comparison_table(records: list[Record], compared: list[Contender], *, title:
         "MiB": places_of_best([-cell.peak_memory_bytes / 2**20 for cell in cells], digits=0),
     }
     over_seeds = compare_over_seeds({each.name: each.cell for each in compared}, compared[0].name) if compared else None
-    details = _details(compared, over_seeds, records)
+    details = _details(compared, over_seeds, records, equal)
     table = TextTable(
         title=title,
         columns=columns,
@@ -187,7 +197,26 @@ def comparison_table(records: list[Record], compared: list[Contender], *, title:
         numbers=numbers,
     )
     empty = {TRIED: all(cell.tried is None for cell in cells), EFFECT: not any(each.effect for each in compared)}
+    empty |= {column: cost is None for column, cost in equal.items()}
     return table.without([column for column, is_empty in empty.items() if is_empty])
+
+
+def _equal_costs(records: list[Record], compared: list[Contender], step_flops: Mapping[str, float]) -> EqualCosts:
+    """Dev accuracies at equal training time, if all ran on one kind of device, and at equal FLOPs, by column."""
+    one_device = len({record["cost"]["device"] for record in records}) == 1
+    seconds = {each.name: 1 / each.cell.steps_per_second for each in compared if one_device}
+    curves = dev_curves(records)
+    return {SECONDS: at_equal_cost(curves, seconds), FLOPS: at_equal_cost(curves, step_flops)}
+
+
+def _equal_cost_notes(equal: EqualCosts) -> list[str]:
+    budgets = {SECONDS: "{:,.0f} s of training", FLOPS: "{:.2g} FLOPs (products and Fourier transforms, full length)"}
+    within = [
+        f"{column}: {budgets[column].format(cost.budget)}, all of {cost.cheapest}"
+        for column, cost in equal.items()
+        if cost
+    ]
+    return [f"Best dev accuracy of what the cheapest row costs: {'; '.join(within)}."] if within else []
 
 
 def _seeds(contender: Contender) -> str:
@@ -214,7 +243,9 @@ def _notes(compared: list[Contender], over_seeds: Comparison | None) -> list[str
     ]
 
 
-def _details(compared: list[Contender], over_seeds: Comparison | None, records: list[Record]) -> list[str]:
+def _details(
+    compared: list[Contender], over_seeds: Comparison | None, records: list[Record], equal: EqualCosts
+) -> list[str]:
     """Word how the numbers were computed."""
     if not compared:
         return []
@@ -227,6 +258,7 @@ def _details(compared: list[Contender], over_seeds: Comparison | None, records: 
         f" ranks; it assumes normally distributed accuracies.{where}",
         "Δ over examples: of the seeds that both have, bootstrap over test examples, for these trained models only."
         f" {EFFECT}: Δ over seeds in pooled standard deviations between seeds, where variances agree.",
+        *_equal_cost_notes(equal),
         f"converged: {convergence_rule([task])}.",
         "s/step: fastest seed, dev passes included. MiB: peak memory of the process.",
         *([paper_noise()] if task in TASKS else []),
@@ -256,7 +288,7 @@ def paper_noise() -> str:
     )
 
 
-def _numbers(contender: Contender) -> dict[str, object]:
+def _numbers(contender: Contender, equal: EqualCosts) -> dict[str, object]:
     cell = contender.cell
     flat: dict[str, object] = {
         "count": cell.count, "mean": cell.mean, "std": cell.std, "converged": cell.converged, "pairs": contender.pairs,
@@ -270,6 +302,10 @@ def _numbers(contender: Contender) -> dict[str, object]:
         for end in ("difference", "low", "high"):
             flat[f"{name}_{end}"] = None if interval is None else getattr(interval, end)
     return flat | {
+        **{
+            column.lower().replace(" ", "_"): cost.mean(contender.name) if cost else None
+            for column, cost in equal.items()
+        },
         "p": contender.p,
         "significant": contender.significant,
         "parameters": cell.parameters,

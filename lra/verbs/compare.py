@@ -7,6 +7,7 @@
   lra compare plan task=text attention=full,nystrom seed=range(5)   hours, memory and seeds that it would need
   lra compare show task=listops run_group=table                     from the records of `lra table`
   lra compare show notes=all                                        with every note; else at most 8 lines
+  lra compare show task=image run_group=table flops=true            also at equal FLOPs, counted now: a minute
   lra compare show format=csv out=compare.csv
 
 The first attention is the baseline. Every other one is shown with its difference from the baseline and two 95 %
@@ -14,10 +15,11 @@ intervals: over seeds (from three seeds on) and over test examples (bootstrap). 
 or "n.s." (not significant), by the tests of `lra table`: an omnibus test of all rows, then each against the baseline at
 a false discovery rate of 5 %; Hedges' g is the difference in standard deviations between seeds. With fewer than three
 seeds it is by the bootstrap: "on the test set". Where only some seeds converged, the table shows the seeds and no
-interval. `plan` says how many seeds a difference of one point would need (80 % power), from the spread of the records
-below the folder of runs. Two figures go into the run group's folder, each as PNG, PDF and SVG: accuracy against time
-with the Pareto front, and the dev accuracy of every seed against the step. Notes name the runs that are not finished,
-and the convergence step of each seed.
+interval. "dev at equal time" is the best dev accuracy within the time of the fastest row's whole training. `plan` says
+how many seeds a difference of one point would need (80 % power), from the spread of the records below the folder of
+runs. Two figures go into the run group's folder, each as PNG, PDF and SVG: accuracy against time with the Pareto front,
+and the dev accuracy of every seed against the step. Notes name the runs that are not finished, and the convergence step
+of each seed.
 """
 
 from collections.abc import Sequence
@@ -66,7 +68,8 @@ def show(run_set: RunSet, console: Console) -> None:
 
     def make(_task: str, records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
         compared = contenders(records, _baseline(run_set, records), methods=run_set.typed_methods())
-        table = comparison_table(records, compared, title=title)
+        step_flops = _step_flops(run_set, records) if run_set.options.flops else None
+        table = comparison_table(records, compared, title=title, step_flops=step_flops)
         if not compared:
             return table, {}
         rate, curves = records[0]["outcome"]["majority_rate"], dev_curves(records)
@@ -76,6 +79,15 @@ def show(run_set: RunSet, console: Console) -> None:
         return table.with_details(*convergence_notes(records)), drawings
 
     write_task_tables(run_set, console, "compare", make)
+
+
+def _step_flops(run_set: RunSet, records: list[Record]) -> dict[str, float]:
+    """Count the FLOPs of a training step of each row whose settings are those of a cell."""
+    from lra.sweeps.estimate import count_step_flops  # slow: it imports torch
+
+    cells = {config.config_hash(cell.cfg): cell for cell in run_set.cells}
+    found = {name: cells.get(rows[0]["provenance"]["config_hash"]) for name, rows in group_by_variant(records).items()}
+    return {name: count_step_flops(cell.cfg) for name, cell in found.items() if cell is not None}
 
 
 def _baseline(run_set: RunSet, records: list[Record]) -> str | None:
