@@ -191,8 +191,8 @@ def comparison_table(
         details=len(details),
         best=frozenset((row, name) for name, places in best.items() for row in places),
         legend=f"{cell_note(cells)}. {DIFFERENCE}, over seeds and by bootstrap over test examples."
-        f" {EFFECT}: Δ over seeds in pooled standard deviations between seeds. Verdict: over seeds, two-sided"
-        f"{f', by {over_seeds.test}' if over_seeds else ''} at a false discovery rate of 5 %",
+        f" {EFFECT}: Δ over seeds in pooled standard deviations between seeds. {''.join(_equal_cost_notes(equal))}"
+        f" Verdict: over seeds{f', by {over_seeds.test}' if over_seeds else ''} at a false discovery rate of 5 %",
         optional=optional,
         numbers=numbers,
     )

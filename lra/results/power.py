@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,18 +19,8 @@ DRAWS = 20_000
 MOST_SEEDS = 10_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class Spread:
-    """The standard deviation between seeds, pooled over rows, with its 95 % interval."""
-
-    std: float
-    low: float
-    high: float
-    rows: int
-
-
-def spread_between_seeds(rows: Sequence[Sequence[float]]) -> Spread | None:
-    """Pool the standard deviation of rows of several values; None without such rows, or without a spread in them."""
+def std_between_seeds(rows: Sequence[Sequence[float]]) -> tuple[float, float, float] | None:
+    """Pool the standard deviation of rows of several values: itself, and its 95 % interval; None without a spread."""
     from scipy.special import chdtri  # not scipy.stats, whose import takes longer than a whole table
 
     several = [row for row in rows if len(row) > 1]
@@ -40,7 +29,7 @@ def spread_between_seeds(rows: Sequence[Sequence[float]]) -> Spread | None:
         return None
     tail = (1 - CONFIDENCE) / 2
     low, high = (math.sqrt(variance * freedom / float(chdtri(freedom, chance))) for chance in (tail, 1 - tail))
-    return Spread(std=math.sqrt(variance), low=low, high=high, rows=len(several))
+    return math.sqrt(variance), low, high
 
 
 def power(difference: float, seeds: int, rows: int) -> float:
@@ -88,18 +77,18 @@ def seeds_note(task: str, records: Sequence[Record], hashes: Collection[str], *,
     }
     for of, chosen in sources.items():
         cells = [make_cell(members, "paper") for members in group_by_variant(chosen).values()]
-        spread = spread_between_seeds([cell.accuracies for cell in cells if not cell.partly_converged])
-        if spread is not None:
-            return f"{task}: {_needed(spread, rows, seeds)}, of {spread.rows} rows of {of} on record."
+        stds = std_between_seeds([cell.accuracies for cell in cells if not cell.partly_converged])
+        if stds is not None:
+            return f"{task}: {_needed(*stds, rows, seeds)}, of {of} on record."
     return f"{task}: seeds needed are unknown, because no record below the folder of runs has a second seed."
 
 
-def _needed(spread: Spread, rows: int, seeds: int) -> str:
-    counts = [seeds_needed(POINTS / std, rows) for std in (spread.std, spread.low, spread.high)]
-    best, low, high = (f"more than {MOST_SEEDS:,}" if count is None else f"{count:,}" for count in counts)
-    now = f"{100 * power(POINTS / spread.std, seeds, rows):.0f} %" if seeds >= LEAST_SEEDS_FOR_T else "not tested"
+def _needed(std: float, low: float, high: float, rows: int, seeds: int) -> str:
+    counts = [seeds_needed(POINTS / each, rows) for each in (std, low, high)]
+    best, least, most = (f"more than {MOST_SEEDS:,}" if count is None else f"{count:,}" for count in counts)
+    now = f"{100 * power(POINTS / std, seeds, rows):.0f} %" if seeds >= LEAST_SEEDS_FOR_T else "not tested"
     return (
         f"a difference of {POINTS:g} point from the baseline, of one row alone, is significant with a probability of"
-        f" {100 * POWER:.0f} % from {best} seeds on [{low}, {high}]; with {seeds} seeds: {now}. Standard deviation"
-        f" between seeds: {spread.std:.2f} points [{spread.low:.2f}, {spread.high:.2f}]"
+        f" {100 * POWER:.0f} % from {best} seeds on [{least}, {most}]; with {seeds} seeds: {now}. Standard deviation"
+        f" between seeds: {std:.2f} points [{low:.2f}, {high:.2f}]"
     )

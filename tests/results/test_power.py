@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lra.results.power import power, seeds_needed, seeds_note, spread_between_seeds
+from lra.results.power import power, seeds_needed, seeds_note, std_between_seeds
 from tests.results.records import make_record
 
 
@@ -27,12 +27,10 @@ def test_the_seeds_needed_are_the_textbooks():
 
 def test_the_spread_is_pooled_and_has_its_interval():
     rows = [[1.0, 2.0, 3.0], [5.0, 5.5], [7.0]]
-    found = spread_between_seeds(rows)
-    assert found.std**2 == pytest.approx((2 * 1.0 + 0.125) / 3)
-    assert found.low == pytest.approx((3 * found.std**2 / stats.chi2.ppf(0.975, 3)) ** 0.5)
-    assert found.high == pytest.approx((3 * found.std**2 / stats.chi2.ppf(0.025, 3)) ** 0.5)
-    assert found.rows == 2
-    assert spread_between_seeds([[1.0], [2.0, 2.0]]) is None
+    std, low, high = std_between_seeds(rows)
+    assert std**2 == pytest.approx((2 * 1.0 + 0.125) / 3)
+    assert (low, high) == pytest.approx(tuple((3 * std**2 / stats.chi2.ppf(side, 3)) ** 0.5 for side in (0.975, 0.025)))
+    assert std_between_seeds([[1.0], [2.0, 2.0]]) is None
 
 
 def test_the_spread_is_of_the_same_settings_if_there_are_any():
