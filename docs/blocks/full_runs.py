@@ -6,10 +6,10 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable
 
-from docs.blocks.markdown import ends, interval, joined, percent, prose, table, table_printed
+from docs.blocks.markdown import ALPHA, ends, interval, joined, percent, prose, table, table_printed
 from docs.blocks.published import accuracy, records
 from lra.results.cells import make_cell
-from lra.results.comparison import SIGNIFICANT, over_seeds, pairs_by_seed
+from lra.results.comparison import SIGNIFICANT, compare_over_seeds
 from lra.results.convergence import convergence_step
 from lra.results.reference import PAPER, paper_accuracy
 from lra.results.tables import MISSING, number
@@ -82,8 +82,8 @@ def brackets() -> str:
         size, name, steps, _ = kind
         cell, others = make_cell(members, "paper"), kept.get(kind, [])
         beside = make_cell(others, "paper") if others else None
-        mixed = cell.partly_converged or (beside is not None and beside.partly_converged)
-        apart = None if mixed else over_seeds(pairs_by_seed(members, others))
+        mixed = beside is None or cell.partly_converged or beside.partly_converged
+        both = None if beside is None or mixed else compare_over_seeds({"dropped": cell, "kept": beside}, "kept")
         rows.append(
             (
                 f"`{name}`",
@@ -91,7 +91,9 @@ def brackets() -> str:
                 MISSING if beside is None else str(beside),
                 str(cell),
                 f"{cell.converged} of {cell.count}",
-                MISSING if apart is None else f"{interval(apart)}, {SIGNIFICANT[apart.significant]}",
+                MISSING
+                if both is None
+                else f"{interval(both.differences['dropped'])}, {SIGNIFICANT[both.omnibus_p <= ALPHA]}",
                 number(paper_accuracy(name, "listops") if size == "full" else None),
             )
         )

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 from docs.blocks.published import printed
 from lra.results.comparison import SIGNIFICANT
+from lra.results.significance import ALPHA
 from lra.results.statistics import Interval
 from lra.results.tables import TextTable, number
 
 WIDTH = 118
-ALPHA = 0.05
 
 SHORT = re.compile(r"[\d.,×]+ (s|/ [\d.,×]+)")
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from docs.blocks.markdown import joined, prose, table, verdict
 from docs.blocks.published import accuracy, by_cell, records
 from lra.results.reference import in_benchmark_order
-from lra.results.statistics import LEAST_SEEDS_FOR_T, discoveries, pooled_t, ranks, variances_agree
+from lra.results.significance import Pair, significant_pairs
+from lra.results.statistics import LEAST_SEEDS_FOR_T
 from lra.results.tables import MISSING, number
 from lra.results.task_statistics import rank_agreement
 from lra.runs.schema import Record
@@ -82,28 +83,6 @@ def _accuracies(found: Iterable[Record]) -> dict[str, Accuracies]:
 def _in_order(seeds: Accuracies) -> str:
     means = {method: statistics.fmean(values) for method, values in seeds.items()}
     return ", ".join(f"{method} {means[method]:.2f}" for method in sorted(means, key=means.__getitem__, reverse=True))
-
-
-class Pair(NamedTuple):
-    """Two methods, the better one first."""
-
-    better: str
-    worse: str
-
-
-def significant_pairs(seeds: Mapping[str, list[float]]) -> set[Pair]:
-    """The pairs of methods that differ significantly, at a false discovery rate of 5 % over all pairs.
-
-    By a t test with the variance of all methods together, of ranks where Bartlett's test rejects equal variances.
-    """
-    of_ranks = dict(zip(seeds, map(list, ranks(list(seeds.values()))), strict=True))
-    measured = seeds if variances_agree(list(seeds.values())) else of_ranks
-    pairs = list(itertools.combinations(seeds, 2))
-    found = discoveries([pooled_t(measured, *pair) for pair in pairs])
-    mean = {method: statistics.fmean(values) for method, values in seeds.items()}
-    return {
-        Pair(*sorted(pair, key=mean.__getitem__, reverse=True)) for pair, yes in zip(pairs, found, strict=True) if yes
-    }
 
 
 def change_of_order(old: Accuracies, new: Accuracies) -> str:

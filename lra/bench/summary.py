@@ -1,4 +1,4 @@
-"""Numbers drawn from a bench record: medians, ratios, crossover lengths, time exponents."""
+"""Numbers drawn from a bench record: medians, ratios, break-even lengths, time exponents."""
 
 import math
 import statistics
@@ -11,21 +11,34 @@ MOST_FRACTION = 1.1  # of the rate of plain products; more is no rate of a metho
 LRA_LENGTHS = (1024, 2048, 4096)  # Image and Pathfinder, ListOps, Text and Retrieval
 
 
+MEDIAN_ERROR = math.sqrt(math.pi / 2)  # that of a median over that of a mean, of normal values
+
+
 @dataclass(frozen=True)
 class Crossover:
-    """The interpolated length from which a method is at least as fast as fused exact attention; None: there is none.
+    """The break-even length, from which a method stays at least as fast as fused exact attention; None: there is none.
 
-    Both were measured at lengths from `first` to `last`.
+    Both were measured at lengths from `first` to `last`. `low` and `high` are a 95 % interval; they are alike where
+    turns are too few for one.
     """
 
     length: float | None
+    low: float | None
+    high: float | None
     first: int
     last: int
 
     def __str__(self) -> str:
+        """`462 [440, 490]`; without the interval where nothing of it lies between the lengths."""
+        shown, low, high = map(self._text, (self.length, self.low, self.high))
         if self.length is None:
-            return f"none up to {self.last:,}"
-        return f"≤ {self.first:,}" if self.length <= self.first else f"{self.length:,.0f}"
+            shown = f"none up to {self.last:,}"
+        return shown if low == high else f"{shown} [{low}, {high}]"
+
+    def _text(self, length: float | None) -> str:
+        if length is None:
+            return f"> {self.last:,}"
+        return f"≤ {self.first:,}" if length <= self.first else f"{length:,.0f}"
 
 
 def pass_of(cell: BenchCell | None, name: str) -> BenchPass | None:
@@ -56,24 +69,43 @@ def points_of(record: BenchRecord, method: str, name: str) -> dict[int, BenchPas
 
 
 def crossover(record: BenchRecord, method: str, name: str) -> Crossover | None:
-    """Find the length from which a method stays at least as fast as fused exact attention.
+    """Find the length from which a method stays at least as fast as fused exact attention, with a 95 % interval.
 
-    Between two measured lengths the logarithm of the ratio is interpolated along the logarithm of the length. None if
+    Between two measured lengths the logarithm of the ratio is interpolated along the logarithm of the length. The
+    interval is where Student's interval of that logarithm, over the turns that both took together, contains 0. None if
     the two were measured together at fewer than two lengths.
     """
     points, fused = (points_of(record, each, name) for each in (method, FUSED))
-    ratios = [(length, median_of(points[length]) / median_of(fused[length])) for length in points if length in fused]
+    ratios = [(at, *_log_ratio(points[at], fused[at])) for at in points if at in fused]
     if len(ratios) < 2:
         return None
-    first, last = ratios[0][0], ratios[-1][0]
-    slower = [place for place, (_, ratio) in enumerate(ratios) if ratio > 1]
+    sides = (-1, 0, 1) if all(margin is not None for *_, margin in ratios) else (0, 0, 0)
+    low, length, high = (
+        _crossing([(at, ratio + side * (margin or 0)) for at, ratio, margin in ratios]) for side in sides
+    )
+    return Crossover(length, low, high, first=ratios[0][0], last=ratios[-1][0])
+
+
+def _log_ratio(measured: BenchPass, fused: BenchPass) -> tuple[float, float | None]:
+    """Compute the median logarithm of the ratio in a turn, and half the width of its interval; None for one turn."""
+    from scipy.special import stdtrit  # not scipy.stats, whose import is slow
+
+    ratios = [math.log(own / exact) for own, exact in zip(measured["seconds"], fused["seconds"], strict=False)]
+    if len(ratios) < 2:
+        return ratios[0], None
+    error = MEDIAN_ERROR * statistics.stdev(ratios) / math.sqrt(len(ratios))
+    return statistics.median(ratios), float(stdtrit(len(ratios) - 1, 0.975)) * error
+
+
+def _crossing(ratios: list[tuple[int, float]]) -> float | None:
+    """Interpolate from where on logarithms of ratios stay at most 0: the first length if always, None if never."""
+    slower = [place for place, (_, ratio) in enumerate(ratios) if ratio > 0]
     if not slower:
-        return Crossover(float(first), first, last)
+        return float(ratios[0][0])
     if slower[-1] == len(ratios) - 1:
-        return Crossover(None, first, last)
+        return None
     (below, high), (above, low) = ratios[slower[-1]], ratios[slower[-1] + 1]
-    fraction = math.log(high) / (math.log(high) - math.log(low))
-    return Crossover(below * (above / below) ** fraction, first, last)
+    return float(below * (above / below) ** (high / (high - low)))
 
 
 def time_exponent(record: BenchRecord, method: str, name: str) -> tuple[float, int, int] | None:

@@ -48,7 +48,8 @@ def length_table(record: BenchRecord, length: int) -> TextTable:
     """Build the table of one length: time, memory and ratios of each method; the batch's numbers."""
     cells, passes = cells_at(record, length), ran_passes(record)
     last = passes[-1]  # forward + backward, if it was measured
-    columns = ("method", *(f"{PASS_TITLES[name]} ms" for name in passes), "quartiles", "MiB", "/ fused", "/ math")
+    heads = [f"{PASS_TITLES[name]} ms" for name in passes]
+    columns = ("method", *heads, "quartiles", "tokens/s", "MiB", "/ fused", "/ math")
     rows, numbers = [], []
     for name, cell in cells.items():
         times, measured = [pass_of(cell, each) for each in passes], pass_of(cell, last)
@@ -57,17 +58,18 @@ def length_table(record: BenchRecord, length: int) -> TextTable:
                 name,
                 *(significant(median_of(each) * 1e3) if each else MISSING for each in times),
                 "–".join(significant(side * 1e3) for side in quartiles(measured)) if measured else MISSING,
+                significant(record["settings"]["batch"] * length / median_of(measured)) if measured else MISSING,
                 significant(measured["peak_bytes"] / MEBIBYTE) if measured else MISSING,
                 *(ratio(cell, cells.get(reference), last) for reference in (FUSED, MATH)),
             ]
         )
-        numbers += [_numbers(cell, each) for each in passes]
+        numbers += [_numbers(cell, each, record["settings"]["batch"]) for each in passes]
     return TextTable(
         title=f"L = {length:,}: {title_of_bench(record)}",
         columns=columns,
         rows=rows,
         notes=[f"{name} at {length:,}: {cell['left_out']}" for name, cell in cells.items() if "left_out" in cell],
-        optional=("quartiles",),
+        optional=("quartiles", "tokens/s"),
         numbers=numbers,
     )
 
@@ -121,9 +123,10 @@ def notes_of(record: BenchRecord) -> list[str]:
         f"Medians of up to {settings['repeats']} turns of the whole batch; no padding, no dropout; attentions on"
         f" {form}. MiB: peak beyond inputs and parameters, outputs and gradients included.",
         *projections,
-        "crossover: length from which a method stays at least as fast as fused full, interpolated between measured"
-        " lengths on logarithmic axes. exponent: of time between the two largest lengths. of GEMM rate: the time"
-        " that plain matrix products of the same shapes take, as a share of the method's.",
+        "crossover: break-even length, from which a method stays at least as fast as fused full, interpolated between"
+        " measured lengths on logarithmic axes [95 % interval over turns]. exponent: of time between the two largest"
+        " lengths. of GEMM rate: the time that plain matrix products of the same shapes take, as a share of the"
+        " method's.",
     ]
 
 
@@ -132,7 +135,7 @@ def significant(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def _numbers(cell: BenchCell, name: str) -> dict[str, object]:
+def _numbers(cell: BenchCell, name: str, batch: int) -> dict[str, object]:
     measured = pass_of(cell, name)
     low, high = quartiles(measured) if measured else (None, None)
     return {
@@ -147,6 +150,7 @@ def _numbers(cell: BenchCell, name: str) -> dict[str, object]:
         "peak_bytes": measured and measured["peak_bytes"],
         "flops": measured and measured["flops"],
         "product_seconds": measured and measured["product_seconds"],
+        "tokens_per_second": measured and batch * cell["length"] / median_of(measured),
     }
 
 

@@ -6,9 +6,10 @@ from lra.results.cells import TRIED, Row, TableCell, cell_note, central_values, 
 from lra.results.protocol_and_size import method_column, protocol_steps_and_size
 from lra.results.provenance import origin_notes, precisions, search_notes, unrecorded_notes, without_stand_ins
 from lra.results.reference import SOURCES, TASKS, TOLERANCE_POINTS, convergence_rule, in_benchmark_order, shorten
+from lra.results.significance import TESTS
 from lra.results.statistics import LEAST_SEEDS_FOR_T
 from lra.results.tables import MISSING, TextTable, number
-from lra.results.task_statistics import TESTS, above_no_attention, agreement_by_task, separation_by_task
+from lra.results.task_statistics import above_no_attention, agreement_by_task, separation_by_task
 from lra.runs.schema import Record
 
 MOST_REASONS = 3  # number of deviations that a note lists; format=csv has all of them

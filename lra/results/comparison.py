@@ -1,7 +1,4 @@
-"""Compare variants on one task with a baseline: differences with confidence intervals.
-
-Differences are paired by seed and by test example.
-"""
+"""Compare variants on one task with a baseline: differences with confidence intervals, over seeds and test examples."""
 
 from __future__ import annotations
 
@@ -11,9 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from lra.results.cells import TRIED, TableCell, cell_note, make_cell, places_of_best
+from lra.results.convergence import dev_curves
+from lra.results.equal_cost import FLOPS, SECONDS, EqualCost, at_equal_cost
 from lra.results.protocol_and_size import method_column
 from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES, convergence_rule
-from lra.results.statistics import LEAST_SEEDS_FOR_T, Interval, binomial_error, discoveries, paired_bootstrap, paired_t
+from lra.results.significance import OMNIBUS, TESTS, Comparison, compare, in_words, significant
+from lra.results.statistics import LEAST_SEEDS_FOR_T, Interval, binomial_error, paired_bootstrap
 from lra.results.tables import MISSING, TextTable, number
 from lra.results.variants import group_by_variant
 from lra.runs.flatten_settings import flatten
@@ -22,6 +22,8 @@ from lra.runs.schema import MIXERS, Record
 
 SIGNIFICANT = {True: "significant", False: "n.s."}
 DIFFERENCE = "Δ: difference from the first row in points, with its 95 % interval"
+EFFECT = "Hedges' g"
+EqualCosts = Mapping[str, EqualCost | None]  # by column
 HALF_WIDTH_95 = 1.96  # half the width of a 95 % interval, in standard errors
 
 
@@ -33,30 +35,33 @@ class Contender:
         name: the variant's name in tables.
         cell: statistics over its seeds.
         accuracies: test accuracy in percent, by seed.
-        over_seeds: difference from the baseline in points, with an interval over the seeds that both have; None for
-            fewer than three such seeds, and where the interval assumes too much, see `converged_note`.
-        over_examples: the same difference with an interval over test examples; None if the records do not say which
-            examples were predicted right, or have different test data.
+        over_seeds: difference from the baseline in points, with an interval over seeds; None for fewer than three seeds
+            of either, and where only some seeds of either converged, which are no draws of a normal distribution.
+        effect: the same difference in standard deviations between seeds; None where rows have other variances.
+        significant: whether the difference is significant over seeds; None for fewer than three seeds of either.
+        p: its p value, not corrected.
+        over_examples: difference from the baseline over the seeds that both have, with an interval over test examples;
+            None if the records do not say which examples were predicted right, or have different test data.
         pairs: number of seeds that both have.
-        converged_note: empty, or how many seeds converged where some did and others did not, of this variant or of the
-            baseline. They are no draws of one normal distribution, which an interval over seeds assumes.
+        mixed: whether only some seeds converged, of this variant or of the baseline.
     """
 
     name: str
     cell: TableCell
     accuracies: dict[int, float]
-    over_seeds: Interval | None
     over_examples: Interval | None
     pairs: int
-    converged_note: str = ""
+    over_seeds: Interval | None
+    effect: Interval | None = None
+    significant: bool | None = None
+    p: float | None = None
+    mixed: bool = False
 
     @property
     def verdict(self) -> str:
         """Whether the difference is significant, in a few words."""
-        if self.converged_note:
-            return self.converged_note
-        if self.over_seeds is not None:
-            return SIGNIFICANT[self.over_seeds.significant]
+        if self.significant is not None:
+            return SIGNIFICANT[self.significant]
         if self.over_examples is None:
             return MISSING
         seeds = f"{self.pairs} seed{'s' if self.pairs > 1 else ''}"
@@ -74,39 +79,42 @@ def contenders(records: list[Record], baseline: str | None = None, *, methods: S
     places = {method: place for place, method in enumerate(dict.fromkeys(methods))}
     groups = dict(sorted(groups.items(), key=lambda item: places.get(item[1][0]["identity"]["attention"], len(places))))
     first = next(iter(groups)) if baseline is None else baseline
-    order = [first, *[name for name in groups if name != first]]
-    return [_contender(name, groups[name], groups[first] if name != first else []) for name in order]
+    groups = {first: groups[first], **groups}
+    cells = {name: make_cell(members, "paper") for name, members in groups.items()}
+    over_seeds = compare_over_seeds(cells, first)
+    differing = significant([over_seeds]) if over_seeds else set()
+    compared = []
+    for name, members in groups.items():
+        pairs = pairs_by_seed(members, groups[first] if name != first else [])
+        mixed = name != first and (cells[name].partly_converged or cells[first].partly_converged)
+        tested = over_seeds if over_seeds and name in over_seeds.p_values else None
+        compared.append(
+            Contender(
+                name=name,
+                cell=cells[name],
+                accuracies={record["identity"]["seed"]: 100 * record["outcome"]["test_accuracy"] for record in members},
+                over_seeds=None if tested is None or mixed else tested.differences[name],
+                effect=None if tested is None or mixed else tested.effects.get(name),
+                significant=None if tested is None else name in differing,
+                p=None if tested is None else tested.p_values[name],
+                over_examples=_over_examples(pairs),
+                pairs=len(pairs),
+                mixed=mixed,
+            )
+        )
+    return compared
 
 
-def _contender(name: str, records: list[Record], baseline_records: list[Record]) -> Contender:
-    pairs, cell = pairs_by_seed(records, baseline_records), make_cell(records, "paper")
-    baseline = make_cell(baseline_records, "paper") if baseline_records else None
-    converged_note = cell.converged_of_all if cell.partly_converged else ""
-    if not converged_note and baseline is not None and baseline.partly_converged:
-        converged_note = f"baseline {baseline.converged_of_all}"
-    return Contender(
-        name=name,
-        cell=cell,
-        accuracies={record["identity"]["seed"]: 100 * record["outcome"]["test_accuracy"] for record in records},
-        over_seeds=None if converged_note else over_seeds(pairs),
-        over_examples=_over_examples(pairs),
-        pairs=len(pairs),
-        converged_note=converged_note,
-    )
+def compare_over_seeds(cells: Mapping[str, TableCell], baseline: str) -> Comparison | None:
+    """Compare the cells of one task that have three seeds or more with the baseline; None without two such cells."""
+    seeds = {name: cell.accuracies for name, cell in cells.items() if cell.count >= LEAST_SEEDS_FOR_T}
+    return compare(seeds, baseline) if baseline in seeds and len(seeds) > 1 else None
 
 
 def pairs_by_seed(first: list[Record], second: list[Record]) -> list[tuple[Record, Record]]:
     """Pair the records of two variants on one task that have the same seed."""
     by_seed = {record["identity"]["seed"]: record for record in second}
     return [(record, by_seed[record["identity"]["seed"]]) for record in first if record["identity"]["seed"] in by_seed]
-
-
-def over_seeds(pairs: list[tuple[Record, Record]]) -> Interval | None:
-    """Compute the difference of paired accuracies in points, with Student's interval; None for too few pairs."""
-    if len(pairs) < LEAST_SEEDS_FOR_T:
-        return None
-    first, second = ([100 * record["outcome"]["test_accuracy"] for record in side] for side in zip(*pairs, strict=True))
-    return paired_t(first, second)
 
 
 def _over_examples(pairs: list[tuple[Record, Record]]) -> Interval | None:
@@ -134,9 +142,15 @@ def _test_data(record: Record) -> tuple[object, ...]:
     )
 
 
-def comparison_table(records: list[Record], compared: list[Contender], *, title: str) -> TextTable:
-    """Build the table of a comparison of one task's records; the first contender is the baseline."""
+def comparison_table(
+    records: list[Record], compared: list[Contender], *, title: str, step_flops: Mapping[str, float] | None = None
+) -> TextTable:
+    """Build the table of a comparison of one task's records; the first contender is the baseline.
+
+    `step_flops` has the FLOPs of a training step by row, where they were counted.
+    """
     head, rows, numbers = method_column(records), [], []
+    equal = _equal_costs(records, compared, step_flops or {})
     for contender in compared:
         cell = contender.cell
         rows.append(
@@ -144,8 +158,10 @@ def comparison_table(records: list[Record], compared: list[Contender], *, title:
                 contender.name,
                 str(cell),
                 f"{cell.converged} of {cell.count}",
-                _seeds(contender) if contender.converged_note else _interval(contender.over_seeds),
+                _seeds(contender) if contender.mixed else _interval(contender.over_seeds),
                 _interval(contender.over_examples),
+                _interval(contender.effect),
+                *(cost.cell(contender.name) if cost else MISSING for cost in equal.values()),
                 contender.verdict if contender is not compared[0] else "baseline",
                 MISSING if cell.tried is None else str(cell.tried),
                 f"{cell.parameters:,}",
@@ -153,32 +169,54 @@ def comparison_table(records: list[Record], compared: list[Contender], *, title:
                 f"{cell.peak_memory_bytes / 2**20:,.0f}",
             ]
         )
-        numbers.append({head: contender.name, "task": records[0]["identity"]["task"], **_numbers(contender)})
+        numbers.append({head: contender.name, "task": records[0]["identity"]["task"], **_numbers(contender, equal)})
     columns = (
-        head, "accuracy (%)", "converged", "Δ over seeds", "Δ over examples", "verdict",
+        head, "accuracy (%)", "converged", "Δ over seeds", "Δ over examples", EFFECT, *equal, "verdict",
         TRIED, "parameters", "s/step", "MiB",
     )  # fmt: skip
-    optional = ("parameters", "MiB", "converged", "s/step", "Δ over examples")
+    optional = (EFFECT, FLOPS, SECONDS, "parameters", "MiB", "converged", "s/step", "Δ over examples")
     cells = [contender.cell for contender in compared]
     best = {
         "accuracy (%)": places_of_best([cell.central_value for cell in cells]),
         "s/step": places_of_best([-1 / cell.steps_per_second for cell in cells], digits=3),
         "MiB": places_of_best([-cell.peak_memory_bytes / 2**20 for cell in cells], digits=0),
     }
-    details = _details(compared, records)
+    over_seeds = compare_over_seeds({each.name: each.cell for each in compared}, compared[0].name) if compared else None
+    details = _details(compared, over_seeds, records, equal)
     table = TextTable(
         title=title,
         columns=columns,
         rows=rows,
-        notes=[*_notes(compared), *details],
+        notes=[*_notes(compared, over_seeds), *details],
         details=len(details),
         best=frozenset((row, name) for name, places in best.items() for row in places),
-        legend=f"{cell_note(cells)}. {DIFFERENCE}: Student's paired t over seeds, bootstrap over test examples."
-        " Verdict: by that t test, two-sided, α = 5 %",
+        legend=f"{cell_note(cells)}. {DIFFERENCE}, over seeds and by bootstrap over test examples."
+        f" {EFFECT}: Δ over seeds in pooled standard deviations between seeds. {''.join(_equal_cost_notes(equal))}"
+        f" Verdict: over seeds{f', by {over_seeds.test}' if over_seeds else ''} at a false discovery rate of 5 %",
         optional=optional,
         numbers=numbers,
     )
-    return table if any(cell.tried is not None for cell in cells) else table.without([TRIED])
+    empty = {TRIED: all(cell.tried is None for cell in cells), EFFECT: not any(each.effect for each in compared)}
+    empty |= {column: cost is None for column, cost in equal.items()}
+    return table.without([column for column, is_empty in empty.items() if is_empty])
+
+
+def _equal_costs(records: list[Record], compared: list[Contender], step_flops: Mapping[str, float]) -> EqualCosts:
+    """Dev accuracies at equal training time, if all ran on one kind of device, and at equal FLOPs, by column."""
+    one_device = len({record["cost"]["device"] for record in records}) == 1
+    seconds = {each.name: 1 / each.cell.steps_per_second for each in compared if one_device}
+    curves = dev_curves(records)
+    return {SECONDS: at_equal_cost(curves, seconds), FLOPS: at_equal_cost(curves, step_flops)}
+
+
+def _equal_cost_notes(equal: EqualCosts) -> list[str]:
+    budgets = {SECONDS: "{:,.0f} s of training", FLOPS: "{:.2g} FLOPs (products and Fourier transforms, full length)"}
+    within = [
+        f"{column}: {budgets[column].format(cost.budget)}, all of {cost.cheapest}"
+        for column, cost in equal.items()
+        if cost
+    ]
+    return [f"Best dev accuracy of what the cheapest row costs: {'; '.join(within)}."] if within else []
 
 
 def _seeds(contender: Contender) -> str:
@@ -193,46 +231,46 @@ def _interval(interval: Interval | None) -> str:
     return f"{number(interval.difference, sign=True)} [{low}, {high}]"
 
 
-def _notes(compared: list[Contender]) -> list[str]:
+def _notes(compared: list[Contender], over_seeds: Comparison | None) -> list[str]:
     """Word the notes that a reader needs who takes a number from the table."""
     if not compared:
         return ["No record yet: lra compare run makes them."]
+    by = f", by {over_seeds.test} after {OMNIBUS[over_seeds.test]}" if over_seeds else ""
     return [
         f"{cell_note(contender.cell for contender in compared)}.",
-        "Δ: difference from the first row in points [95 % interval]. Verdict: paired t test over the seeds"
-        f" ({LEAST_SEEDS_FOR_T} or more), two-sided, α = 5 %; with few seeds, n.s. does not mean equal.",
+        f"Δ: difference from the first row in points [95 % interval]. Verdict: over the seeds ({LEAST_SEEDS_FOR_T} or"
+        f" more){by}; with few seeds, n.s. does not mean equal.",
     ]
 
 
-def _details(compared: list[Contender], records: list[Record]) -> list[str]:
+def _details(
+    compared: list[Contender], over_seeds: Comparison | None, records: list[Record], equal: EqualCosts
+) -> list[str]:
     """Word how the numbers were computed."""
     if not compared:
         return []
     task = records[0]["identity"]["task"]
-    any_note = any(contender.converged_note for contender in compared)
-    where = " Where only some seeds converged, each seed's accuracy is shown instead." if any_note else ""
+    mixed = any(contender.mixed for contender in compared)
+    where = " Where only some seeds converged, each seed's accuracy is shown instead." if mixed else ""
     return [
-        *_many_differences(compared),
-        f"The t test assumes normally distributed differences.{where}",
-        "Δ over seeds: over the seeds that both have. Δ over examples: bootstrap over test examples, for these trained"
-        " models only.",
+        *([_tests(compared, over_seeds)] if over_seeds else []),
+        "Δ over seeds: each interval is for its row alone, by the pooled t, or by Welch's t where the verdicts are by"
+        f" ranks; it assumes normally distributed accuracies.{where}",
+        "Δ over examples: of the seeds that both have, bootstrap over test examples, for these trained models only."
+        f" {EFFECT}: Δ over seeds in pooled standard deviations between seeds, where variances agree.",
+        *_equal_cost_notes(equal),
         f"converged: {convergence_rule([task])}.",
         "s/step: fastest seed, dev passes included. MiB: peak memory of the process.",
         *([paper_noise()] if task in TASKS else []),
     ]
 
 
-def _many_differences(compared: list[Contender]) -> list[str]:
-    """Say which of several differences are still significant when corrected for multiple comparisons."""
-    tested = {contender.name: contender.over_seeds.p for contender in compared if contender.over_seeds}
-    if len(tested) < 2:
-        return []
-    significant = discoveries([p for p in tested.values() if p is not None])
-    names = [name for name, yes in zip(tested, significant, strict=True) if yes]
-    return [
-        "The verdicts are not corrected for multiple comparisons. At a false discovery rate of 5 % (Benjamini–Hochberg)"
-        f" {len(names)} of {len(tested)} differences are significant{': ' * bool(names)}{', '.join(names)}."
-    ]
+def _tests(compared: list[Contender], over_seeds: Comparison) -> str:
+    """Say which differences are significant, and by which tests."""
+    names = [contender.name for contender in compared if contender.significant]
+    count = in_words(names, of=len(over_seeds.p_values), tests=[over_seeds.test])
+    omnibus = f"{OMNIBUS[over_seeds.test]} of all rows: p = {over_seeds.omnibus_p:.2g}"
+    return f"Significantly different from {compared[0].name}: {count}; {omnibus}. {TESTS}"
 
 
 def paper_noise() -> str:
@@ -250,16 +288,26 @@ def paper_noise() -> str:
     )
 
 
-def _numbers(contender: Contender) -> dict[str, object]:
+def _numbers(contender: Contender, equal: EqualCosts) -> dict[str, object]:
     cell = contender.cell
     flat: dict[str, object] = {
         "count": cell.count, "mean": cell.mean, "std": cell.std, "converged": cell.converged, "pairs": contender.pairs,
         "tried": cell.tried, "median": cell.median, "lowest": min(cell.accuracies), "highest": max(cell.accuracies),
     }  # fmt: skip
-    for name, interval in (("seeds", contender.over_seeds), ("examples", contender.over_examples)):
+    for name, interval in (
+        ("seeds", contender.over_seeds),
+        ("examples", contender.over_examples),
+        ("effect", contender.effect),
+    ):
         for end in ("difference", "low", "high"):
             flat[f"{name}_{end}"] = None if interval is None else getattr(interval, end)
     return flat | {
+        **{
+            column.lower().replace(" ", "_"): cost.mean(contender.name) if cost else None
+            for column, cost in equal.items()
+        },
+        "p": contender.p,
+        "significant": contender.significant,
         "parameters": cell.parameters,
         "seconds_per_step": 1 / cell.steps_per_second,
         "hours": cell.hours,

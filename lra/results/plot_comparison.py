@@ -7,7 +7,8 @@ from matplotlib.transforms import Bbox
 
 from lra.results import plots
 from lra.results.comparison import Contender
-from lra.results.statistics import LEAST_SEEDS_FOR_T, paired_t
+from lra.results.significance import Pair, significant_pairs
+from lra.results.statistics import LEAST_SEEDS_FOR_T
 
 HEIGHT = 2.9  # inches
 
@@ -15,9 +16,8 @@ HEIGHT = 2.9  # inches
 def pareto_front(compared: list[Contender]) -> list[Contender]:
     """Select the fastest contender, and each slower one that is more accurate than all faster ones on the front.
 
-    More accurate means significantly: the interval over the seeds that both have (Student's paired t, 95 %) lies above
-    0. Contenders with fewer seeds than that needs are left out, and those of which some seeds alone converged. Fewer
-    than two others: there is no front.
+    More accurate means significantly, by the tests of the table, among all pairs. Contenders with fewer seeds than
+    these need are left out, and those of which some seeds alone converged. Fewer than two others: there is no front.
     """
     judged = [
         contender
@@ -26,20 +26,12 @@ def pareto_front(compared: list[Contender]) -> list[Contender]:
     ]
     if len(judged) < 2:
         return []
-    ordered = sorted(judged, key=lambda contender: -contender.cell.steps_per_second)
+    pairs = significant_pairs({contender.name: contender.cell.accuracies for contender in judged})
     front: list[Contender] = []
-    for contender in ordered:
-        if all(_is_clearly_better(contender, faster) for faster in front):
+    for contender in sorted(judged, key=lambda contender: -contender.cell.steps_per_second):
+        if all(Pair(contender.name, faster.name) in pairs for faster in front):
             front.append(contender)
     return front
-
-
-def _is_clearly_better(first: Contender, second: Contender) -> bool:
-    seeds = sorted(first.accuracies.keys() & second.accuracies.keys())
-    if len(seeds) < LEAST_SEEDS_FOR_T:
-        return False
-    better, worse = ([contender.accuracies[seed] for seed in seeds] for contender in (first, second))
-    return paired_t(better, worse).low > 0
 
 
 @plots.for_a_column

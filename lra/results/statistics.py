@@ -1,15 +1,17 @@
-"""Statistics for tables and comparisons: spread over seeds, noise of a test, paired differences, tests by rank.
+"""Statistics for tables and comparisons: spread over seeds, noise of a test, differences of means, tests by rank.
 
 The numbers are those of `scipy.stats`, whose import takes longer than a whole table; tests compare both."""
 
 import math
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 WIDTHS = 40.0  # standard deviations on each side of its mean within which a distribution is computed
 LEAST_SEEDS_FOR_T = 3
+CONFIDENCE = 0.95  # of intervals
 MOST_FOR_EXACT = 33  # values without ties for which the distribution of Kendall's correlation is counted exactly
 
 
@@ -78,31 +80,65 @@ def bartlett(groups: Sequence[Sequence[float]]) -> float:
     return float(chdtrc(len(groups) - 1, statistic / correction))
 
 
-def pooled_t(groups: Mapping[str, Sequence[float]], first: str, second: str) -> float:
-    """Compute the two-sided p value of a t test of two groups' means, with the variance of all groups together.
+def one_way_anova(groups: Sequence[Sequence[float]]) -> float:
+    """Compute the p value of equal means in groups of normal values with one variance, by the F test."""
+    from scipy.special import fdtrc  # see bartlett
+
+    counts, means = [len(values) for values in groups], [statistics.mean(values) for values in groups]
+    overall, (variance, freedom) = np.average(means, weights=counts), pooled_variance(groups)
+    between = sum(count * (mean - overall) ** 2 for count, mean in zip(counts, means, strict=True)) / (len(groups) - 1)
+    return float(fdtrc(len(groups) - 1, freedom, between / variance)) if variance else float(len({*means}) == 1)
+
+
+def pooled_variance(groups: Iterable[Sequence[float]]) -> tuple[float, int]:
+    """Compute the variance within groups, of all groups together, and its degrees of freedom; exact: 0 if all agree."""
+    groups = list(groups)
+    freedom = sum(len(values) - 1 for values in groups)
+    unequal = (values for values in groups if len({*values}) > 1)
+    return sum((len(values) - 1) * float(np.var(values, ddof=1)) for values in unequal) / freedom, freedom
+
+
+def pooled_t(groups: Mapping[str, Sequence[float]], first: str, second: str) -> Interval:
+    """Compute the difference of two groups' means with Student's t, and the variance of all groups together.
 
     Of ranks among all groups it is the test of Conover and Iman (1979).
     """
-    from scipy.special import stdtr  # see bartlett
-
-    freedom = sum(len(values) - 1 for values in groups.values())
-    variance = sum((len(values) - 1) * float(np.var(values, ddof=1)) for values in groups.values()) / freedom
-    difference = float(np.mean(groups[first]) - np.mean(groups[second]))
+    variance, freedom = pooled_variance(groups.values())
     error = math.sqrt(variance * (1 / len(groups[first]) + 1 / len(groups[second])))
-    return float(2 * stdtr(freedom, -abs(difference) / error)) if error else float(difference == 0)
+    return _student(float(np.mean(groups[first]) - np.mean(groups[second])), error, freedom)
 
 
-def paired_t(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> Interval:
-    """Compute the mean of `first − second`, paired by position (by seed), with Student's t interval and p value."""
-    from scipy import special  # see bartlett
+def welch_t(first: Sequence[float], second: Sequence[float]) -> Interval:
+    """Compute the difference of two samples' means with Welch's t, which assumes no equal variances."""
+    parts = [float(np.var(values, ddof=1)) / len(values) for values in (first, second)]
+    weights = [part**2 / (len(values) - 1) for part, values in zip(parts, (first, second), strict=True)]
+    freedom = sum(parts) ** 2 / sum(weights) if sum(weights) else 1.0
+    return _student(float(np.mean(first) - np.mean(second)), math.sqrt(sum(parts)), freedom)
 
-    assert len(first) == len(second) >= LEAST_SEEDS_FOR_T
-    differences = np.subtract(first, second)
-    mean = float(differences.mean())
-    error, freedom = float(differences.std(ddof=1) / math.sqrt(len(differences))), len(differences) - 1
-    half = float(special.stdtrit(freedom, (1 + confidence) / 2)) * error
-    p = float(2 * special.stdtr(freedom, -abs(mean) / error)) if error else float(mean == 0)
-    return Interval(difference=mean, low=mean - half, high=mean + half, p=p)
+
+def _student(difference: float, error: float, freedom: float) -> Interval:
+    from scipy.special import stdtr, stdtrit  # see bartlett
+
+    half = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * error
+    p = float(2 * stdtr(freedom, -abs(difference) / error)) if error else float(difference == 0)
+    return Interval(difference=difference, low=difference - half, high=difference + half, p=p)
+
+
+def hedges_g(groups: Mapping[str, Sequence[float]], first: str, second: str) -> Interval | None:
+    """Compute the difference of two groups' means in standard deviations of all groups together, without its bias.
+
+    The interval is that of the noncentral t distribution (Hedges and Olkin 1985). None for groups without variance.
+    """
+    from scipy.special import nctdtrinc  # see bartlett
+
+    variance, freedom = pooled_variance(groups.values())
+    if not variance:
+        return None
+    scale = math.sqrt(1 / len(groups[first]) + 1 / len(groups[second]))
+    apart = float(np.mean(groups[first]) - np.mean(groups[second])) / math.sqrt(variance)
+    tail = (1 - CONFIDENCE) / 2
+    low, high = (scale * float(nctdtrinc(freedom, chance, apart / scale)) for chance in (1 - tail, tail))
+    return Interval(difference=(1 - 3 / (4 * freedom - 1)) * apart, low=low, high=high)
 
 
 def discoveries(p_values: Sequence[float], rate: float = 0.05) -> list[bool]:
@@ -116,7 +152,7 @@ def discoveries(p_values: Sequence[float], rate: float = 0.05) -> list[bool]:
     return [p <= most for p in p_values]
 
 
-def paired_bootstrap(first: Sequence[np.ndarray], second: Sequence[np.ndarray], confidence: float = 0.95) -> Interval:
+def paired_bootstrap(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> Interval:
     """Compute the difference of two mean accuracies, with a percentile interval by bootstrap over test examples.
 
     The interval is for these trained models: seeds are not resampled. It is that of the exact bootstrap distribution,
@@ -134,7 +170,7 @@ def paired_bootstrap(first: Sequence[np.ndarray], second: Sequence[np.ndarray], 
     one = np.bincount(differences % size, minlength=size) / examples
     of_sum = np.fft.irfft(np.fft.rfft(one) ** examples, size)
     cumulative = np.cumsum(np.roll(of_sum, size // 2 - middle % size))  # from middle − size/2 on
-    tail = (1 - confidence) / 2
+    tail = (1 - CONFIDENCE) / 2
     low, high = np.searchsorted(cumulative, [tail, 1 - tail]) - size // 2 + middle
     scale = unit * examples
     return Interval(difference=middle / scale, low=float(low / scale), high=float(high / scale))
@@ -192,15 +228,30 @@ def ranks(samples: Sequence[Sequence[float]]) -> list[np.ndarray]:
 
 
 def kruskal_wallis(samples: Sequence[Sequence[float]]) -> float:
-    """p value of samples from one distribution, by the sums of ranks (chi-squared).
+    """p value of samples from one distribution, by the sums of ranks: chi-squared, but exact for two samples.
 
-    Not all values may be equal.
+    For two it is the test of Wilcoxon, Mann and Whitney; of few values chi-squared would be too small. Not all values
+    may be equal.
     """
     from scipy.special import chdtrc
 
     ranked = ranks(samples)
+    if len(samples) == 2:
+        return _rank_sum_p(*ranked)
     total, counts = sum(map(len, ranked)), np.unique(np.concatenate(ranked), return_counts=True)[1]
     sums = [part.sum() ** 2 / len(part) for part in ranked]
     statistic = 12 / (total * (total + 1)) * sum(sums) - 3 * (total + 1)
     tied = 1 - (counts.astype(float) ** 3 - counts).sum() / (total**3 - total)
     return float(chdtrc(len(samples) - 1, statistic / tied))
+
+
+def _rank_sum_p(first: np.ndarray, second: np.ndarray) -> float:
+    """Share of all divisions of the ranks whose sum on the first side is at least as far from its mean."""
+    doubled = np.round(2 * np.concatenate([first, second])).astype(int)  # ties have halves
+    ways = np.zeros((len(first) + 1, doubled.sum() + 1))  # by how many ranks were taken, and their sum
+    ways[0, 0] = 1
+    for rank in doubled:
+        ways[1:, rank:] += ways[:-1, :-rank].copy()
+    apart = np.abs(np.arange(len(ways[0])) - len(first) * doubled.mean())
+    far = apart >= abs(2 * first.sum() - len(first) * doubled.mean()) - 1e-9
+    return float(ways[-1, far].sum() / ways[-1].sum())

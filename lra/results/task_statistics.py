@@ -4,6 +4,7 @@ How well the task tells them apart, which are significantly better than no mixin
 a published one.
 """
 
+import itertools
 import math
 import statistics
 from collections import defaultdict
@@ -14,15 +15,14 @@ import numpy as np
 
 from lra.results.comparison import baseline_row, rows_of
 from lra.results.reference import REFERENCES, in_benchmark_order, paper_attention, paper_settings
+from lra.results.significance import POOLED, Comparison, compare, in_words, significant
 from lra.results.statistics import (
     LEAST_SEEDS_FOR_T,
-    discoveries,
     kendall,
     kendall_taus,
     kruskal_wallis,
-    pooled_t,
-    ranks,
-    variances_agree,
+    one_way_anova,
+    pooled_variance,
 )
 from lra.results.variants import group_by_variant
 from lra.runs.flatten_settings import flat_keys
@@ -30,12 +30,6 @@ from lra.runs.schema import MIXERS, Record
 
 LEAST_SEEDS_FOR_SPREAD = 2
 NO_ATTENTION = "none"
-RANKS, POOLED = "ranks", "pooled t"
-TESTS = (
-    "Two-sided, at a false discovery rate of 5 % in each task (Benjamini–Hochberg). pooled t: t test with the variance"
-    " of all rows together, where Bartlett's test does not reject equal variances (p above 0.05); ranks: the same t"
-    " test of the ranks (Conover–Iman), where it does."
-)
 LEAST_ATTENTIONS = 3
 RESAMPLES = 1000
 DIGITS = 7  # of a mean accuracy: float32 tells apart what the counts of right answers do not
@@ -96,21 +90,15 @@ class Separation:
 
 def separation(by_name: Mapping[str, Sequence[float]]) -> Separation:
     """Compare two attentions or more, each with the accuracies (fractions) of two seeds or more."""
-    from scipy.special import fdtrc  # not scipy.stats, whose import takes longer than a whole table
-
     assert len(by_name) > 1
     assert all(len(seeds) >= LEAST_SEEDS_FOR_SPREAD for seeds in by_name.values())
-    means = {name: statistics.mean(seeds) for name, seeds in by_name.items()}
-    counts = [len(seeds) for seeds in by_name.values()]
-    overall = np.average(list(means.values()), weights=counts)
-    between = sum(count * (mean - overall) ** 2 for count, mean in zip(counts, means.values(), strict=True))
-    within = sum((len(seeds) - 1) * statistics.variance(seeds) for seeds in by_name.values())  # exact: 0 if all agree
-    spread, groups, rest = statistics.stdev(means.values()), len(means) - 1, sum(counts) - len(means)
+    means, samples = {name: statistics.mean(seeds) for name, seeds in by_name.items()}, list(by_name.values())
+    all_equal = len({*itertools.chain(*samples)}) == 1
     return Separation(
-        between=100 * spread,
-        within=100 * math.sqrt(within / rest),
-        p_value=float(fdtrc(groups, rest, (between / groups) / (within / rest))) if within else float(not spread),
-        rank_p_value=kruskal_wallis(list(by_name.values())) if within or spread else 1.0,
+        between=100 * statistics.stdev(means.values()),
+        within=100 * math.sqrt(pooled_variance(samples)[0]),
+        p_value=one_way_anova(samples),
+        rank_p_value=1.0 if all_equal else kruskal_wallis(samples),
         best=max(means, key=lambda name: means[name]),
         worst=min(means, key=lambda name: means[name]),
     )
@@ -143,11 +131,8 @@ class AboveNone:
 
     def __str__(self) -> str:
         """`2 of 5 by pooled t (full +1.07, nystrom +0.97)`; ranks have no points."""
-        if not self.above:
-            return f"0 of {len(self.points)} by {' and '.join(self.tests)}"
-        pooled = self.tests == (POOLED,)
-        names = [f"{name} {self.points[name]:+.2f}" if pooled else name for name in self.above]
-        return f"{len(self.above)} of {len(self.points)} by {' and '.join(self.tests)} ({', '.join(names)})"
+        names = [f"{name} {self.points[name]:+.2f}" if self.tests == (POOLED,) else name for name in self.above]
+        return in_words(names, of=len(self.points), tests=self.tests)
 
 
 def above_no_attention(records: Sequence[Record]) -> dict[str, AboveNone]:
@@ -164,29 +149,21 @@ def above_no_attention(records: Sequence[Record]) -> dict[str, AboveNone]:
 
 
 def _above(families: list[dict[str, list[Record]]]) -> AboveNone:
-    points: dict[str, float] = {}
-    p_values: dict[str, float] = {}
-    tests: set[str] = set()
+    comparisons: list[Comparison] = []
     not_compared: list[str] = []
     for rows in families:
         seeds = {name: _accuracies(members) for name, members in rows.items() if len(members) >= LEAST_SEEDS_FOR_T}
         floor = next((name for name in seeds if _is_none(rows[name])), None)
         others = [name for name in rows if not _is_none(rows[name])]
-        compared = [name for name in others if floor is not None and name in seeds]
-        not_compared += [name for name in others if name not in compared]
-        if floor is None or not compared:
-            continue
-        agree = variances_agree(list(seeds.values()))
-        tests.add(POOLED if agree else RANKS)
-        measured = seeds if agree else dict(zip(seeds, map(list, ranks(list(seeds.values()))), strict=True))
-        for name in compared:
-            points[name] = 100 * (statistics.fmean(seeds[name]) - statistics.fmean(seeds[floor]))
-            p_values[name] = pooled_t(measured, name, floor)
-    significant = discoveries(list(p_values.values())) if p_values else []
+        not_compared += [name for name in others if floor is None or name not in seeds]
+        if floor is not None and len(seeds) > 1:
+            comparisons.append(compare(seeds, floor))
+    points = {name: 100 * apart.difference for each in comparisons for name, apart in each.differences.items()}
+    differing = significant(comparisons)
     return AboveNone(
         points=points,
-        above=tuple(name for name, yes in zip(p_values, significant, strict=True) if yes and points[name] > 0),
-        tests=tuple(sorted(tests)),
+        above=tuple(name for name in points if name in differing and points[name] > 0),
+        tests=tuple(sorted({each.test for each in comparisons})),
         not_compared=tuple(not_compared),
     )
 

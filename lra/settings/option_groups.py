@@ -40,6 +40,7 @@ class Run(TypedDict):
     workers_per_device: Processes
     budget: Count
     search: str
+    flops: bool
     tuned: Group | None
     steps: Count
     dev_batches: Count

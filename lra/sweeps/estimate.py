@@ -142,6 +142,16 @@ def _measure_in_parts(cfg: DictConfig) -> Estimate:
     )
 
 
+def count_step_flops(cfg: DictConfig) -> int:
+    """Count the FLOPs (of matrix products and Fourier transforms) of a training step, on sequences of full length."""
+    from lra.timing import harness_step as bench
+    from lra.timing.counting import count_work
+
+    module, cpu = build.build_module(cfg).train(), torch.device("cpu")
+    optimizer, example = module.make_optimizer(), _full_batch(cfg, build.build_spec(cfg), 1, cpu)
+    return count_work(lambda: bench.bare_step(module, optimizer, example)).flops * int(cfg.recipe.batch_size)
+
+
 def batches_to_measure(cfg: DictConfig, device: torch.device) -> Iterator[Batch]:
     """Yield training batches of the task's own data, or batches of full length if it is not prepared."""
     from lra.timing import harness_step as bench

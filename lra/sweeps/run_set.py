@@ -118,7 +118,7 @@ class RunSet:
         show, report = f"{self._command} show {group}", f"lra report {group}"
         for record in records:
             identity = record["identity"]
-            if not self._is_shown(record):
+            if not self.is_shown(record):
                 kind = f"size={identity['size']} protocol={identity['protocol']}"
                 kinds[kind, f"{show} {kind}" if identity["size"] in sizes else report] += 1
             elif not every_task and identity["task"] not in tasks:
@@ -126,7 +126,7 @@ class RunSet:
                 kinds[kind, f"{show} {kind}"] += 1
         return [visible(f"left out: {count} of {kind}: {hint}") for (kind, hint), count in sorted(kinds.items())]
 
-    def _is_shown(self, record: Record) -> bool:
+    def is_shown(self, record: Record) -> bool:
         """Tell whether a record has the size and the protocol of these runs."""
         identity = record["identity"]
         return (identity["size"], identity["protocol"]) == self._size_and_protocol
@@ -144,7 +144,7 @@ class RunSet:
         return {key: {cell.choice(key) for cell in self.cells} for key in typed}
 
     def _asked_for(self, record: Record) -> bool:
-        if not self._is_shown(record):
+        if not self.is_shown(record):
             return False
         identity: dict[str, object] = {**record["identity"]}
         return all(str(identity[key]) in chosen for key, chosen in self._choices.items())

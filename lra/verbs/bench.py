@@ -31,6 +31,8 @@ all methods take turns, so that other load slows all of them. Exact attention is
 `full math` stores the L × L matrix, as in the paper's measurements; `full fused` does not. If no method is chosen,
 Nyström attention is measured with 32 landmarks too, as in the paper's Table 1. Median and quartiles of time
 are of forward passes (without gradients) and of forward + backward passes; dropout is off and no position is padding.
+The summary has the crossover: the break-even length, from which a method stays as fast as `full fused`, and its 95 %
+interval.
 Peak memory is what a call allocates beyond inputs and parameters, outputs and gradients included: on a GPU by torch's
 allocator, on a CPU by the profiler's list of allocations. What does not fit into memory, or would take longer than
 cell_seconds=60, is a cell that says so. The record and a figure go to runs/bench; Ctrl-C keeps the lengths that are

@@ -1,24 +1,30 @@
-"""lra compare: compare attentions on a task, paired by seed, with confidence intervals and figures.
+"""lra compare: compare attentions on a task, with confidence intervals, tests of significance and figures.
 
   lra compare run task=listops attention=full,nystrom,linformer     trains the missing runs, then shows
   lra compare run attention=nystrom attention.pinv=iterative,exact  variants of one attention
   lra compare run attention=nystrom mixer=s4d,gated                 an attention and other mixers
   lra compare run attention=all size=tiny                           every attention and every mixer; also task=all
-  lra compare plan task=text attention=full,nystrom seed=range(5)   hours and memory that the runs would need
+  lra compare plan task=text attention=full,nystrom seed=range(5)   hours, memory and seeds that it would need
   lra compare show task=listops run_group=table                     from the records of `lra table`
   lra compare show notes=all                                        with every note; else at most 8 lines
+  lra compare show task=image run_group=table flops=true            also at equal FLOPs, counted now: a minute
   lra compare show format=csv out=compare.csv
 
 The first attention is the baseline. Every other one is shown with its difference from the baseline and two 95 %
-intervals: over seeds (paired t test, from three seeds on) and over test examples (bootstrap). The verdict is
-"significant" or "n.s." (not significant) by the t test; with fewer than three seeds, by the bootstrap: "on the test
-set". Where only some seeds converged, the table shows the seeds and no interval. Two figures go into the run group's
-folder, each as PNG, PDF and SVG: accuracy against time with the Pareto front, and the dev accuracy of every seed
-against the step. Notes name the runs that are not finished, and the convergence step of each seed.
+intervals: over seeds (from three seeds on) and over test examples (bootstrap). The verdict over seeds is "significant"
+or "n.s." (not significant), by the tests of `lra table`: an omnibus test of all rows, then each against the baseline at
+a false discovery rate of 5 %; Hedges' g is the difference in standard deviations between seeds. With fewer than three
+seeds it is by the bootstrap: "on the test set". Where only some seeds converged, the table shows the seeds and no
+interval. "dev at equal time" is the best dev accuracy within the time of the fastest row's whole training. `plan` says
+how many seeds a difference of one point would need (80 % power), from the spread of the records below the folder of
+runs. Two figures go into the run group's folder, each as PNG, PDF and SVG: accuracy against time with the Pareto front,
+and the dev accuracy of every seed against the step. Notes name the runs that are not finished, and the convergence step
+of each seed.
 """
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -27,17 +33,34 @@ from lra.results.comparison import baseline_row, comparison_table, contenders
 from lra.results.convergence import convergence_notes, dev_curves
 from lra.results.plot_comparison import plot_pareto
 from lra.results.plot_curves import plot_curves
+from lra.results.power import seeds_note
 from lra.results.tables import TextTable
 from lra.results.variants import group_by_variant
+from lra.runs.collect import collect
 from lra.runs.schema import Record
 from lra.settings import config
 from lra.sweeps.output import Draw, plan_run_or_show, write_task_tables
 from lra.sweeps.run_set import RunSet, read_run_set
+from lra.terminal.console import make_console
 
 
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""
-    plan_run_or_show(read_run_set("compare", words), show)
+    run_set = read_run_set("compare", words)
+    plan_run_or_show(run_set, show)
+    if run_set.options.what == "plan":
+        _print_seeds_needed(run_set, make_console())
+
+
+def _print_seeds_needed(run_set: RunSet, console: Console) -> None:
+    """Print for each task how many seeds a difference of one point would need; of one method there is no difference."""
+    records = [record for record in collect(Path(run_set.cells[0].cfg.paths.runs)).records if run_set.is_shown(record)]
+    for task in run_set.tasks():
+        cells = [cell for cell in run_set.cells if cell.choice("task") == task]
+        rows, hashes = {cell.kind for cell in cells}, {config.config_hash(cell.cfg) for cell in cells}
+        of_task = [record for record in records if record["identity"]["task"] == task]
+        if len(rows) > 1:
+            console.print(seeds_note(task, of_task, hashes, rows=len(rows), seeds=len(cells) // len(rows)))
 
 
 def show(run_set: RunSet, console: Console) -> None:
@@ -45,7 +68,8 @@ def show(run_set: RunSet, console: Console) -> None:
 
     def make(_task: str, records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
         compared = contenders(records, _baseline(run_set, records), methods=run_set.typed_methods())
-        table = comparison_table(records, compared, title=title)
+        step_flops = _step_flops(run_set, records) if run_set.options.flops else None
+        table = comparison_table(records, compared, title=title, step_flops=step_flops)
         if not compared:
             return table, {}
         rate, curves = records[0]["outcome"]["majority_rate"], dev_curves(records)
@@ -55,6 +79,15 @@ def show(run_set: RunSet, console: Console) -> None:
         return table.with_details(*convergence_notes(records)), drawings
 
     write_task_tables(run_set, console, "compare", make)
+
+
+def _step_flops(run_set: RunSet, records: list[Record]) -> dict[str, float]:
+    """Count the FLOPs of a training step of each row whose settings are those of a cell."""
+    from lra.sweeps.estimate import count_step_flops  # slow: it imports torch
+
+    cells = {config.config_hash(cell.cfg): cell for cell in run_set.cells}
+    found = {name: cells.get(rows[0]["provenance"]["config_hash"]) for name, rows in group_by_variant(records).items()}
+    return {name: count_step_flops(cell.cfg) for name, cell in found.items() if cell is not None}
 
 
 def _baseline(run_set: RunSet, records: list[Record]) -> str | None:

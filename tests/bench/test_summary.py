@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from lra.bench.summary import FUSED, MATH, crossover, product_share, quartiles, slower_at_lra_lengths, time_exponent
 from lra.bench.tables import advantage, bench_markdown, csv_table, length_table, memory_and_time, summary_table
@@ -30,7 +32,41 @@ def test_the_crossover_of_powers_is_where_they_meet():
     """Linear and quadratic time are straight lines on logarithmic axes, so interpolation is exact."""
     record = record_of(lambda length: 2.5 * length / 1024)
     assert crossover(record, "mine", "forward").length == pytest.approx(2.5 * 1024)
-    assert str(crossover(record, "mine", "forward")) == "2,560"
+    assert str(crossover(record, "mine", "forward")) == "2,560", "turns with one ratio have no interval"
+
+
+def test_the_interval_of_a_crossover_is_where_the_ratio_may_be_one():
+    record = record_of(lambda length: 2.5 * length / 1024)
+    for cell in record["cells"]:
+        if cell["method"] == "mine":
+            cell["forward"]["seconds"] = [factor * cell["forward"]["seconds"][1] for factor in (0.81, 1.0, 1.32)]
+    found = crossover(record, "mine", "forward")
+    logs = np.log([0.81 / 0.9, 1.0, 1.32 / 1.2])
+    margin = stats.t.ppf(0.975, 2) * (math.pi / 2 / 3) ** 0.5 * logs.std(ddof=1)
+    assert (found.low, found.high) == pytest.approx((2560 * math.exp(-margin), 2560 * math.exp(margin)))
+    assert str(found) == f"2,560 [{found.low:,.0f}, {found.high:,.0f}]"
+    for cell in record["cells"]:
+        if cell["method"] == "mine":
+            cell["forward"]["seconds"][0] /= 3
+    assert str(crossover(record, "mine", "forward")) == "2,560 [≤ 1,024, > 4,096]"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("factor", [2.0, 2.5])
+@pytest.mark.parametrize("turns", [3, 5])
+def test_the_interval_of_a_crossover_covers_it(turns, factor):
+    rng, hits = np.random.default_rng(0), []
+    for _ in range(1000):
+        record = record_of(lambda length: factor * length / 1024)
+        for length in LENGTHS:
+            load = rng.lognormal(0, 0.2, turns)  # of the machine: in one turn all methods have it
+            for cell in record["cells"]:
+                if cell["length"] == length and "forward" in cell:
+                    noise = load * rng.lognormal(0, 0.05, turns)
+                    cell["forward"]["seconds"] = list(cell["forward"]["seconds"][1] * noise)
+        found = crossover(record, "mine", "forward")
+        hits.append((found.low or math.inf) <= factor * 1024 <= (found.high or math.inf))
+    assert np.mean(hits) > 0.94, "between two lengths it is wider than it need be"
 
 
 @pytest.mark.parametrize("factor, said", [(9.0, "none up to 4,096"), (0.5, "≤ 1,024")])
@@ -70,10 +106,11 @@ def test_what_is_slower_than_fused_at_lra_lengths_is_said():
 def test_a_length_has_ratios_to_both_kernels_and_says_what_is_left_out():
     table = length_table(record_of(lambda length: length / 1024), 2048)
     (row,) = [dict(zip(table.columns, row, strict=True)) for row in table.rows if row[0] == "mine"]
+    assert row["tokens/s"] == "1,024"
     assert (row["forward ms"], row["MiB"], row["/ fused"], row["/ math"]) == ("2,000", "1.00", "0.50×", "0.25×")
     large = length_table(record_of(lambda length: length / 1024), 4096)
     assert large.notes == ["full math at 4,096: needs 9.0 GiB, 3.0 GiB may be taken"]
-    assert large.rows[1][1:] == ["–"] * 5
+    assert large.rows[1][1:] == ["–"] * 6
 
 
 def test_the_papers_layout_is_per_instance():

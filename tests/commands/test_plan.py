@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -10,6 +11,7 @@ from lra.cli import main
 from lra.sweeps import plan as sweeps_plan
 from lra.types import UserError
 from tests.conftest import lra
+from tests.results.records import make_record
 from tests.sweeps.test_estimate import make_estimate
 
 KINDS = 25
@@ -77,3 +79,21 @@ def test_the_whole_papers_table_is_planned(data_dir, tmp_path):
     assert done.returncode == 0, done.stderr
     rows = [line for line in done.stdout.splitlines() if re.match(r"\w+/\w+ +0,1,2 +0 of 3 +\d+\.\d{3} ", line)]
     assert len(rows) == KINDS, done.stdout
+
+
+@pytest.mark.slow
+def test_the_plan_of_a_comparison_says_how_many_seeds_a_point_needs(measured, capsys, home):
+    folder = home / "published"
+    folder.mkdir(parents=True)
+    records = [make_record(seed=seed, accuracy=accuracy) for seed, accuracy in enumerate((0.36, 0.37, 0.38))]
+    (folder / "before.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    capsys.readouterr()
+    assert main(["compare", "plan", "task=listops", "attention=full,nystrom"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "listops: a difference of 1 point" in out
+    assert "from 17 seeds on" in out
+    assert "1.00 points" in out
+    assert main(["compare", "plan", "task=image", "attention=full,nystrom"]) == 0
+    assert "seeds needed are unknown" in " ".join(capsys.readouterr().out.split())
+    assert main(["compare", "plan", "task=listops", "attention=full"]) == 0
+    assert "seeds needed" not in capsys.readouterr().out

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from lra.results.accuracy_table import accuracy_table
-from lra.results.comparison import comparison_table, contenders, paper_noise
+from lra.results.comparison import EFFECT, comparison_table, contenders, paper_noise
 from lra.results.plot_comparison import pareto_front
+from lra.results.task_statistics import above_no_attention
 from tests.results.records import make_record
 
 
@@ -56,21 +57,43 @@ def test_a_difference_that_is_not_significant_is_called_so():
 
 def test_several_differences_are_judged_together():
     first, near = make("full", (0.36, 0.37, 0.38)), make("linformer", (0.365, 0.362, 0.384))
-    clear = make("nystrom", (0.39, 0.40, 0.405))
-    alone = comparison_table(first + clear, contenders(first + clear), title="").notes
-    assert not any("Benjamini–Hochberg" in note for note in alone)
-    together = first + near + clear
-    assert [other.verdict for other in contenders(together)[1:]].count("significant") == 1
-    notes = comparison_table(together, contenders(together), title="").notes
-    (note,) = (note for note in notes if "Benjamini–Hochberg" in note)
-    assert "1 of 2" in note
-    assert "nystrom" in note
-    several = first + near + make("performer", (0.365, 0.38, 0.37)) + make("reformer", (0.38, 0.362, 0.384))
-    several += make("nystrom", (0.375, 0.39, 0.392))
-    assert contenders(several, "full")[2].verdict == "significant"
-    notes = comparison_table(several, contenders(several), title="").notes
-    (note,) = (note for note in notes if "Benjamini–Hochberg" in note)
-    assert "0 of 4" in note
+    other = make("nystrom", (0.385, 0.39, 0.40))
+    alone = contenders(first + other)
+    assert alone[1].verdict == "significant"
+    several = first + near + make("performer", (0.365, 0.38, 0.37)) + make("reformer", (0.38, 0.362, 0.384)) + other
+    together = {one.name: one for one in contenders(several, "full")}
+    assert together["nystrom"].verdict == "n.s."
+    assert together["nystrom"].over_seeds.low > 0, "the interval is for this row alone"
+    assert together["nystrom"].p < 0.05
+
+
+def test_the_verdicts_are_those_of_the_table():
+    rows = {
+        "none": (0.30, 0.31, 0.315),
+        "full": (0.36, 0.37, 0.38),
+        "nystrom": (0.32, 0.31, 0.33),
+        "linear": (0.2,) * 3,
+    }
+    records = [record for name, accuracies in rows.items() for record in make("full", accuracies, name=name)]
+    for record in records:
+        record["identity"]["attention"] = record["settings"]["attention"]["name"]
+    compared = contenders(records, "none")
+    above = above_no_attention(records)["listops"].above
+    assert above == ("full",)
+    assert tuple(one.name for one in compared if one.significant and one.over_seeds.difference > 0) == above
+    assert {one.name for one in compared if one.significant} == {"full", "linear"}
+
+
+def test_an_effect_is_in_standard_deviations_where_variances_agree():
+    near, far = make("full", (0.36, 0.37, 0.38)), make("nystrom", (0.39, 0.40, 0.405))
+    effect = contenders(near + far)[1].effect
+    assert effect.difference == pytest.approx(0.8 * 2.8333 / 0.9391, abs=0.002), "2.83 points, without bias"
+    assert effect.low < effect.difference < effect.high
+    table = comparison_table(near + far, contenders(near + far), title="")
+    assert EFFECT in table.columns
+    apart = near + make("nystrom", (0.10, 0.60, 0.90))
+    assert contenders(apart)[1].effect is None
+    assert EFFECT not in comparison_table(apart, contenders(apart), title="").columns
 
 
 @pytest.mark.parametrize("array", ["tokens", "test.sequences", "test.labels"])
@@ -95,13 +118,11 @@ def test_a_row_of_which_some_seeds_converged_has_its_seeds_in_place_of_an_interv
     (row,) = (row for row in table.rows if row[0] == "nystrom")
     assert row[1] == "36.10 [18.05, 37.00] (3)"
     assert row[3] == "seeds 37.0, 18.1, 36.1"
-    assert row[5] == "2 of 3 converged"
+    assert row[2] == "2 of 3"
     nystrom = next(one for one in compared if one.name == "nystrom")
     assert (nystrom.over_seeds, pareto_front(compared).count(nystrom)) == (None, 0)
     against = contenders(records, "nystrom")
-    assert [one.verdict for one in against[1:]] == ["baseline 2 of 3 converged"] * 2
-    assert all(one.over_seeds is None for one in against[1:])
-    assert any("t test assumes" in note for note in table.notes), "what the interval assumes"
+    assert [(one.over_seeds, one.significant) for one in against[1:]] == [(None, False)] * 2
 
 
 def test_rows_come_in_the_order_of_the_methods_that_were_typed():

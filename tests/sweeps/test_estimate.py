@@ -83,3 +83,16 @@ def test_the_note_says_what_is_a_bound_and_what_was_scaled():
     assert make_estimate().note == ""
     assert make_estimate(prepared=False).note == "upper bound: data not prepared"
     assert make_estimate(measured_examples=4).note == "scaled from 4 of 32 examples"
+
+
+@pytest.mark.slow
+def test_the_flops_of_a_step_are_those_of_its_products_and_grow_with_the_batch():
+    def counted(attention, batch):
+        words = ["task=image", "size=tiny", f"attention={attention}", f"recipe.batch_size={batch}"]
+        return estimate.count_step_flops(load_config("train", words))
+
+    assert counted("none", 4) == 2 * counted("none", 2)
+    cfg = load_config("train", ["task=image", "size=tiny"])
+    length, width, layers = cfg.task.data.seq_len, cfg.model.width, cfg.model.num_layers
+    products = 2 + 5  # of L × L × width in fused attention, forward and backward, which computes the scores again
+    assert counted("full", 1) - counted("none", 1) == layers * products * 2 * length**2 * width
