@@ -28,7 +28,7 @@ from lra.ops.landmarks import (
     valid_segments,
 )
 from lra.ops.linear_algebra import exact_pinv, iterative_pinv, ridge_inverse
-from lra.ops.packed.nystrom import packed_nystrom
+from lra.ops.packed.nystrom import convolve, packed_nystrom
 from lra.ops.packed.packing import Packing, Segments
 from lra.ops.softmax_attention import exact_attention, masked_softmax
 from lra.ops.transforms import seeded
@@ -194,6 +194,8 @@ class NystromAttention(AttentionBackend):
         pinv_rtol: relative cut-off of the exact pseudo-inverse, in [0, 1), see `exact_pinv`.
         pinv_ridge: ridge of the regularised pseudo-inverse and of coarse landmarks, in (0, 1).
         value_skip_taps: T, odd: length of the value skip's filters; 0 for no value skip.
+        value_skip_form: how padded sequences are convolved: by torch's `convolution`, or as a `product`, see
+            `convolve`, which is the same up to rounding.
         masking: `all`: padded queries, keys and values count nowhere. `kernel_3`: kernel 3 alone leaves padded keys
             out, so that landmarks and value skip see padding, as in the models of the package transformers.
         exact_when_short: whether `padded` landmarks give exact attention when M ≥ L; else tokens are landmarks.
@@ -219,6 +221,7 @@ class NystromAttention(AttentionBackend):
         pinv_rtol: Fraction,
         pinv_ridge: PositiveFraction,
         value_skip_taps: CountOrZero,
+        value_skip_form: Literal["convolution", "product"],
         masking: Literal["all", "kernel_3"],
         exact_when_short: bool,
     ):
@@ -245,7 +248,7 @@ class NystromAttention(AttentionBackend):
         if masking == "kernel_3" and landmarks != "padded":
             line = "attention.masking=kernel_3 is for attention.landmarks=padded; type this, or attention.masking=all"
             raise UserError(line)
-        self.masking, self.exact_when_short = masking, exact_when_short
+        self.masking, self.exact_when_short, self.value_skip_form = masking, exact_when_short, value_skip_form
         self.num_landmarks, self.landmarks = num_landmarks, landmarks
         self.value_skip = None
         if value_skip_taps:
@@ -295,6 +298,8 @@ class NystromAttention(AttentionBackend):
 
     def _skip(self, v_BHLE: Tensor, taps_HT: Tensor) -> Tensor:
         """Convolve the values along the sequence; `[B, H, L, E]`."""
+        if self.value_skip_form == "product":
+            return convolve(v_BHLE, taps_HT)
         # The taps are the last dimension: torch 2.13's CPU gradient for a [taps, 1] filter is wrong by percents.
         heads, taps = taps_HT.shape
         filters = taps_HT.view(heads, 1, 1, taps)

@@ -99,6 +99,7 @@ VALUE_BEFORE: dict[str, dict[str, Any]] = {
         "pinv_ridge": 1e-3,
         "masking": "all",
         "exact_when_short": True,
+        "value_skip_form": "convolution",
     },
     "lra.model.classifier.SequenceClassifier": {
         "packed": "auto",

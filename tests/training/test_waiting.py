@@ -37,6 +37,7 @@ CHOICES = [
     *(["attention=nystrom", f"attention.landmark_rule={rule}"] for rule in ("strided", "random", "kmeans")),
     ["attention=nystrom", "attention.landmark_source=keys", "attention.pinv=regularised"],
     ["attention=nystrom", "attention.coarse_landmarks=8", "attention.pinv=regularised"],
+    ["attention=nystrom", "attention.value_skip_form=product"],
     ["attention=full", "attention.kernel=math"],
     ["attention=performer", "attention.kernel=relu"],
     ["attention=linformer", "attention.sharing=none"],
