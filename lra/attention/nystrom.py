@@ -17,6 +17,7 @@ from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import Count, CountOrZero, Fraction, PositiveFraction, checked
 from lra.base.protocol import Landmarks as LandmarkPositions
 from lra.base.protocol import PinvStart
+from lra.ops.first_order import without_autocast
 from lra.ops.landmarks import (
     cluster_means,
     lowest_tokens,
@@ -132,8 +133,14 @@ class LandmarkInverse:
         """Whether the start of the iterative pseudo-inverse depends on all examples."""
         return self.pinv == "iterative" and self.pinv_start == "batch"
 
+    @without_autocast
     def apply(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
-        """Multiply the pseudo-inverse of kernel 2 of landmark queries and keys with `x_BHME`, such as summaries."""
+        """Multiply the pseudo-inverse of kernel 2 of landmark queries and keys with `x_BHME`, such as summaries.
+
+        It is computed at least in float32: rounding to a shorter type, an inverse magnifies.
+        """
+        dtype = torch.promote_types(q_BHME.dtype, torch.float32)
+        q_BHME, k_BHME, x_BHME = q_BHME.to(dtype), k_BHME.to(dtype), x_BHME.to(dtype)
         if self.pinv == "none":
             return x_BHME
         if self.coarse_landmarks:

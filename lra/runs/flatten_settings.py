@@ -103,6 +103,7 @@ VALUE_BEFORE: dict[str, dict[str, Any]] = {
     },
     "lra.model.classifier.SequenceClassifier": {
         "packed": "auto",
+        "attention_dtype": "float32",
         "head": "hidden",
         "norm": "layer",
         "norm_place": "before",

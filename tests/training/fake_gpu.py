@@ -10,8 +10,8 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
-from itertools import product
 from typing import Any
 from unittest import mock
 
@@ -24,11 +24,18 @@ from torch.overrides import TorchFunctionMode
 
 from lra import build
 from lra.attention.none import NoAttention
+from lra.model.self_attention import SelfAttention
 from lra.settings import config
 from lra.training.machine import autocast_context
 
 GPU = torch.device("cuda", 0)
-PRECISIONS, MASKED = ("32-true", "16-mixed"), (True, False)
+PASSES = (  # precision, whether there is a mask, and what attention computes in
+    ("32-true", True, "float32"),
+    ("32-true", False, "float32"),
+    ("16-mixed", True, "float32"),
+    ("16-mixed", False, "float32"),
+    ("16-mixed", True, "autocast"),
+)
 
 
 @contextmanager
@@ -73,7 +80,9 @@ def take(x: Tensor, index: Any) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0) -> Tensor:
-    """Check shapes and types as fused attention does."""
+    """Check shapes and types as fused attention does, which autocast gives its type."""
+    if torch.is_autocast_enabled(GPU.type):
+        q, k, v = (x.to(torch.get_autocast_dtype(GPU.type)) for x in (q, k, v))
     assert q.dtype == k.dtype == v.dtype, (q.dtype, k.dtype, v.dtype)
     out: Tensor = torch.ops.aten._scaled_dot_product_attention_math(q, k, v, attn_mask, dropout_p)[0]
     return out
@@ -91,7 +100,10 @@ def passes(task: str, method: str, protocol: str) -> Iterator[tuple[str, str | N
     cfg = config_of(task, method, protocol)
     with torch.device("meta"):
         model = build.build_model(cfg).train()
-    for masked, precision in product(MASKED, PRECISIONS):
+    attention = [part for part in model.modules() if isinstance(part, SelfAttention)]
+    for precision, masked, attention_dtype in PASSES if attention else PASSES[:-1]:
+        for part in attention:
+            part.dims = replace(part.dims, attention_dtype=attention_dtype)
         error = None
         try:
             with fake_gpu(precision):
@@ -102,7 +114,7 @@ def passes(task: str, method: str, protocol: str) -> Iterator[tuple[str, str | N
                 assert logits.device == GPU, logits.device
         except Exception as caught:  # every one is a finding
             error = f"{type(caught).__name__}: {caught}"
-        yield f"{task} {method} {protocol} {precision} masked={masked}", error
+        yield f"{task} {method} {protocol} {precision} masked={masked} {attention_dtype}", error
 
 
 def config_of(task: str, method: str, protocol: str) -> Any:
