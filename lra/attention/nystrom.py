@@ -17,6 +17,7 @@ from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import Count, CountOrZero, Fraction, PositiveFraction, checked
 from lra.base.protocol import Landmarks as LandmarkPositions
 from lra.base.protocol import PinvStart
+from lra.ops.first_order import without_autocast
 from lra.ops.landmarks import (
     cluster_means,
     lowest_tokens,
@@ -28,7 +29,7 @@ from lra.ops.landmarks import (
     valid_segments,
 )
 from lra.ops.linear_algebra import exact_pinv, iterative_pinv, ridge_inverse
-from lra.ops.packed.nystrom import packed_nystrom
+from lra.ops.packed.nystrom import convolve, packed_nystrom
 from lra.ops.packed.packing import Packing, Segments
 from lra.ops.softmax_attention import exact_attention, masked_softmax
 from lra.ops.transforms import seeded
@@ -132,8 +133,14 @@ class LandmarkInverse:
         """Whether the start of the iterative pseudo-inverse depends on all examples."""
         return self.pinv == "iterative" and self.pinv_start == "batch"
 
+    @without_autocast
     def apply(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
-        """Multiply the pseudo-inverse of kernel 2 of landmark queries and keys with `x_BHME`, such as summaries."""
+        """Multiply the pseudo-inverse of kernel 2 of landmark queries and keys with `x_BHME`, such as summaries.
+
+        It is computed at least in float32: rounding to a shorter type, an inverse magnifies.
+        """
+        dtype = torch.promote_types(q_BHME.dtype, torch.float32)
+        q_BHME, k_BHME, x_BHME = q_BHME.to(dtype), k_BHME.to(dtype), x_BHME.to(dtype)
         if self.pinv == "none":
             return x_BHME
         if self.coarse_landmarks:
@@ -194,6 +201,8 @@ class NystromAttention(AttentionBackend):
         pinv_rtol: relative cut-off of the exact pseudo-inverse, in [0, 1), see `exact_pinv`.
         pinv_ridge: ridge of the regularised pseudo-inverse and of coarse landmarks, in (0, 1).
         value_skip_taps: T, odd: length of the value skip's filters; 0 for no value skip.
+        value_skip_form: how padded sequences are convolved: by torch's `convolution`, or as a `product`, see
+            `convolve`, which is the same up to rounding.
         masking: `all`: padded queries, keys and values count nowhere. `kernel_3`: kernel 3 alone leaves padded keys
             out, so that landmarks and value skip see padding, as in the models of the package transformers.
         exact_when_short: whether `padded` landmarks give exact attention when M ≥ L; else tokens are landmarks.
@@ -219,6 +228,7 @@ class NystromAttention(AttentionBackend):
         pinv_rtol: Fraction,
         pinv_ridge: PositiveFraction,
         value_skip_taps: CountOrZero,
+        value_skip_form: Literal["convolution", "product"],
         masking: Literal["all", "kernel_3"],
         exact_when_short: bool,
     ):
@@ -245,7 +255,7 @@ class NystromAttention(AttentionBackend):
         if masking == "kernel_3" and landmarks != "padded":
             line = "attention.masking=kernel_3 is for attention.landmarks=padded; type this, or attention.masking=all"
             raise UserError(line)
-        self.masking, self.exact_when_short = masking, exact_when_short
+        self.masking, self.exact_when_short, self.value_skip_form = masking, exact_when_short, value_skip_form
         self.num_landmarks, self.landmarks = num_landmarks, landmarks
         self.value_skip = None
         if value_skip_taps:
@@ -295,6 +305,8 @@ class NystromAttention(AttentionBackend):
 
     def _skip(self, v_BHLE: Tensor, taps_HT: Tensor) -> Tensor:
         """Convolve the values along the sequence; `[B, H, L, E]`."""
+        if self.value_skip_form == "product":
+            return convolve(v_BHLE, taps_HT)
         # The taps are the last dimension: torch 2.13's CPU gradient for a [taps, 1] filter is wrong by percents.
         heads, taps = taps_HT.shape
         filters = taps_HT.view(heads, 1, 1, taps)

@@ -10,6 +10,7 @@ from lra.base.arguments import Count
 Pooling = Literal["padded_mean", "valid_mean", "cls"]
 Norm = Literal["layer", "batch", "batch_padded"]
 Inputs = Literal["tokens", "values"]
+AttentionDtype = Literal["float32", "autocast"]
 Positions = Literal["learned", "rotary", "none"]
 Head = Literal["hidden", "linear"]
 PinvStart = Literal["batch", "per_matrix"]

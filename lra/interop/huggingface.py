@@ -118,6 +118,7 @@ def build_text_model(config: TheirConfig, architecture: str) -> TextModel:
         feed_forward=config["intermediate_size"],
         dropout=dropout,
         tied_layers=False,
+        attention_dtype="float32",
         form=replace(
             PRE_NORM,
             norm="post",

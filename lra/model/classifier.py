@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from lra.base.arguments import Count, Depth, Fraction, Positive, Width, WidthOrZero, checked
-from lra.base.protocol import Head, Inputs, Norm, Pooling, Positions, Sides
+from lra.base.protocol import AttentionDtype, Head, Inputs, Norm, Pooling, Positions, Sides
 from lra.model.block import PRE_NORM, EncoderBlock, EncoderForm
 from lra.model.layers import normalise
 from lra.model.mixer import MakeMixers, MixerDims
@@ -138,7 +138,7 @@ class Encoder(nn.Module):
     """Embedding, blocks and a last norm, which blocks with a norm at their end do not need.
 
     Raises:
-        UserError: for rotary positions with a mixer that is no self-attention.
+        UserError: for options of self-attention with another mixer.
     """
 
     def __init__(
@@ -154,6 +154,7 @@ class Encoder(nn.Module):
         feed_forward: int,
         dropout: float,
         tied_layers: bool,
+        attention_dtype: AttentionDtype,
         form: EncoderForm,
     ):
         super().__init__()
@@ -165,6 +166,7 @@ class Encoder(nn.Module):
             dropout=dropout,
             tied_dropout=form.tied_dropout,
             rotary=form.positions == "rotary",
+            attention_dtype=attention_dtype,
         )
         self.embedding = TokenPositionEmbedding(
             vocab_size=vocab_size, seq_len=seq_len, width=width, dropout=dropout, form=form
@@ -173,9 +175,11 @@ class Encoder(nn.Module):
             EncoderBlock(mixer, feed_forward=feed_forward, dropout=dropout, form=form)
             for mixer in make_mixers(dims, 1 if tied_layers else num_layers)
         ]
-        if dims.rotary and not all(isinstance(block.mixer, SelfAttention) for block in blocks):
-            line = "model.positions=rotary has no effect on a mixer without queries; type model.positions=learned"
-            raise UserError(line, kind="no_effect", key="model.positions")
+        for_queries = {"positions=rotary": dims.rotary, "attention_dtype=autocast": attention_dtype == "autocast"}
+        for option in [option for option, chosen in for_queries.items() if chosen]:
+            if not all(isinstance(block.mixer, SelfAttention) for block in blocks):
+                line = f"model.{option} has no effect on a mixer without queries; leave it out"
+                raise UserError(line, kind="no_effect", key=f"model.{option.partition('=')[0]}")
         self.blocks = nn.ModuleList(blocks * num_layers if tied_layers else blocks)
         self.norm = form.make_norm(width) if form.norm == "pre" else nn.Identity()
         self.dropout = dropout
@@ -232,6 +236,8 @@ class SequenceClassifier(nn.Module):
         packed: whether real tokens are computed in packed form, without padding. `auto`: where this works and is
             faster, see `works_packed`; True: always; False: never. The logits are the same up to rounding, but dropout
             draws other masks.
+        attention_dtype: what attention computes in, in mixed precision: `float32`, as the released code, or the types
+            that `autocast` gives to each operator.
 
     Raises:
         UserError: for an argument outside its declared type.
@@ -263,6 +269,7 @@ class SequenceClassifier(nn.Module):
         pooling: Pooling,
         batch_constant_sides: Sides,
         batch_constant_examples: Count | None,
+        attention_dtype: AttentionDtype,
         packed: Literal["auto", "true", "false"] | bool = "auto",
     ):
         super().__init__()
@@ -284,6 +291,7 @@ class SequenceClassifier(nn.Module):
             feed_forward=feed_forward,
             dropout=dropout,
             tied_layers=tied_layers,
+            attention_dtype=attention_dtype,
             form=replace(
                 PRE_NORM,
                 norm="pre" if norm_place == "before" else "post",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn.functional import dropout
 
+from lra.base.protocol import AttentionDtype
 from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.packing import Packing
 
@@ -19,7 +20,8 @@ class MixerDims:
 
     A mixer without heads ignores theirs. `dropout` is the encoder's rate, for dropout inside the mixer, which drops
     whole channels of a sequence if it is `tied_dropout`; the block applies dropout to the mixer's output. `rotary`:
-    self-attention rotates queries and keys by their positions.
+    self-attention rotates queries and keys by their positions. `attention_dtype`: what its backend computes in with
+    mixed precision, float32 or the types that `autocast` gives to each operator.
     """
 
     width: int
@@ -29,6 +31,7 @@ class MixerDims:
     dropout: float
     tied_dropout: bool = False
     rotary: bool = False
+    attention_dtype: AttentionDtype = "float32"
 
 
 class SequenceMixer(nn.Module):

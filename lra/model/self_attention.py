@@ -4,6 +4,7 @@ Letters: B sequences, L positions, T real tokens of all sequences, D model width
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor, nn
@@ -52,7 +53,7 @@ def rotate(x_BHLE: Tensor) -> Tensor:
 
 
 class SelfAttention(SequenceMixer):
-    """Projections around an attention backend (`attention=NAME`), which computes in float32 in mixed precision too.
+    """Projections around an attention backend (`attention=NAME`), which `dims` lets compute in float32 or by autocast.
 
     Raises:
         UserError: for heads of an odd number of dims, which cannot be rotated.
@@ -92,8 +93,9 @@ class SelfAttention(SequenceMixer):
         """Attend within each sequence; `[B, L, D]` to `[B, L, D]`. `residual_packed` does so for packed tokens."""
         heads = (3, self.dims.num_heads, self.dims.head_dim)
         q_BHLE, k_BHLE, v_BHLE = self.qkv(x_BLD).unflatten(2, heads).permute(2, 0, 3, 1, 4).unbind(0)
-        with torch.autocast(x_BLD.device.type, enabled=False):
-            dtype = torch.promote_types(q_BHLE.dtype, torch.float32)
+        in_float32 = self.dims.attention_dtype == "float32"
+        with torch.autocast(x_BLD.device.type, enabled=False) if in_float32 else nullcontext():
+            dtype = torch.promote_types(q_BHLE.dtype, torch.float32) if in_float32 else q_BHLE.dtype
             q_BHLE, k_BHLE, v_BHLE = q_BHLE.to(dtype), k_BHLE.to(dtype), v_BHLE.to(dtype)
             if self.dims.rotary:
                 q_BHLE, k_BHLE = rotate(q_BHLE), rotate(k_BHLE)

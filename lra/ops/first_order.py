@@ -20,11 +20,11 @@ Output = TypeVar("Output")
 
 
 def without_autocast(forward: Callable[Inputs, Output]) -> Callable[Inputs, Output]:
-    """Make a forward pass compute in the type of its inputs; its first input is a tensor."""
+    """Make a forward pass, or a method, compute in the type of its inputs; its first input is a tensor."""
 
     @wraps(forward)
     def _forward(*inputs: Inputs.args, **named: Inputs.kwargs) -> Output:
-        first = inputs[1]  # after the context
+        first = inputs[1]  # after the context, or `self`
         assert isinstance(first, Tensor)
         with _autocast_off(first):
             return forward(*inputs, **named)

@@ -135,7 +135,8 @@ def solve(a: Tensor, b: Tensor) -> Tensor:
     The host would wait for it to tell whether A is singular. The matrices here are made regular by a ridge. A singular
     one would give numbers that are not finite, and these a loss that ends the run.
     """
-    solution: Tensor = torch.linalg.solve_ex(a, b).result
+    dtype = torch.promote_types(torch.promote_types(a.dtype, b.dtype), torch.float32)  # autocast gives shorter ones
+    solution: Tensor = torch.linalg.solve_ex(a.to(dtype), b.to(dtype)).result
     return solution
 
 

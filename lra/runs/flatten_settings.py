@@ -99,9 +99,11 @@ VALUE_BEFORE: dict[str, dict[str, Any]] = {
         "pinv_ridge": 1e-3,
         "masking": "all",
         "exact_when_short": True,
+        "value_skip_form": "convolution",
     },
     "lra.model.classifier.SequenceClassifier": {
         "packed": "auto",
+        "attention_dtype": "float32",
         "head": "hidden",
         "norm": "layer",
         "norm_place": "before",

@@ -204,6 +204,14 @@ def _check_trainer(cfg: DictConfig) -> None:
             key="trainer.precision",
             value=trainer.precision,
         )
+    if OmegaConf.select(cfg, "model.attention_dtype") == "autocast" and not trainer.precision.endswith("-mixed"):
+        raise UserError(
+            f"model.attention_dtype=autocast has no effect on trainer.precision={trainer.precision}; type"
+            " trainer.precision=bf16-mixed, or leave it out",
+            kind="no_effect",
+            key="model.attention_dtype",
+            right="trainer.precision=bf16-mixed",
+        )
     clip = trainer.get("gradient_clip_val")
     if clip is not None and not allows(Positive, clip):  # 0 would clip nothing
         raise WrongValueError("trainer.gradient_clip_val", clip, Positive, default=1)

@@ -21,6 +21,7 @@ CHOICES = [
     {"pinv": "regularised"},
     {"pinv": "none"},
     {"coarse_landmarks": 3, "pinv": "regularised"},
+    {"value_skip_form": "product"},
 ]
 
 

@@ -61,9 +61,10 @@ def test_attention_sees_the_order(attention, positions, sees_order):
 @pytest.mark.parametrize(
     "words, key",
     [(("mixer=s4d", "model.positions=rotary"), "model.positions"),
+     (("mixer=s4d", "model.attention_dtype=autocast", "trainer.precision=bf16-mixed"), "model.attention_dtype"),
      (("attention=full", "model.positions=rotary", "model.head_dim=9"), "model.head_dim")],
 )  # fmt: skip
-def test_what_cannot_rotate_is_refused(words, key):
+def test_options_of_queries_that_have_no_effect_are_refused(words, key):
     with pytest.raises(UserError) as error:
         build_model(load_config("train", ["task=listops", "size=tiny", *words]))
     assert error.value.key == key

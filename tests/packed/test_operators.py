@@ -14,7 +14,7 @@ from lra.ops.packed import chunks, dropout
 from lra.ops.packed.attention import dropout_attention, exact_attention_packed
 from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.layers import embed, feed_forward_residual, norm_linear, norm_sum, project_residual
-from lra.ops.packed.nystrom import add_convolution, add_convolution_backward
+from lra.ops.packed.nystrom import add_convolution, add_convolution_backward, convolve
 from lra.ops.packed.packing import Packing
 
 TOKENS, WIDTH, HIDDEN = 50, 8, 12
@@ -145,9 +145,14 @@ def test_convolution_is_the_grouped_conv2d(holes, length, taps):
     torch.testing.assert_close(out - before, slow)
     grad, grad_x = torch.randn_like(slow), before.clone()
     grad_filters = add_convolution_backward(grad, x_TD, filters.detach(), packing, grad_x)
-    wanted = torch.autograd.grad(slow, (x_BLD, filters), grad)
+    wanted = torch.autograd.grad(slow, (x_BLD, filters), grad, retain_graph=True)
     torch.testing.assert_close(grad_x - before, packing.pack(wanted[0]))
     torch.testing.assert_close(grad_filters, wanted[1])
+    product_BHLE, grad_BHLE = convolve(x_BHLE, filters), torch.randn_like(x_BHLE)
+    torch.testing.assert_close(product_BHLE, slow_BHLE)
+    ours, theirs = (torch.autograd.grad(y, (x_BLD, filters), grad_BHLE) for y in (product_BHLE, slow_BHLE))
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other)
 
 
 def slow_attention(planes: torch.Tensor, packing: Packing, keep) -> torch.Tensor:

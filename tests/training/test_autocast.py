@@ -28,6 +28,7 @@ METHODS = [
     "attention=performer attention.kernel=relu",
     "attention=linformer attention.sharing=none",
 ]
+ATTENTIONS = [method for method in METHODS if method.startswith("attention")]
 # Autocast computes the products of a backward pass by operators of torch's in bfloat16, which has 8 bits.
 NEAR = 0.02  # of the norm of all gradients; 0.004 or less is seen
 LENGTH = 200
@@ -74,6 +75,31 @@ def test_a_backward_pass_within_the_block_gives_the_gradients_of_one_after_it(me
     assert same == loss
     assert within.isfinite().all()
     assert (within - after).norm() < NEAR * after.norm()
+
+
+@pytest.mark.parametrize("dtype, inputs", [("float32", torch.float32), ("autocast", torch.bfloat16)])
+def test_the_type_of_attention_is_a_choice(dtype, inputs):
+    model, seen = model_of(f"attention=full model.attention_dtype={dtype} model.dropout=0").eval(), []
+    backend = model.encoder.blocks[0].mixer.backend
+    backend.register_forward_hook(lambda _, qkv, out: seen.extend([*(x.dtype for x in qkv[:3]), out.dtype]))
+    with block(inside=True), torch.no_grad():
+        model(*batch())
+    assert seen == 4 * [inputs]
+
+
+@pytest.mark.parametrize("method", [*ATTENTIONS, "attention=nystrom attention.pinv=exact"])
+def test_attention_by_autocast_is_near_that_in_float32(method):
+    """Its products have 8 bits, which the gradient of an exact pseudo-inverse magnifies most."""
+    (loss, exact), (near, mixed) = (
+        trained(
+            model_of(f"{method} model.dropout=0 model.attention_dtype={dtype}"),
+            forward_inside=True,
+            backward_inside=False,
+        )
+        for dtype in ("float32", "autocast")
+    )
+    assert abs(near - loss) < 0.005
+    assert (mixed - exact).norm() < 0.4 * exact.norm()
 
 
 def by_operators() -> Iterator[Tensor]:

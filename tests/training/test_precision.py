@@ -80,6 +80,20 @@ def test_more_devices_than_visible_are_refused(home, refused, monkeypatch, visib
         assert (error.key, error.value, error.right) == ("trainer.devices", devices, f"trainer.devices={visible}")
 
 
+def test_the_type_of_attention_is_for_mixed_precision_and_in_the_hash_where_it_is_chosen(home, refused):
+    error = refused("train", "size=tiny", "logger=csv", "model.attention_dtype=autocast")
+    assert (error.kind, error.key, error.right) == (
+        "no_effect",
+        "model.attention_dtype",
+        "trainer.precision=bf16-mixed",
+    )
+    usual, same, other = (
+        config.config_hash(config.load_config("train", ["trainer.precision=bf16-mixed", *words]))
+        for words in ((), ("model.attention_dtype=float32",), ("model.attention_dtype=autocast",))
+    )
+    assert usual == same != other
+
+
 @pytest.mark.slow
 def test_each_precision_is_a_run_of_its_own():
     names = ("32-true", "tf32", "bf16-mixed", "16-mixed")

@@ -6,7 +6,8 @@ A wait costs more than the wait itself: while the host waits it launches nothing
 from __future__ import annotations
 
 from contextlib import ExitStack
-from itertools import repeat
+from itertools import product, repeat
+from typing import Any
 
 import pytest
 import pytorch_lightning as pl
@@ -27,14 +28,16 @@ from lra.training.ranks import leave_process_group
 from lra.types import Batch
 from tests.attention.test_contract import NAMES
 from tests.mixers.test_tasks import MIXERS
-from tests.pairs import each_and_all
+from tests.pairs import each_once
+from tests.test_conf import names
+from tests.training.fake_gpu import composed, config_of, example_tokens
 from tests.training.waiting import DEVICE, WaitsError, no_autocast, without_waiting
 
-TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "pathx")
 CHOICES = [
     *(["attention=nystrom", f"attention.landmark_rule={rule}"] for rule in ("strided", "random", "kmeans")),
     ["attention=nystrom", "attention.landmark_source=keys", "attention.pinv=regularised"],
     ["attention=nystrom", "attention.coarse_landmarks=8", "attention.pinv=regularised"],
+    ["attention=nystrom", "attention.value_skip_form=product"],
     ["attention=full", "attention.kernel=math"],
     ["attention=performer", "attention.kernel=relu"],
     ["attention=linformer", "attention.sharing=none"],
@@ -49,17 +52,20 @@ WAITS = {
 }
 METHODS = [*(f"attention={name}" for name in NAMES), *(f"mixer={name}" for name in MIXERS)]
 PROTOCOLS = ("paper", "clean")
+CELLS = [
+    *product(names("task"), METHODS, PROTOCOLS),
+    *((task, method, "s4") for task, method in each_once(names("task"), METHODS)),
+]
 
 
-def step(words: list[str], *, steps: int = 1) -> None:
+def step(cfg: Any, *, steps: int = 1) -> None:
     """Train steps as a run does: loss, gradients, optimizer, schedule, metrics."""
-    cfg = config.load_config("train", ["size=tiny", "model.num_layers=1", *words])
     if "pinv_iterations" in cfg.attention:
         cfg.attention.pinv_iterations = 1  # for speed: operators of meta tensors are slow
-    module, spec = build.build_module(cfg).train(), build.build_spec(cfg)
-    module.to(DEVICE)
-    tokens = torch.ones(2, spec.num_sequences, spec.seq_len, dtype=torch.long, device=DEVICE)
-    batch = Batch(tokens, tokens != 0 if cfg.task.mask_zero else None, tokens[:, 0, 0])
+    with DEVICE:
+        module = build.build_module(cfg).train()
+    tokens = example_tokens(cfg, DEVICE)
+    batch = Batch(tokens, tokens != 0 if cfg.task.mask_zero else None, tokens[:, 0, 0].long())
     made = module.configure_optimizers()
     optimizer, schedule = made["optimizer"], made["lr_scheduler"]["scheduler"]
     with without_waiting():
@@ -73,27 +79,21 @@ def step(words: list[str], *, steps: int = 1) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task, method", each_and_all(TASKS, METHODS))
-def test_a_step_does_not_wait(task, method):
-    step([f"task={task}", method])
+@pytest.mark.parametrize("task, method, protocol", CELLS)
+def test_a_step_does_not_wait(task, method, protocol):
+    step(config_of(task, method, protocol))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", CHOICES, ids=" ".join)
 def test_a_step_with_other_choices_does_not_wait(words):
-    step(words)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", METHODS)
-def test_a_step_by_the_paper_s_equations_does_not_wait(method):
-    step(["protocol=clean", method])
+    step(composed(*words).copy())
 
 
 @pytest.mark.parametrize("words", WAITS)
 def test_what_waits_is_known(words):
     with pytest.raises((WaitsError, NotImplementedError)):
-        step(words.split(), steps=2)
+        step(composed(*words.split()).copy(), steps=2)
 
 
 def test_a_dev_batch_does_not_wait():

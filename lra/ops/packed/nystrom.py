@@ -14,10 +14,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from lra.ops.first_order import first_order, without_autocast
 from lra.ops.packed.attention import attend_each, attend_each_backward
 from lra.ops.packed.packing import Packing, Segments
+from lra.ops.transforms import known_length
 
 BLOCK = 32  # S: small blocks multiply fewer zeros, large blocks have faster products
 POSITIONS = 4096  # positions of the sequences in one row, so that they stay in cache
@@ -33,6 +35,18 @@ def add_convolution(x_TD: Tensor, filter_HF: Tensor, packing: Packing, to_TD: Te
     for rows, layout in _layouts(packing, filter_HF.shape[1]):
         torch.add(to_TD[rows], layout.correlate(bands_HSW, layout.windows(x_TD[rows])), out=out_TD[rows])
     return out_TD
+
+
+def convolve(x_BHLE: Tensor, filter_HF: Tensor) -> Tensor:
+    """Correlate the values of padded sequences `[B, H, L, E]` as `add_convolution` does; torch has the gradients.
+
+    That of the filter is one product for each head. torch's convolution sums each tap's products one after the other.
+    """
+    length, halo = known_length(x_BHLE.shape[2]), filter_HF.shape[1] // 2
+    row = pad(x_BHLE, (0, 0, halo, halo + -length % BLOCK))
+    windows_BHNEW = row.unfold(2, BLOCK + 2 * halo, BLOCK)
+    out_BHNSE = torch.einsum("bhnew,hsw->bhnse", windows_BHNEW, _bands(filter_HF))
+    return out_BHNSE.flatten(2, 3)[:, :, :length]
 
 
 def add_convolution_backward(
@@ -99,11 +113,8 @@ def _make_layouts(packing: Packing, taps: int) -> Iterator[tuple[slice, _Layout]
 
 def _bands(filter_HF: Tensor) -> Tensor:
     """Build banded matrices `[H, S, S + F − 1]`: row i holds the filter from column i on."""
-    heads, taps = filter_HF.shape
-    width = BLOCK + taps - 1
-    bands = filter_HF.new_zeros(heads, BLOCK, width)
-    bands.as_strided((heads, BLOCK, taps), (BLOCK * width, width + 1, 1)).copy_(filter_HF[:, None])
-    return bands
+    width = BLOCK + filter_HF.shape[1] - 1
+    return pad(filter_HF, (0, BLOCK)).repeat(1, BLOCK)[:, : BLOCK * width].unflatten(1, (BLOCK, width))
 
 
 def packed_nystrom(
