@@ -1,7 +1,5 @@
 """Read the lines of a table in a text file."""
 
-from __future__ import annotations
-
 import codecs
 from collections.abc import Iterator
 from functools import partial

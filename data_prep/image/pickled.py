@@ -1,7 +1,5 @@
 """Read CIFAR-10's Python batches: each is a pickled dictionary with the images, their labels and file names."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

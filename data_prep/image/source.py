@@ -1,7 +1,5 @@
 """Image: CIFAR-10, from its binary or Python archive, downloaded or local, its folder, parquet, or pickles in grey."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial

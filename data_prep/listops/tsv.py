@@ -1,7 +1,5 @@
 """Read the benchmark's ListOps files, `basic_{train,val,test}.tsv`: a header, then expression and value."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ The files have no header, no quoting, and five columns: label (0.0 or 1.0), two 
 over 8 GB, so only one line is in memory. The bytes of a document are stored where it comes first.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 import re

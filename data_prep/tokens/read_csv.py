@@ -1,7 +1,5 @@
 """Read a CSV file in UTF-8: columns of texts, or of ids or words separated by spaces, of labels, perhaps of splits."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from pathlib import Path

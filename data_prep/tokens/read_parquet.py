@@ -1,7 +1,5 @@
 """Read a parquet file: a column of texts or of lists of ids, one of labels, and perhaps one of splits."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Choose how a file of the user's own is read, by its ending."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
