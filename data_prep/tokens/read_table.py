@@ -1,4 +1,4 @@
-"""Read a file of the user's own, by its ending: CSV and parquet here, NPZ and folders of images by their own modules."""
+"""Read a file of the user's own: CSV and parquet here, NPZ and a folder of images by modules of their own."""
 
 import csv
 from collections.abc import Callable, Mapping
