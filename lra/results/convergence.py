@@ -1,6 +1,5 @@
 """When runs converge: each begins on a plateau, where it guesses the majority class, and may not leave it."""
 
-
 from lra.results.reference import CONVERGED_FROM
 from lra.results.statistics import converged
 from lra.results.variants import group_by_variant
