@@ -7,6 +7,7 @@ memory or time. Links in a folder are followed within that folder.
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import os
@@ -14,6 +15,7 @@ import re
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
@@ -173,6 +175,24 @@ def _walk(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
                 folders.remove(linked.name)
             followed.add(target)
         yield folder, folders, names
+
+
+def lines(file: IO[bytes], most_bytes: int) -> Iterator[bytes]:
+    """Yield the lines of a text file, without a byte order mark before the first and without blank lines at the end.
+
+    Args:
+        file: the open file.
+        most_bytes: a longer line is given in parts of this size.
+    """
+    blank = 0
+    for number, line in enumerate(iter(partial(file.readline, most_bytes), b"")):
+        content = line if number else line.removeprefix(codecs.BOM_UTF8)
+        if not content.strip(b"\r\n"):
+            blank += 1
+            continue
+        yield from (b"\n" for _ in range(blank))
+        blank = 0
+        yield content
 
 
 def refuse_outside(path: Path, folder: Path) -> None:

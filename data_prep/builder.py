@@ -4,8 +4,6 @@ TFDS collects the rows of a split in a `Shuffler`, even for a dataset that keeps
 beyond 1 GB with TensorFlow's file system, which this project does not use. `UnshuffledRows` has one row in memory.
 """
 
-from __future__ import annotations
-
 import contextlib
 import struct
 import tempfile

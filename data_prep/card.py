@@ -3,8 +3,6 @@
 What no manifest says of a data set is in the task's YAML file, under `card:`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from datetime import date

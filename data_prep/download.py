@@ -1,7 +1,5 @@
 """Download a published archive, resume after an interruption, and check size and hash."""
 
-from __future__ import annotations
-
 import http.client
 import os
 import queue

@@ -1,7 +1,5 @@
 """The forms in which the data of each task can be had: names, sizes, addresses, and where they lie on this machine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Decode a PNG of a known size; nothing is unpacked of one of another size."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

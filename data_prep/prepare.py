@@ -84,7 +84,6 @@ def prepare(
             check_request(manifest, folder, settings, source, version)
             return dict(manifest)
         started = time.monotonic()
-        _check_tfds()
         with progress(console) as bar, unfinished_dataset(folder) as unfinished:
             task = bar.add_task(f"{spec.name} size={folder.name}: read the source", total=None)
             request = Request(
@@ -142,15 +141,6 @@ def _make(
     )
     bar.remove_task(task)
     return manifest
-
-
-def _check_tfds() -> None:
-    try:
-        import tensorflow_datasets  # noqa: F401
-    except ImportError as error:
-        raise UserError(
-            f"preparing data needs TFDS ({error}); type: pip install tensorflow-datasets importlib_resources"
-        ) from error
 
 
 def _examples(builder: RowsBuilder, split: str, source: Source, bar: Progress, task: TaskID) -> Iterator[Example]:

@@ -1,7 +1,5 @@
 """The user's request for data, the source of examples that is opened for it, and functions to find and judge files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path

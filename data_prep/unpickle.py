@@ -5,8 +5,6 @@ any other name or operation is refused. A part may be used again only if it is a
 numbers. So lists that contain each other do not grow, and nothing is kept of an element that was handed on.
 """
 
-from __future__ import annotations
-
 import math
 import pickletools
 import re

@@ -14,8 +14,7 @@ from lra import build
 from lra.base.paths import runs_dir
 from lra.build.store import ensure_store
 from lra.runs.collect import collect
-from lra.runs.files import METRICS
-from lra.runs.find_run import find_run
+from lra.runs.files import METRICS, find_run
 from lra.runs.record import read_record
 from lra.runs.schema import Record
 from lra.settings.check import check_config

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lra.cli import main
-from lra.runs.files import CONFIG, run_folder
-from lra.runs.find_run import find_run
+from lra.runs.files import CONFIG, find_run, run_folder
 from lra.types import UserError
 
 

@@ -1,7 +1,6 @@
 """Image: CIFAR-10, from its binary or Python archive, downloaded or local, its folder, parquet, or pickles in grey."""
 
-from __future__ import annotations
-
+import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
@@ -17,18 +16,19 @@ from data_prep.forms import CIFAR_BINARY as BINARY
 from data_prep.forms import CIFAR_ON_HUB as HUB
 from data_prep.forms import CIFAR_PYTHON as PYTHON
 from data_prep.forms import names_of
-from data_prep.image.pickled import read_batch
 from data_prep.parquet import Parquet, is_parquet
 from data_prep.parquet import Row as ParquetRow
 from data_prep.png import decode_png
 from data_prep.released_pickles import Pickles, is_pickle
 from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
+from data_prep.unpickle import unpickle
 from lra.data.image import CLASSES, FIRST_ID, VERSION, encode
 from lra.data.writer import Example
 from lra.types import UserError
 
 BATCH_FILE = re.compile(r"cifar-10-batches-(?:bin|py)/(data_batch_[1-5]|test_batch)(?:\.bin)?")
-RECORD_BYTES = 1 + 3 * 32 * 32  # a label and three colour planes
+PIXELS = 3 * 32 * 32
+RECORD_BYTES = 1 + PIXELS  # a label and three colour planes
 LARGEST_BYTES = 10_000 * (RECORD_BYTES + 32) + (1 << 20)  # a pickle also has file names and other entries
 Images = tuple[np.ndarray, np.ndarray]  # planes [n, 3, 32, 32], labels [n]
 NAMES = names_of("image")
@@ -74,6 +74,24 @@ def _binary(content: bytes, where: str) -> Images:
         raise UserError(f"{where}, image {whole}: {rest} bytes instead of {RECORD_BYTES} (a label, 3 × 32 × 32)")
     records = np.frombuffer(content, np.uint8).reshape(whole, RECORD_BYTES)
     return records[:, 1:].reshape(-1, 3, 32, 32), records[:, 0]
+
+
+def read_batch(content: bytes, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """Read a batch of the Python archive, a pickled dictionary: colour planes `[n, 3, 32, 32]` uint8 and labels `[n]`.
+
+    Raises:
+        UserError: for a pickle that names anything but numpy arrays, or that is no CIFAR-10 batch.
+    """
+    batch = unpickle(io.BytesIO(content), where)
+    batch = {} if not isinstance(batch, dict) else batch
+    data, labels = batch.get(b"data"), batch.get(b"labels")
+    if not isinstance(labels, list) or not all(isinstance(label, int) and 0 <= label < 256 for label in labels):
+        raise UserError(f"{where} is refused: its labels are no list of numbers from 0 to 255")
+    if not isinstance(data, np.ndarray) or data.dtype != np.uint8 or data.shape != (len(labels), PIXELS):
+        raise UserError(
+            f"{where} is refused: its data is not {len(labels)} rows of {PIXELS} bytes, a row for each label"
+        )
+    return data.reshape(len(labels), 3, 32, 32), np.array(labels, np.uint8)
 
 
 def write_stand_in(folder: Path, settings: Mapping[str, int]) -> Path:

@@ -1,7 +1,5 @@
 """Evaluate many ListOps expressions together, level by level, on flat arrays, and check the rows of files so."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 

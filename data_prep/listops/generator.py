@@ -6,8 +6,6 @@ bracket) and a digit 1 (Tay et al. 2021, after Nangia and Bowman 2018). Trees gr
 recursive reference implementation in the tests draws one tree at a time.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass

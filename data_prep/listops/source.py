@@ -1,7 +1,5 @@
 """ListOps: expressions and their values, from our generator, the benchmark's files or pickles."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial

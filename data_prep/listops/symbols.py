@@ -5,8 +5,6 @@ symbols to ids is right if all labels follow from it. Files without closing brac
 structure that could be evaluated; there the label is a bound: it is at least each argument of MAX, at most each of MIN.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Read the benchmark's ListOps files, `basic_{train,val,test}.tsv`: a header, then expression and value."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterator
@@ -9,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from data_prep.archives import BROKEN, Tick, broken, innermost, open_files, refuse_outside
-from data_prep.lines import lines
+from data_prep.archives import BROKEN, Tick, broken, innermost, lines, open_files, refuse_outside
 from data_prep.listops.evaluation import checked_rows
 from lra.data.listops import encode
 from lra.types import UserError

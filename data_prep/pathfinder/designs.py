@@ -1,7 +1,5 @@
 """Arguments of the published generator (drewlinsley/pathfinder, Tay et al. 2021): the benchmark's, and smaller ones."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 CONTOUR_LENGTH = {"easy": 6, "intermediate": 9, "hard": 14}  # folders curv_baseline, curv_contour_length_9 and _14

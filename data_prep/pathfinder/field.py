@@ -12,8 +12,6 @@ to the left, and most distractors are never drawn. At 128 × 128 they are all de
 and all with a margin of 3. Source: drewlinsley/pathfinder, `snakes.py`.
 """
 
-from __future__ import annotations
-
 import bisect
 import itertools
 import math

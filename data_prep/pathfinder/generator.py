@@ -12,8 +12,6 @@ over whole images are limited to windows around a paddle, stamps are made once, 
 anything is drawn.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import random

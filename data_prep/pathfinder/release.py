@@ -4,8 +4,6 @@ The folder of a difficulty has `imgs/<i>/sample_<k>.png` and `metadata/<i>.npy`.
 has folder, file, number, label, and the generator's arguments.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

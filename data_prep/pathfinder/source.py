@@ -1,7 +1,5 @@
 """Pathfinder and Path-X: grey images of dashed contours, from the benchmark's release, pickles or our generator."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial

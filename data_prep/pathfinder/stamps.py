@@ -7,8 +7,6 @@ stamp is made once.
 Source: the published generator (drewlinsley/pathfinder, `snakes.py`), described in Linsley et al. 2018.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache

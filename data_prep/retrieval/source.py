@@ -4,8 +4,6 @@ The files have no header, no quoting, and five columns: label (0.0 or 1.0), two 
 over 8 GB, so only one line is in memory. The bytes of a document are stored where it comes first.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 import re
@@ -17,10 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow_datasets as tfds
 
-from data_prep.archives import BROKEN, broken, open_files
+from data_prep.archives import BROKEN, broken, lines, open_files
 from data_prep.builder import Row, RowsBuilder
 from data_prep.forms import names_of
-from data_prep.lines import lines
 from data_prep.released_pickles import Pickles, is_pickle
 from data_prep.source import Request, Source, determine_origin, locate
 from lra.data.retrieval import VERSION

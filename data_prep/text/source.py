@@ -1,7 +1,5 @@
 """Text: IMDb reviews as bytes, from the published archive, downloaded or local, its folder, parquet or pickles."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Read a file of the user's own once, and write the YAML file of its task with all numbers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Read a folder of PNG files by class, `CLASS/NAME.png` or `SPLIT/CLASS/NAME.png`: a token is a pixel's grey level."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Mapping

@@ -5,8 +5,6 @@
 Letters: N examples, L positions, T tokens of all examples.
 """
 
-from __future__ import annotations
-
 import errno
 import shutil
 import tokenize

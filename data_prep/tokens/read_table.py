@@ -1,19 +1,78 @@
-"""Choose how a file of the user's own is read, by its ending."""
+"""Read a file of the user's own: CSV and parquet here, NPZ and a folder of images by modules of their own."""
 
-from __future__ import annotations
-
+import csv
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from data_prep.tokens.collect import TOKENS
-from data_prep.tokens.read_csv import read_csv
+import numpy as np
+
+from data_prep.tokens.collect import TOKENS, Rows
 from data_prep.tokens.read_images import read_images
 from data_prep.tokens.read_npz import read_npz
-from data_prep.tokens.read_parquet import read_parquet
-from data_prep.tokens.table import MOST_FILE_BYTES, Table
+from data_prep.tokens.table import MOST_FILE_BYTES, Columns, Table
 from lra.base.files import regular_file
 from lra.types import UserError
+
+MOST_CELL_LETTERS = 1 << 24  # largest number of letters in a cell
+READ_ROWS = 256  # rows that are in memory together
+
+
+def read_csv(path: Path, scratch: Path, settings: Mapping[str, Any]) -> Table:
+    """Read the rows of a CSV file in UTF-8, see `read_table`: texts, or ids or words separated by spaces, and labels.
+
+    Raises:
+        UserError: with the line, when the file is not such a table.
+    """
+    csv.field_size_limit(MOST_CELL_LETTERS)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = csv.DictReader(file, restkey="more", restval="", strict=True)
+            names = list(lines.fieldnames or [])
+            columns = Columns.of(path, names, settings.get("columns"))
+            with Rows(path, scratch, settings.get("tokens"), columns) as rows:
+                for line in lines:
+                    place = f"{path}, line {lines.line_num}"
+                    if "more" in line:
+                        raise UserError(f"{place}: {len(names) + len(line['more'])} cells instead of {len(names)}")
+                    split = None if columns.split is None else line[columns.split]
+                    rows.add(line[columns.tokens], line[columns.label].strip(), split, lines.line_num)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path} cannot be read as CSV in UTF-8: {error}") from error
+    return rows.table()
+
+
+def read_parquet(path: Path, scratch: Path, settings: Mapping[str, Any]) -> Table:
+    """Read the rows of a parquet file, see `read_table`: a column of texts or of lists of ids, and one of labels.
+
+    Raises:
+        UserError: with the row, when the file is not such a table.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            columns = Columns.of(path, list(file.schema_arrow.names), settings.get("columns"))
+            names = [name for name in columns if name is not None]
+            with Rows(path, scratch, settings.get("tokens"), columns) as rows:
+                for batch in file.iter_batches(READ_ROWS, columns=names):
+                    for content, label, *split in zip(*(batch[name].to_pylist() for name in names), strict=True):
+                        if not isinstance(label, str | int):
+                            place = f"{path}, row {len(rows)}"
+                            raise UserError(f"{place}: label {label!r:.60}; labels are whole numbers or names")
+                        rows.add(_as_array(content), str(label), str(split[0]) if split else None)
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        if isinstance(error, UserError):
+            raise
+        raise UserError(f"{path} cannot be read as parquet: {' '.join(str(error).split())}") from error
+    return rows.table()
+
+
+def _as_array(content: object) -> object:
+    is_list = isinstance(content, list) and all(type(number) is int for number in content)
+    return np.array(content, np.int64) if is_list else content
+
 
 Reader = Callable[[Path, Path, Mapping[str, Any]], Table]
 READERS: Mapping[str, Reader] = {".csv": read_csv, ".npz": read_npz, ".parquet": read_parquet}

@@ -1,7 +1,5 @@
 """The source of a user's own task: one CSV, NPZ or parquet file, or a folder of PNG files by class."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Iterator, Mapping
 from functools import partial

@@ -15,7 +15,7 @@ from docs.blocks import landmarks, short_table
 from docs.blocks.published import PUBLISHED, bench, runs_in
 from lra.bench.plot import plot_bench
 from lra.cli import main
-from lra.diagnosis.figures import plot_errors
+from lra.diagnosis.page import plot_errors
 from lra.diagnosis.schema import read_diagnosis
 
 COMMANDS = (

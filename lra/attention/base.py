@@ -40,38 +40,23 @@ class AttentionBackend(nn.Module):
     - The other examples of a batch do not change an example's output, unless `batch_wide` is True.
 
     Attributes:
+        batch_wide: whether `forward` uses a constant or a random draw that all examples of its input share. The output
+            of an example then depends on the others, so the classifier passes the protocol's groups of examples one by
+            one, see `lra.model.classifier.BatchGroups`.
+        reads_padding: whether padded positions change the output of real tokens; the packed form, which has none, is
+            then not used. No setting of the benchmark is so.
+        reads_padded_length: whether the number of padded positions at the end of a row changes it.
         biased: whether the projections that make queries, keys and values add their biases.
         quadratic: whether an L × L tensor is computed.
         has_matrix: whether the output is a matrix times the values; `lra diagnose` compares matrices.
     """
 
+    batch_wide = reads_padding = reads_padded_length = False
     biased, quadratic, has_matrix = True, False, True
 
     def __init__(self, dims: AttentionDims):
         super().__init__()
         self.dims = dims
-
-    @property
-    def batch_wide(self) -> bool:
-        """Whether `forward` uses a constant or a random draw that all examples of its input share.
-
-        The output of an example then depends on the others, so the classifier passes the protocol's groups of examples
-        one by one, see `lra.model.classifier.BatchGroups`.
-        """
-        return False
-
-    @property
-    def reads_padding(self) -> bool:
-        """Whether padded positions change the output of real tokens; the packed form, which has none, is then not used.
-
-        No setting of the benchmark is so.
-        """
-        return False
-
-    @property
-    def reads_padded_length(self) -> bool:
-        """Whether the number of padded positions at the end of a row changes the output of real tokens."""
-        return False
 
     def share_with(self, first: AttentionBackend) -> None:
         """Use the parameters of the first layer's backend that all layers share; by default there are none."""

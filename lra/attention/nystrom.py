@@ -128,11 +128,6 @@ class LandmarkInverse:
                 f" attention.pinv={self.pinv} would have no effect; type attention.pinv=regularised"
             )
 
-    @property
-    def batch_wide(self) -> bool:
-        """Whether the start of the iterative pseudo-inverse depends on all examples."""
-        return self.pinv == "iterative" and self.pinv_start == "batch"
-
     @without_autocast
     def apply(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
         """Multiply the pseudo-inverse of kernel 2 of landmark queries and keys with `x_BHME`, such as summaries.
@@ -255,27 +250,14 @@ class NystromAttention(AttentionBackend):
         if masking == "kernel_3" and landmarks != "padded":
             line = "attention.masking=kernel_3 is for attention.landmarks=padded; type this, or attention.masking=all"
             raise UserError(line)
-        self.masking, self.exact_when_short, self.value_skip_form = masking, exact_when_short, value_skip_form
+        self.batch_wide = pinv == "iterative" and pinv_start == "batch"
+        self.reads_padding, self.reads_padded_length = masking == "kernel_3", landmarks == "padded"
+        self.exact_when_short, self.value_skip_form = exact_when_short, value_skip_form
         self.num_landmarks, self.landmarks = num_landmarks, landmarks
         self.value_skip = None
         if value_skip_taps:
             bound = value_skip_taps**-0.5  # torch's default for a convolution: U(−1/√T, 1/√T)
             self.value_skip = nn.Parameter(torch.empty(dims.num_heads, value_skip_taps).uniform_(-bound, bound))
-
-    @property
-    def batch_wide(self) -> bool:
-        """Whether the start of the iterative pseudo-inverse depends on all examples."""
-        return self.inverse.batch_wide
-
-    @property
-    def reads_padding(self) -> bool:
-        """Whether padded positions change the output of real tokens."""
-        return self.masking == "kernel_3"
-
-    @property
-    def reads_padded_length(self) -> bool:
-        """Whether the landmarks are those of the padded length."""
-        return self.landmarks == "padded"
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""

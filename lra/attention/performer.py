@@ -64,19 +64,11 @@ class PerformerAttention(AttentionBackend):
         self.kernel, self.scaling, self.key_maximum = kernel, scaling, key_maximum
         self.pass_maximum = maximum_gradient == "passed"
         self.padded_keys, self.redraw_every = padded_keys, redraw_every
+        self.batch_wide = kernel == "softmax" and key_maximum == "batch"
+        self.reads_padded_length = padded_keys == "counted"  # vectors of zeros, in the normaliser
         # Buffers are saved with the weights, so that a restored model has the same features.
         self.register_buffer("projection", orthogonal_gaussian(features, dims.head_dim))
         self.register_buffer("calls", torch.zeros((), dtype=torch.long))
-
-    @property
-    def batch_wide(self) -> bool:
-        """Whether the keys' maximum is taken over all examples."""
-        return self.kernel == "softmax" and self.key_maximum == "batch"
-
-    @property
-    def reads_padded_length(self) -> bool:
-        """Whether padded keys, vectors of zeros, count in the normaliser."""
-        return self.padded_keys == "counted"
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""

@@ -65,13 +65,9 @@ class ReformerAttention(AttentionBackend):
         super().__init__(dims)
         self.num_hashes, self.chunk_length = num_hashes, chunk_length
         self.look_back, self.rotations, self.biased = look_back, rotations, biases == "used"
+        self.batch_wide = rotations == "each_call"  # new ones for all examples, in evaluation too
         self.factors = bucket_factors(dims.max_seq_len, chunk_length)
         self.register_buffer("rotation_seed", torch.randint(2**62, ()))
-
-    @property
-    def batch_wide(self) -> bool:
-        """Whether each call draws new rotations for all its examples, in evaluation too."""
-        return self.rotations == "each_call"
 
     def train(self, mode: bool = True) -> ReformerAttention:
         """Set training or evaluation mode; an evaluation pass then starts with its first rotations again."""

@@ -4,8 +4,6 @@
 `lra.settings.option_groups`, is the only place that says so.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import math

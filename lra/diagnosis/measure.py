@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from lra.attention.nystrom import NystromAttention, landmark_kernel
-from lra.diagnosis.curves import both_errors, head_curves
-from lra.diagnosis.low_rank import condition, effective_rank, rank_holding
+from lra.diagnosis.curves import both_errors, condition, effective_rank, head_curves, rank_holding
 from lra.diagnosis.matrices import LayerInputs, attention_matrices, check_matrices, exact_matrices
 from lra.diagnosis.schema import Convergence, Head
 from lra.diagnosis.swap import Variants

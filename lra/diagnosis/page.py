@@ -1,13 +1,171 @@
-"""Write a diagnosis as one HTML page."""
+"""Draw the figures of a diagnosis, attention matrices of one sequence as images, and write all as one HTML page.
+
+Letters: R rows, N real tokens.
+"""
 
 from functools import partial
 from pathlib import Path
+from typing import Any, Literal
 
-from lra.diagnosis.figures import plot_convergence, plot_errors, plot_heat_maps, plot_swaps
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from torch import Tensor
+
 from lra.diagnosis.measure import MatrixPair
 from lra.diagnosis.schema import Diagnosis
-from lra.diagnosis.sentences import answer, heads_table, swaps_table
+from lra.diagnosis.sentences import answer, heads_table, swap_of, swaps_table
+from lra.results import plots
 from lra.results.page import Part, Section, svg, write_page
+
+LOOKS: dict[str, dict[str, Any]] = {
+    "segment_means": {"color": plots.PALETTE[0], "marker": "o", "label": "Nyström, segment means"},
+    "strided": {"color": plots.PALETTE[1], "marker": "s", "label": "Nyström, strided tokens"},
+    "random": {"color": plots.PALETTE[2], "marker": "^", "label": "Nyström, random tokens"},
+    "kmeans": {"color": plots.PALETTE[3], "marker": "D", "label": "Nyström, k-means"},
+    "classical": {"color": plots.PALETTE[4], "ls": "--", "marker": "v", "label": "classical, C W⁺ R"},
+    "cur": {"color": plots.PALETTE[5], "ls": "--", "marker": "x", "label": "CUR, C (C⁺ S R⁺) R"},
+    "best": {"color": plots.QUIET, "ls": ":", "label": "best of rank m"},
+}
+SHOWN_ERRORS = (1e-3, 10.0)  # ends of the axes of errors
+HEAD_LINES = ("-", "--", ":", "-.")
+ErrorKey = Literal["matrix_error", "output_error"]
+MOST_HEADS = 8  # heads that are shown: the model's first ones
+BRIGHTEST = 0.995  # quantile of the exact weights that has the end of the colour scale
+
+
+@plots.for_a_column
+def plot_errors(diagnosis: Diagnosis, path: Path, *, key: ErrorKey) -> Path:
+    """Draw an error of each head against the number of landmarks; zeros, of exact matrices, are not shown."""
+    layers = diagnosis["layers"]
+    rows, columns = len(layers), len(layers[0])
+    figure, axes = plt.subplots(
+        rows,
+        columns,
+        figsize=(plots.COLUMN * max(columns, 2) / 2, 1.4 * rows + 1.1),
+        layout="constrained",
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+    )
+    for number, heads in enumerate(layers):
+        for place, head in enumerate(heads):
+            axis = axes[number, place]
+            for curve in head["curves"]:
+                points = [
+                    (count, error)
+                    for count, error in zip(curve["num_landmarks"], curve[key], strict=False)
+                    if error > 0
+                ]
+                if points:
+                    axis.plot(*zip(*points, strict=True), ms=2.5, lw=0.9, **LOOKS[curve["method"]])
+            if key == "matrix_error":
+                axis.axhline(head["uniform_error"], color=plots.QUIET, lw=1, label="uniform attention")
+            if diagnosis["subject"]["is_nystrom"]:
+                own = diagnosis["subject"]["num_landmarks"], head[key]
+                axis.plot(*own, "*", ms=7, color=plots.PALETTE[1], label="the model's own")
+            axis.set_title(f"layer {number + 1}, head {place + 1}")
+    counts = layers[0][0]["curves"][0]["num_landmarks"]
+    _landmark_axis(axes[0, 0], counts)
+    axes[0, 0].set_yscale("log")
+    axes[0, 0].set_ylim(SHOWN_ERRORS)
+    for axis in axes[-1]:
+        axis.set_xlabel("landmarks m")
+    figure.supylabel({"matrix_error": "‖Ŝ − S‖ / ‖S‖", "output_error": "‖(Ŝ − S) V‖ / ‖S V‖"}[key])
+    plots.legend_below(figure, [axes[0, 0]], columns=2)
+    return plots.save_figure(figure, path)
+
+
+@plots.for_a_column
+def plot_convergence(diagnosis: Diagnosis, path: Path) -> Path:
+    """Draw residual and distance of the iterative pseudo-inverse of each head after each step."""
+    figure, axes = plt.subplots(1, 2, figsize=(plots.COLUMN, 2.2), layout="constrained")
+    for number, heads in enumerate(diagnosis["layers"]):
+        for place, head in enumerate(heads):
+            look: dict[str, Any] = {
+                "color": plots.PALETTE[number % len(plots.PALETTE)],
+                "ls": HEAD_LINES[place % len(HEAD_LINES)],
+            }
+            for axis, key in zip(axes, ("residual", "distance"), strict=True):
+                errors = head["convergence"][key]  # type: ignore[literal-required]
+                axis.plot(head["convergence"]["steps"], errors, label=f"layer {number + 1}, head {place + 1}", **look)
+    for axis, name in zip(axes, ("residual ‖AZA − A‖ / ‖A‖", "distance ‖Z − A⁺‖ / ‖A⁺‖"), strict=True):
+        axis.set_yscale("log")
+        axis.set_xlabel("steps")
+        axis.set_ylabel(name)
+    plots.legend_below(figure, [axes[0]], columns=2)
+    return plots.save_figure(figure, path)
+
+
+@plots.for_a_column
+def plot_swaps(diagnosis: Diagnosis, path: Path) -> Path:
+    """Draw the accuracy with other numbers of landmarks, beside the model as trained, exact and no attention."""
+    figure, axis = plt.subplots(figsize=(plots.COLUMN, 2.4), layout="constrained")
+    subject = diagnosis["subject"]
+    points = [
+        (swap["num_landmarks"] or 0, 100 * swap["accuracy"], 100 * swap["error"])
+        for swap in diagnosis["swaps"]
+        if swap["name"] == "nystrom"
+    ]
+    lines = {
+        "trained": (plots.PALETTE[1], "as trained"),
+        "exact": (plots.PALETTE[2], "exact attention"),
+        "none": (plots.QUIET, "none"),
+    }
+    if subject["is_nystrom"]:
+        own = swap_of(diagnosis, "trained")
+        points.append((subject["num_landmarks"], 100 * own["accuracy"], 100 * own["error"]))
+        axis.plot(*points[-1][:2], "*", ms=8, color=plots.PALETTE[1], zorder=3)
+    for name, (colour, label) in lines.items():
+        swap = swap_of(diagnosis, name)
+        middle, spread = 100 * swap["accuracy"], 100 * swap["error"]
+        axis.axhline(middle, color=colour, label=f"{label} {middle:.1f}")
+        axis.axhspan(middle - spread, middle + spread, color=colour, alpha=0.12, lw=0)
+    counts, heights, spreads = zip(*sorted(points), strict=True)
+    axis.errorbar(
+        counts, heights, yerr=spreads, marker="o", capsize=1.5, elinewidth=0.7, color=plots.PALETTE[0], label="Nyström"
+    )
+    plots.majority_line(axis, subject["majority_rate"])
+    _landmark_axis(axis, list(counts))
+    axis.set_xlabel("landmarks, in place of the model's own attention")
+    axis.set_ylabel("dev accuracy (%)")
+    plots.legend_below(figure, [axis], columns=2)
+    return plots.save_figure(figure, path)
+
+
+def _landmark_axis(axis: Axes, counts: list[int]) -> None:
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(plots.ticks_that_fit(counts))
+    axis.set_xticks([], minor=True)
+    axis.xaxis.set_major_formatter("{x:.0f}")
+
+
+def plot_heat_maps(pairs: dict[str, MatrixPair], path: Path) -> Path:
+    """Draw a row of three images for each head, by its name; both matrices `[R, N]` have the same colours."""
+    figure, axes = plt.subplots(
+        len(pairs), 3, figsize=(9.4, 3.0 * len(pairs)), layout="constrained", squeeze=False, sharex=True, sharey=True
+    )
+    for row, (name, (exact, approximated)) in zip(axes, pairs.items(), strict=True):
+        most = float(exact.flatten().quantile(BRIGHTEST)) if exact.numel() <= 2**23 else float(exact.max())
+        end = max(float((approximated - exact).abs().max()) / 2, 1e-12)
+        weights: dict[str, Any] = {"cmap": "viridis", "vmin": 0, "vmax": most}
+        _image(row[0], exact, f"{name}: exact", weights)
+        _image(row[1], approximated, "approximated", weights)
+        _image(row[2], approximated - exact, "approximated − exact", {"cmap": "RdBu_r", "vmin": -end, "vmax": end})
+    figure.supxlabel("key", fontsize=10)
+    figure.supylabel("query", fontsize=10)
+    figure.savefig(path, metadata={"Date": None}, dpi=110)
+    plt.close(figure)
+    return path
+
+
+def _image(axis: Axes, matrix: Tensor, title: str, look: dict[str, Any]) -> None:
+    image = axis.imshow(matrix.numpy(), aspect="auto", interpolation="antialiased", **look)
+    axis.set_title(title, fontsize=9)
+    axis.tick_params(labelsize=7)
+    bar = axis.figure.colorbar(image, ax=axis, shrink=0.85, pad=0.02)
+    bar.ax.tick_params(labelsize=7)
+    bar.outline.set_edgecolor(plots.QUIET)
+
 
 OF_HEADS = (
     "S is softmax(q kᵀ / √E) of the layer's own queries and keys, and Ŝ the matrix that its attention multiplies the"

@@ -16,13 +16,12 @@ from lra.types import UserError
 
 DIAGNOSIS_VERSION = 1
 MOST_BYTES = 64 << 20
-STRICT = ConfigDict(strict=True, extra="forbid")
+STRICT = ConfigDict(strict=True, extra="forbid")  # pydantic passes it on to the types of the fields
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
-@with_config(STRICT)
 class Curve(TypedDict):
     """The errors of a way to approximate the exact matrix, against the number of landmarks.
 
@@ -36,7 +35,6 @@ class Curve(TypedDict):
     output_error: list[NotNegative]
 
 
-@with_config(STRICT)
 class Convergence(TypedDict):
     """The iterative pseudo-inverse Z of kernel 2, A, after each number of steps.
 
@@ -49,7 +47,6 @@ class Convergence(TypedDict):
     distance: list[NotNegative]
 
 
-@with_config(STRICT)
 class Head(TypedDict):
     """One head of one layer.
 
@@ -70,7 +67,6 @@ class Head(TypedDict):
     convergence: Convergence
 
 
-@with_config(STRICT)
 class Swap(TypedDict):
     """The model with other attentions in place of its own, not trained further, on the dev split.
 
@@ -88,7 +84,6 @@ class Swap(TypedDict):
     agreement: Rate
 
 
-@with_config(STRICT)
 class DiagnosisSubject(TypedDict):
     """What was measured: the run's folder (null: a fresh model), its names, and on how much.
 

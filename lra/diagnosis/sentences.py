@@ -1,7 +1,5 @@
 """What the page and the terminal say: the answer in sentences, and the tables."""
 
-from __future__ import annotations
-
 from lra.diagnosis.schema import Diagnosis, Head, Swap
 from lra.results.tables import MISSING, TextTable
 

@@ -16,7 +16,7 @@ from lra.base.paths import conf_dir
 from lra.build.store import ensure_store
 from lra.data.store_data import StoreData
 from lra.diagnosis.swap import Variants
-from lra.runs.find_run import find_run
+from lra.runs.files import find_run
 from lra.settings import config
 from lra.settings.stored_config import read_trained_config
 from lra.types import Batch, UserError

@@ -31,7 +31,6 @@ AGAIN = "export the run again: lra export"
 WRONG_SETTINGS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
-@with_config(ConfigDict(strict=True, extra="forbid"))
 class SpecFields(TypedDict):
     """The fields of `TaskSpec`."""
 

@@ -1,8 +1,8 @@
 """A Nyströmformer of the package transformers as our model, and back.
 
 `from_huggingface` and `to_huggingface` need no transformers of their own: the caller has it. Ours computes what theirs
-does, up to rounding, for the lengths that theirs takes, see `lra.interop.config.landmark_length`. Theirs does not train
-its padding token's vector, and ours does.
+does, up to rounding, for the lengths that theirs takes, see `landmark_length`. Theirs does not train the vector of its
+padding token, and ours does.
 
 Letters: B sequences, L positions, D model width, V tokens of the vocabulary, C classes.
 """
@@ -20,9 +20,15 @@ from torch.nn.functional import linear
 
 from lra.attention.base import options_of
 from lra.attention.nystrom import NystromAttention
-from lra.interop.config import ARCHITECTURES, TheirConfig, checked_config, landmark_length
 from lra.interop.files import first_misfit
-from lra.interop.weights import our_weights, their_weights
+from lra.interop.nystromformer import (
+    ARCHITECTURES,
+    TheirConfig,
+    checked_config,
+    landmark_length,
+    our_weights,
+    their_weights,
+)
 from lra.model.block import ACTIVATIONS, PRE_NORM
 from lra.model.classifier import Encoder
 from lra.model.self_attention import attention_layers

@@ -46,29 +46,16 @@ class SequenceMixer(nn.Module):
     - The other sequences of a batch do not change a sequence's output, unless `batch_wide` is True.
     - Outputs and gradients equal those of its slow reference implementation in `tests/reference`.
     - The packed form computes the same as the padded form.
+
+    Attributes:
+        batch_wide, reads_padding, reads_padded_length: see `lra.attention.base.AttentionBackend`.
     """
+
+    batch_wide = reads_padding = reads_padded_length = False
 
     def __init__(self, dims: MixerDims):
         super().__init__()
         self.dims = dims
-
-    @property
-    def batch_wide(self) -> bool:
-        """Whether `forward` uses a constant or a random draw that all sequences of its input share."""
-        return False
-
-    @property
-    def reads_padding(self) -> bool:
-        """Whether padded positions change the output of real tokens; the packed form, which has none, is then not used.
-
-        No setting of the benchmark is so.
-        """
-        return False
-
-    @property
-    def reads_padded_length(self) -> bool:
-        """Whether the number of padded positions at the end of a row changes the output of real tokens."""
-        return False
 
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Mix along each sequence.

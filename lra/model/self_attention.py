@@ -72,22 +72,9 @@ class SelfAttention(SequenceMixer):
         inner = dims.num_heads * dims.head_dim
         self.qkv = QueryKeyValue(dims.width, inner, biased=backend.biased)
         self.backend = backend
+        self.batch_wide, self.reads_padding = backend.batch_wide, backend.reads_padding
+        self.reads_padded_length = backend.reads_padded_length
         self.out = nn.Linear(inner, dims.width)
-
-    @property
-    def batch_wide(self) -> bool:
-        """Whether the backend is `batch_wide`, see `AttentionBackend`."""
-        return self.backend.batch_wide
-
-    @property
-    def reads_padding(self) -> bool:
-        """Whether the backend `reads_padding`, see `AttentionBackend`."""
-        return self.backend.reads_padding
-
-    @property
-    def reads_padded_length(self) -> bool:
-        """Whether the backend `reads_padded_length`, see `AttentionBackend`."""
-        return self.backend.reads_padded_length
 
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend within each sequence; `[B, L, D]` to `[B, L, D]`. `residual_packed` does so for packed tokens."""

@@ -316,18 +316,9 @@ class SequenceEncoder(nn.Module):
         return self._packed(x_BLI, valid_BL) if packed else self._padded(x_BLI, valid_BL)
 
     def _padded(self, x_BLI: Tensor, valid_BL: Tensor | None) -> Tensor:
-        try:
-            x_BLD = self.embedding(x_BLI, valid_BL)
-            for block in self.blocks:
-                x_BLD = block(x_BLD, valid_BL)
-        except RuntimeError as error:
-            if "randomness error mode" not in str(error):
-                raise
-            raise UserError(
-                "in training the encoder draws random numbers, and torch.func.vmap has to know whether the sequences"
-                ' share them; type vmap(…, randomness="different") or randomness="same", or encoder.eval()',
-                kind="randomness",
-            ) from error
+        x_BLD = self.embedding(x_BLI, valid_BL)
+        for block in self.blocks:
+            x_BLD = block(x_BLD, valid_BL)
         vector_BD: Tensor = self.pooling(self.norm(x_BLD), valid_BL)
         return vector_BD
 

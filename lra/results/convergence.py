@@ -1,17 +1,9 @@
 """When runs converge: each begins on a plateau, where it guesses the majority class, and may not leave it."""
 
-from collections.abc import Iterable
-
 from lra.results.reference import CONVERGED_FROM
 from lra.results.statistics import converged
 from lra.results.variants import group_by_variant
 from lra.runs.schema import DevCurve, Record
-
-
-def dev_curve(rows: Iterable[dict[str, float]]) -> DevCurve:
-    """The dev passes among the rows of a `metrics.csv`."""
-    passes = [row for row in rows if "dev/accuracy" in row]
-    return {"step": [int(row["step"]) for row in passes], "accuracy": [row["dev/accuracy"] for row in passes]}
 
 
 def dev_curves(records: list[Record]) -> dict[str, dict[int, DevCurve]]:

@@ -1,10 +1,13 @@
-"""A run's folder: its path, and the names of its files. The files of a run group."""
+"""A run's folder: its path, the names of its files, and how a command finds it. The files of a run group."""
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from pathlib import Path
 
 from lra.base.files import paths_below
+from lra.types import UserError
 
 RESULT = "result.json"  # the record; exists once the run is finished
 CONFIG = "config.yaml"  # every setting, resolved
@@ -22,6 +25,8 @@ FAILED = "failed.json"  # the error of the run's last attempt in a sweep
 MARKS_OF_A_RUN = (RESULT, CONFIG, METRICS, LAST, FAILED)  # a run's folder has one of these
 LEAST_PARTS = 4  # of a run's path below the folder of runs, at least: task, attention, settings, seed
 SEED_FOLDER = re.compile(r"seed([0-9]+)")
+HASH = re.compile(r"[0-9a-f]{4,8}")  # of settings, or its first digits
+MOST_LISTED = 8  # runs that an error names
 SETTINGS_FOLDER = re.compile(r".+-(?P<steps>[0-9]+)steps-(?P<hash>[0-9a-f]{8})")
 
 
@@ -61,3 +66,64 @@ def hash_and_seed(folder: Path) -> tuple[str, int]:
 def group_file(group: Path, name: str) -> Path:
     """Build the path of a run group's file: in its folder, or beside it if the group is a file of records."""
     return group.with_name(f"{group.stem}-{name}") if group.is_file() else group / name
+
+
+def find_run(run: str, runs: Path, *, seed: int | None = None) -> Path:
+    """Find a run's folder, which need not exist if a folder was named.
+
+    `run` is the folder; or the hash of the run's settings, or at least four of its first digits: `a1b9200f`. In front
+    of it may stand a run group, `table/a1b9200f`, for runs that only the group tells apart. `seed` is for runs that
+    only it tells apart; None for a folder.
+
+    Raises:
+        UserError: when no run or several runs have this hash and seed.
+    """
+    folder, (group, slash, digits) = Path(run).expanduser(), run.rpartition("/")
+    place = runs / group
+    is_hash = HASH.fullmatch(digits) and place.is_relative_to(runs) and (place.is_dir() or not group)
+    if folder.is_dir() or (slash and not is_hash):
+        if seed is not None:
+            line = f"seed={seed} has no effect beside run={run}, which is the folder of one run; leave seed= out"
+            raise UserError(line, kind="no_effect", key="seed", value=seed)
+        return folder
+    if not is_hash:
+        line = f"run={run} is no folder, and no hash of a run's settings (4 to 8 digits); lra show runs lists the runs"
+        raise UserError(line, kind="unknown_run", key="run", value=run)
+    known = list(run_folders(place, runs))
+    of_hash = [known_run for known_run in known if hash_and_seed(known_run)[0].startswith(digits)]
+    matching = [known_run for known_run in of_hash if seed in (None, hash_and_seed(known_run)[1])]
+    if len(matching) == 1:
+        return matching[0]
+    typed = dict(zip(known, _as_typed(known, runs), strict=True))
+    if matching:
+        right, fault = [typed[known_run] for known_run in matching], f"is of {len(matching)} runs"
+        raise UserError(f"run={run} {fault}; {_one_of(right)}", kind="several_runs", key="run", value=run, right=right)
+    if of_hash:
+        right, fault = [typed[known_run] for known_run in of_hash], f"has no seed={seed}"
+        raise UserError(f"run={run} {fault}; {_one_of(right)}", kind="unknown_run", key="seed", value=seed, right=right)
+    if not known:
+        line = f"run={run} is not known: no run is below {place}; type: lra train size=tiny logger=csv"
+        raise UserError(line, kind="unknown_run", key="run", value=run)
+    hashes = [hash_and_seed(folder)[0][: len(digits)] for folder in known]
+    likeness = [SequenceMatcher(None, digits, of_run, autojunk=False).ratio() for of_run in hashes]
+    near = known[likeness.index(max(likeness))]
+    line = f"run={run} is the hash of no run below {place}; the nearest is {typed[near]}; lra show runs lists all"
+    raise UserError(line, kind="unknown_run", key="run", value=run, right=[typed[near]])
+
+
+def _as_typed(folders: Sequence[Path], runs: Path) -> list[str]:
+    """What names each run to a command: its hash and seed; with its group, or by its folder, where others have them."""
+    parts = [(str(folder.relative_to(runs).parents[3]), *hash_and_seed(folder)) for folder in folders]
+    short = [f"run={settings} seed={seed}" for _, settings, seed in parts]
+    with_group = [f"run={group}/{settings} seed={seed}" for group, settings, seed in parts]
+    times = Counter([*short, *with_group])
+    return [
+        next((text for text in texts if times[text] == 1), f"run={folder}")
+        for folder, *texts in zip(folders, short, with_group, strict=True)
+    ]
+
+
+def _one_of(right: Sequence[str]) -> str:
+    more = f", or one of {len(right) - MOST_LISTED} more: lra show runs" if len(right) > MOST_LISTED else ""
+    start = "type one of: " if len(right) > 1 else "type: "
+    return f"{start}{', '.join(right[:MOST_LISTED])}{more}"

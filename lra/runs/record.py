@@ -75,7 +75,8 @@ def parse_json(text: str, place: object) -> Any:
     try:
         value = json.loads(text)
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()  # refuses NaN, infinity, single surrogates
-        _check_depth(value)
+        if _depth(value) > DEEPEST:  # so that recursive functions on a record cannot overflow the stack
+            raise ValueError(f"nested deeper than {DEEPEST}")
     except (ValueError, RecursionError) as error:
         raise UserError(f"{place} is not JSON ({error}); {REMEDY}", kind="no_json", key=str(place)) from error
     return value
@@ -133,19 +134,11 @@ def _contradictions(record: Record) -> Iterator[str]:
             yield f"outcome.test_accuracy={outcome['test_accuracy']}, but test_correct has {right:.6f}"
 
 
-def _check_depth(value: object) -> None:
-    """Refuse very deep nesting, so that recursive functions on a record cannot overflow the stack."""
-    level = [value] if value and isinstance(value, (dict, list)) else []
-    for _ in range(DEEPEST - 1):  # what is in a container is one deeper
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if inner and isinstance(inner, (dict, list))
-        ]
-        if not level:
-            return
-    raise ValueError(f"nested deeper than {DEEPEST}")
+def _depth(value: object) -> int:
+    """Count the levels of nesting in a value from JSON, its own among them."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 1
 
 
 def write_record(folder: Path, record: Mapping[str, object]) -> Record:

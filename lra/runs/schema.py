@@ -18,7 +18,7 @@ from typing_extensions import TypedDict
 from lra.base.checked_json import Count, Positive
 
 SCHEMA_VERSION = 3
-CHECKED = ConfigDict(strict=True, extra="allow")
+CHECKED = ConfigDict(strict=True, extra="allow")  # pydantic passes it on to the types of the fields
 
 
 def _is_a_time(text: str) -> str:
@@ -37,7 +37,6 @@ ALWAYS_RECORDED = ("accelerator", "precision", "accumulate_grad_batches")  # opt
 MIXERS: tuple[Literal["attention", "mixer"], ...] = ("attention", "mixer")  # a record has one of the two
 
 
-@with_config(CHECKED)
 class Identity(TypedDict):
     """The names that identify a run.
 
@@ -52,14 +51,12 @@ class Identity(TypedDict):
     run_group: Word
 
 
-@with_config(CHECKED)
 class Named(TypedDict):
     """Settings of a config group that has a name."""
 
     name: Word
 
 
-@with_config(CHECKED)
 class TaskSettings(Named):
     """Settings of `conf/task`; `data` holds those of the run's size."""
 
@@ -67,21 +64,18 @@ class TaskSettings(Named):
     data: NotRequired[Settings]
 
 
-@with_config(CHECKED)
 class AttentionSettings(Named):
     """Settings of `conf/attention`, with every option."""
 
     num_landmarks: NotRequired[Positive]
 
 
-@with_config(CHECKED)
 class RecipeSettings(TypedDict):
     """Settings of `conf/recipe`, with optimizer and schedule."""
 
     steps: Positive
 
 
-@with_config(CHECKED)
 class TrainerSettings(TypedDict):
     """Those settings of `conf/trainer` that can change a result."""
 
@@ -103,7 +97,6 @@ class TunedSettings(TypedDict):
     tried: Positive
 
 
-@with_config(CHECKED)
 class RunSettings(TypedDict):
     """All settings that can change a result, except the seed; built and hashed by `lra.settings.config`.
 
@@ -122,7 +115,6 @@ class RunSettings(TypedDict):
     tuned: NotRequired[TunedSettings]
 
 
-@with_config(CHECKED)
 class DevCurve(TypedDict):
     """Every dev pass of a run: the optimizer steps before it, which grow, and its accuracy as a fraction."""
 
@@ -130,7 +122,6 @@ class DevCurve(TypedDict):
     accuracy: list[Fraction]
 
 
-@with_config(CHECKED)
 class Outcome(TypedDict):
     """The outcome of a run; accuracies are fractions in [0, 1], `test_correct` is made by `lra.runs.record`."""
 
@@ -149,7 +140,6 @@ class Outcome(TypedDict):
     majority_rate: Fraction
 
 
-@with_config(CHECKED)
 class Cost(TypedDict):
     """The cost of a run.
 
@@ -167,7 +157,6 @@ class Cost(TypedDict):
     gpus: NotRequired[list[Word]]
 
 
-@with_config(CHECKED)
 class Approximation(TypedDict):
     """How well Nyström layers approximate exact attention, see `lra.diagnosis.approximation`."""
 
@@ -178,7 +167,6 @@ class Approximation(TypedDict):
     attention_error_layers: NotRequired[list[Error]]
 
 
-@with_config(CHECKED)
 class Provenance(TypedDict):
     """The origin of a run: commit, versions and data; `finished_at` is ISO 8601 in UTC.
 

@@ -1,7 +1,5 @@
 """What a configuration adds with `+key=value`: arguments of the Trainer, callbacks, loggers; and the check of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache

@@ -1,7 +1,5 @@
 """Run one command in Hydra's application, with the configuration that was composed to check its words."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr

@@ -1,7 +1,5 @@
 """Compose configurations; know which settings change a result, their hash, and the folder of a run."""
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Collection, Iterable, Sequence

@@ -3,8 +3,6 @@
 Hydra knows both for one run. Here they are added to $LRA_CONF_PATH, so that every verb and every worker finds them.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

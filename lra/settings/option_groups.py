@@ -1,7 +1,5 @@
 """The options of the groups that no class is made from; a class declares its options in its signature."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, TypedDict
 
 from annotated_types import Ge, Le

@@ -1,7 +1,5 @@
 """Check the overrides that a user types: known keys only, with values of the same type as their defaults."""
 
-from __future__ import annotations
-
 import re
 from ast import literal_eval
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Read a run's config.yaml safely: the file may come from anywhere, so it must not choose the code that is called."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

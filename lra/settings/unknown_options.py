@@ -1,7 +1,5 @@
 """Options that are unknown, or that some choices of a sweep lack; each with the nearest that is."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Mapping
 

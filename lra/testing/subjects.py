@@ -61,8 +61,8 @@ class Subject(ABC):
         instance.train(instance.training)
         if form == "padded":
             return self.mix_padded(instance, tensors, valid_BL)
-        batch, length = self.size(tensors)
-        return self.mix_packed(instance, tensors, Packing(valid_BL, batch=batch, length=length))
+        packing = Packing(valid_BL, batch=tensors[0].shape[0], length=tensors[0].shape[-2])
+        return self.mix_packed(instance, tensors, packing)
 
     @abstractmethod
     def dims(self, length: int) -> Any:
@@ -70,19 +70,11 @@ class Subject(ABC):
 
     @abstractmethod
     def shapes(self, length: int) -> list[tuple[int, ...]]:
-        """Return the shapes of the inputs; the output has the first one."""
-
-    @abstractmethod
-    def size(self, tensors: list[Tensor]) -> tuple[int, int]:
-        """Return B and L of inputs."""
+        """Return the shapes of the inputs; the output has the first one. L is the last axis but one."""
 
     @abstractmethod
     def over_output(self, valid_BL: Tensor) -> Tensor:
         """Reshape the mask so that it can be multiplied with an input or the output."""
-
-    def cut(self, x: Tensor, length: int) -> Tensor:
-        """The first positions of an input or the output; L is the last axis but one."""
-        return x[..., :length, :]
 
     @abstractmethod
     def mix_padded(self, instance: Any, tensors: list[Tensor], valid_BL: Tensor | None) -> Tensor:
@@ -112,10 +104,6 @@ class AttentionSubject(Subject):
     def shapes(self, length: int) -> list[tuple[int, ...]]:
         """Return the shapes of queries, keys and values."""
         return [(BATCH, HEADS, length, HEAD_DIM)] * 3
-
-    def size(self, tensors: list[Tensor]) -> tuple[int, int]:
-        """Return B and L."""
-        return tensors[0].shape[0], tensors[0].shape[2]
 
     def over_output(self, valid_BL: Tensor) -> Tensor:
         """Reshape the mask to `[B, 1, L, 1]`."""
@@ -165,10 +153,6 @@ class MixerSubject(Subject):
     def shapes(self, length: int) -> list[tuple[int, ...]]:
         """Return the shape of the one input."""
         return [(BATCH, length, WIDTH)]
-
-    def size(self, tensors: list[Tensor]) -> tuple[int, int]:
-        """Return B and L."""
-        return tensors[0].shape[0], tensors[0].shape[1]
 
     def over_output(self, valid_BL: Tensor) -> Tensor:
         """Reshape the mask to `[B, L, 1]`."""

@@ -161,12 +161,10 @@ def best_dev_pass(folder: Path) -> BestDevPass | None:
     if not (folder / LAST).exists():
         return None
     with checkpoint_errors(folder / LAST):
-        callbacks = read_checkpoint(folder / LAST)["callbacks"]
-        if "best" not in callbacks["ResumePoint"]:
-            return _of_lightnings_callback(folder, callbacks)
-        if callbacks["ResumePoint"]["best"] is None:
+        stored = read_checkpoint(folder / LAST)["callbacks"]["ResumePoint"]["best"]
+        if stored is None:
             return None
-        best = BEST_DEV_PASS.validate_python(callbacks["ResumePoint"]["best"])
+        best = BEST_DEV_PASS.validate_python(stored)
     if _has_hash_of(folder / NEXT_BEST, best):
         with suppress(FileNotFoundError):  # another process of this run has renamed it already
             os.replace(folder / NEXT_BEST, folder / BEST)
@@ -183,12 +181,3 @@ def _has_hash_of(path: Path, best: BestDevPass) -> bool:
         return sha256(path) == best.sha256
     except FileNotFoundError:
         return False
-
-
-def _of_lightnings_callback(folder: Path, callbacks: dict[str, Any]) -> BestDevPass | None:
-    """Find the best dev pass of a run that an older version trained with Lightning's ModelCheckpoint."""
-    scores = [state["best_model_score"] for key, state in callbacks.items() if key.startswith("ModelCheckpoint")]
-    if not scores or scores[0] is None:
-        return None
-    step = int(read_checkpoint(folder / BEST)["global_step"])
-    return BestDevPass(accuracy=float(scores[0]), step=step, sha256=sha256(folder / BEST))

@@ -7,7 +7,6 @@ run's result and best checkpoint; that of a sweep has tables and figures.
 from __future__ import annotations
 
 import csv
-import importlib.util
 import io
 import os
 import re
@@ -159,11 +158,8 @@ def start_wandb(
         arguments: other arguments of `wandb.init`, such as `project`, `name`, `group`, `tags` and `notes`.
 
     Raises:
-        UserError: for an unknown argument or a damaged W&B id, when wandb is not installed, and when its server cannot
-            be used.
+        UserError: for an unknown argument or a damaged W&B id, and when its server cannot be used.
     """
-    if importlib.util.find_spec("wandb") is None:
-        raise UserError("wandb is not installed; type logger=csv to do without, or: pip install wandb")
     import wandb
 
     free = set(signature(wandb.init).parameters) - set(SET_BY_LRA)

@@ -132,7 +132,7 @@ def quiet_lightning() -> None:
         "Checkpoint directory",
         "logging interval",
         "is deprecated, use `isinstance",
-        "callbacks used to create the checkpoint",  # when a run that an older version began is resumed
+        "callbacks used to create the checkpoint",  # when a run is resumed with other callbacks of the user's own
     ):
         warnings.filterwarnings("ignore", message=f".*{text}.*")
 

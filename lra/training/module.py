@@ -30,8 +30,6 @@ class MeanLoss(Metric):
     torchmetrics' MeanMetric reads every value, to look for NaN, and leaves NaN out, so that nobody would notice.
     """
 
-    higher_is_better = False
-    full_state_update = False
     mean_value: Tensor  # the sum, under MeanMetric's name for it, which the checkpoints of earlier runs have
     weight: Tensor
 

@@ -64,7 +64,7 @@ class ResumePoint(Checkpoint):
         batch_parts: number of parts into which a batch is split; the position in the data counts these.
 
     Attributes:
-        passes: the dev passes; None for a run that an older version has begun, which did not save them.
+        passes: the dev passes.
         ended: whether a callback of the user's own, such as early stopping, has ended the run before its last step.
     """
 
@@ -84,7 +84,7 @@ class ResumePoint(Checkpoint):
         self.ask_every = ask_every
         self.train_seconds = 0.0
         self.peak_memory_bytes = 0
-        self.passes: DevPasses | None = {"step": [], "accuracy": []}
+        self.passes: DevPasses = {"step": [], "accuracy": []}
         self.ended = False
         self._clock = self._saved = 0.0
         self._random: RandomStates | None = None
@@ -127,9 +127,8 @@ class ResumePoint(Checkpoint):
         time_is_up = _time_is_up(trainer)  # all processes must ask
         self.ended = trainer.should_stop and trainer.global_step < self.steps and not time_is_up
         accuracy = trainer.callback_metrics["dev/accuracy"].item()
-        if self.passes is not None:
-            self.passes["step"].append(trainer.global_step)
-            self.passes["accuracy"].append(accuracy)
+        self.passes["step"].append(trainer.global_step)
+        self.passes["accuracy"].append(accuracy)
         better = self.best is None or accuracy > self.best.accuracy
         if better:
             _save_weights(trainer, self.folder / NEXT_BEST)
@@ -153,22 +152,20 @@ class ResumePoint(Checkpoint):
 
     def state_dict(self) -> dict[str, Any]:
         """Return training time, largest memory, parts of a batch, the best dev pass, each process's random states."""
-        best = None if self.best is None else asdict(self.best)
-        ended = {"ended": True} if self.ended else {}
         return {
             "train_seconds": self.train_seconds,
             "peak_memory_bytes": self.peak_memory_bytes,
             "batch_parts": self.batch_parts,
-            "best": best,
+            "best": None if self.best is None else asdict(self.best),
             "random": self._random_of_ranks,
-            **({} if self.passes is None else {"dev_passes": self.passes}),
-            **ended,
+            "dev_passes": self.passes,
+            **({"ended": True} if self.ended else {}),
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore time, memory, dev passes and the random states; the constructor has the best dev pass already."""
         self.train_seconds = float(state_dict["train_seconds"])
-        self.peak_memory_bytes = int(state_dict.get("peak_memory_bytes", 0))  # older checkpoints do not have it
+        self.peak_memory_bytes = int(state_dict["peak_memory_bytes"])
         self.passes = dev_passes(state_dict)
         self._random = state_dict["random"][rank_in_group()]
 
@@ -203,10 +200,8 @@ def saved_step_and_end(folder: Path) -> tuple[int, bool]:
     return _of_last_checkpoint(folder, step_and_end, (0, False))
 
 
-def dev_passes(state: Mapping[str, Any]) -> DevPasses | None:
-    """Read the dev passes in the state of a `ResumePoint`; None of one that an older version has written."""
-    if "dev_passes" not in state:
-        return None
+def dev_passes(state: Mapping[str, Any]) -> DevPasses:
+    """Read the dev passes in the state of a `ResumePoint`."""
     passes = DEV_PASSES.validate_python(state["dev_passes"], strict=True)
     if len(passes["step"]) != len(passes["accuracy"]):
         raise ValueError("its dev passes are not one accuracy per step")
@@ -224,18 +219,13 @@ def passes_so_far(trainer: pl.Trainer) -> DevPasses | None:
 
 
 def saved_dev_passes(folder: Path) -> DevPasses | None:
-    """Return the dev passes before the last checkpoint in `folder`; None without one, or if it is of an older run."""
+    """Return the dev passes before the last checkpoint in `folder`; None without one."""
     return _of_last_checkpoint(folder, lambda last: dev_passes(last["callbacks"]["ResumePoint"]), None)
 
 
 def saved_batch_parts(folder: Path) -> int | None:
-    """Return the number of parts of a batch in the last checkpoint; None without one, or if it is of an older run."""
-
-    def parts(last: dict[str, Any]) -> int | None:
-        count = last["callbacks"]["ResumePoint"].get("batch_parts")
-        return None if count is None else int(count)
-
-    return _of_last_checkpoint(folder, parts, None)
+    """Return the number of parts of a batch in the last checkpoint; None without one."""
+    return _of_last_checkpoint(folder, lambda last: int(last["callbacks"]["ResumePoint"]["batch_parts"]), None)
 
 
 def _time_is_up(trainer: pl.Trainer) -> bool:
@@ -272,8 +262,7 @@ def _random_states(device: torch.device) -> RandomStates:
 def _restore_random_states(states: RandomStates, device: torch.device) -> None:
     torch.set_rng_state(states["torch"])
     if states["cuda"] and device.type == "cuda":
-        place_in_list = min(device.index or 0, len(states["cuda"]) - 1)  # older checkpoints have all GPUs' states
-        torch.cuda.set_rng_state(states["cuda"][place_in_list], device)
+        torch.cuda.set_rng_state(states["cuda"][0], device)
     key = states["numpy_key"].numpy().astype(np.uint32)
     has_gauss, gauss = states["numpy_gauss"]
     np.random.set_state(("MT19937", key, states["numpy_position"], int(has_gauss), gauss))

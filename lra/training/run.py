@@ -39,7 +39,7 @@ class RunOutcome:
         train_seconds: training time, dev passes included, summed over all resumes of the run.
         peak_memory_bytes: largest memory of the processes that trained and tested the run.
         batch_parts: number of parts into which each batch was split.
-        dev_curve: step and accuracy of each dev pass; None for a run that an older version has begun.
+        dev_curve: step and accuracy of each dev pass.
     """
 
     test_accuracy: float
@@ -52,7 +52,7 @@ class RunOutcome:
     train_seconds: float
     peak_memory_bytes: int
     batch_parts: int
-    dev_curve: DevPasses | None
+    dev_curve: DevPasses
 
 
 def fit(
@@ -189,7 +189,7 @@ def collect_outcome(folder: Path, metrics: dict[str, float], module: ClassifierM
         train_seconds=train_seconds,
         dev_curve=passes,
         peak_memory_bytes=max(
-            int(state.get("peak_memory_bytes", 0)),  # older checkpoints do not have it
+            int(state["peak_memory_bytes"]),
             peak_memory_bytes(machine.device),  # Lightning has moved the module to the CPU
         ),
         batch_parts=machine.accumulate_grad_batches,

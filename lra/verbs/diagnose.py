@@ -28,10 +28,9 @@ from rich.console import Console
 from lra.base.text import size_text, visible
 from lra.build.trainer import wandb_run
 from lra.data.store import verify_store
-from lra.diagnosis.figures import MOST_HEADS
 from lra.diagnosis.matrices import LayerInputs, attentions, layer_inputs
 from lra.diagnosis.measure import MatrixPair, measure_layer
-from lra.diagnosis.page import write_diagnosis_page
+from lra.diagnosis.page import MOST_HEADS, write_diagnosis_page
 from lra.diagnosis.schema import DIAGNOSIS_VERSION, Diagnosis, DiagnosisSubject, Head, write_diagnosis
 from lra.diagnosis.sentences import HEAD_COLUMNS, all_heads, answer, heads_table, swaps_table
 from lra.diagnosis.subject import DiagnosedModel, check_effect, dev_batches, diagnosed_model, is_nystrom, make_variants

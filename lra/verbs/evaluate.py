@@ -19,8 +19,7 @@ from torch import Tensor
 from lra import build
 from lra.base.text import visible
 from lra.build import trainer as build_trainer
-from lra.runs.files import BEST
-from lra.runs.find_run import find_run
+from lra.runs.files import BEST, find_run
 from lra.runs.record import read_record
 from lra.settings import config
 from lra.settings.stored_config import read_trained_config

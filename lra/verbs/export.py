@@ -24,8 +24,7 @@ from lra.base.paths import NO_OPTION_KEYS
 from lra.base.text import for_markdown, size_text, visible
 from lra.interop.files import CONFIG_JSON, SAFETENSORS, write_tensors
 from lra.results.statistics import binomial_error
-from lra.runs.files import BEST
-from lra.runs.find_run import find_run
+from lra.runs.files import BEST, find_run
 from lra.runs.record import read_record
 from lra.runs.schema import MIXERS, TARGET, Record, is_ours
 from lra.settings import config

@@ -18,9 +18,9 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.arguments import check_choice
-from lra.interop.config import TheirConfig, checked_config, landmark_length
 from lra.interop.files import CONFIG_JSON, SAFETENSORS, TORCH_FILE, read_json, read_tensors, read_torch_file
 from lra.interop.huggingface import TextModel, converted, import_transformers, known_architecture
+from lra.interop.nystromformer import TheirConfig, checked_config, landmark_length
 from lra.results.tables import TextTable
 from lra.settings.overrides import in_quotes
 from lra.terminal.console import make_console

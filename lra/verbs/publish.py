@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from lra.base.files import checked_name
 from lra.base.text import visible
 from lra.runs.collect import append_new, collect, describe
-from lra.runs.find_run import find_run
+from lra.runs.files import find_run
 from lra.runs.schema import Record
 from lra.terminal.console import make_console
 from lra.types import UserError

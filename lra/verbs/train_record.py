@@ -16,7 +16,6 @@ from lra.base.processes import is_out_of_memory
 from lra.build import trainer as build_trainer
 from lra.data.datamodule import StoreDataModule
 from lra.diagnosis.approximation import measure_approximation
-from lra.results.convergence import dev_curve
 from lra.results.plot_curves import learning_curve
 from lra.results.reference import published_accuracy_for
 from lra.runs.files import CODE, CURVE, DATA, LAST, RESULT, WANDB_ID
@@ -91,7 +90,7 @@ def write_result(
                 "best_dev_accuracy": outcome.best_dev_accuracy,
                 "best_step": outcome.best_step,
                 **({"stopped_step": outcome.trained_steps} if outcome.trained_steps < cfg.recipe.steps else {}),
-                "dev_curve": outcome.dev_curve or dev_curve(curves),
+                "dev_curve": outcome.dev_curve,
                 "steps": cfg.recipe.steps,
                 "majority_rate": majority,
             },

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from data_prep.image.pickled import read_batch
+from data_prep.image.source import read_batch
 from data_prep.unpickle import elements, unpickle
 from lra.types import UserError
 from tests.conftest import ROOT
@@ -24,7 +24,7 @@ from tests.data_prep.test_image import as_python2
 ROOM = 1 << 30  # beyond that a child gets no memory: numpy and the imports take a third of it
 READ = """
 import io, json, pickle, sys, time
-from data_prep.image.pickled import read_batch
+from data_prep.image.source import read_batch
 from data_prep.unpickle import elements
 from lra.types import UserError
 lines = {}

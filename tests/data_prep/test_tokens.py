@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data_prep.tokens.read_csv import read_csv
+from data_prep.tokens.read_table import read_csv
 from data_prep.tokens.table import check_sizes, with_classes
 from lra.cli import main
 from lra.data.manifest import read_manifest

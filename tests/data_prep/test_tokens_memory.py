@@ -9,8 +9,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from data_prep.tokens.read_csv import read_csv
 from data_prep.tokens.read_npz import read_npz
+from data_prep.tokens.read_table import read_csv
 from data_prep.tokens.table import check_rows, check_sizes, split_rows, with_classes, with_ids
 from lra.types import TaskSpec
 from tests.conftest import outer_environment

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from lra.diagnosis.low_rank import (
+from lra.diagnosis.curves import (
     best_error,
     classical_nystrom,
     condition,

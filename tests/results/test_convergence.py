@@ -7,7 +7,7 @@ import json
 import matplotlib.pyplot as plt
 import pytest
 
-from lra.results.convergence import convergence_notes, convergence_step, dev_curve, dev_curves
+from lra.results.convergence import convergence_notes, convergence_step, dev_curves
 from lra.results.plot_curves import plot_curves
 from lra.runs.record import parse_record
 from lra.types import UserError
@@ -43,11 +43,6 @@ def test_the_note_counts_seeds_and_names_the_steps_of_each_variant():
     (note,) = convergence_notes(records)
     assert "full 1 of 1 (step 50); nystrom 1 of 2 (step 100)." in note
     assert convergence_notes([make_record()]) == []
-
-
-def test_rows_of_the_metrics_file_become_a_curve():
-    rows = [{"step": 10, "train/loss": 1.0}, {"step": 20, "dev/accuracy": 0.5}, {"step": 40, "dev/accuracy": 0.25}]
-    assert dev_curve(rows) == {"step": [20, 40], "accuracy": [0.5, 0.25]}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-import torch
 
 from lra.cli import main
 from lra.training.curves import read_curves
@@ -48,18 +47,6 @@ def test_the_record_and_the_file_have_every_dev_pass(home, capsys, monkeypatch, 
     assert outcome["test_correct"] == whole["test_correct"]
     assert dev(rows) == dict(zip(*whole["dev_curve"].values(), strict=True))
     assert [row["step"] for row in rows[:-1]] == sorted(row["step"] for row in rows[:-1])
-
-
-@pytest.mark.slow
-def test_a_checkpoint_of_an_earlier_version_has_no_dev_passes_so_the_file_counts(home, capsys):
-    assert main([*TRAIN, "trainer.max_steps=4"]) == 0
-    (path,) = home.rglob("last.ckpt")
-    checkpoint = torch.load(path, weights_only=True)
-    del checkpoint["callbacks"]["ResumePoint"]["dev_passes"]
-    torch.save(checkpoint, path)
-    assert main(TRAIN) == 0
-    assert "had lost" not in capsys.readouterr().out
-    assert finished(home)[0]["dev_curve"]["step"] == [2, 4, 6]
 
 
 def test_what_is_there_stays_as_it_is(tmp_path):

@@ -79,16 +79,3 @@ def test_weights_that_had_not_taken_their_place_take_it(stopped):
     (stopped / "best.ckpt").write_bytes(b"the one before")
     assert best_dev_pass(stopped) == best
     assert not (stopped / NEXT_BEST).exists()
-
-
-@pytest.mark.slow
-def test_a_run_that_lightnings_callback_has_begun_keeps_its_best_score(stopped, capsys):
-    last = torch.load(stopped / "last.ckpt", weights_only=True)
-    best = last["callbacks"]["ResumePoint"].pop("best")
-    last["callbacks"]["ModelCheckpoint{'monitor': 'dev/accuracy'}"] = {
-        "best_model_score": torch.tensor(best["accuracy"]),
-        "dirpath": "/elsewhere",
-    }
-    torch.save(last, stopped / "last.ckpt")
-    assert main(COMMAND) == 0
-    assert json.loads((stopped / "result.json").read_text())["outcome"]["best_step"] == 2

@@ -14,11 +14,10 @@ from omegaconf import open_dict
 
 from lra import build
 from lra.settings import config
-from lra.training.cluster_environment import FIRST_PORT, PORTS, LaunchedProcess
 from lra.training.curves import read_curves
 from lra.training.machine import Machine
 from lra.training.ranks import LAUNCHED, SRUN, check_launch, local_rank, rank
-from lra.training.trainer import make_trainer
+from lra.training.trainer import FIRST_PORT, PORTS, LaunchedProcess, make_trainer
 from lra.types import UserError
 from tests.conftest import lra, outer_environment
 
