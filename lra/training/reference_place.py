@@ -30,8 +30,7 @@ class ReferencePlace(Callback):
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Print the place if it is another, and end a run that is too late."""
-        passes = passes_so_far(trainer)
-        place, late = self._place(passes) if passes else ("", 0.0)
+        place, late = self._place(passes_so_far(trainer))
         counts = place.partition(";")[0]  # what follows names the step of this pass
         if counts != self._said:
             self._console.print(place, highlight=False)

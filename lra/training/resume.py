@@ -208,11 +208,9 @@ def dev_passes(state: Mapping[str, Any]) -> DevPasses:
     return passes
 
 
-def passes_so_far(trainer: pl.Trainer) -> DevPasses | None:
-    """Return the dev passes up to the one that ends now; None for a run that an older version has begun."""
+def passes_so_far(trainer: pl.Trainer) -> DevPasses:
+    """Return the dev passes up to the one that ends now."""
     (resume,) = (callback for callback in trainer.callbacks if isinstance(callback, ResumePoint))  # type: ignore[attr-defined]
-    if resume.passes is None:
-        return None
     accuracy = trainer.callback_metrics["dev/accuracy"].item()
     step, accuracies = resume.passes["step"], resume.passes["accuracy"]
     return {"step": [*step, trainer.global_step], "accuracy": [*accuracies, accuracy]}

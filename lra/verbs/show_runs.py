@@ -8,13 +8,12 @@ from omegaconf import DictConfig
 
 from lra.base.checked_json import parsed_json
 from lra.base.files import paths_below, read_file
-from lra.results.convergence import dev_curve
 from lra.results.reference_curves import place_among, place_of, published_curves, references_of
 from lra.results.run_states import RunState, finished, method_names, run_states, sorted_states
 from lra.results.tables import TextTable
 from lra.runs.collect import PUBLISHED, collect, finished_at
 from lra.runs.files import DATA, METRICS, hash_and_seed
-from lra.runs.schema import Record
+from lra.runs.schema import DevCurve, Record
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_text_table
 from lra.training.curves import read_curves
@@ -73,9 +72,13 @@ def _place_of(state: RunState, published: list[Record]) -> str:
     settings_hash, seed = hash_and_seed(state.folder)
     try:
         data = parsed_json(read_file(state.folder / DATA), state.folder / DATA, "")
-        curve = dev_curve(read_curves(state.folder / METRICS))
+        passes = [row for row in read_curves(state.folder / METRICS) if "dev/accuracy" in row]
     except (FileNotFoundError, UserError):  # training says what is wrong with them
         return ""
+    curve: DevCurve = {
+        "step": [int(row["step"]) for row in passes],
+        "accuracy": [row["dev/accuracy"] for row in passes],
+    }
     return place_among(curve, references_of(published, settings_hash, data, seed)).text
 
 
