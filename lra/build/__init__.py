@@ -329,6 +329,7 @@ def _build_data(cfg: DictConfig, kind: type[Data]) -> Data:
         **_inputs(cfg),
         test_last_batch=cfg.protocol.test_last_batch,
         batch_size=cfg.recipe.batch_size // parts,
+        dev_batch_size=cfg.trainer.get("dev_batch_size"),  # nor does it have this one
         num_train_batches=cfg.recipe.steps * parts,
         seed=cfg.seed,
         on_device=cfg.trainer.get("data_on_device", False),  # an older run's stored configuration does not have it
@@ -337,7 +338,7 @@ def _build_data(cfg: DictConfig, kind: type[Data]) -> Data:
     if processes(cfg) > batches:
         fitting = max(count for count in range(1, batches + 1) if cfg.recipe.batch_size % count == 0)
         raise UserError(
-            f"{typed}, but the dev or the test split has only {batches} batches of {datamodule.batch_size} examples, so"
-            f" a device would have none; type trainer.devices={fitting}" + (" trainer.num_nodes=1" if nodes > 1 else "")
+            f"{typed}, but the dev or the test split has only {batches} batches, so a device would have none; type"
+            f" trainer.devices={fitting}" + (" trainer.num_nodes=1" if nodes > 1 else "")
         )
     return datamodule

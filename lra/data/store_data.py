@@ -29,6 +29,7 @@ class StoreData:
         padding: whether a batch is as long as the `task` says, or as its longest sequence (`batch`).
         test_last_batch: whether the last test batch is `kept` or `dropped` if it is smaller than the others.
         batch_size: examples per batch, in evaluation too.
+        dev_batch_size: examples per dev batch; None: as many as in the others.
         num_train_batches: batches of the whole run.
         on_device: whether a Trainer's batches are made on its device, see `lra.data.datamodule`.
 
@@ -54,6 +55,7 @@ class StoreData:
         padding: Padding = "task",
         test_last_batch: TestLastBatch,
         batch_size: int,
+        dev_batch_size: int | None = None,
         num_train_batches: int,
         seed: int,
         on_device: bool,
@@ -85,6 +87,7 @@ class StoreData:
         self.manifest = read_manifest(store_dir)
         self._check_requirements(store_dir, {"text_length": text_length, "listops_brackets": listops_brackets})
         self.batch_size, self.num_train_batches, self.seed = batch_size, num_train_batches, seed
+        self.dev_batch_size = dev_batch_size or batch_size
         self._spec, self._mask_zero, self._scale, self._on_device = spec, mask_zero, scale, on_device
         self._collate = {
             name: Collator(split, spec, mask_zero=mask_zero, scale=scale, to_longest=padding == "batch")
@@ -153,16 +156,16 @@ class StoreData:
 
     def val_dataloader(self) -> EvalLoader:
         """Make the loader of this process's dev batches."""
-        return self._eval_loader("dev", drop_last=False)
+        return self._eval_loader("dev", batch_size=self.dev_batch_size)
 
     def test_dataloader(self) -> EvalLoader:
         """Make the loader of this process's test batches."""
-        return self._eval_loader("test", drop_last=self.drop_last_of_test)
+        return self._eval_loader("test", batch_size=self.batch_size, drop_last=self.drop_last_of_test)
 
-    def _eval_loader(self, split: str, *, drop_last: bool) -> EvalLoader:
+    def _eval_loader(self, split: str, *, batch_size: int, drop_last: bool = False) -> EvalLoader:
         rank, world_size = self._rank_and_world_size()
         collate = self._collator_of_trainer(split)
-        return EvalLoader(collate, batch_size=self.batch_size, drop_last=drop_last, rank=rank, world_size=world_size)
+        return EvalLoader(collate, batch_size=batch_size, drop_last=drop_last, rank=rank, world_size=world_size)
 
     def _collator_of_trainer(self, split: str) -> Collator | DeviceCollator:
         """Return the collator of a split's batches."""

@@ -292,8 +292,9 @@ def settings(cfg: DictConfig) -> dict[str, Any]:
         trainer["num_nodes"] = num_nodes(cfg)
     if cfg.get("compile"):  # changes rounding and the random draws of dropout
         trainer["compile"] = cfg.compile
-    if cfg.trainer.get("fused_optimizer"):  # changes rounding
-        trainer["fused_optimizer"] = True
+    for key in ("fused_optimizer", "dev_batch_size"):  # change rounding; the second batch-wide constants too
+        if cfg.trainer.get(key):
+            trainer[key] = cfg.trainer[key]
     callbacks: dict[str, Any] = {}
     if targets_of(cfg.get("callbacks", {})):  # the stored configuration of a run has none
         named = cfg.copy()

@@ -142,6 +142,7 @@ class Trainer(TypedDict):
     num_nodes: Processes
     precision: Literal["32-true", "tf32", "bf16-mixed", "16-mixed", "64-true"]
     accumulate_grad_batches: Count | Literal["auto"]
+    dev_batch_size: BatchSize | None
     fused_optimizer: bool
     max_steps: Count | None
     threads: Count | None  # lra.training.machine.Machine knows how many are too many

@@ -29,7 +29,12 @@ NODES = (*GROUPS, "recipe", "recipe.optimizer", "recipe.schedule")
 CLASSES = ("task.spec", "attention", "model", "recipe.optimizer", "recipe.schedule")  # and a mixer but attention
 NEEDED = {"": ("seed",), "task": ("name", "spec", "mask_zero", "dev_split"), "mixer": ()}  # of others all
 # Options that older runs do not have; a run without them is built as before.
-MISSING_IN_OLDER = ("recipe.parameter_groups", "trainer.fused_optimizer", "trainer.data_on_device")
+MISSING_IN_OLDER = (
+    "recipe.parameter_groups",
+    "trainer.fused_optimizer",
+    "trainer.data_on_device",
+    "trainer.dev_batch_size",
+)
 RETRAIN = "bring the run's own file back, or train again: lra train."
 NOT_BUILT = ("codec", "open_source")  # keys of a task that are taken from today's conf tree instead
 TORCHS = re.compile(r"torch\.optim\.(lr_scheduler\.)?[A-Z]\w*")  # an optimizer or schedule that the user has typed

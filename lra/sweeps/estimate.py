@@ -25,11 +25,11 @@ PROBE = 8  # 1/PROBE of the batch is timed first, to predict the time of a step 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """Time and memory that a run needs on this machine: seconds of a training step, and of one evaluation batch.
+    """Time and memory that a run needs on this machine: seconds of a training step, and of evaluating as many examples.
 
-    `peak_memory_bytes` is of a process that does both. Where the task's data is not `prepared`, sequences of full
-    length were measured, for an upper bound. Fewer examples than a part of a batch has are measured when such a part
-    takes too long.
+    `peak_memory_bytes` is of a process that does both, with dev batches of their own size. Where the task's data is
+    not `prepared`, sequences of full length were measured, for an upper bound. Fewer examples than a part of a batch
+    has are measured when such a part takes too long.
     """
 
     step_seconds: float
@@ -75,7 +75,7 @@ def measure(cell: Cell) -> Estimate:
 
 
 def measure_here(cfg: DictConfig) -> Estimate:
-    """Measure a few training steps and an evaluation batch in this process.
+    """Measure a few training steps and a dev batch in this process.
 
     With `trainer.accumulate_grad_batches=auto` the batch is in as few parts as fit into memory, as in a training.
     """
@@ -126,13 +126,19 @@ def _measure_in_parts(cfg: DictConfig) -> Estimate:
     if examples > probe:
         step(examples)
     step_seconds = statistics.median(step(examples) for _ in range(STEPS))
+    scale, dev_size = size / examples, cfg.trainer.get("dev_batch_size")
+    if dev_size:
+        cfg_of_dev = cfg.copy()
+        config.use_one_device(cfg_of_dev)
+        cfg_of_dev.recipe.batch_size, cfg_of_dev.trainer.accumulate_grad_batches = dev_size, 1
+        batches = batches_to_measure(cfg_of_dev, device)
+    dev_batch = _first(next(batches), max(round((dev_size or size) / scale), 1))
     begun = synchronized_seconds(device)
     with torch.inference_mode(), autocast_context(precision, device):
-        module.eval()(_first(next(batches), examples))
-    scale = size / examples
+        module.eval()(dev_batch)
     return Estimate(
         step_seconds=step_seconds * scale * parts,
-        eval_seconds=(synchronized_seconds(device) - begun) * scale * parts,
+        eval_seconds=(synchronized_seconds(device) - begun) * cfg.recipe.batch_size / len(dev_batch.label),
         peak_memory_bytes=memory_before + scale * (peak_memory_bytes(device) - memory_before),
         dev_examples=dev_examples,
         test_examples=test_examples,

@@ -180,6 +180,7 @@ def _fit_and_test(
         # Out of memory is handled below: here `error` still holds the tensors of the failed step in memory.
     finally:
         finish_wandb(loggers, failed=failed)
+    _refuse_dev_batch(cfg, module, machine.accumulate_grad_batches)
     more = _more_parts(cfg, folder, module, machine.accumulate_grad_batches)
     if more is not None:
         raise TooLargeError(more)
@@ -213,6 +214,15 @@ def _curve_logger(folder: Path, resume_step: int, console: Console) -> CurveLogg
             f" {LAST} has their accuracies, which are put back. What else was lost there is missing in the curves."
         )
     return logger
+
+
+def _refuse_dev_batch(cfg: DictConfig, module: ClassifierModule, parts: int) -> None:
+    """Refuse dev batches of their own size when they did not fit into memory: smaller parts would be of no use."""
+    size = cfg.trainer.get("dev_batch_size") or 0
+    if not module.training and size > cfg.recipe.batch_size // parts:
+        right = f"trainer.dev_batch_size={size // 2}"
+        line = f"out of memory in a dev pass with {size} examples at a time; type {right}, a run of its own"
+        raise UserError(line, kind="no_memory", key="trainer.dev_batch_size", value=size, right=right)
 
 
 def _out_of_memory_line(cfg: DictConfig, module: ClassifierModule, parts: int) -> str:

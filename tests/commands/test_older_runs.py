@@ -125,6 +125,7 @@ def test_a_setting_that_this_version_has_not_is_named(stored, tmp_path):
         ("mixer",),
         ("model", "packed"),
         ("trainer", "fused_optimizer"),
+        ("trainer", "dev_batch_size"),
         ("attention", "masking"),
         ("trainer", "data_on_device"),
     ],

@@ -84,6 +84,13 @@ def test_batches_are_made_of_the_part_alone(store):
     assert len(dev) == data.num_examples("dev") == 20
 
 
+def test_dev_batches_may_have_a_size_of_their_own(store):
+    data = datamodule(store, dev_split="held_out", dev_batch_size=7)
+    sizes = [[len(batch.label) for batch in batches] for batches in (data.val_dataloader(), data.test_dataloader())]
+    assert sizes == [[7, 7, 6], [*10 * [4], 2]]
+    assert {len(batch.label) for batch in data.train_dataloader()} == {4}
+
+
 def test_the_test_split_is_the_dev_split_when_the_protocol_says_so(store):
     data = datamodule(store)
     assert [b.label.tolist() for b in data.val_dataloader()] == [b.label.tolist() for b in data.test_dataloader()]
