@@ -12,11 +12,11 @@ Runs the missing cells, prints a table, and draws a figure (PNG, PDF, SVG) into 
 errors are measured on the trained models with test batches: that of the pseudo-inverse, and that of the approximated
 attention matrix against the exact one. All options of lra train can be given: protocol=clean attention.pinv=exact.
 
-lra sweep window has no mixing (none), averaging and exact attention beside the widths, which are block lengths: no
+Beside the widths of a window, which are block lengths, stand no mixing (none), averaging and exact attention. No
 position sees another block in any layer. Width 1 is none, and the length of the task's sequences is exact attention
-(but without its dropout of attention weights, which is 0.1 as in the paper).
-The range is the narrowest width with 95 % of what exact attention gains over none, with a 95 % interval; – and why if
-that gain is no more than two standard errors. It was asked for in arXiv 2501.14850 (Miralles-González et al. 2025).
+(but without its dropout of attention weights, which is 0.1 as in the paper). The range is the narrowest width with 95 %
+of what exact attention gains over none, with a 95 % interval; – and why if that gain is no more than two standard
+errors. Whether these tasks have a long one is asked in arXiv 2501.14850 (Miralles-González et al. 2025).
 """
 
 from collections.abc import Sequence
