@@ -1,7 +1,5 @@
 """Where Pathfinder's contours begin, and how many distractors come of it, at both sizes."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np
