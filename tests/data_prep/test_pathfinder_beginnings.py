@@ -22,7 +22,6 @@ def paddle_of(design: Design, margin: int) -> Paddle:
         length=design.paddle_length,
         thickness=design.paddle_thickness,
         margin=margin,
-        antialias_scale=design.antialias_scale,
     )
 
 
