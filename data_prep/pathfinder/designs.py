@@ -16,9 +16,8 @@ class Design:
         contour_length: number of paddles of a target contour. A paddle is one dash of a contour.
         distractor_length: number of paddles of a distractor, which is a short contour.
         num_distractors: number of distractors that are tried.
-        paddle_length, paddle_thickness, antialias_scale: see `Paddle`.
+        paddle_length, paddle_thickness: see `Paddle`.
         margins: possible margins of a paddle; one is drawn for each image.
-        padding: number of pixels at the border that stay free.
         seed_distance: distance between the first paddles of the two target contours, in pixels.
         marker_radius: radius of the two discs, in pixels.
         continuity: factor on the angle of a turn, whose weight is cos²; 1 allows turns of up to 90 degrees.
@@ -31,9 +30,7 @@ class Design:
     num_distractors: int
     paddle_length: int
     paddle_thickness: float
-    antialias_scale: int
     margins: tuple[int, ...]
-    padding: int
     seed_distance: int
     marker_radius: float
     continuity: float
@@ -66,9 +63,7 @@ def pathfinder32(difficulty: str) -> Design:
         num_distractors=20 // DISTRACTOR_LENGTH["hard"],
         paddle_length=2,
         paddle_thickness=0.5,
-        antialias_scale=2,
         margins=(1,),
-        padding=1,
         seed_distance=7,
         marker_radius=1.5,
         continuity=1.0,

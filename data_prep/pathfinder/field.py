@@ -26,6 +26,7 @@ from data_prep.pathfinder.designs import Design
 from data_prep.pathfinder.stamps import Paddle, Stamp, moved, opposite, stamps_of
 
 OVERLAP = 1.8  # a paddle is refused if its keep-out plus that of others reaches this value at any pixel
+PADDING = 1  # pixels at the edge that stay free, in the benchmark and here
 OCCUPIED = 0.3  # a pixel with a keep-out above this value is not free for a first paddle
 TRIALS = 3  # trials for a first paddle that leaves the image, and for each further paddle that hits another one
 Places = Callable[[int], np.ndarray]  # from degrees to the flat indices of pixels where a first paddle may begin
@@ -205,11 +206,11 @@ class Field:
 @lru_cache(None)
 def _empty(design: Design, margin: int, border: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Make an empty field: keep-out, keep-out thickened by the margin (1 outside the image), and mask of the image."""
-    side, padding = design.side, design.padding
+    side = design.side
 
     def framed(width: int, ring: float) -> np.ndarray:
         """Make an array with 0 in the image, a frame of 1 at the image's edge, and `ring` outside the image."""
         image = np.pad(np.zeros((side - 2 * width, side - 2 * width)), width, constant_values=1)
         return np.pad(image, border, constant_values=ring)
 
-    return framed(padding, 0), framed(padding + margin, 1), 1 - framed(0, 1)
+    return framed(PADDING, 0), framed(PADDING + margin, 1), 1 - framed(0, 1)

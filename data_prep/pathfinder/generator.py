@@ -46,7 +46,7 @@ def generate(design: Design, seed: int, number: int) -> tuple[np.ndarray, int]:
         field.drawn(targets, design.contour_brightness), field.drawn(distractors, design.distractor_brightness)
     )
     for y, x in (targets[origin].origin, targets[origin if label else 1 - origin].tip):
-        image = np.maximum(image, disc(design.side, y, x, design.marker_radius, design.antialias_scale))
+        image = np.maximum(image, disc(design.side, y, x, design.marker_radius))
     return (image * (255 / image.max()) + 0.5).astype(np.uint8), label
 
 
@@ -56,7 +56,6 @@ def grow(design: Design, rng: random.Random) -> tuple[Field, list[Contour], list
         length=design.paddle_length,
         thickness=design.paddle_thickness,
         margin=rng.choice(design.margins),
-        antialias_scale=design.antialias_scale,
     )
     targets = None
     while targets is None:

@@ -1,6 +1,5 @@
 """The source of a user's own task: one CSV, NPZ or parquet file, or a folder of PNG files by class."""
 
-import importlib.util
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -25,6 +24,7 @@ from data_prep.tokens.table import (
     with_ids,
 )
 from lra.base.files import sha256
+from lra.base.paths import package_folder
 from lra.data.tokens import VERSION
 from lra.data.writer import Example
 from lra.types import UserError
@@ -126,7 +126,7 @@ def _locate(request: Request, file: str | None) -> Path:
 def _in_package(task: str, file: str) -> Path:
     """Convert `package:folder/file.csv` to a path."""
     package, _, inside = file.partition(":")
-    spec = importlib.util.find_spec(package) if package.isidentifier() else None
-    if spec is None or not spec.submodule_search_locations or not inside:
+    folder = package_folder(package) if package.isidentifier() else None
+    if folder is None or not inside:
         raise UserError(f"task={task}: file: {file} is no package:folder/file.csv of a package that is installed here")
-    return Path(spec.submodule_search_locations[0]) / inside
+    return folder / inside

@@ -86,18 +86,23 @@ def _conf_dirs(variable: str, _here: str) -> tuple[Path, ...]:
     return tuple(folders)
 
 
-def _folder_of(entry: EntryPoint) -> Path:
-    """The folder that an entry point names; the package itself is not imported."""
+def package_folder(package: str) -> Path | None:
+    """The folder of an installed package, which is not imported; None if there is no such package."""
     try:
-        spec = importlib.util.find_spec(entry.module)
-    except ImportError:
+        spec = importlib.util.find_spec(package)
+    except ImportError:  # of a part of a package that is not there
         spec = None
-    if spec is None or not spec.submodule_search_locations:
+    return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
+
+
+def _folder_of(entry: EntryPoint) -> Path:
+    folder = package_folder(entry.module)
+    if folder is None:
         raise UserError(
             f"entry point {CONF_ENTRY_POINT}: {entry.name} = {entry.value} names no package that is installed here;"
             f" install it again, or remove it: pip uninstall {entry.dist.name if entry.dist else entry.name}"
         )
-    return Path(spec.submodule_search_locations[0], *(entry.attr or "").split(".")).resolve()
+    return folder.joinpath(*(entry.attr or "").split(".")).resolve()
 
 
 def _check_names(folder: Path, other: Path) -> None:

@@ -8,7 +8,7 @@ Letters: B sequences, L positions, T real tokens of all sequences, D model width
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import get_args
+from typing import Literal
 
 from torch import Tensor, nn
 
@@ -19,7 +19,6 @@ from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.layers import feed_forward_residual
 from lra.ops.packed.packing import Packing
 
-PLACES = ("pre", "post")
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "gelu": nn.GELU,
     "gelu_tanh": partial(nn.GELU, approximate="tanh"),
@@ -33,21 +32,17 @@ class EncoderForm:
 
     Attributes:
         norm: `pre`: `x + f(norm(x))` in each block, and a last norm. `post`: `norm(x + f(x))` in each block.
-        norm_kind: `layer`: LayerNorm. `batch`: batch norm over the real positions of a batch. `batch_padded`: over all.
         norm_eps: what the norms add to the variance, above 0.
         embedding_norm: whether there is a norm after the embedding (BERT).
-        embedding_dropout: whether there is dropout after the embedding.
         activation: activation of the feed-forward networks, one of `ACTIVATIONS`.
         inner_dropout: whether the feed-forward networks also drop after their activation.
         first_position: row of the position table that the first token of a sequence gets; those before are not used.
         token_types: rows of a table whose row for a token's type is added to its embedding; 0: no table.
-        inputs: `tokens`: ids of a table's rows. `values`: real numbers, which a linear layer maps to D channels.
-        positions: `learned`: added to the embedding. `rotary`: attention rotates queries and keys. `none`: neither.
-        token_std: standard deviation of the table's initial rows.
-        tied_dropout: whether the dropout after a mixer or a feed-forward network drops whole channels of a sequence.
+        norm_kind, embedding_dropout, inputs, positions, token_std, tied_dropout: as the `norm` and the others of
+            `lra.model.classifier.SequenceClassifier`.
     """
 
-    norm: str
+    norm: Literal["pre", "post"]
     norm_kind: Norm
     norm_eps: float
     embedding_norm: bool
@@ -60,13 +55,6 @@ class EncoderForm:
     positions: Positions
     token_std: float
     tied_dropout: bool
-
-    def __post_init__(self) -> None:
-        """Know the words."""
-        assert self.norm in PLACES, self.norm
-        assert self.norm_kind in get_args(Norm), self.norm_kind
-        assert self.inputs in get_args(Inputs), self.inputs
-        assert self.activation in ACTIVATIONS, self.activation
 
     def make_norm(self, width: int) -> nn.LayerNorm | BatchNorm:
         """Make a norm of this kind."""

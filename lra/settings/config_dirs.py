@@ -3,14 +3,13 @@
 Hydra knows both for one run. Here they are added to $LRA_CONF_PATH, so that every verb and every worker finds them.
 """
 
-import importlib.util
 import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from lra.base.paths import CONF_VARIABLE
+from lra.base.paths import CONF_VARIABLE, package_folder
 from lra.types import UserError
 
 FLAGS = ("--config-dir", "-cd")
@@ -60,11 +59,7 @@ def _place(part: str) -> str:
     """Turn `file://FOLDER` or `pkg://package.folder` into a folder."""
     if not part.startswith("pkg://"):
         return part.removeprefix("file://")
-    package = part.removeprefix("pkg://")
-    try:
-        spec = importlib.util.find_spec(package)
-    except ImportError:
-        spec = None
-    if spec is None or not spec.submodule_search_locations:
+    folder = package_folder(part.removeprefix("pkg://"))
+    if folder is None:
         raise UserError(f"hydra.searchpath: {part} is no package that is installed here; or type file://FOLDER")
-    return str(spec.submodule_search_locations[0])
+    return str(folder)

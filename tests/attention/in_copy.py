@@ -1,7 +1,5 @@
 """Runs tests of a copy of the project in a process that has torch already: importing it takes longer than a test."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import sys

@@ -6,8 +6,6 @@ says of itself (`batch_wide`, `reads_padded_length`) is compared with what it do
 every option. planted_bugs.yaml has small bugs that each promise's test must catch.
 """
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The attentions that do not say that they are quadratic compute no L × L tensor, forward or backward."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

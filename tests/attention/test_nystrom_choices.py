@@ -1,7 +1,5 @@
 """The choices of Nyström attention: rules and sources of landmarks, inverses, coarse landmarks."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Where Nyström attention leaves padding out, and whether it is exact for short sequences."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

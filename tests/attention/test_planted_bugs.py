@@ -1,7 +1,5 @@
 """Every test of an attention catches the bugs that planted_bugs.yaml has for it: each is planted in a copy of lra/."""
 
-from __future__ import annotations
-
 import inspect
 import shutil
 from pathlib import Path

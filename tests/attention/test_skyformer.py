@@ -3,8 +3,6 @@
 Small bugs that each test must catch stand in planted_bugs.yaml.
 """
 
-from __future__ import annotations
-
 import pytest
 import torch
 

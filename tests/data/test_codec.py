@@ -1,7 +1,5 @@
 """Every task's file names how its data are opened and looked at."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from omegaconf import OmegaConf

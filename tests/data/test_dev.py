@@ -1,7 +1,5 @@
 """The dev split: the dataset's own, the test split, or held out of train."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

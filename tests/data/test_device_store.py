@@ -1,7 +1,5 @@
 """Data on the device: the loaders' batches to the last bit, without a word from the device to the host."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import islice
 from types import SimpleNamespace

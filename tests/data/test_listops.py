@@ -1,7 +1,5 @@
 """The ListOps vocabulary is frozen; expressions encode, decode, evaluate and draw."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The closing brackets of ListOps: kept, or dropped as in the released preparation, from one store."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

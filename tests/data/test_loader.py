@@ -1,7 +1,5 @@
 """Batches: a function of (seed, k), shared out by rank, resumable in the middle."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

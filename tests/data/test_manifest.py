@@ -1,7 +1,5 @@
 """Manifests and arrays that are not what they should be: one line each, before anything is trained on them."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os

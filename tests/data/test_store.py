@@ -1,7 +1,5 @@
 """The packed store: whole or not there, and refused when it is not what its manifest says."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

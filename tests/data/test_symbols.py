@@ -1,7 +1,5 @@
 """Characters of bytes, a token at the end of a sequence, real values of pixels, batches of their longest sequence."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How much of a review is used: 4,000 bytes, or the 1,000 of the released preparation, from one store."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

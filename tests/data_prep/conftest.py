@@ -1,7 +1,5 @@
 """What the tests of data preparation share: preparing a store in this process."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

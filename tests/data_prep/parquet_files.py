@@ -1,7 +1,5 @@
 """Write parquet files in the form of the Hugging Face hub, in a folder or in the layout of its cache."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Generators of Pathfinder images that are wrong on purpose: tests that compare images must tell them apart."""
 
-from __future__ import annotations
-
 import random
 from functools import lru_cache
 

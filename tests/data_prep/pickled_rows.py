@@ -1,7 +1,5 @@
 """Write pickles in the form of the Nyströmformer repository's scripts, from rows of ids."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterable, Mapping
 from pathlib import Path

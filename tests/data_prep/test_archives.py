@@ -1,7 +1,5 @@
 """Archives: read whole or refused in one line; nothing leads outside."""
 
-from __future__ import annotations
-
 import io
 import re
 import tarfile

@@ -1,7 +1,5 @@
 """The card beside each store is Croissant 1.1 with the RAI fields, as `mlcroissant` checks it, and tells what is so."""
 
-from __future__ import annotations
-
 import json
 import socket
 

@@ -1,7 +1,5 @@
 """Downloads from a server on this machine: checked, gone on with, refused."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import http.server

@@ -1,7 +1,5 @@
 """A damaged or forged parquet file is refused in a line; nothing is half written, and memory stays small."""
 
-from __future__ import annotations
-
 import io
 import os
 import struct

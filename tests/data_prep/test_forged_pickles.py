@@ -1,7 +1,5 @@
 """A forged or damaged pickle is refused in a line; it takes neither memory nor time, and runs nothing."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Where the data of each task can be had, and where its forms lie."""
 
-from __future__ import annotations
-
 import pytest
 
 from data_prep import download

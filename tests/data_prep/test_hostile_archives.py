@@ -1,7 +1,5 @@
 """Archives that ask for memory or time: refused in one line, before they have it."""
 
-from __future__ import annotations
-
 import gc
 import gzip
 import io

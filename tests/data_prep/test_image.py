@@ -1,7 +1,5 @@
 """Image from CIFAR-10's archives: binary and Python alike, pickles that run nothing, grey to the last level."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import re

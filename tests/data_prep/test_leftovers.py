@@ -1,7 +1,5 @@
 """What a preparation leaves beside its store: nothing, also after a kill."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import subprocess

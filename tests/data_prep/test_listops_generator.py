@@ -1,7 +1,5 @@
 """The vectorised generator against one that draws a tree at a time, straight from the definition."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import time

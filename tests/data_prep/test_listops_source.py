@@ -1,7 +1,5 @@
 """ListOps from files: every value follows from its expression, counts are the benchmark's, nothing is cut."""
 
-from __future__ import annotations
-
 import itertools
 import time
 

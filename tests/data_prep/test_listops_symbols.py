@@ -1,7 +1,5 @@
 """ListOps' ids in any order: the symbols are found from the values, or the files are refused."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

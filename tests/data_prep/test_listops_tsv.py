@@ -1,7 +1,5 @@
 """The benchmark's own ListOps files: read, and refused with file and line."""
 
-from __future__ import annotations
-
 import pytest
 
 from data_prep.listops import tsv

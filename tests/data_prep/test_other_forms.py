@@ -1,7 +1,5 @@
 """Forms that cannot be the benchmark say why, and what hinders no reader is read over."""
 
-from __future__ import annotations
-
 import zipfile
 
 import pytest

@@ -1,7 +1,5 @@
 """Parquet of the Hugging Face hub: the same stores as from the archives, from a folder, a file and the hub's cache."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

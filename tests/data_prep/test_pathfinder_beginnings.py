@@ -1,7 +1,5 @@
 """Where Pathfinder's contours begin, and how many distractors come of it, at both sizes."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np
@@ -24,7 +22,6 @@ def paddle_of(design: Design, margin: int) -> Paddle:
         length=design.paddle_length,
         thickness=design.paddle_thickness,
         margin=margin,
-        antialias_scale=design.antialias_scale,
     )
 
 

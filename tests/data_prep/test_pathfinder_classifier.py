@@ -1,7 +1,5 @@
 """A small network that is asked which images are the original's: it must not know, unless a generator is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Our Pathfinder images against 400 of the published generator (tests/data_prep/samples)."""
 
-from __future__ import annotations
-
 import math
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """Pathfinder from the benchmark's folder: labels from the metadata, empty files left out, splits that are recorded."""
 
-from __future__ import annotations
-
 import io
 import itertools
 

@@ -1,7 +1,5 @@
 """`lra_release.gz` has two folders `pathfinder128`: the inner one is read, whichever comes first, and recorded."""
 
-from __future__ import annotations
-
 import pytest
 
 from data_prep.archives import write_tar

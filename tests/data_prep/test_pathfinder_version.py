@@ -1,7 +1,5 @@
 """Stores of the generator of before are refused, and the line says how to make them again."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.data.manifest import MANIFEST

@@ -1,7 +1,5 @@
 """The road from a source to a store: whole or not there, the same from every start."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """ListOps from `lra_release.gz`, packed or unpacked: the same as from its folder, or one line."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 import zipfile

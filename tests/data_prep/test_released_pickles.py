@@ -1,7 +1,5 @@
 """Pickles of the Nyströmformer repository: the same stores as from the original forms, checked, and named so."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Retrieval as a stream: each document once, rows checked, memory that does not grow with the file."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Pipes, sockets, devices, unreadable files: refused in one line, never waited for."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Text from an IMDb archive: bytes kept, order fixed, what is wrong named."""
 
-from __future__ import annotations
-
 import functools
 import tarfile
 

@@ -1,7 +1,5 @@
 """TFDS knows the benchmark as `lra`: listed, loaded, made once, with the rows of the stores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import tensorflow_datasets as tfds

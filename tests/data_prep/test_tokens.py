@@ -1,7 +1,5 @@
 """A user's own task from one CSV or NPZ file: what is stored of it, and one line for each way it can be wrong."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A user's file is never in memory as a whole, and its rows are those that were written, however the file has them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tracemalloc

@@ -1,7 +1,5 @@
 """Small models and batches for the tests of lra.diagnosis."""
 
-from __future__ import annotations
-
 import torch
 
 from lra import build

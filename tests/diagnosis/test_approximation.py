@@ -1,7 +1,5 @@
 """The measured errors of Nyström attention, against matrices written out from the paper."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Errors of a layer's heads: against the number of landmarks, of the inverse, and of matrices that are known."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """Ranks and low-rank approximations, on matrices whose answers are known."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

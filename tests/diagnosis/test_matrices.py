@@ -1,7 +1,5 @@
 """The matrices of attentions: exact ones against the slow formula, all others against what `forward` computes."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Attentions in place of a trained model's own."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

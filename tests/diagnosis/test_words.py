@@ -1,7 +1,5 @@
 """What the page concludes from the numbers: numbers and kinds, not their wording."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.diagnosis.schema import Diagnosis, DiagnosisSubject, Head, Swap

@@ -1,7 +1,5 @@
 """Our BigBird beside that of transformers, with the same projections and the same random blocks."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """The Python in docs/huggingface.md runs as it stands."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """lra export: a trained run as files, loaded without what trained it, to the bit; whole or not at all."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

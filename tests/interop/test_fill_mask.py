@@ -1,7 +1,5 @@
 """lra fill-mask: from a folder as transformers saves it, by our encoder; the probabilities are those of their model."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A model that no Nyströmformer of transformers has become is refused in one line, whether or not it is installed."""
 
-from __future__ import annotations
-
 import pytest
 from torch import nn
 

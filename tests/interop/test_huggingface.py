@@ -1,7 +1,5 @@
 """A Nyströmformer of transformers and ours are the same function, and the weights go both ways to the bit."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Our Longformer beside that of transformers, with the same projections for local and global attention."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -4,8 +4,6 @@ The promises themselves are in `lra.testing`, where `lra check` finds them too. 
 without another edit here, but a file in tests/reference must have its slow twin under the same name.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

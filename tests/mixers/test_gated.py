@@ -1,7 +1,5 @@
 """The gated moving average: its count of parameters, its initial filters."""
 
-from __future__ import annotations
-
 import torch
 
 from lra import build

@@ -1,7 +1,5 @@
 """Long convolutions against their sums, term by term."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Mamba-2: its initial numbers, its count of parameters, its refusals, its scan by another formula and in float32."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

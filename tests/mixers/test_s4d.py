@@ -1,7 +1,5 @@
 """S4D: its initial numbers, its count of parameters, its refusals, its filters over the lengths of the benchmark."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

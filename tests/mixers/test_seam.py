@@ -1,7 +1,5 @@
 """What a mixer has without a line of its own: a packed form through padding."""
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 

@@ -1,7 +1,5 @@
 """Every mixer but attention on every task: it builds, every parameter learns, packed equals padded, one graph."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch.nn.functional import cross_entropy

@@ -1,7 +1,5 @@
 """Encoders of one's own, as a user writes them: from a task's spec and what makes mixers, to a classifier."""
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 
 from lra.model.mixer import MakeMixers, MixerDims

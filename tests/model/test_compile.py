@@ -1,7 +1,5 @@
 """compile=true: one graph without a break for every task and attention, the same numbers as without."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

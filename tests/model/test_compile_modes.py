@@ -1,7 +1,5 @@
 """compile=MODE: what reaches torch's compiler, and that its real kernels train as eager ones do."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -1,7 +1,5 @@
 """The shared encoder: the released models' sizes, and their arithmetic."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

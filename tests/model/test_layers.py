@@ -1,7 +1,5 @@
 """Batch norm over real positions, and dropout with one mask for all positions of a sequence."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

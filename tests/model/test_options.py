@@ -1,7 +1,5 @@
 """What the released code offers beside its table: pooling by a first token, one block for all layers, no attention."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """The encoder on real tokens alone equals the encoder on padded batches, for every backend and protocol."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Rotary positions: rotations of complex numbers, products that depend on distances, and which models can have them."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """The encoder of real-valued sequences: which positions count, whatever mixes them."""
 
-from __future__ import annotations
-
 import inspect
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Wrong settings and wrong inputs of the encoder of real-valued sequences are refused in one line that helps."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Methods in `torch.func`, `torch.jit.trace` and `torch.export`: the numbers of the encoder by itself, or one line."""
 
-from __future__ import annotations
-
 from functools import cache
 from io import BytesIO
 

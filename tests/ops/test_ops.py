@@ -1,7 +1,5 @@
 """Operators against plain formulas: outputs and gradients."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """A second backward pass through the same graph gives the same gradients; second derivatives are refused."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

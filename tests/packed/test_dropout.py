@@ -1,7 +1,5 @@
 """Masks: the asked rate, independent entries, independent masks, the same mask from the same number."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The fast functions on packed tokens against torch's own, one operator at a time: outputs and gradients."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Performer on packed tokens against its padded form: every choice, several tiles, equal keys."""
 
-from __future__ import annotations
-
 import itertools
 from typing import get_args
 

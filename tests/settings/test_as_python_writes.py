@@ -1,7 +1,5 @@
 """Agents of a W&B sweep write values as Python does: `None`, and dictionaries with quotes."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.cli import main

@@ -1,7 +1,5 @@
 """What a CUDA graph cannot record is refused when the settings are checked, without torch."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

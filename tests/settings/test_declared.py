@@ -1,7 +1,5 @@
 """Every option is declared once, and a value outside its declared type is refused before anything is made."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import pytest

@@ -8,8 +8,6 @@ An event is what changes the folder: opening a file to write (before it; after i
 written, by a limit on the size of files), a rename, a removal, a new folder.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """Read back what offline W&B runs hold, from their files."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection
 from dataclasses import dataclass

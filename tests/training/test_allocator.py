@@ -1,7 +1,5 @@
 """Memory that was freed is used again."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

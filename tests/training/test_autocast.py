@@ -3,8 +3,6 @@
 Lightning ends the block before the backward pass; a loop of a user's own may not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 

@@ -1,7 +1,5 @@
 """Under `paper` too, a batch in equal shares is the whole batch, if a share is what a batch-wide constant covers."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.cli import main

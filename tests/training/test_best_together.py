@@ -1,7 +1,5 @@
 """Several processes test the same weights: none goes on before the best ones are in their place."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

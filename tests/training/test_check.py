@@ -1,7 +1,5 @@
 """check=true: a token that changed since the store was made is found before anything is trained."""
 
-from __future__ import annotations
-
 import shutil
 
 from lra.cli import main

@@ -1,7 +1,5 @@
 """A run's files with a byte flipped, cut short or foreign: said in one line, nothing trained on, nothing stuck."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import random

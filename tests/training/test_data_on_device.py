@@ -1,7 +1,5 @@
 """trainer.data_on_device=true: a run's numbers are those of one without it, which it may have been until then."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.cli import main

@@ -1,7 +1,5 @@
 """Two processes that train one model together: the same numbers as one, a record, and a resume."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """After a test Lightning has moved the module to the CPU: what is measured then asks the machine for its device."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

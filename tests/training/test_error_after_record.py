@@ -1,7 +1,5 @@
 """The errors of attention matrices are measured when the record is written: no end of that loses a result."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

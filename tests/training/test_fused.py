@@ -1,7 +1,5 @@
 """trainer.fused_optimizer: the same training in one kernel, in the run's hash, on by default on a GPU alone."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 

@@ -1,7 +1,5 @@
 """A run killed at any change of its folder goes on to the same bits: weights, curves, outcome."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

@@ -1,7 +1,5 @@
 """A `metrics.csv` that loses rows between a stop and the resume: the record has every dev pass."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

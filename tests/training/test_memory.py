@@ -1,7 +1,5 @@
 """When memory is out, the part of the batch that fits is tried, not guessed."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra import build

@@ -1,7 +1,5 @@
 """A run goes on wherever its folder was moved to, with the best checkpoint it had; or says what is missing."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """One model on several nodes: which process is which, what each has, and the same numbers as one process has."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """The optimizer's groups of parameters, the rate that is logged, the precision of the logits."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

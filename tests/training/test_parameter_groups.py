@@ -1,7 +1,5 @@
 """A mixer's own groups of parameters: before the recipe's, with rates as fractions of the recipe's."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

@@ -1,7 +1,5 @@
 """The memory of a record is that of training and testing this run: no more, and no less."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A precision's name says what is computed: float32 is never TF32, and what a device lacks is refused."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

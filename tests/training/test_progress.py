@@ -1,7 +1,5 @@
 """The bar of a run on narrow terminals: it is there, and each line is whole."""
 
-from __future__ import annotations
-
 import io
 import re
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Which process this is: variables are believed when they fit this run, and not when something has left them behind."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

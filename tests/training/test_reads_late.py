@@ -1,7 +1,5 @@
 """Where a run reads late, as on a GPU, it reads numbers from the device only at logged points and after dev passes."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

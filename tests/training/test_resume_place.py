@@ -1,7 +1,5 @@
 """A resume in another place: fewer GPUs than at the start, and processes whose clocks differ."""
 
-from __future__ import annotations
-
 import time
 from types import SimpleNamespace
 

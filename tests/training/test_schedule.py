@@ -1,7 +1,5 @@
 """The schedule of short runs, and what a precision's name promises."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """A device that trains otherwise than a CPU in float32 is found out; rounding is not."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Training: exact across kills, deterministic, and equal in parts."""
 
-from __future__ import annotations
-
 import random
 import signal
 import subprocess

@@ -3,8 +3,6 @@
 A wait costs more than the wait itself: while the host waits it launches nothing, and the GPU is idle after.
 """
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from itertools import product, repeat
 from typing import Any

@@ -1,7 +1,5 @@
 """What an offline W&B run holds, read back from its file."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A run that an agent of a W&B sweep starts; read back from its offline file."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

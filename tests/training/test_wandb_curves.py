@@ -1,7 +1,5 @@
 """The curves in W&B: every point once, at its step, whatever happened to the run."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from types import SimpleNamespace

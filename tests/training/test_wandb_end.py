@@ -1,7 +1,5 @@
 """How a run's end reaches W&B, and how the end of W&B's process reaches a run."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

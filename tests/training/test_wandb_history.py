@@ -1,7 +1,5 @@
 """The points in a `.wandb` file, whole or as a kill left it."""
 
-from __future__ import annotations
-
 import json
 import struct
 import time

@@ -1,7 +1,5 @@
 """The best checkpoint as an artifact of the W&B run, when it is asked for; read back from the offline file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

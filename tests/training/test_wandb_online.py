@@ -1,7 +1,5 @@
 """W&B online: a server that is not there, one that never answers, one that answers but gets no key."""
 
-from __future__ import annotations
-
 import os
 import socket
 import threading

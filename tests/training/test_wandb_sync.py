@@ -1,7 +1,5 @@
 """`wandb sync` sends the whole curve of a run that was resumed: each process's folder after the one before it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """W&B's environment variables mean what W&B says, where no option is typed."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.build.trainer import wandb_settings

@@ -4,8 +4,6 @@ A meta tensor is not on the host, as a GPU's is not, so torch goes the same way.
 waits does not need.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any

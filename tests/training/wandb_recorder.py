@@ -1,7 +1,5 @@
 """A stand-in for W&B's server on this machine: it keeps what a run sends, line by line, as `wandb sync` sends it."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
