@@ -7,7 +7,7 @@
   lra compare plan task=text attention=full,nystrom seed=range(5)   hours, memory and seeds that it would need
   lra compare show task=listops run_group=table                     from the records of `lra table`
   lra compare show notes=all                                        with every note; else at most 8 lines
-  lra compare show task=image run_group=table flops=true            also at equal FLOPs, counted now: a minute
+  lra compare show task=listops run_group=table flops=true          also at equal FLOPs, counted now: a minute
   lra compare show format=csv out=compare.csv
 
 The first attention is the baseline. Every other one is shown with its difference from the baseline and two 95 %
