@@ -101,7 +101,7 @@ def test_more_devices_than_batches_of_a_split_are_refused(data_dir, tmp_path):
     done = lra_here(*words, data=data_dir, runs=tmp_path / "runs")
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
-        "lra: trainer.devices=2, but the dev or the test split has only 1 batches of 64 examples, so a device would"
+        "lra: trainer.devices=2, but the dev or the test split has only 1 batches, so a device would"
         " have none; type trainer.devices=1"
     ]
 

@@ -114,7 +114,8 @@ def _make_layouts(packing: Packing, taps: int) -> Iterator[tuple[slice, _Layout]
 def _bands(filter_HF: Tensor) -> Tensor:
     """Build banded matrices `[H, S, S + F − 1]`: row i holds the filter from column i on."""
     width = BLOCK + filter_HF.shape[1] - 1
-    return pad(filter_HF, (0, BLOCK)).repeat(1, BLOCK)[:, : BLOCK * width].reshape(-1, BLOCK, width)
+    bands_HSW: Tensor = pad(filter_HF, (0, BLOCK)).repeat(1, BLOCK)[:, : BLOCK * width].unflatten(1, (BLOCK, width))
+    return bands_HSW
 
 
 def packed_nystrom(
