@@ -57,7 +57,7 @@ def test_the_tests_of_each_protocol_hold_for_a_renamed_copy(mine, tmp_path, chos
     shutil.copy(ROOT / "pyproject.toml", tree)
     shutil.copy(mine / "protocol/mine.yaml", tree / "conf/protocol")
     files = ["tests/attention/test_contract.py", "tests/model/test_packed.py", "tests/model/test_encoder.py"]
-    words = ["-m", "pytest", "-p", "no:cacheprovider", *files, "-k", chosen]
+    words = ["-m", "pytest", "-p", "no:cacheprovider", *files, "-k", chosen, "-m", "some_fast or not slow"]
     env = {**os.environ, "PYTHONPATH": str(tree)}
     done = subprocess.run([sys.executable, *words], cwd=tree, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
