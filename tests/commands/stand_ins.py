@@ -14,6 +14,7 @@ from lra.cli import VERBS
 STAND_INS = (
     (r"^lra show …$", "lra show model"),
     (r"^lra report …$", "lra report run_group=default"),
+    (r"^lra sweep …", "lra sweep landmarks"),
     (r"^lra prepare … source=… force=true$", "lra prepare task=text source=my.tar.gz force=true"),
     (r"^lra prepare (…|task=… source=/data/…$)", "lra prepare task=listops"),
     (r"^lra train task=… …$", "lra train task=listops attention=full"),
