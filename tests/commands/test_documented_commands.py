@@ -42,6 +42,7 @@ SHOWN = {shown: place for shown, place in documented_commands().items() if not O
 PLACES = {word: place for shown, place in SHOWN.items() for word in spelled_out(shown)}
 PUBLISHED = Path(__file__).parents[2] / "runs/published"
 TYPED = {typed(shown): shown for shown in reversed(PLACES)}  # what is typed, once each, with what it stands for
+MOST_SLOW = 5  # of the slow commands that begin alike, as many are in continuous integration, evenly chosen
 
 
 @pytest.fixture(scope="module")
@@ -115,10 +116,22 @@ def type_in(command: str, scratch: dict[str, str]) -> subprocess.CompletedProces
     return run(*shlex.split(command)[1:], data=data, runs=runs)
 
 
+def sampled() -> set[str]:
+    """The slow commands that continuous integration types."""
+    alike: dict[str, list[str]] = {}
+    for command in filter(lambda command: is_slow(command, TYPED), TYPED):
+        alike.setdefault(" ".join(word for word in command.split() if "=" not in word), []).append(command)
+    return {commands[len(commands) * i // MOST_SLOW] for commands in alike.values() for i in range(MOST_SLOW)}
+
+
+SAMPLE = sampled()
+
+
 def marked(command: str) -> object:
     """Those of the first page that a user reads are fast, if they are quick."""
-    fast = PLACES[TYPED[command]] == "README.md" and not is_slow(command, TYPED)
-    return pytest.param(command, marks=() if fast else pytest.mark.slow)
+    if not is_slow(command, TYPED):
+        return pytest.param(command, marks=() if PLACES[TYPED[command]] == "README.md" else pytest.mark.slow)
+    return pytest.param(command, marks=[pytest.mark.slow, *([] if command in SAMPLE else [pytest.mark.exhaustive])])
 
 
 @pytest.mark.parametrize("command", [marked(command) for command in TYPED], ids=str)
