@@ -19,7 +19,8 @@ def test_the_hint_at_other_sizes_shows_them(verb, tmp_path, monkeypatch, capsys)
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
-    records = [make_record(), make_record(size="short", steps=300, accuracy=0.25)]
+    attention = "full" if verb == "sweep window" else "nystrom"
+    records = [make_record(attention=attention, size=size, steps=300, accuracy=0.25) for size in ("full", "short")]
     (tmp_path / "mine/records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     assert main([*verb.split(), "show", "run_group=mine", "format=markdown"]) == 0
     hint = re.search(r"left out: 1 of size=short protocol=paper: lra (.+)", capsys.readouterr().out)
