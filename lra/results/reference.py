@@ -1,18 +1,18 @@
 """Published accuracies and their sources, tolerances, and how a run's settings differ from the paper's.
 
-Only a run without differences is compared with the paper. The paper's settings are in `paper_settings.json`. They are
-facts, so they are not read from `conf/`: a changed default there must not redefine which runs are the paper's. A test
-compares the file with the settings of `lra train task=T attention=A protocol=paper size=full`, so that neither can
-change alone. `python -m tests.results.make_paper_settings` writes the file.
+Only a run without differences is compared with the paper. The paper's settings are in `paper_settings.json`, those of a
+protocol with models and recipes of its own in `PROTOCOL_settings.json`, by task. They are facts, so they are not read
+from `conf/`: a changed default there must not redefine which runs are the paper's. A test compares the files with the
+settings of `lra train task=T attention=A protocol=paper size=full`, so that neither can change alone;
+`python -m tests.results.make_paper_settings` and `make_s4_settings` write them.
 """
 
 import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from lra.results.family_settings import family_settings, method_in_family
 from lra.runs.flatten_settings import NOT_RECORDED, FlatSettings, branches, flatten
 from lra.runs.schema import Record
 
@@ -113,7 +113,10 @@ def paper_accuracy(attention: str, task: str) -> float | None:
     return PAPER.get(attention, {}).get(task)
 
 
-FILE = Path(__file__).with_name("paper_settings.json")
+FAMILIES = ("s4",)  # protocols with a file of settings of their own
+SETS_BY_TASK = ("model", "mixer")  # groups in which such a protocol sets options for each task
+NOT_SET = ("model.positions",)  # which depend on the mixer
+FAMILY_PRECISION = "32-true"
 PRECISIONS = ("32-true", "16-mixed")  # our default, and that of the released code
 # A run may differ here: only rounding and random draws change, or it is not certain which of both the paper's runs had.
 NOT_COMPARED = ("trainer.accelerator", "trainer.compile", "trainer.fused_optimizer", "task.listops_brackets")
@@ -123,14 +126,15 @@ ACTING_ALONE = ("name", "test_last_batch", "pixels", "text_symbols", "end_token"
 
 
 @functools.cache
-def _parts() -> dict[str, Any]:
-    parts: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-    return parts
+def settings_file(protocol: str) -> dict[str, Any]:
+    """Read the file with the settings of a protocol's runs."""
+    settings: dict[str, Any] = json.loads(Path(__file__).with_name(f"{protocol}_settings.json").read_text("utf-8"))
+    return settings
 
 
 def paper_settings(task: str, attention: str) -> dict[str, Any] | None:
     """Build the settings of the paper's run in the form of a record; None if the paper has no such run."""
-    parts = _parts()
+    parts = settings_file("paper")
     if task not in parts["task"] or attention not in parts["attention"]:
         return None
     chosen = {group: parts[group] for group in ("protocol", "model", "size", "trainer")}
@@ -143,7 +147,7 @@ def paper_settings(task: str, attention: str) -> dict[str, Any] | None:
 
 def paper_attention(attention: str) -> dict[str, Any]:
     """The options that the paper's runs give an attention, which are its defaults; empty for one it does not have."""
-    options: dict[str, Any] = _parts()["attention"].get(attention, {})
+    options: dict[str, Any] = settings_file("paper")["attention"].get(attention, {})
     return options
 
 
@@ -197,6 +201,30 @@ def _compared(settings: Mapping[str, Any]) -> FlatSettings:
     return flatten({**settings, "protocol": protocol})
 
 
+def family_settings(protocol: str, task: str) -> Mapping[str, Any] | None:
+    """Return the settings of the method whose accuracies are published; None for another protocol or task."""
+    return settings_file(protocol).get(task) if protocol in FAMILIES else None
+
+
+def method_in_family(record: Record, reference: str) -> str | None:
+    """Name the row of a source's table that a run's settings are those of, such as `s4d (init=inv)`.
+
+    None unless the settings are the source's, but for the machine and for the initialisation, which names the row; and
+    if the data is no stand-in.
+    """
+    settings = cast(dict[str, Any], record["settings"])
+    theirs = family_settings(reference, record["identity"]["task"])
+    if theirs is None or record["provenance"]["data_origin"] == "stand-in" or "mixer" not in settings:
+        return None
+    init = settings["mixer"].get("init")
+    expected = {**theirs, "mixer": {**theirs["mixer"], "init": init}}
+    if {**settings, "trainer": None} != {**expected, "trainer": None}:
+        return None
+    if settings["trainer"].get("precision") != FAMILY_PRECISION:
+        return None
+    return record["identity"]["attention"] + ("" if init == theirs["mixer"]["init"] else f" (init={init})")
+
+
 def published_in_family(record: Record, reference: str) -> tuple[float | None, float | None]:
     """Return the accuracy, in percent, and its standard deviation over seeds that a source has for a run's settings.
 
@@ -221,7 +249,7 @@ def published_accuracy_for(record: Record, reference: str) -> float | None:
         return published_in_family(record, reference)[0]
     if reference == "paper":
         return None if deviations_from_paper(record) else paper_accuracy(identity["attention"], identity["task"])
-    papers = _parts()
+    papers = settings_file("paper")
     whole = identity["size"] == "full" and record["provenance"]["data_origin"] != "stand-in"
     if not whole or identity["task"] not in papers["task"] or record["settings"].get("model") != papers["model"]:
         return None
