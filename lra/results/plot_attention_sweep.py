@@ -11,8 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.transforms import Bbox
 
 from lra.results import plots
-from lra.results.attention_range import WHOLE
-from lra.results.attention_sweep import EXACT, Point, SweptNumber, sweep_ranges
+from lra.results.attention_sweep import EXACT, WHOLE, Point, SweptNumber, sweep_ranges
 
 Value = tuple[float, float | None] | None
 DID_NOT_CONVERGE = 1.08  # height of such a seed, as a multiple of the latest convergence step
