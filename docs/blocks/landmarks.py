@@ -12,7 +12,7 @@ from docs.blocks.markdown import ends, prose, table, table_printed, verdict
 from docs.blocks.published import records
 from lra.results.attention_sweep import LANDMARKS, sweep_points
 from lra.results.cells import make_cell
-from lra.results.convergence import convergence_step
+from lra.results.dev_curves import convergence_step
 from lra.results.statistics import kendall, kruskal_wallis
 from lra.results.tables import MISSING, number
 from lra.runs.schema import Record

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lra.results.cells import TableCell, cell_note, make_cell
-from lra.results.convergence import convergence_step
+from lra.results.dev_curves import convergence_step, has_judged_curve
 from lra.results.statistics import CONFIDENCE, sample_std, student, welch
 from lra.results.tables import TextTable, number
 from lra.results.task_statistics import NO_ATTENTION, other_settings_by_record
@@ -120,7 +120,7 @@ def sweep_points(records: list[Record], swept: SweptNumber) -> list[Point]:
                     convergence_steps={
                         record["identity"]["seed"]: convergence_step(record)
                         for record in sorted(seeds, key=lambda record: record["identity"]["seed"])
-                        if "dev_curve" in record["outcome"] and "dev_examples" in record["outcome"]
+                        if has_judged_curve(record)
                     },
                     pinv_residual=_error([measured["pinv_residual"] for measured in _measured(seeds)]),
                     attention_error=_error([measured["attention_error"] for measured in _measured(seeds)]),

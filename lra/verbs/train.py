@@ -52,7 +52,7 @@ def run(cfg: DictConfig) -> float | None:
     from hydra.types import RunMode
 
     from lra.base.processes import die_with_parent, die_with_pool_owner
-    from lra.results.reference_curves import published_curves
+    from lra.results.dev_curves import published_curves
     from lra.runs.record import read_record
     from lra.settings import config
     from lra.terminal.console import make_console

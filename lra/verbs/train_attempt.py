@@ -18,7 +18,7 @@ from lra.build.store import ensure_store
 from lra.data.datamodule import StoreDataModule
 from lra.data.store import verify_store
 from lra.model.classifier import count_parameters
-from lra.results.reference_curves import hash_without_stop, place_among, place_of, published_curves, references_of
+from lra.results.dev_curves import hash_without_stop, place_among, place_of, published_curves, references_of
 from lra.runs.files import BEST, CONFIG, LAST, METRICS
 from lra.runs.run_lock import keep_replaced_run, lock_run
 from lra.runs.schema import Record

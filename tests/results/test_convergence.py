@@ -7,7 +7,7 @@ import json
 import matplotlib.pyplot as plt
 import pytest
 
-from lra.results.convergence import convergence_notes, convergence_step, dev_curves
+from lra.results.dev_curves import convergence_notes, convergence_step, dev_curves
 from lra.results.plot_curves import plot_curves
 from lra.runs.record import parse_record
 from lra.types import UserError

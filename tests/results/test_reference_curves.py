@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from lra.results.reference_curves import (
+from lra.results.dev_curves import (
     STOP_IF_STUCK,
     hash_without_stop,
     place_among,
