@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lra.results.power import power, seeds_needed, seeds_note, std_between_seeds
+from lra.results.significance import power, seeds_needed, seeds_note, std_between_seeds
 from tests.results.records import make_record
 
 
