@@ -85,13 +85,11 @@ def run(cfg: DictConfig) -> float | None:
         print_predictions(console, cfg, folder, cfg.predictions)
         return record["outcome"]["best_dev_accuracy"]
     check_launch(cfg.trainer.devices, config.num_nodes(cfg))
-    if config.processes(cfg) > 1 and not launched:
-        from lra.verbs.train_on_devices import train_on_devices
+    from lra.verbs.train_attempt import train_on_devices, train_run  # torch, which a finished run does not need
 
+    if config.processes(cfg) > 1 and not launched:
         train_on_devices(cfg, folder, console, replaced=record)
     else:
-        from lra.verbs.train_attempt import train_run  # it imports torch, which a finished run does not need
-
         console.quiet = not is_first_rank  # only one of several processes prints
         train_run(cfg, folder, console, replaced=record)
     record = read_record(folder)
