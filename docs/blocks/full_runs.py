@@ -1,7 +1,5 @@
 """Blocks on the runs of full size."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable

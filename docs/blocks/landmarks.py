@@ -1,7 +1,5 @@
 """Blocks on sweeps over the number of landmarks of Nyström attention."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Compare variants on one task with a baseline: differences with confidence intervals, over seeds and test examples."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What is drawn from a bench record: crossover, exponent, verdicts, and the tables' words."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

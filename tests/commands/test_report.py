@@ -1,7 +1,5 @@
 """The report: one file, everything in it, nothing from outside, no script but ours."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

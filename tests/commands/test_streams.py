@@ -1,7 +1,5 @@
 """Closed pipes, letters that a terminal lacks, narrow terminals, brackets in texts, Ctrl-C while starting."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

@@ -1,7 +1,5 @@
 """Writes `lra/results/paper_settings.json` from `conf/`: python -m tests.results.make_paper_settings."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """When runs leave the plateau of the majority class, from the dev passes in their records."""
 
-from __future__ import annotations
-
 import json
 
 import matplotlib.pyplot as plt

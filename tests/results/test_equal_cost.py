@@ -1,7 +1,5 @@
 """What each row had reached at the cost of the cheapest one."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.results.comparison import comparison_table, contenders

@@ -3,8 +3,6 @@
 Bounds are the nominal values with the noise of the draws, of about 1 %.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

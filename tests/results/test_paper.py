@@ -1,7 +1,5 @@
 """The paper's number stands beside runs of the paper's own settings, and beside no other."""
 
-from __future__ import annotations
-
 import copy
 import re
 from pathlib import Path

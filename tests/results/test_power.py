@@ -1,7 +1,5 @@
 """How many seeds a difference needs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """Where a run is among the published runs of its own settings, with known truth; when it resembles none of them."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The statistics, against values worked out by hand or by scipy's own tests."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Workers are spread over the visible GPUs: what each of them sees, and what is refused. No GPU is needed."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Which cells a sweep has, and what each is called with."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.base.paths import conf_names
