@@ -1,17 +1,12 @@
 """Which GPU each of several workers gets: they are spread over the visible ones."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import cycle, islice
-from typing import TYPE_CHECKING
 
 from lra.base.devices import no_device_error, visible_devices
+from lra.sweeps.grid import Cell
 from lra.types import UserError
-
-if TYPE_CHECKING:
-    from lra.sweeps.grid import Cell
 
 ON_THIS_MACHINE = ("basic", "joblib", "submitit_local")  # launchers; jobs of others have what their cluster gives them
 LAUNCHER = "hydra/launcher="

@@ -29,17 +29,13 @@ without them, after a kill for example, the run is finished all the same.
   lra train --cfg job            prints every option
 """
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from omegaconf import DictConfig
 
 from lra.runs.files import RESULT
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 
 def run(cfg: DictConfig) -> float | None:
