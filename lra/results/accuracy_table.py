@@ -3,8 +3,15 @@
 from collections.abc import Iterable
 
 from lra.results.cells import TRIED, Row, TableCell, cell_note, central_values, make_rows, places_of_best
-from lra.results.protocol_and_size import method_column, protocol_steps_and_size
-from lra.results.provenance import origin_notes, precisions, search_notes, unrecorded_notes, without_stand_ins
+from lra.results.conditions import (
+    method_column,
+    origin_notes,
+    precisions,
+    protocol_steps_and_size,
+    search_notes,
+    unrecorded_notes,
+    without_stand_ins,
+)
 from lra.results.reference import SOURCES, TASKS, TOLERANCE_POINTS, convergence_rule, in_benchmark_order, shorten
 from lra.results.significance import TESTS
 from lra.results.statistics import LEAST_SEEDS_FOR_T

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lra.results.provenance import MARKS
+from lra.results.conditions import MARKS
 from lra.results.reference import (
     CONVERGED_FROM,
     TASKS,

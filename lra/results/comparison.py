@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lra.results.cells import TRIED, TableCell, cell_note, make_cell, places_of_best
+from lra.results.conditions import method_column
 from lra.results.dev_curves import FLOPS, SECONDS, EqualCost, at_equal_cost, dev_curves
-from lra.results.protocol_and_size import method_column
 from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES, convergence_rule
 from lra.results.significance import OMNIBUS, TESTS, Comparison, compare, in_words, significant
 from lra.results.statistics import LEAST_SEEDS_FOR_T, Interval, binomial_error, paired_bootstrap

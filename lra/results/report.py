@@ -10,9 +10,8 @@ from pathlib import Path
 
 from lra.results.accuracy_table import accuracy_table, size_and_hours
 from lra.results.cells import TRIED, TableCell, central_values, make_rows, places_of_best
+from lra.results.conditions import ProtocolAndSize, without_stand_ins
 from lra.results.page import Section, notes_once, write_page
-from lra.results.protocol_and_size import ProtocolAndSize
-from lra.results.provenance import without_stand_ins
 from lra.results.reference import in_benchmark_order
 from lra.results.tables import MISSING, number
 from lra.results.variants import group_by_variant

@@ -28,14 +28,13 @@ from lra.data.codec import images
 from lra.data.manifest import read_manifest
 from lra.results.attention_sweep import SWEEPS, sweep_points, sweep_table
 from lra.results.comparison import baseline_row, comparison_table, contenders, rows_of
+from lra.results.conditions import ProtocolAndSize, by_protocol_and_size, protocol_steps_and_size, provenance_notes
 from lra.results.dev_curves import dev_curves, place_of, published_curves
 from lra.results.page import Part, Section, svg
 from lra.results.plot_attention_sweep import plot_sweep
 from lra.results.plot_comparison import plot_pareto
 from lra.results.plot_curves import plot_curves
 from lra.results.plots import contact_sheet
-from lra.results.protocol_and_size import ProtocolAndSize, by_protocol_and_size, protocol_steps_and_size
-from lra.results.provenance import provenance_notes
 from lra.results.reference import REFERENCES, in_benchmark_order, paper_attention
 from lra.results.report import Sample, run_lines, summary_table, write_report
 from lra.results.variants import group_by_variant

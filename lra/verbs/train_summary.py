@@ -12,8 +12,8 @@ from rich.text import Text
 
 from lra import build
 from lra.base.text import visible, visible_lines
+from lra.results.conditions import method_column
 from lra.results.dev_curves import place_of
-from lra.results.protocol_and_size import method_column
 from lra.results.reference import (
     TOLERANCE_POINTS,
     deviations_from_paper,
