@@ -1,17 +1,12 @@
-"""Write the report of a run group: one HTML file that needs no other.
-
-Its only script sorts tables and marks the runs of the cell that the address names.
-"""
+"""The summary and the runs of the report of a run group, as the template report.html shows them."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 from lra.results.accuracy_table import accuracy_table, size_and_hours
 from lra.results.cells import TRIED, TableCell, central_values, make_rows, places_of_best
 from lra.results.conditions import ProtocolAndSize, without_stand_ins
-from lra.results.page import Section, notes_once, write_page
 from lra.results.reference import in_benchmark_order
 from lra.results.tables import MISSING, number
 from lra.results.variants import group_by_variant
@@ -20,7 +15,6 @@ from lra.runs.schema import Record
 
 Place = tuple[ProtocolAndSize, str, str]  # … with the row's name and the task
 RUN_COLUMNS = ("task", "method", "protocol", "size", "seed", "accuracy (%)", "best dev (%)", "hours", "finished (UTC)")
-SCRIPT = Path(__file__).with_name("report.js")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,42 +175,3 @@ def _fields(record: Record) -> list[str]:
     }
     readable = {key.removesuffix("."): value for key, value in fields.items() if key != "outcome.test_correct"}
     return [f"{key}: {json.dumps(value)}" for key, value in readable.items()]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sample:
-    """Examples of a task, as lines of text or as a PNG in base64."""
-
-    task: str
-    note: str
-    texts: list[str] = field(default_factory=list)
-    image: str = ""
-
-
-def write_report(
-    path: Path,
-    *,
-    title: str,
-    subtitle: str,
-    summary: SummaryTable,
-    sections: list[Section],
-    runs: list[RunLine],
-    samples: list[Sample],
-    troubles: list[str],
-) -> Path:
-    """Write the page atomically, and return its path. Notes that several tables share are shown once."""
-    sections, shared = notes_once(sections)
-    return write_page(
-        path,
-        template="report.html",
-        title=title,
-        subtitle=subtitle,
-        sections=sections,
-        troubles=troubles,
-        script=f"\n{SCRIPT.read_text()}",
-        summary=summary,
-        shared_notes=shared,
-        run_columns=RUN_COLUMNS,
-        runs=runs,
-        samples=samples,
-    )

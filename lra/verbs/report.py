@@ -12,6 +12,7 @@ and has a light and a dark style, also for phones.
 
 import base64
 import os
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,13 +31,13 @@ from lra.results.attention_sweep import SWEEPS, sweep_points, sweep_table
 from lra.results.comparison import baseline_row, comparison_table, contenders, rows_of
 from lra.results.conditions import ProtocolAndSize, by_protocol_and_size, protocol_steps_and_size, provenance_notes
 from lra.results.dev_curves import dev_curves, place_of, published_curves
-from lra.results.page import Part, Section, svg
+from lra.results.page import Part, Section, notes_once, svg, write_page
 from lra.results.plot_attention_sweep import plot_sweep
 from lra.results.plot_comparison import plot_pareto
 from lra.results.plot_curves import plot_curves
 from lra.results.plots import contact_sheet
 from lra.results.reference import REFERENCES, in_benchmark_order, paper_attention
-from lra.results.report import Sample, run_lines, summary_table, write_report
+from lra.results.report import RUN_COLUMNS, run_lines, summary_table
 from lra.results.variants import group_by_variant
 from lra.runs.collect import Collection, collect, finished_at, run_key
 from lra.runs.files import DIAGNOSIS_PAGE, RESULT, group_file
@@ -48,6 +49,16 @@ from lra.types import UserError
 
 BASELINE = "nystrom"
 SHEET = 16  # images that are shown for a task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """Examples of a task, as lines of text or as a PNG in base64."""
+
+    task: str
+    note: str
+    texts: list[str] = field(default_factory=list)
+    image: str = ""
 
 
 def run(cfg: DictConfig) -> None:
@@ -67,15 +78,20 @@ def run(cfg: DictConfig) -> None:
     published = published_curves(Path(cfg.paths.runs))
     places = {run_key(record): place_of(record, published) for record in collection.records}
     runs, cells = run_lines(kinds, _diagnoses(collection, path.parent), places)
-    write_report(
+    sections, shared_notes = notes_once([_section(kind, records) for kind, records in kinds.items()])
+    write_page(
         path,
+        template="report.html",
         title=f"Long Range Arena: {cfg.run_group}",
         subtitle=f"{len(collection.records)} runs, the last of {newest[:10]}; made from their records alone.",
+        sections=[section for section in sections if section.parts],
+        troubles=collection.troubles,
+        script="report.js",
         summary=summary_table(kinds, reference=cfg.reference, links=cells),
-        sections=[section for kind, records in kinds.items() if (section := _section(kind, records)).parts],
+        shared_notes=shared_notes,
+        run_columns=RUN_COLUMNS,
         runs=runs,
         samples=_samples(cfg, collection.records) if cfg.samples else [],
-        troubles=collection.troubles,
     )
     make_console().print(f"{visible(str(path))}  {size_text(path.stat().st_size)}")
 
