@@ -176,7 +176,7 @@ def test_what_a_worker_starts_sees_its_gpu_alone(tmp_path, monkeypatch):
 def test_line_and_record_of_a_run_name_its_gpu(visible, gpus, home, monkeypatch, capsys):
     """The CPU stands for the GPU."""
     monkeypatch.setenv(VISIBLE, visible)
-    cpu = Machine(accelerator="cpu", devices=1, num_nodes=1, precision="32-true", accumulate_grad_batches=1, threads=1)
+    cpu = Machine(accelerator="cpu", threads=1)
     monkeypatch.setattr("lra.build.trainer.build_machine", lambda cfg: cpu)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "A GPU")
     assert main(["train", *TINY, *ON_GPU]) == 0
