@@ -9,6 +9,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from lra.results.cells import TableCell, cell_note, make_cell
 from lra.results.dev_curves import convergence_step, has_judged_curve
@@ -17,7 +18,7 @@ from lra.results.tables import TextTable, number
 from lra.results.task_statistics import NO_ATTENTION, other_settings_by_record
 from lra.results.variants import group_by_variant
 from lra.runs.flatten_settings import NOT_RECORDED
-from lra.runs.schema import Approximation, Record
+from lra.runs.schema import Record
 
 EXACT = "full"
 WHOLE = math.inf  # the width of exact attention: the sequence
@@ -61,6 +62,7 @@ WINDOW = SweptNumber(
     name="window", attention="local", option="block_length", beside=(NO_ATTENTION, "average", EXACT),
     head="width", approximates=False,
 )  # fmt: skip
+MeanAndStd = tuple[float, float | None]  # over seeds; no deviation of one
 SWEEPS = {swept.name: swept for swept in (LANDMARKS, WINDOW)}
 
 
@@ -83,8 +85,8 @@ class Point:
     other_settings: str
     cell: TableCell
     convergence_steps: dict[int, int | None]
-    pinv_residual: tuple[float, float | None] | None
-    attention_error: tuple[float, float | None] | None
+    pinv_residual: MeanAndStd | None
+    attention_error: MeanAndStd | None
 
     @property
     def method(self) -> str:
@@ -122,8 +124,8 @@ def sweep_points(records: list[Record], swept: SweptNumber) -> list[Point]:
                         for record in sorted(seeds, key=lambda record: record["identity"]["seed"])
                         if has_judged_curve(record)
                     },
-                    pinv_residual=_error([measured["pinv_residual"] for measured in _measured(seeds)]),
-                    attention_error=_error([measured["attention_error"] for measured in _measured(seeds)]),
+                    pinv_residual=_error(seeds, "pinv_residual"),
+                    attention_error=_error(seeds, "attention_error"),
                 )
             )
     return sorted(points, key=lambda point: (order.index(point.method), point.variant, point.number or 0))
@@ -137,11 +139,8 @@ def _number(record: Record, swept: SweptNumber) -> int | None:
     return number if isinstance(number, int) else 0
 
 
-def _measured(records: list[Record]) -> list[Approximation]:
-    return [record["approximation"] for record in records if "approximation" in record]
-
-
-def _error(values: list[float]) -> tuple[float, float | None] | None:
+def _error(records: list[Record], name: Literal["pinv_residual", "attention_error"]) -> MeanAndStd | None:
+    values = [record["approximation"][name] for record in records if "approximation" in record]
     return (statistics.fmean(values), sample_std(values)) if values else None
 
 

@@ -91,11 +91,6 @@ class TableCell:
         return self.median if self.partly_converged else self.mean
 
     @property
-    def converged_of_all(self) -> str:
-        """Word how many seeds converged: `2 of 3 converged`."""
-        return f"{self.converged} of {self.count} converged"
-
-    @property
     def verdict(self) -> str:
         """`within` or `outside` the tolerance around the paper's accuracy; empty if no comparison is made."""
         return "" if self.inside is None else "within" if self.inside else "outside"

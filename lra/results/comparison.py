@@ -130,13 +130,8 @@ def _over_examples(pairs: list[tuple[Record, Record]]) -> Interval | None:
 
 
 def _test_data(record: Record) -> tuple[object, ...]:
-    sha256 = record["provenance"]["data_sha256"]
-    return (
-        record["outcome"]["test_examples"],
-        sha256.get("tokens"),
-        sha256.get("test.sequences"),
-        sha256.get("test.labels"),
-    )
+    parts = ("tokens", "test.sequences", "test.labels")
+    return record["outcome"]["test_examples"], *map(record["provenance"]["data_sha256"].get, parts)
 
 
 def comparison_table(
