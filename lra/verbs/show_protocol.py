@@ -108,7 +108,7 @@ def deviations(protocol: str) -> list[tuple[str, ...]]:
     Each has its subject, the released code's way, ours, and the reason. Empty without this file.
     """
     files = [folder / "protocol" / protocol / "deviations.yaml" for folder in conf_dirs()]
-    rows = next((yaml.safe_load(file.read_text("utf-8")) for file in files if file.is_file()), [])
+    rows: list[dict[str, str]] = next((yaml.safe_load(file.read_text("utf-8")) for file in files if file.is_file()), [])
     return [tuple(row) for row in rows[:1]] + [tuple(row.values()) for row in rows]
 
 
