@@ -63,11 +63,8 @@ def plot_bench(record: BenchRecord, path: Path) -> Path:
     memory.set_title(f"peak memory, {PASS_TITLES[passes[-1]]}", loc="left")
     memory.set_ylabel("MiB per instance")
     for axis in axes[:, 0]:
-        axis.set_xscale("log", base=2)
+        plots.count_axis(axis, lengths_of(record), most=5)
         axis.set_yscale("log")
-        axis.set_xticks(plots.ticks_that_fit(lengths_of(record), most=5))
-        axis.set_xticks([], minor=True)
-        axis.xaxis.set_major_formatter("{x:.0f}")
         axis.margins(x=0.02)
     memory.set_xlabel("length")
     plots.write_title(figure, title_of_bench(record), "band: quartiles of the repeats")

@@ -96,10 +96,7 @@ def _set_axes(axes: dict[str, Axes], counts: list[int], label: str) -> None:
              "memory": "peak memory (MiB)", "errors": "relative error"}  # fmt: skip
     for key, axis in axes.items():
         axis.set_ylabel(heads[key])
-        axis.set_xscale("log", base=2)
-        axis.set_xticks(plots.ticks_that_fit(counts))
-        axis.set_xticks([], minor=True)
-        axis.xaxis.set_major_formatter("{x:.0f}")
+        plots.count_axis(axis, counts)
         if key in [*axes][-2:]:
             axis.set_xlabel(label)
     axes["accuracy"].xaxis.set_tick_params(labelbottom=True)
