@@ -119,7 +119,11 @@ def _over_examples(pairs: list[tuple[Record, Record]]) -> Interval | None:
     records = [record for pair in pairs for record in pair]
     if not records or any("test_correct" not in record["outcome"] for record in records):
         return None
-    if len({_test_data(record) for record in records}) > 1:
+    parts = ("tokens", "test.sequences", "test.labels")
+    data = {
+        (record["outcome"]["test_examples"], *map(record["provenance"]["data_sha256"].get, parts)) for record in records
+    }
+    if len(data) > 1:
         return None
     first, second = (
         [unpack_correct(record["outcome"]["test_correct"], record["outcome"]["test_examples"]) for record in side]
@@ -127,11 +131,6 @@ def _over_examples(pairs: list[tuple[Record, Record]]) -> Interval | None:
     )
     interval = paired_bootstrap(first, second)
     return Interval(difference=100 * interval.difference, low=100 * interval.low, high=100 * interval.high)
-
-
-def _test_data(record: Record) -> tuple[object, ...]:
-    parts = ("tokens", "test.sequences", "test.labels")
-    return record["outcome"]["test_examples"], *map(record["provenance"]["data_sha256"].get, parts)
 
 
 def comparison_table(

@@ -223,31 +223,30 @@ def run_lines(
             for name, record in members:
                 if record["identity"]["task"] == task:
                     cell = cells.setdefault((group, name, task), f"cell-{len(cells) + 1}")
-                    text = _readable(record, firsts.setdefault(cell, record))
-                    text = "\n".join(filter(None, [places.get(run_key(record), ""), text]))
-                    lines.append(_line(name, group, record, cell, text, diagnoses.get(run_key(record), "")))
+                    texts = [places.get(run_key(record), ""), _readable(record, firsts.setdefault(cell, record))]
+                    line = RunLine(
+                        cells=_run_cells(name, record),
+                        name=describe(record),
+                        cell=cell,
+                        record="\n".join(filter(None, texts)),
+                        diagnosis=diagnoses.get(run_key(record), ""),
+                    )
+                    lines.append(line)
     return lines, cells
 
 
-def _line(method: str, group: ProtocolAndSize, record: Record, cell: str, text: str, diagnosis: str) -> RunLine:
+def _run_cells(method: str, record: Record) -> list[str]:
     identity, outcome, hours = record["identity"], record["outcome"], record["cost"]["train_seconds"] / 3600
-    return RunLine(
-        cells=[
-            identity["task"],
-            method,
-            group.protocol,
-            group.size,
-            str(identity["seed"]),
-            f"{100 * outcome['test_accuracy']:.2f}",
-            f"{100 * outcome['best_dev_accuracy']:.2f}",
-            f"{hours:.2f}" if hours >= 0.1 else f"{hours:.4f}",
-            finished_at(record)[:16].replace("T", " "),
-        ],
-        name=describe(record),
-        cell=cell,
-        record=text,
-        diagnosis=diagnosis,
-    )
+    return [
+        identity["task"],
+        method,
+        identity["protocol"],
+        identity["size"],
+        str(identity["seed"]),
+        *(f"{100 * accuracy:.2f}" for accuracy in (outcome["test_accuracy"], outcome["best_dev_accuracy"])),
+        f"{hours:.2f}" if hours >= 0.1 else f"{hours:.4f}",
+        finished_at(record)[:16].replace("T", " "),
+    ]
 
 
 def _readable(record: Record, first: Record) -> str:
