@@ -18,70 +18,18 @@ from lra.runs.schema import Record
 
 TASKS = ("listops", "text", "retrieval", "image", "pathfinder")
 
-# method → accuracies in percent, in the order of TASKS; where there is one more, it is Path-X's.
-_PUBLISHED: dict[str, dict[str, tuple[float, ...]]] = {
-    "paper": {
-        "full": (37.10, 65.02, 79.35, 38.20, 74.16),
-        "reformer": (19.05, 64.88, 78.64, 43.29, 69.36),
-        "linformer": (37.25, 55.91, 79.37, 37.84, 67.60),
-        "performer": (18.80, 63.81, 78.62, 37.07, 69.87),
-        "nystrom": (37.15, 65.52, 79.56, 41.58, 70.94),
-    },
-    "xformers": {
-        "full": (37.5, 62.66, 79.24, 38.69, 70.37),
-        "nystrom": (36.29, 63.24, 78.18, 42.86, 67.49),
-        "linformer": (36.69, 57.39, 76.41, 35.57, 65.12),
-        "performer": (19.56, 62.76, 81.10, 36.09, 67.23),
-    },
-    "skyformer": {
-        "full": (38.37, 61.95, 80.69, 40.57, 65.26),
-        "nystrom": (38.51, 64.83, 80.52, 41.30, 69.48),
-        "linformer": (37.45, 58.93, 78.19, 37.96, 60.93),
-        "performer": (38.02, 64.19, 80.04, 41.43, 66.30),
-        "reformer": (37.68, 62.93, 78.99, 48.87, 66.49),
-    },
-    "google": {
-        "full": (36.37, 64.27, 57.46, 42.44, 71.40),
-        "linformer": (35.70, 53.94, 52.27, 38.56, 76.34),
-        "performer": (18.01, 65.40, 53.82, 42.77, 77.05),
-        "reformer": (37.27, 56.10, 53.40, 38.07, 68.50),
-        "local": (15.82, 52.98, 53.39, 41.46, 66.63),
-        "linear": (16.13, 65.90, 53.09, 42.34, 75.30),
-        "longformer": (35.63, 62.85, 56.89, 42.22, 69.71),
-        "bigbird": (36.05, 64.02, 59.29, 40.83, 74.87),
-    },
-    "s4": {
-        "s4d": (60.47, 86.18, 89.46, 88.19, 93.06, 91.95),
-        "s4d (init=inv)": (60.18, 87.34, 91.09, 87.83, 93.78, 92.80),
-        "s4d (init=lin)": (60.52, 86.97, 90.96, 87.93, 93.96),
-    },
-}
-# Their published standard deviations over seeds, in points; Path-X has none.
-_PUBLISHED_STD: dict[str, dict[str, tuple[float, ...]]] = {
-    "s4": {
-        "s4d": (0.34, 0.43, 0.14, 0.26, 1.24),
-        "s4d (init=inv)": (0.35, 0.20, 0.01, 0.37, 0.25),
-        "s4d (init=lin)": (0.51, 0.23, 0.09, 0.34, 0.60),
-    },
-}
-SOURCES = {
-    "paper": "Xiong et al., Nyströmformer, AAAI 2021 (arXiv 2102.03902)",
-    "xformers": "xformers v0.0.9 benchmarks: 128 landmarks, a larger Text model, 10,000 ListOps steps",
-    "skyformer": "Chen et al., Skyformer, NeurIPS 2021: 128 landmarks, 50,000 steps",
-    "google": "Tay et al., Long Range Arena, ICLR 2021: other models and recipes",
-    "s4": "Gu et al., S4D, NeurIPS 2022 (arXiv 2206.11893): S4D-LegS, -Inv and -Lin",
-}
+# By source: what it is, and accuracies in percent and their standard deviations over seeds, in points, by method in the
+# order of TASKS; where there is one more, it is Path-X's.
+_PUBLISHED = json.loads(Path(__file__).with_name("published_accuracies.json").read_text("utf-8"))
+SOURCES: dict[str, str] = {name: source["source"] for name, source in _PUBLISHED.items()}
 
 
-def _by_task(table: dict[str, dict[str, tuple[float, ...]]]) -> dict[str, dict[str, dict[str, float]]]:
-    return {
-        source: {method: dict(zip((*TASKS, "pathx"), row, strict=False)) for method, row in rows.items()}
-        for source, rows in table.items()
-    }
+def _by_task(rows: dict[str, list[float]]) -> dict[str, dict[str, float]]:
+    return {method: dict(zip((*TASKS, "pathx"), row, strict=False)) for method, row in rows.items()}
 
 
-REFERENCES = _by_task(_PUBLISHED)
-REFERENCE_STDS = _by_task(_PUBLISHED_STD)
+REFERENCES = {name: _by_task(source["accuracies"]) for name, source in _PUBLISHED.items()}
+REFERENCE_STDS = {name: _by_task(source.get("stds", {})) for name, source in _PUBLISHED.items()}
 PAPER = REFERENCES["paper"]
 
 # Test examples of the benchmark's tasks; they determine the noise of a published average.
