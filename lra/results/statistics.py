@@ -43,19 +43,13 @@ def binomial_error(accuracy: float, examples: int) -> float:
     return math.sqrt(accuracy * (1 - accuracy) / examples)
 
 
-def errors_above_majority(accuracy: float, majority_rate: float, examples: int) -> float:
-    """Compute by how many standard errors an accuracy is above that of the majority class; negative: below it.
+def converged(accuracy: float, majority_rate: float, examples: int, *, least: float = 0.0) -> bool:
+    """Tell whether an accuracy is at least `least`, and more than three standard errors above the majority class's.
 
     The standard error is that of a test of `examples` examples by a model that guesses the majority class. Accuracies
     are fractions in [0, 1].
     """
-    gain, error = accuracy - majority_rate, binomial_error(majority_rate, examples)
-    return gain / error if error else math.copysign(math.inf, gain) if gain else 0.0
-
-
-def converged(accuracy: float, majority_rate: float, examples: int, *, least: float = 0.0) -> bool:
-    """Tell whether an accuracy is at least `least`, and more than three standard errors above the majority class's."""
-    return accuracy >= least and errors_above_majority(accuracy, majority_rate, examples) > 3
+    return accuracy >= least and accuracy - majority_rate > 3 * binomial_error(majority_rate, examples)
 
 
 def variances_agree(groups: Sequence[Sequence[float]], alpha: float = 0.05) -> bool:
