@@ -1,7 +1,5 @@
 """The `lra` command: `lra VERB key=value …`. Help needs neither torch nor Hydra."""
 
-from __future__ import annotations
-
 import ast
 import difflib
 import importlib
@@ -13,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shutil import get_terminal_size
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from lra import __version__
 from lra.base.paths import conf_dir
@@ -23,9 +20,6 @@ from lra.base.text import without_credentials
 from lra.settings.config_dirs import added_config_dirs, split_config_dirs
 from lra.terminal.output import OutputError, guard_streams
 from lra.types import LOCKED, UserError
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 VERBS = {
     "prepare": "make a task's data: download or generate it, pack it, check it",
@@ -147,6 +141,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     import hydra
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
+    from omegaconf import DictConfig
 
     from lra.runs.run_lock import RunLockedError
     from lra.settings.application import read_flags, run_composed

@@ -285,11 +285,8 @@ def _numbers(contender: Contender, equal: EqualCosts) -> dict[str, object]:
         "count": cell.count, "mean": cell.mean, "std": cell.std, "converged": cell.converged, "pairs": contender.pairs,
         "tried": cell.tried, "median": cell.median, "lowest": min(cell.accuracies), "highest": max(cell.accuracies),
     }  # fmt: skip
-    for name, interval in (
-        ("seeds", contender.over_seeds),
-        ("examples", contender.over_examples),
-        ("effect", contender.effect),
-    ):
+    intervals = {"seeds": contender.over_seeds, "examples": contender.over_examples, "effect": contender.effect}
+    for name, interval in intervals.items():
         for end in ("difference", "low", "high"):
             flat[f"{name}_{end}"] = None if interval is None else getattr(interval, end)
     return flat | {
