@@ -39,7 +39,7 @@ class Started:
 def started(home, monkeypatch):
     """The environments that are added to those of the workers which `lra table run` starts."""
     monkeypatch.setattr(Started, "environments", [])
-    monkeypatch.setattr("lra.base.processes.Child", Started)
+    monkeypatch.setattr("lra.sweeps.workers.Child", Started)
     return Started.environments
 
 
