@@ -154,11 +154,11 @@ def batches_of(datamodule: StoreDataModule, device: torch.device) -> Iterator[Ba
         k += 1
 
 
-def profile_step(step: Callable[[], object], trace: Path, *, rows: int = 20) -> tuple[str, float | None]:
+def profile_step(step: Callable[[], object], trace: Path) -> tuple[str, float | None]:
     """Profile two runs of `step`, and write a Chrome trace of them (for chrome://tracing or ui.perfetto.dev).
 
     Returns:
-        A table of the operators in `rows` rows, and the fraction of the time in matrix products, in [0, 1]; on a GPU
+        A table of the operators in 20 rows, and the fraction of the time in matrix products, in [0, 1]; on a GPU
             None, where the host's times are those of launches.
     """
     from torch.profiler import ProfilerActivity, profile
@@ -172,7 +172,7 @@ def profile_step(step: Callable[[], object], trace: Path, *, rows: int = 20) -> 
     total = sum(event.self_cpu_time_total for event in events)
     products = sum(event.self_cpu_time_total for event in events if event.key in PRODUCTS)
     order = "self_device_time_total" if cuda else "self_cpu_time_total"
-    table = events.table(sort_by=order, row_limit=rows, max_name_column_width=40)
+    table = events.table(sort_by=order, row_limit=20, max_name_column_width=40)
     return table, None if cuda else products / total
 
 
