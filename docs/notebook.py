@@ -1,7 +1,5 @@
 """The notebook of the documents: run it and store its outputs (`make notebook`), show it as a page of the site."""
 
-from __future__ import annotations
-
 import ast
 import base64
 import contextlib

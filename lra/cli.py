@@ -1,17 +1,16 @@
 """The `lra` command: `lra VERB key=value …`. Help needs neither torch nor Hydra."""
 
-from __future__ import annotations
-
 import ast
 import difflib
 import importlib
 import os
 import re
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from shutil import get_terminal_size
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from lra import __version__
 from lra.base.paths import conf_dir
@@ -19,12 +18,8 @@ from lra.base.processes import safe_path
 from lra.base.signals import clean_up_on_signals, exit_on_signals, raise_if_stopped
 from lra.base.text import without_credentials
 from lra.settings.config_dirs import added_config_dirs, split_config_dirs
-from lra.terminal.help_text import print_help
 from lra.terminal.output import OutputError, guard_streams
 from lra.types import LOCKED, UserError
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 VERBS = {
     "prepare": "make a task's data: download or generate it, pack it, check it",
@@ -47,6 +42,9 @@ VERBS = {
     "doctor": "show what is installed, which folders are used, and what is missing",
 }
 MODULES = {"import": "import_runs", "fill-mask": "fill_mask"}  # names that no Python module can have
+EXAMPLE = re.compile(r"(?P<typed> *\S.*?) {2,}(?P<said>\S.*)")  # what is typed, and what it does in a second column
+LEAST_WIDTH = 20  # of the second column of a help text
+INDENT = "      "  # of what stands below the line that it belongs to
 HELP = ("-h", "--help", "help")
 COMPLETION = ("-sc", "--shell-completion")
 ONE_RUN_FLAGS = ("--cfg", "-c", "--info", "-i")  # Hydra's flags that print something in place of running
@@ -84,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _command(words: list[str]) -> int:
     if not words or words[0] in HELP:
-        print_help(usage())
+        _print_help(usage())
         return 0
     verb, *rest = words
     if verb == "--version":
@@ -102,7 +100,7 @@ def _command(words: list[str]) -> int:
         return _fail(str(error))
     with added_config_dirs(folders), safe_path():
         if any(word in HELP for word in rest):
-            print_help(ast.get_docstring(_parsed(verb)) or "")
+            _print_help(ast.get_docstring(_parsed(verb)) or "")
             return 0
         return _run(importlib.import_module(f"lra.verbs.{_file(verb)}"), verb, rest)
 
@@ -143,6 +141,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     import hydra
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
+    from omegaconf import DictConfig
 
     from lra.runs.run_lock import RunLockedError
     from lra.settings.application import read_flags, run_composed
@@ -244,3 +243,47 @@ def _fail(line: str, code: int = 2) -> int:
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     console.print(Text.assemble(("lra:", "bold red"), " ", one_line))
     return code
+
+
+def _print_help(text: str) -> None:
+    """Print a help text, on a terminal with no line that is longer than its width."""
+    print(wrap_help(text, get_terminal_size().columns) if sys.stdout.isatty() else text)
+
+
+def wrap_help(text: str, width: int) -> str:
+    """Break the lines of a help text that has lines longer than `width`."""
+    if all(len(line) <= width for line in text.splitlines()):
+        return text
+    return "\n".join(line for block in _blocks(text) for line in _fitted(block, width))
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Yield paragraphs of prose, each as one line, and each other line by itself."""
+    prose: list[str] = []
+    for line in text.splitlines():
+        if line.startswith((" ", "lra ", "- ")) or not line or EXAMPLE.fullmatch(line):
+            if prose:
+                yield " ".join(prose)
+            prose = []
+            yield line
+        else:
+            prose.append(line)
+    if prose:
+        yield " ".join(prose)
+
+
+def _fitted(line: str, width: int) -> list[str]:
+    example = EXAMPLE.fullmatch(line) if len(line) > width else None
+    if example is None:
+        indent = line[: len(line) - len(line.lstrip())]
+        below = indent + ("  " if indent or line.startswith(("lra ", "- ")) else "")
+        return _wrapped(line, width, below) or [""]
+    column = example.start("said")
+    if width - column >= LEAST_WIDTH:
+        first, *others = _wrapped(example["said"], width - column, "")
+        return [line[:column] + first, *(" " * column + other for other in others)]
+    return [*_wrapped(example["typed"], width, INDENT), *_wrapped(INDENT + example["said"], width, INDENT)]
+
+
+def _wrapped(text: str, width: int, indent: str) -> list[str]:
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

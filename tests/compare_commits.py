@@ -9,8 +9,6 @@ machine's CPU; no data are needed. Median and quartiles of the ratio after / bef
 code 1 if a lower quartile is above 1.01.
 """
 
-from __future__ import annotations
-
 import csv
 import os
 import statistics

@@ -1,7 +1,5 @@
 """Parse each file of settings once: a composition parses thirty, and the tests compose two thousand times."""
 
-from __future__ import annotations
-
 import copy
 import os
 from types import SimpleNamespace

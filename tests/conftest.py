@@ -1,7 +1,5 @@
 """Shared fixtures: a home for data and runs of the tests' own, and one tiny prepared store."""
 
-from __future__ import annotations
-
 import gc
 import io
 import os

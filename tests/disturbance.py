@@ -1,7 +1,5 @@
 """Commands that are started, disturbed by a signal and looked after: what is left of them, what they go on to."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

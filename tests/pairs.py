@@ -1,7 +1,5 @@
 """A few pairs of a product for the fast tests, all of them for the slow ones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from typing import Any

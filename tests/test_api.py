@@ -1,7 +1,5 @@
 """`import lra` gives what a notebook needs, and imports no more than what is used."""
 
-from __future__ import annotations
-
 import doctest
 import json
 import shutil

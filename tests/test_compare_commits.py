@@ -1,7 +1,5 @@
 """The statistics of `python -m tests.compare_commits --speed`."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.speed.commits import ratio_of

@@ -1,7 +1,5 @@
 """Every file of the Hydra tree composes, every task × attention cell builds and takes a step."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

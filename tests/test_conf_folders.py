@@ -1,7 +1,5 @@
 """Conf folders of the user's own: every verb finds what is in them, and one line says what is wrong with one."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

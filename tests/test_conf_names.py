@@ -1,7 +1,5 @@
 """A file of the user's own is called as it calls itself: a copy with the name of another would mix up their runs."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.cli import main

@@ -1,7 +1,5 @@
 """A folder is made whole, or not at all; an old one is lost to no error and no kill."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """A run is found by its folder, or by the hash of its settings and its seed."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.cli import main

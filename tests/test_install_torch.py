@@ -1,7 +1,5 @@
 """Set-up takes the CPU build of torch where no NVIDIA GPU is seen, and CUDA only where it is of use or asked for."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

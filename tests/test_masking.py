@@ -1,7 +1,5 @@
 """User name and password of an address are in nothing that is printed or stored."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

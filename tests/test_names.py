@@ -1,7 +1,5 @@
 """What may be the name of a file or of a folder: one rule for all who ask."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.base.files import MOST_NAME_BYTES, checked_name

@@ -1,7 +1,5 @@
 """The example package, copied out of the repository: its commands, as its README and the pages in docs show them."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """A child ends with its parent, whatever ends that; what it said is known; it ends in order, or is killed at last."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A protocol is its switches, not its name: a renamed copy does the same, and may bring recipes of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """protocol=s4: sizes, rates and schedules of its authors' files; attentions beside S4D; what does not fit."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

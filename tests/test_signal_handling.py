@@ -1,7 +1,5 @@
 """Signals in one process: at once while it starts, by an exception at work, once however often they come."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

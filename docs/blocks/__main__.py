@@ -1,7 +1,5 @@
 """`make numbers`: write the blocks of all documents, and draw the figures that they show."""
 
-from __future__ import annotations
-
 from docs.blocks.documents import DOCUMENTS, pictures_of_records, with_blocks
 from docs.blocks.figures import draw
 from docs.blocks.published import ROOT

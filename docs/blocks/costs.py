@@ -1,7 +1,5 @@
 """Blocks on the cost of attentions alone, from the published records of `lra bench attention`."""
 
-from __future__ import annotations
-
 from docs.blocks.markdown import joined, percent, table
 from docs.blocks.published import bench
 from lra.bench.record import PASS_TITLES, PASSES, BenchCell, BenchPass

@@ -1,7 +1,5 @@
 """Blocks on installing, on the data, and on the example of a time series."""
 
-from __future__ import annotations
-
 from docs.blocks.markdown import table
 from docs.blocks.published import measurements
 from lra.data.manifest import SPLITS

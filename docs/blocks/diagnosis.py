@@ -1,7 +1,5 @@
 """Blocks on the published diagnosis of a trained model."""
 
-from __future__ import annotations
-
 import re
 
 from docs.blocks.markdown import ends, prose, table_of

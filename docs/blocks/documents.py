@@ -1,7 +1,5 @@
 """Find the blocks of the documents, and write them."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable

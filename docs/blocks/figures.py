@@ -1,7 +1,5 @@
 """Draw the figures that the documents show from the published records."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import shutil

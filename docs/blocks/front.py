@@ -1,7 +1,5 @@
 """Blocks of the first page: what backs each claim, what commands print, where the reproduction stands, the methods."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

@@ -1,7 +1,5 @@
 """Blocks on the runs of full size."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable
@@ -10,7 +8,7 @@ from docs.blocks.markdown import ALPHA, ends, interval, joined, percent, prose, 
 from docs.blocks.published import accuracy, records
 from lra.results.cells import make_cell
 from lra.results.comparison import SIGNIFICANT, compare_over_seeds
-from lra.results.convergence import convergence_step
+from lra.results.dev_curves import convergence_step
 from lra.results.reference import PAPER, paper_accuracy
 from lra.results.tables import MISSING, number
 from lra.results.variants import group_by_variant

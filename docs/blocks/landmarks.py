@@ -1,7 +1,5 @@
 """Blocks on sweeps over the number of landmarks of Nyström attention."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +10,7 @@ from docs.blocks.markdown import ends, prose, table, table_printed, verdict
 from docs.blocks.published import records
 from lra.results.attention_sweep import LANDMARKS, sweep_points
 from lra.results.cells import make_cell
-from lra.results.convergence import convergence_step
+from lra.results.dev_curves import convergence_step
 from lra.results.statistics import kendall, kruskal_wallis
 from lra.results.tables import MISSING, number
 from lra.runs.schema import Record

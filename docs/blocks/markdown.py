@@ -1,7 +1,5 @@
 """Write tables and paragraphs as they stand in the documents."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence

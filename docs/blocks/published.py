@@ -1,7 +1,5 @@
 """What the blocks are made from: published records, and what commands print of them."""
 
-from __future__ import annotations
-
 import functools
 import io
 import json

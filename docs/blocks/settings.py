@@ -1,7 +1,5 @@
 """Blocks on the configuration: recipes, switches, attentions and mixers, their deviations from papers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from docs.blocks.markdown import table

@@ -1,7 +1,5 @@
 """Blocks on the short table of protocol=s4: its search, and whether its recipes change the order of methods."""
 
-from __future__ import annotations
-
 import itertools
 import statistics
 from collections.abc import Iterable, Mapping

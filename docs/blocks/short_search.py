@@ -1,7 +1,5 @@
 """Blocks on the search over rates, warm-ups and steps of the short recipes."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple

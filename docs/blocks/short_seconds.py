@@ -1,7 +1,5 @@
 """Blocks on the seconds of the short table, and on the runs that were trained again for them."""
 
-from __future__ import annotations
-
 from docs.blocks.markdown import ends, joined, prose
 from docs.blocks.published import LOST, accuracy, by_cell
 from lra.results.reference import in_benchmark_order

@@ -1,7 +1,5 @@
 """Blocks on the short table and on the longer Pathfinder: accuracies, and which differences are significant."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 from docs.blocks.markdown import joined, prose, table, table_printed, verdict

@@ -1,7 +1,5 @@
 """Blocks on the speed of training steps, from the published measurements of `make test-slow`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from docs.blocks.markdown import percent, prose, table

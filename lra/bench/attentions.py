@@ -57,19 +57,11 @@ def measure_and_show(cfg: DictConfig, of_methods: list[str]) -> None:
     peers = PEERS if cfg.against == "pypi" else ()
     check_installed(peers)
     methods = methods_to_measure(of_methods, packed=packed, peers=peers) + [peer.method() for peer in peers]
-    machine = Machine(
-        accelerator="gpu" if cfg.device == "cuda" else "cpu",
-        devices=1,
-        num_nodes=1,
-        precision="32-true",
-        accumulate_grad_batches=1,
-        threads=cfg.threads,
-    )
-    prepare_machine(machine)
+    on_gpu = cfg.device == "cuda"
+    prepare_machine(Machine(accelerator="gpu" if on_gpu else "cpu", threads=cfg.threads))
     shape = BenchShape(
         batch=cfg.batch, heads=cfg.heads, head_dim=cfg.head_dim, length=2, dtype=cfg.dtype, device=cfg.device
     )
-    on_gpu = cfg.device == "cuda"
     settings: BenchSettings = {
         "batch": cfg.batch,
         "heads": cfg.heads,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from omegaconf import DictConfig
+
 from lra import build
 from lra.base.arguments import check_choice
 from lra.settings.check import check_stored
@@ -15,8 +17,6 @@ from lra.terminal.output import check_out
 from lra.types import UserError
 
 if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
     from lra.bench.methods import BenchMethod
     from lra.bench.peers import Peer
 

@@ -25,11 +25,11 @@ def plot_bench(record: BenchRecord, path: Path) -> Path:
     names = [method["name"] for method in record["settings"]["methods"]]
     panels = len(passes) + 1
     figure, axes = plt.subplots(
-        panels, 1, figsize=(plots.COLUMN, panels * PANEL_HEIGHT + 0.9), layout="constrained", squeeze=False, sharex=True
+        panels, 1, figsize=(plots.COLUMN, panels * PANEL_HEIGHT + 0.9), layout="constrained", sharex=True
     )
-    *times, memory = axes[:, 0]
+    *times, memory = axes
     colours = plots.colours_of(names)
-    ends: dict[plt.Axes, list[plots.Label]] = {axis: [] for axis in axes[:, 0]}
+    ends: dict[plt.Axes, list[plots.Label]] = {axis: [] for axis in axes}
     for name, colour in colours.items():
         grey = colour == plots.GREY
         look = {
@@ -38,7 +38,7 @@ def plot_bench(record: BenchRecord, path: Path) -> Path:
             "lw": 0.6 if grey else 1.3,
             "zorder": 2 if grey else 3,
         }
-        for axis, which in zip(axes[:, 0], (*passes, passes[-1]), strict=True):
+        for axis, which in zip(axes, (*passes, passes[-1]), strict=True):
             points = points_of(record, name, which)
             if axis is memory:
                 heights = {
@@ -62,12 +62,9 @@ def plot_bench(record: BenchRecord, path: Path) -> Path:
         axis.set_ylabel("ms per instance")
     memory.set_title(f"peak memory, {PASS_TITLES[passes[-1]]}", loc="left")
     memory.set_ylabel("MiB per instance")
-    for axis in axes[:, 0]:
-        axis.set_xscale("log", base=2)
+    for axis in axes:
+        plots.count_axis(axis, lengths_of(record), most=5)
         axis.set_yscale("log")
-        axis.set_xticks(plots.ticks_that_fit(lengths_of(record), most=5))
-        axis.set_xticks([], minor=True)
-        axis.xaxis.set_major_formatter("{x:.0f}")
         axis.margins(x=0.02)
     memory.set_xlabel("length")
     plots.write_title(figure, title_of_bench(record), "band: quartiles of the repeats")

@@ -108,13 +108,13 @@ def _crossing(ratios: list[tuple[int, float]]) -> float | None:
     return float(below * (above / below) ** (high / (high - low)))
 
 
-def time_exponent(record: BenchRecord, method: str, name: str) -> tuple[float, int, int] | None:
-    """Return p of time ~ L^p between the two largest measured lengths, and these lengths; None for fewer than two."""
+def time_exponent(record: BenchRecord, method: str, name: str) -> float | None:
+    """Return p of time ~ L^p between the two largest measured lengths; None for fewer than two."""
     points = list(points_of(record, method, name).items())
     if len(points) < 2:
         return None
     (low, before), (high, after) = points[-2:]
-    return math.log(median_of(after) / median_of(before)) / math.log(high / low), low, high
+    return math.log(median_of(after) / median_of(before)) / math.log(high / low)
 
 
 def product_share(measured: BenchPass) -> float | None:

@@ -91,7 +91,7 @@ def summary_table(record: BenchRecord) -> TextTable:
         crossed = MISSING if crossing is None or name == FUSED else str(crossing)
         work = f"{points[-1][1]['flops'] / 1e9:,.1f} at {points[-1][0]:,}" if points else MISSING
         of_products = MISSING if share is None else f"{share:.0%}"
-        rows.append([name, crossed, number(exponent and exponent[0]), work, of_products])
+        rows.append([name, crossed, number(exponent), work, of_products])
     columns = ("method", "crossover", "exponent", "GFLOP", "of GEMM rate")
     return TextTable(title=f"Summary of {PASS_TITLES[last]}", columns=columns, rows=rows, notes=notes_of(record))
 

@@ -91,11 +91,6 @@ def build_method(cfg: DictConfig) -> Any:
     return _instantiate_named(mixer_settings(cfg))
 
 
-def build_twin(name: str) -> Any:
-    """Find the reference function that `twin=` gives by its dotted name."""
-    return instantiate({"_target_": name, "_partial_": True})
-
-
 def build_model(cfg: DictConfig) -> nn.Module:
     """Build the classifier for the configuration's task, attention or mixer, and protocol.
 

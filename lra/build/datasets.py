@@ -8,14 +8,13 @@
 `lra prepare` packs into its store, before they are encoded, in the same order.
 """
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tensorflow_datasets as tfds
+from omegaconf import DictConfig
 
 from data_prep.builder import RowsBuilder, RowWriter
 from data_prep.image.source import Image
@@ -27,9 +26,6 @@ from data_prep.text.source import Text
 from lra import build
 from lra.base.paths import source_dirs
 from lra.settings.config import load_config, plain
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 DATASETS: dict[str, type[RowsBuilder]] = {
     "listops": Listops,

@@ -132,22 +132,15 @@ def wandb_settings(
 
 
 @contextmanager
-def wandb_run(
-    cfg: DictConfig,
-    folder: Path,
-    console: Console,
-    *,
-    name: str,
-    job_type: str,
-    tags: list[str],
-    config: Mapping[str, object],
-) -> Iterator[wandb.Run]:
-    """Begin a W&B run for what is no training, such as a table, end it after the block, and print where it is."""
+def wandb_run(cfg: DictConfig, folder: Path, console: Console, *, name: str, **settings: Any) -> Iterator[wandb.Run]:
+    """Begin a W&B run for what is no training, such as a table, end it after the block, and print where it is.
+
+    The settings are those of `wandb_settings`.
+    """
     from lra.training.loggers import finish_wandb, start_wandb  # slow: imports Lightning
 
     folder.mkdir(parents=True, exist_ok=True)
-    settings = wandb_settings(cfg, name=name, job_type=job_type, tags=tags, config=config)
-    logger = start_wandb(folder, **settings)
+    logger = start_wandb(folder, **wandb_settings(cfg, name=name, **settings))
     try:
         yield logger.experiment
     finally:

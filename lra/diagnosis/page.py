@@ -65,7 +65,7 @@ def plot_errors(diagnosis: Diagnosis, path: Path, *, key: ErrorKey) -> Path:
                 axis.plot(*own, "*", ms=7, color=plots.PALETTE[1], label="the model's own")
             axis.set_title(f"layer {number + 1}, head {place + 1}")
     counts = layers[0][0]["curves"][0]["num_landmarks"]
-    _landmark_axis(axes[0, 0], counts)
+    plots.count_axis(axes[0, 0], counts)
     axes[0, 0].set_yscale("log")
     axes[0, 0].set_ylim(SHOWN_ERRORS)
     for axis in axes[-1]:
@@ -125,18 +125,11 @@ def plot_swaps(diagnosis: Diagnosis, path: Path) -> Path:
         counts, heights, yerr=spreads, marker="o", capsize=1.5, elinewidth=0.7, color=plots.PALETTE[0], label="Nyström"
     )
     plots.majority_line(axis, subject["majority_rate"])
-    _landmark_axis(axis, list(counts))
+    plots.count_axis(axis, counts)
     axis.set_xlabel("landmarks, in place of the model's own attention")
     axis.set_ylabel("dev accuracy (%)")
     plots.legend_below(figure, [axis], columns=2)
     return plots.save_figure(figure, path)
-
-
-def _landmark_axis(axis: Axes, counts: list[int]) -> None:
-    axis.set_xscale("log", base=2)
-    axis.set_xticks(plots.ticks_that_fit(counts))
-    axis.set_xticks([], minor=True)
-    axis.xaxis.set_major_formatter("{x:.0f}")
 
 
 def plot_heat_maps(pairs: dict[str, MatrixPair], path: Path) -> Path:

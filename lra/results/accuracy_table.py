@@ -3,8 +3,15 @@
 from collections.abc import Iterable
 
 from lra.results.cells import TRIED, Row, TableCell, cell_note, central_values, make_rows, places_of_best
-from lra.results.protocol_and_size import method_column, protocol_steps_and_size
-from lra.results.provenance import origin_notes, precisions, search_notes, unrecorded_notes, without_stand_ins
+from lra.results.conditions import (
+    method_column,
+    origin_notes,
+    precisions,
+    protocol_steps_and_size,
+    search_notes,
+    unrecorded_notes,
+    without_stand_ins,
+)
 from lra.results.reference import SOURCES, TASKS, TOLERANCE_POINTS, convergence_rule, in_benchmark_order, shorten
 from lra.results.significance import TESTS
 from lra.results.statistics import LEAST_SEEDS_FOR_T
@@ -141,50 +148,32 @@ def _details(records: list[Record], rows: list[Row], reference: str) -> list[str
     if cells:
         details.append(f"Seeds that did not converge: {'; '.join(cells)}. Converged: {convergence_rule(tasks)}.")
     if {record["identity"]["size"] for record in records} != {"full"}:
-        details += [*_separation_notes(records), *_above_no_attention_notes(records)]
-        details += _rank_agreement_notes(records, reference)
+        details += _statistics_notes(records, reference)
     return details
 
 
-def _separation_notes(records: list[Record]) -> list[str]:
-    """Word how well each task separates the methods: one note, none if no method has several seeds."""
-    by_task = separation_by_task(records)
-    if not by_task:
-        return []
-    texts = "; ".join(f"{task} {spread}" for task, spread in by_task.items())
-    return [
-        "Between-method SD / between-seed SD, in points (without any difference the ratio is 1/√seeds), p of the"
-        f" one-way ANOVA and p of Kruskal–Wallis, without rows of one seed: {texts}."
-    ]
-
-
-def _above_no_attention_notes(records: list[Record]) -> list[str]:
-    """Word which methods are significantly better than no mixing, and which have too few seeds to be compared."""
-    by_task = above_no_attention(records)
-    compared = "; ".join(f"{task} {result}" for task, result in by_task.items() if result.points)
-    few = "; ".join(f"{task} {', '.join(each.not_compared)}" for task, each in by_task.items() if each.not_compared)
-    notes = []
-    if compared:
-        notes.append(f"Rows significantly above attention=none (no mixing): {compared}. {TESTS}")
-    if few:
-        notes.append(
-            f"Not compared with attention=none, for fewer than {LEAST_SEEDS_FOR_T} seeds of theirs or of a none with"
-            f" the same other settings: {few}."
-        )
-    return notes
-
-
-def _rank_agreement_notes(records: list[Record], reference: str) -> list[str]:
-    """Word a note on how well a shortened benchmark ranks attentions; no note if too few can be compared."""
-    by_task = agreement_by_task(records, reference=reference)
-    if not by_task:
-        return []
-    texts = "; ".join(f"{task} {agreement}" for task, agreement in by_task.items())
-    drawn = "95 % of resampled seeds, attentions fixed"
+def _statistics_notes(records: list[Record], reference: str) -> list[str]:
+    """Word how well each task separates the methods, which are better than no mixing, and whose order is published."""
+    above = above_no_attention(records)
     whose = "the paper's" if reference == "paper" else f"{reference}'s"
+    worded = {
+        "Between-method SD / between-seed SD, in points (without any difference the ratio is 1/√seeds), p of the"
+        " one-way ANOVA and p of Kruskal–Wallis, without rows of one seed: {}.": separation_by_task(records),
+        f"Rows significantly above attention=none (no mixing): {{}}. {TESTS}": {
+            task: result for task, result in above.items() if result.points
+        },
+        f"Not compared with attention=none, for fewer than {LEAST_SEEDS_FOR_T} seeds of theirs or of a none with the"
+        " same other settings: {}.": {
+            task: ", ".join(result.not_compared) for task, result in above.items() if result.not_compared
+        },
+        f"Order of attentions against {whose}, Kendall's rank correlation [95 % of resampled seeds, attentions fixed]:"
+        " {}. With p above 0.05 the order is not significantly correlated. No other claim is made about the"
+        " benchmark.": agreement_by_task(records, reference=reference),
+    }
     return [
-        f"Order of attentions against {whose}, Kendall's rank correlation [{drawn}]: {texts}."
-        " With p above 0.05 the order is not significantly correlated. No other claim is made about the benchmark."
+        note.format("; ".join(f"{task} {result}" for task, result in by_task.items()))
+        for note, by_task in worded.items()
+        if by_task
     ]
 
 

@@ -1,22 +1,29 @@
 """A sweep over one number of an attention: its points, and the table of them.
 
-Beside them are attentions without this number, such as exact attention, which figures show as lines.
+Beside them are attentions without this number, such as exact attention, which figures show as lines. A sweep over the
+width of local attention tells how long the range of a task is, that is how wide that must be to gain what exact
+attention gains: most of the accuracy may come from near positions (Miralles-González et al. 2025, arXiv 2501.14850).
 """
 
+import math
 import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from lra.results.attention_range import CONFIDENCE, SHARE, Range, attention_range, width_name
 from lra.results.cells import TableCell, cell_note, make_cell
-from lra.results.convergence import convergence_step
-from lra.results.statistics import sample_std
+from lra.results.dev_curves import convergence_step, has_judged_curve
+from lra.results.statistics import CONFIDENCE, sample_std, student, welch
 from lra.results.tables import TextTable, number
 from lra.results.task_statistics import NO_ATTENTION, other_settings_by_record
 from lra.results.variants import group_by_variant
 from lra.runs.flatten_settings import NOT_RECORDED
-from lra.runs.schema import Approximation, Record
+from lra.runs.schema import Record
 
 EXACT = "full"
+WHOLE = math.inf  # the width of exact attention: the sequence
+SHARE = 0.95  # of the gain of exact attention over no mixing
+ERRORS = 2.0  # standard errors that this gain must exceed
 RANGE_NOTE = (
     f"Range [low, high]: the narrowest width with {SHARE:.0%} of what exact attention gains over none, and its"
     f" {CONFIDENCE:.0%} interval; gain ± standard error. Whether these tasks have a long one: arXiv 2501.14850."
@@ -55,6 +62,7 @@ WINDOW = SweptNumber(
     name="window", attention="local", option="block_length", beside=(NO_ATTENTION, "average", EXACT),
     head="width", approximates=False,
 )  # fmt: skip
+MeanAndStd = tuple[float, float | None]  # over seeds; no deviation of one
 SWEEPS = {swept.name: swept for swept in (LANDMARKS, WINDOW)}
 
 
@@ -77,8 +85,8 @@ class Point:
     other_settings: str
     cell: TableCell
     convergence_steps: dict[int, int | None]
-    pinv_residual: tuple[float, float | None] | None
-    attention_error: tuple[float, float | None] | None
+    pinv_residual: MeanAndStd | None
+    attention_error: MeanAndStd | None
 
     @property
     def method(self) -> str:
@@ -114,10 +122,10 @@ def sweep_points(records: list[Record], swept: SweptNumber) -> list[Point]:
                     convergence_steps={
                         record["identity"]["seed"]: convergence_step(record)
                         for record in sorted(seeds, key=lambda record: record["identity"]["seed"])
-                        if "dev_curve" in record["outcome"] and "dev_examples" in record["outcome"]
+                        if has_judged_curve(record)
                     },
-                    pinv_residual=_error([measured["pinv_residual"] for measured in _measured(seeds)]),
-                    attention_error=_error([measured["attention_error"] for measured in _measured(seeds)]),
+                    pinv_residual=_error(seeds, "pinv_residual"),
+                    attention_error=_error(seeds, "attention_error"),
                 )
             )
     return sorted(points, key=lambda point: (order.index(point.method), point.variant, point.number or 0))
@@ -131,12 +139,66 @@ def _number(record: Record, swept: SweptNumber) -> int | None:
     return number if isinstance(number, int) else 0
 
 
-def _measured(records: list[Record]) -> list[Approximation]:
-    return [record["approximation"] for record in records if "approximation" in record]
-
-
-def _error(values: list[float]) -> tuple[float, float | None] | None:
+def _error(records: list[Record], name: Literal["pinv_residual", "attention_error"]) -> MeanAndStd | None:
+    values = [record["approximation"][name] for record in records if "approximation" in record]
     return (statistics.fmean(values), sample_std(values)) if values else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """The narrowest width with `SHARE` of what exact attention gains over `none`; `WHOLE` if no width that was tried.
+
+    Attributes:
+        width: None where the gain is no basis for it, and `why` says so.
+        low, high: its confidence interval.
+        gain, error: of exact attention over `none`, and its standard error, in points; None with too few seeds.
+    """
+
+    width: float | None = None
+    low: float | None = None
+    high: float | None = None
+    gain: float | None = None
+    error: float | None = None
+    why: str = ""
+
+    def __str__(self) -> str:
+        """Word it: `16 [4, exact]; …`, or `–` and why."""
+        if self.width is None:
+            return f"– ({self.why})"
+        shown, low, high = map(width_name, (self.width, self.low, self.high))
+        return f"{shown} [{low}, {high}]; exact attention gains {self.gain:.2f} ± {self.error:.2f} points over none"
+
+
+def width_name(width: float | None) -> str:
+    """Write a width; `exact` stands for that of exact attention, nothing for none."""
+    return "" if width is None else "exact" if width == WHOLE else f"{width:.0f}"
+
+
+def attention_range(none: Sequence[float], exact: Sequence[float], widths: Mapping[int, Sequence[float]]) -> Range:
+    """Compute the range from the accuracies of each seed, in percent: of `none`, of exact attention, by width.
+
+    A width is in the interval unless Welch's t test says, two-sided, that it and all narrower ones have less than
+    `SHARE` of the gain, or that some narrower one and all wider than that have more. So the interval covers the
+    narrowest width with this share, whether or not accuracy grows with the width.
+    """
+    few = next((name for name, seeds in (("none", none), ("exact attention", exact)) if len(seeds) < 2), None)
+    if few:
+        return Range(why=f"it needs two seeds or more of one variant of {few} with the same other settings")
+    gain, error, _ = welch([(1, exact), (-1, none)])
+    if gain <= ERRORS * error:
+        why = f"exact attention gains {gain:.2f} ± {error:.2f} points over none: no more than two standard errors"
+        return Range(gain=gain, error=error, why=why)
+    above = {
+        width: student(*welch([(1, seeds), (SHARE - 1, none), (-SHARE, exact)])) for width, seeds in widths.items()
+    }
+    doubtful = max((width for width, interval in above.items() if interval.low < 0), default=0)
+    return Range(
+        width=min((width for width, interval in above.items() if interval.difference >= 0), default=WHOLE),
+        low=min((width for width, interval in above.items() if interval.high >= 0), default=WHOLE),
+        high=min((width for width in above if width > doubtful), default=WHOLE),
+        gain=gain,
+        error=error,
+    )
 
 
 def sweep_ranges(points: list[Point], swept: SweptNumber) -> dict[str, Range]:

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lra.results.provenance import MARKS
+from lra.results.conditions import MARKS
 from lra.results.reference import (
     CONVERGED_FROM,
     TASKS,
@@ -89,11 +89,6 @@ class TableCell:
     def central_value(self) -> float:
         """The number that stands for the seeds: their mean, or the median where only some converged."""
         return self.median if self.partly_converged else self.mean
-
-    @property
-    def converged_of_all(self) -> str:
-        """Word how many seeds converged: `2 of 3 converged`."""
-        return f"{self.converged} of {self.count} converged"
 
     @property
     def verdict(self) -> str:

@@ -1,16 +1,13 @@
 """Compare variants on one task with a baseline: differences with confidence intervals, over seeds and test examples."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lra.results.cells import TRIED, TableCell, cell_note, make_cell, places_of_best
-from lra.results.convergence import dev_curves
-from lra.results.equal_cost import FLOPS, SECONDS, EqualCost, at_equal_cost
-from lra.results.protocol_and_size import method_column
+from lra.results.conditions import method_column
+from lra.results.dev_curves import FLOPS, SECONDS, EqualCost, at_equal_cost, dev_curves
 from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES, convergence_rule
 from lra.results.significance import OMNIBUS, TESTS, Comparison, compare, in_words, significant
 from lra.results.statistics import LEAST_SEEDS_FOR_T, Interval, binomial_error, paired_bootstrap
@@ -122,7 +119,11 @@ def _over_examples(pairs: list[tuple[Record, Record]]) -> Interval | None:
     records = [record for pair in pairs for record in pair]
     if not records or any("test_correct" not in record["outcome"] for record in records):
         return None
-    if len({_test_data(record) for record in records}) > 1:
+    parts = ("tokens", "test.sequences", "test.labels")
+    data = {
+        (record["outcome"]["test_examples"], *map(record["provenance"]["data_sha256"].get, parts)) for record in records
+    }
+    if len(data) > 1:
         return None
     first, second = (
         [unpack_correct(record["outcome"]["test_correct"], record["outcome"]["test_examples"]) for record in side]
@@ -130,16 +131,6 @@ def _over_examples(pairs: list[tuple[Record, Record]]) -> Interval | None:
     )
     interval = paired_bootstrap(first, second)
     return Interval(difference=100 * interval.difference, low=100 * interval.low, high=100 * interval.high)
-
-
-def _test_data(record: Record) -> tuple[object, ...]:
-    sha256 = record["provenance"]["data_sha256"]
-    return (
-        record["outcome"]["test_examples"],
-        sha256.get("tokens"),
-        sha256.get("test.sequences"),
-        sha256.get("test.labels"),
-    )
 
 
 def comparison_table(
@@ -294,11 +285,8 @@ def _numbers(contender: Contender, equal: EqualCosts) -> dict[str, object]:
         "count": cell.count, "mean": cell.mean, "std": cell.std, "converged": cell.converged, "pairs": contender.pairs,
         "tried": cell.tried, "median": cell.median, "lowest": min(cell.accuracies), "highest": max(cell.accuracies),
     }  # fmt: skip
-    for name, interval in (
-        ("seeds", contender.over_seeds),
-        ("examples", contender.over_examples),
-        ("effect", contender.effect),
-    ):
+    intervals = {"seeds": contender.over_seeds, "examples": contender.over_examples, "effect": contender.effect}
+    for name, interval in intervals.items():
         for end in ("difference", "low", "high"):
             flat[f"{name}_{end}"] = None if interval is None else getattr(interval, end)
     return flat | {

@@ -96,12 +96,13 @@ def write_page(
     Args:
         troubles: warnings at the top; more than three are folded.
         template: a template in this folder that extends `page.html`, or this itself.
-        script: the only script of the page; empty for none.
+        script: the file in this folder with the only script of the page; empty for none.
         more: what the template needs besides.
     """
-    loader = jinja2.FileSystemLoader(Path(__file__).parent)
+    folder = Path(__file__).parent
+    code = f"\n{(folder / script).read_text()}" if script else ""
     environment = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, finalize=_printable
+        loader=jinja2.FileSystemLoader(folder), autoescape=True, undefined=jinja2.StrictUndefined, finalize=_printable
     )
     environment.filters |= {
         "breakable": breakable, "display": display_name, "display_task": partial(display_name, of=TASK)
@@ -112,8 +113,8 @@ def write_page(
         sections=sections,
         troubles=troubles,
         figure_colours=FIGURE_COLOURS,
-        script=Markup(script),
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        script=Markup(code),
+        script_hash=base64.b64encode(hashlib.sha256(code.encode()).digest()).decode(),
         **more,
     )
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,8 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.transforms import Bbox
 
 from lra.results import plots
-from lra.results.attention_range import WHOLE
-from lra.results.attention_sweep import EXACT, Point, SweptNumber, sweep_ranges
+from lra.results.attention_sweep import EXACT, WHOLE, Point, SweptNumber, sweep_ranges
 
 Value = tuple[float, float | None] | None
 DID_NOT_CONVERGE = 1.08  # height of such a seed, as a multiple of the latest convergence step
@@ -97,10 +96,7 @@ def _set_axes(axes: dict[str, Axes], counts: list[int], label: str) -> None:
              "memory": "peak memory (MiB)", "errors": "relative error"}  # fmt: skip
     for key, axis in axes.items():
         axis.set_ylabel(heads[key])
-        axis.set_xscale("log", base=2)
-        axis.set_xticks(plots.ticks_that_fit(counts))
-        axis.set_xticks([], minor=True)
-        axis.xaxis.set_major_formatter("{x:.0f}")
+        plots.count_axis(axis, counts)
         if key in [*axes][-2:]:
             axis.set_xlabel(label)
     axes["accuracy"].xaxis.set_tick_params(labelbottom=True)

@@ -156,6 +156,14 @@ def round_ticks(low: float, high: float) -> list[float]:
     return inside if len(inside) > 2 else [value for value in plt.MaxNLocator(5).tick_values(low, high) if value > 0]
 
 
+def count_axis(axis: Axes, counts: Iterable[float], *, most: int = MOST_TICKS) -> None:
+    """Make the lower axis one of counts or lengths: logarithmic, with whole numbers that do not collide."""
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(ticks_that_fit(counts, most=most))
+    axis.set_xticks([], minor=True)
+    axis.xaxis.set_major_formatter("{x:.0f}")
+
+
 def majority_line(axis: Axes, majority_rate: float, *, of: str = "") -> None:
     """Draw what the most frequent class alone gives, a fraction in [0, 1], as a line across an axis in percent.
 

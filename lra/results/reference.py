@@ -1,87 +1,35 @@
 """Published accuracies and their sources, tolerances, and how a run's settings differ from the paper's.
 
-Only a run without differences is compared with the paper. The paper's settings are in `paper_settings.json`. They are
-facts, so they are not read from `conf/`: a changed default there must not redefine which runs are the paper's. A test
-compares the file with the settings of `lra train task=T attention=A protocol=paper size=full`, so that neither can
-change alone. `python -m tests.results.make_paper_settings` writes the file.
+Only a run without differences is compared with the paper. The paper's settings are in `paper_settings.json`, those of a
+protocol with models and recipes of its own in `PROTOCOL_settings.json`, by task. They are facts, so they are not read
+from `conf/`: a changed default there must not redefine which runs are the paper's. A test compares the files with the
+settings of `lra train task=T attention=A protocol=paper size=full`, so that neither can change alone;
+`python -m tests.results.make_paper_settings` and `make_s4_settings` write them.
 """
 
 import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from lra.results.family_settings import family_settings, method_in_family
 from lra.runs.flatten_settings import NOT_RECORDED, FlatSettings, branches, flatten
 from lra.runs.schema import Record
 
 TASKS = ("listops", "text", "retrieval", "image", "pathfinder")
 
-# method → accuracies in percent, in the order of TASKS; where there is one more, it is Path-X's.
-_PUBLISHED: dict[str, dict[str, tuple[float, ...]]] = {
-    "paper": {
-        "full": (37.10, 65.02, 79.35, 38.20, 74.16),
-        "reformer": (19.05, 64.88, 78.64, 43.29, 69.36),
-        "linformer": (37.25, 55.91, 79.37, 37.84, 67.60),
-        "performer": (18.80, 63.81, 78.62, 37.07, 69.87),
-        "nystrom": (37.15, 65.52, 79.56, 41.58, 70.94),
-    },
-    "xformers": {
-        "full": (37.5, 62.66, 79.24, 38.69, 70.37),
-        "nystrom": (36.29, 63.24, 78.18, 42.86, 67.49),
-        "linformer": (36.69, 57.39, 76.41, 35.57, 65.12),
-        "performer": (19.56, 62.76, 81.10, 36.09, 67.23),
-    },
-    "skyformer": {
-        "full": (38.37, 61.95, 80.69, 40.57, 65.26),
-        "nystrom": (38.51, 64.83, 80.52, 41.30, 69.48),
-        "linformer": (37.45, 58.93, 78.19, 37.96, 60.93),
-        "performer": (38.02, 64.19, 80.04, 41.43, 66.30),
-        "reformer": (37.68, 62.93, 78.99, 48.87, 66.49),
-    },
-    "google": {
-        "full": (36.37, 64.27, 57.46, 42.44, 71.40),
-        "linformer": (35.70, 53.94, 52.27, 38.56, 76.34),
-        "performer": (18.01, 65.40, 53.82, 42.77, 77.05),
-        "reformer": (37.27, 56.10, 53.40, 38.07, 68.50),
-        "local": (15.82, 52.98, 53.39, 41.46, 66.63),
-        "linear": (16.13, 65.90, 53.09, 42.34, 75.30),
-        "longformer": (35.63, 62.85, 56.89, 42.22, 69.71),
-        "bigbird": (36.05, 64.02, 59.29, 40.83, 74.87),
-    },
-    "s4": {
-        "s4d": (60.47, 86.18, 89.46, 88.19, 93.06, 91.95),
-        "s4d (init=inv)": (60.18, 87.34, 91.09, 87.83, 93.78, 92.80),
-        "s4d (init=lin)": (60.52, 86.97, 90.96, 87.93, 93.96),
-    },
-}
-# Their published standard deviations over seeds, in points; Path-X has none.
-_PUBLISHED_STD: dict[str, dict[str, tuple[float, ...]]] = {
-    "s4": {
-        "s4d": (0.34, 0.43, 0.14, 0.26, 1.24),
-        "s4d (init=inv)": (0.35, 0.20, 0.01, 0.37, 0.25),
-        "s4d (init=lin)": (0.51, 0.23, 0.09, 0.34, 0.60),
-    },
-}
-SOURCES = {
-    "paper": "Xiong et al., Nyströmformer, AAAI 2021 (arXiv 2102.03902)",
-    "xformers": "xformers v0.0.9 benchmarks: 128 landmarks, a larger Text model, 10,000 ListOps steps",
-    "skyformer": "Chen et al., Skyformer, NeurIPS 2021: 128 landmarks, 50,000 steps",
-    "google": "Tay et al., Long Range Arena, ICLR 2021: other models and recipes",
-    "s4": "Gu et al., S4D, NeurIPS 2022 (arXiv 2206.11893): S4D-LegS, -Inv and -Lin",
-}
+# By source: what it is, and accuracies in percent and their standard deviations over seeds, in points, by method in the
+# order of TASKS; where there is one more, it is Path-X's.
+_PUBLISHED = json.loads(Path(__file__).with_name("published_accuracies.json").read_text("utf-8"))
+SOURCES: dict[str, str] = {name: source["source"] for name, source in _PUBLISHED.items()}
 
 
-def _by_task(table: dict[str, dict[str, tuple[float, ...]]]) -> dict[str, dict[str, dict[str, float]]]:
-    return {
-        source: {method: dict(zip((*TASKS, "pathx"), row, strict=False)) for method, row in rows.items()}
-        for source, rows in table.items()
-    }
+def _by_task(rows: dict[str, list[float]]) -> dict[str, dict[str, float]]:
+    return {method: dict(zip((*TASKS, "pathx"), row, strict=False)) for method, row in rows.items()}
 
 
-REFERENCES = _by_task(_PUBLISHED)
-REFERENCE_STDS = _by_task(_PUBLISHED_STD)
+REFERENCES = {name: _by_task(source["accuracies"]) for name, source in _PUBLISHED.items()}
+REFERENCE_STDS = {name: _by_task(source.get("stds", {})) for name, source in _PUBLISHED.items()}
 PAPER = REFERENCES["paper"]
 
 # Test examples of the benchmark's tasks; they determine the noise of a published average.
@@ -113,7 +61,10 @@ def paper_accuracy(attention: str, task: str) -> float | None:
     return PAPER.get(attention, {}).get(task)
 
 
-FILE = Path(__file__).with_name("paper_settings.json")
+FAMILIES = ("s4",)  # protocols with a file of settings of their own
+SETS_BY_TASK = ("model", "mixer")  # groups in which such a protocol sets options for each task
+NOT_SET = ("model.positions",)  # which depend on the mixer
+FAMILY_PRECISION = "32-true"
 PRECISIONS = ("32-true", "16-mixed")  # our default, and that of the released code
 # A run may differ here: only rounding and random draws change, or it is not certain which of both the paper's runs had.
 NOT_COMPARED = ("trainer.accelerator", "trainer.compile", "trainer.fused_optimizer", "task.listops_brackets")
@@ -123,14 +74,15 @@ ACTING_ALONE = ("name", "test_last_batch", "pixels", "text_symbols", "end_token"
 
 
 @functools.cache
-def _parts() -> dict[str, Any]:
-    parts: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-    return parts
+def settings_file(protocol: str) -> dict[str, Any]:
+    """Read the file with the settings of a protocol's runs."""
+    settings: dict[str, Any] = json.loads(Path(__file__).with_name(f"{protocol}_settings.json").read_text("utf-8"))
+    return settings
 
 
 def paper_settings(task: str, attention: str) -> dict[str, Any] | None:
     """Build the settings of the paper's run in the form of a record; None if the paper has no such run."""
-    parts = _parts()
+    parts = settings_file("paper")
     if task not in parts["task"] or attention not in parts["attention"]:
         return None
     chosen = {group: parts[group] for group in ("protocol", "model", "size", "trainer")}
@@ -143,7 +95,7 @@ def paper_settings(task: str, attention: str) -> dict[str, Any] | None:
 
 def paper_attention(attention: str) -> dict[str, Any]:
     """The options that the paper's runs give an attention, which are its defaults; empty for one it does not have."""
-    options: dict[str, Any] = _parts()["attention"].get(attention, {})
+    options: dict[str, Any] = settings_file("paper")["attention"].get(attention, {})
     return options
 
 
@@ -197,6 +149,30 @@ def _compared(settings: Mapping[str, Any]) -> FlatSettings:
     return flatten({**settings, "protocol": protocol})
 
 
+def family_settings(protocol: str, task: str) -> Mapping[str, Any] | None:
+    """Return the settings of the method whose accuracies are published; None for another protocol or task."""
+    return settings_file(protocol).get(task) if protocol in FAMILIES else None
+
+
+def method_in_family(record: Record, reference: str) -> str | None:
+    """Name the row of a source's table that a run's settings are those of, such as `s4d (init=inv)`.
+
+    None unless the settings are the source's, but for the machine and for the initialisation, which names the row; and
+    if the data is no stand-in.
+    """
+    settings = cast(dict[str, Any], record["settings"])
+    theirs = family_settings(reference, record["identity"]["task"])
+    if theirs is None or record["provenance"]["data_origin"] == "stand-in" or "mixer" not in settings:
+        return None
+    init = settings["mixer"].get("init")
+    expected = {**theirs, "mixer": {**theirs["mixer"], "init": init}}
+    if {**settings, "trainer": None} != {**expected, "trainer": None}:
+        return None
+    if settings["trainer"].get("precision") != FAMILY_PRECISION:
+        return None
+    return record["identity"]["attention"] + ("" if init == theirs["mixer"]["init"] else f" (init={init})")
+
+
 def published_in_family(record: Record, reference: str) -> tuple[float | None, float | None]:
     """Return the accuracy, in percent, and its standard deviation over seeds that a source has for a run's settings.
 
@@ -221,7 +197,7 @@ def published_accuracy_for(record: Record, reference: str) -> float | None:
         return published_in_family(record, reference)[0]
     if reference == "paper":
         return None if deviations_from_paper(record) else paper_accuracy(identity["attention"], identity["task"])
-    papers = _parts()
+    papers = settings_file("paper")
     whole = identity["size"] == "full" and record["provenance"]["data_origin"] != "stand-in"
     if not whole or identity["task"] not in papers["task"] or record["settings"].get("model") != papers["model"]:
         return None

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from lra.results.protocol_and_size import by_protocol_and_size
+from lra.results.conditions import by_protocol_and_size
 from lra.results.variants import group_by_variant, natural
 from lra.runs.failure import read_failure
 from lra.runs.files import MARKS_OF_A_RUN, METRICS, SETTINGS_FOLDER, run_folders

@@ -43,19 +43,13 @@ def binomial_error(accuracy: float, examples: int) -> float:
     return math.sqrt(accuracy * (1 - accuracy) / examples)
 
 
-def errors_above_majority(accuracy: float, majority_rate: float, examples: int) -> float:
-    """Compute by how many standard errors an accuracy is above that of the majority class; negative: below it.
+def converged(accuracy: float, majority_rate: float, examples: int, *, least: float = 0.0) -> bool:
+    """Tell whether an accuracy is at least `least`, and more than three standard errors above the majority class's.
 
     The standard error is that of a test of `examples` examples by a model that guesses the majority class. Accuracies
     are fractions in [0, 1].
     """
-    gain, error = accuracy - majority_rate, binomial_error(majority_rate, examples)
-    return gain / error if error else math.copysign(math.inf, gain) if gain else 0.0
-
-
-def converged(accuracy: float, majority_rate: float, examples: int, *, least: float = 0.0) -> bool:
-    """Tell whether an accuracy is at least `least`, and more than three standard errors above the majority class's."""
-    return accuracy >= least and errors_above_majority(accuracy, majority_rate, examples) > 3
+    return accuracy >= least and accuracy - majority_rate > 3 * binomial_error(majority_rate, examples)
 
 
 def variances_agree(groups: Sequence[Sequence[float]], alpha: float = 0.05) -> bool:
@@ -105,18 +99,30 @@ def pooled_t(groups: Mapping[str, Sequence[float]], first: str, second: str) -> 
     """
     variance, freedom = pooled_variance(groups.values())
     error = math.sqrt(variance * (1 / len(groups[first]) + 1 / len(groups[second])))
-    return _student(float(np.mean(groups[first]) - np.mean(groups[second])), error, freedom)
+    return student(float(np.mean(groups[first]) - np.mean(groups[second])), error, freedom)
 
 
 def welch_t(first: Sequence[float], second: Sequence[float]) -> Interval:
     """Compute the difference of two samples' means with Welch's t, which assumes no equal variances."""
-    parts = [float(np.var(values, ddof=1)) / len(values) for values in (first, second)]
-    weights = [part**2 / (len(values) - 1) for part, values in zip(parts, (first, second), strict=True)]
-    freedom = sum(parts) ** 2 / sum(weights) if sum(weights) else 1.0
-    return _student(float(np.mean(first) - np.mean(second)), math.sqrt(sum(parts)), freedom)
+    return student(*welch([(1, first), (-1, second)]))
 
 
-def _student(difference: float, error: float, freedom: float) -> Interval:
+def welch(weighted: Iterable[tuple[float, Sequence[float]]]) -> tuple[float, float, float]:
+    """Compute a weighted sum of means, its standard error and the degrees of freedom of Student's t (Welch 1947).
+
+    With one value in a sample the error is infinite.
+    """
+    weighted = list(weighted)
+    value = sum(weight * float(np.mean(values)) for weight, values in weighted)
+    if any(len(values) < 2 for _, values in weighted):
+        return value, math.inf, 1.0
+    parts = [(weight**2 * float(np.var(values, ddof=1)) / len(values), len(values) - 1) for weight, values in weighted]
+    variance, spread = sum(part for part, _ in parts), sum(part**2 / of_part for part, of_part in parts)
+    return value, math.sqrt(variance), variance**2 / spread if spread else 1.0
+
+
+def student(difference: float, error: float, freedom: float) -> Interval:
+    """Compute the interval and the p value of a difference, with Student's t."""
     from scipy.special import stdtr, stdtrit  # see bartlett
 
     half = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * error

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from lra.results.cells import TRIED, places_of_best
-from lra.results.statistics import Interval
+from lra.results.statistics import CONFIDENCE, Interval
 from lra.results.tables import MISSING, TextTable, number
 
 RESAMPLES = 2000  # of the bootstrap
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,14 +119,14 @@ def expected_best(accuracies: Sequence[float] | np.ndarray) -> np.ndarray:
     return expected
 
 
-def expected_best_intervals(accuracies: Sequence[float], confidence: float = CONFIDENCE) -> list[Interval]:
+def expected_best_intervals(accuracies: Sequence[float]) -> list[Interval]:
     """Compute `expected_best` with percentile intervals by bootstrap over the trials, one for each n.
 
     For n near N they are too narrow, because no resample has a better trial than the best.
     """
     values, count = np.asarray(accuracies, float), len(accuracies)
     resampled = np.sort(values[np.random.default_rng(0).integers(count, size=(RESAMPLES, count))], axis=1)
-    tail = (1 - confidence) / 2
+    tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(resampled @ _weights(count), [tail, 1 - tail], axis=0)
     return [
         Interval(difference=float(middle), low=float(least), high=float(most))

@@ -26,8 +26,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from lra.results.family_settings import NOT_SET, SETS_BY_TASK, family_settings
-from lra.results.reference import paper_settings
+from lra.results.reference import NOT_SET, SETS_BY_TASK, family_settings, paper_settings
 from lra.runs.collect import data_of
 from lra.runs.flatten_settings import (
     NOT_RECORDED,

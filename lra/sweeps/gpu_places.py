@@ -1,17 +1,12 @@
 """Which GPU each of several workers gets: they are spread over the visible ones."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import cycle, islice
-from typing import TYPE_CHECKING
 
 from lra.base.devices import no_device_error, visible_devices
+from lra.sweeps.grid import Cell
 from lra.types import UserError
-
-if TYPE_CHECKING:
-    from lra.sweeps.grid import Cell
 
 ON_THIS_MACHINE = ("basic", "joblib", "submitit_local")  # launchers; jobs of others have what their cluster gives them
 LAUNCHER = "hydra/launcher="
@@ -45,7 +40,8 @@ def place_workers(
     needed = devices_of_a_run(cells)
     chosen = next((word.split("=", 1)[1] for word in reversed(launcher) if LAUNCHER in word), "joblib")
     is_here = not launcher or chosen in ON_THIS_MACHINE
-    if workers_per_device > 1 and (workers == 1 or not is_here or any_on_cpu(cells)):
+    on_cpu = any(cell.cfg.trainer.accelerator != "gpu" for cell in cells)
+    if workers_per_device > 1 and (workers == 1 or not is_here or on_cpu):
         beside = LAUNCHER + chosen if not is_here else "workers=1" if workers == 1 else "trainer=cpu"
         raise UserError(
             f"workers_per_device={workers_per_device} has no effect beside {beside}; leave it out",
@@ -60,11 +56,6 @@ def place_workers(
     if workers > len(places) * workers_per_device:
         raise _too_many(workers, workers_per_device, len(places), needed)
     return list(islice(cycle(places), workers))
-
-
-def any_on_cpu(cells: Sequence[Cell]) -> bool:
-    """Tell whether a cell runs on the CPU."""
-    return any(cell.cfg.trainer.accelerator != "gpu" for cell in cells)
 
 
 def _too_many(workers: int, workers_per_device: int, places: int, needed: int) -> UserError:

@@ -245,11 +245,6 @@ def _without_ineffective(overrides: list[str]) -> list[str]:
     return [word for word in overrides if not word.startswith(config.ATTENTION)]
 
 
-def sweep_names() -> list[str]:
-    """List the names of all sweeps, from the project's and the user's conf folders."""
-    return conf_names("sweep")
-
-
 def _overrides_of(key: str, values: str) -> list[str]:
     """Split several values into overrides: `seed` and `0,1` into `seed=0` and `seed=1`."""
     override: Override = OverridesParser.create().parse_override(f"{key}={values}")

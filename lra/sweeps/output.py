@@ -10,8 +10,7 @@ from rich.text import Text
 
 from lra.base.files import NOT_WRITABLE, replace_text
 from lra.base.text import visible
-from lra.results.protocol_and_size import task_title
-from lra.results.provenance import provenance_notes
+from lra.results.conditions import provenance_notes, task_title
 from lra.results.tables import TextTable
 from lra.runs.files import group_file
 from lra.runs.schema import Record

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from lra.base.checked_json import parsed_json
 from lra.base.files import read_file, replace_text
@@ -21,6 +20,7 @@ from lra.sweeps.estimate import Estimate, measure
 from lra.sweeps.grid import Cell
 from lra.sweeps.processes_at_once import Measured, proposal
 from lra.sweeps.run_set import RunSet
+from lra.terminal.console import work_progress
 from lra.terminal.fit_table import wrapped
 from lra.types import UserError
 
@@ -43,14 +43,9 @@ def print_plan(console: Console, run_set: RunSet) -> None:
     console.print("─" * len(head))
     missing_cells, hours_left, unknown = 0, 0.0, 0
     measured: list[Measured] = []
-    bar = Progress(
-        TextColumn("measuring {task.description}"), BarColumn(bar_width=20), MofNCompleteColumn(), TimeElapsedColumn(),
-        console=console, transient=True, disable=not console.is_terminal,
-    )  # fmt: skip
-    with bar:
-        task = bar.add_task("", total=len(kinds))
-        for cells in kinds.values():
-            bar.update(task, description=_name(cells))
+    with work_progress(console, len(kinds)) as advance:
+        for place, cells in enumerate(kinds.values()):
+            advance(f"measuring {_name(cells)}", min(place, 1))
             missing = [cell for cell in cells if not cell.ended]
             hours, estimate = _print_kind(console, width, cells, missing, run_set.group / CACHE)
             if estimate is not None and hours is not None:
@@ -58,7 +53,6 @@ def print_plan(console: Console, run_set: RunSet) -> None:
             missing_cells += len(missing)
             hours_left += hours or 0.0
             unknown += len(missing) if hours is None else 0
-            bar.advance(task)
     but = f" ({unknown} that could not be measured are not counted)" if unknown else ""
     console.print(
         f"{missing_cells} cells to run, {hours_left:,.1f} hours on {device_name(run_set.cells[0].cfg)} one after the"

@@ -20,7 +20,7 @@ from lra.runs.schema import Record
 from lra.settings.check import check_config, check_stored
 from lra.settings.config import load_config
 from lra.settings.overrides import check_overrides
-from lra.sweeps.grid import METHOD, Cell, space_of, spell_out_all, sweep_names
+from lra.sweeps.grid import METHOD, Cell, space_of, spell_out_all
 from lra.sweeps.space import Space
 from lra.sweeps.tuned import TUNED, make_tuned_cells, plain_words
 from lra.terminal.output import check_out
@@ -209,7 +209,7 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
         options.sweep = swept
     elif verb == "table":
         _choose_family(options, others, is_typed=any(word.startswith("reference=") for word in own))
-    check_choice("sweep", options.sweep, sweep_names())
+    check_choice("sweep", options.sweep, conf_names("sweep"))
     tuned = TUNED in others and "search" in options
     if tuned:
         others.remove(TUNED)
@@ -240,11 +240,8 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
 
 def _choose_family(options: DictConfig, words: Sequence[str], *, is_typed: bool) -> None:
     """Choose a protocol's own table, `conf/sweep/PROTOCOL_table.yaml`, and its published numbers, where it has some."""
-    from lra.results.reference import REFERENCES
-    from lra.sweeps.grid import sweep_names
-
     protocol = next((word.removeprefix("protocol=") for word in words if word.startswith("protocol=")), "")
-    if f"{protocol}_table" in sweep_names():
+    if f"{protocol}_table" in conf_names("sweep"):
         options.sweep = f"{protocol}_table"
         if protocol in REFERENCES and not is_typed:
             options.reference = protocol
@@ -272,7 +269,7 @@ def _check_search(verb: str, options: DictConfig, overrides: Sequence[str], own:
         if of_search and not tuned:
             line = f"{of_search[0]} is of a search; type it with lra tune, or with recipe=tuned after that"
             raise UserError(line, kind="no_effect", key=of_search[0].partition("=")[0])
-        check_choice("search", options.get("search", "tune"), sweep_names())
+        check_choice("search", options.get("search", "tune"), conf_names("sweep"))
         if space_of(sweep, plain).options:
             line = f"sweep={sweep} is a space to search; type lra tune run sweep={sweep}"
             raise UserError(line, kind="no_effect", key="sweep", value=sweep, right=f"lra tune run sweep={sweep}")

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lra.base.devices import VISIBLE, no_device_error, visible_devices
+from lra.base.processes import Child, die_with_pool_owner, python_module, stop, wait_any
 from lra.base.signals import clean_up_on_signals, exit_on_signals, raise_if_stopped
+from lra.types import UserError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
     from rich.console import Console
-
-    from lra.base.processes import Child
 
 
 def start_workers(
@@ -28,8 +28,6 @@ def start_workers(
     Raises:
         UserError: when every worker has failed.
     """
-    from lra.base.processes import Child, python_module, stop
-
     if launcher:
         _launch(sweep, words, workers, launcher, places)
         return
@@ -44,9 +42,6 @@ def start_workers(
 
 
 def _wait(workers: Sequence[Child], console: Console) -> None:
-    from lra.base.processes import wait_any
-    from lra.types import UserError
-
     left, errors = list(workers), []
     while left:
         worker, code = wait_any(left)
@@ -73,8 +68,6 @@ def _launch(sweep: str, words: list[str], workers: int, launcher: list[str], pla
 
 def work(cfg: DictConfig) -> None:
     """Be one worker: a job of the launcher, on this machine or another machine with the same folder of runs."""
-    from lra.base.processes import die_with_pool_owner
-
     die_with_pool_owner()
     if cfg.places:
         os.environ[VISIBLE] = cfg.places[cfg.worker]  # for the processes that train
@@ -94,15 +87,12 @@ def run_cells(sweep: str, words: Sequence[str]) -> None:
 
     os.environ["TTY_COMPATIBLE"] = "0"  # no progress bars: those of several workers would overwrite each other
     cells = make_tuned_cells(sweep, list(words))
-    if devices_of_a_run(cells) and not _sees_a_gpu():
-        raise no_device_error()
+    if devices_of_a_run(cells):
+        import torch  # slow
+
+        if not visible_devices() or not torch.cuda.is_available():
+            raise no_device_error()
     run_missing(cells, make_console())
-
-
-def _sees_a_gpu() -> bool:
-    import torch  # slow
-
-    return bool(visible_devices()) and torch.cuda.is_available()
 
 
 @exit_on_signals(lambda _: None)

@@ -55,10 +55,10 @@ def _print_notes(console: Console, notes: Sequence[str], most_lines: int | None)
             console.print(line, style="dim", soft_wrap=True)
 
 
-def print_prose(console: Console, text: str, style: str = "") -> None:
+def print_prose(console: Console, text: str) -> None:
     """Print a text in which no command stands, on a terminal broken between words."""
     for line in wrapped(text, console.width) if console.is_terminal else [text]:
-        console.print(line, style=style)
+        console.print(line)
 
 
 def wrapped(note: str, width: int) -> list[str]:

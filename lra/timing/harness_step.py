@@ -7,8 +7,8 @@ from itertools import cycle, islice, pairwise
 from pathlib import Path
 
 import torch
-from pytorch_lightning import LightningDataModule, LightningModule, Trainer
-from pytorch_lightning.callbacks import Callback
+from pytorch_lightning import LightningDataModule
+from pytorch_lightning.callbacks import LambdaCallback
 from rich.console import Console
 from torch.nn.functional import cross_entropy
 
@@ -121,7 +121,12 @@ def dev_pass(
     module: ClassifierModule, datamodule: LightningDataModule, machine: Machine, *, batches: int
 ) -> tuple[float, float]:
     """Time the evaluation of some dev batches; return its seconds, and those of the same forward passes alone."""
-    timer = _Timer()
+    marks: list[float] = []
+
+    def mark(*_: object) -> None:
+        marks.append(synchronized_seconds(module.device))
+
+    timer = LambdaCallback(on_validation_start=mark, on_validation_end=mark)
     trainer = make_trainer(machine, limit_val_batches=batches, callbacks=[timer], logger=False)
     trainer.validate(module, datamodule=datamodule, verbose=False)
     device, bare = module.device, 0.0
@@ -133,21 +138,7 @@ def dev_pass(
             module.model(batch.tokens, batch.valid)
             bare += synchronized_seconds(device) - began
     module.train()
-    return timer.seconds, bare
-
-
-class _Timer(Callback):
-    """Measures the seconds from start to end of an evaluation."""
-
-    seconds = 0.0
-
-    def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Start."""
-        self.seconds = -synchronized_seconds(pl_module.device)
-
-    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Stop."""
-        self.seconds += synchronized_seconds(pl_module.device)
+    return marks[-1] - marks[0], bare
 
 
 def medians(phases: list[Phases]) -> Phases:
@@ -163,11 +154,11 @@ def batches_of(datamodule: StoreDataModule, device: torch.device) -> Iterator[Ba
         k += 1
 
 
-def profile_step(step: Callable[[], object], trace: Path, *, rows: int = 20) -> tuple[str, float | None]:
+def profile_step(step: Callable[[], object], trace: Path) -> tuple[str, float | None]:
     """Profile two runs of `step`, and write a Chrome trace of them (for chrome://tracing or ui.perfetto.dev).
 
     Returns:
-        A table of the operators in `rows` rows, and the fraction of the time in matrix products, in [0, 1]; on a GPU
+        A table of the operators in 20 rows, and the fraction of the time in matrix products, in [0, 1]; on a GPU
             None, where the host's times are those of launches.
     """
     from torch.profiler import ProfilerActivity, profile
@@ -181,7 +172,7 @@ def profile_step(step: Callable[[], object], trace: Path, *, rows: int = 20) -> 
     total = sum(event.self_cpu_time_total for event in events)
     products = sum(event.self_cpu_time_total for event in events if event.key in PRODUCTS)
     order = "self_device_time_total" if cuda else "self_cpu_time_total"
-    table = events.table(sort_by=order, row_limit=rows, max_name_column_width=40)
+    table = events.table(sort_by=order, row_limit=20, max_name_column_width=40)
     return table, None if cuda else products / total
 
 

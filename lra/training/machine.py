@@ -77,11 +77,11 @@ class Machine:
     """
 
     accelerator: str
-    devices: int
-    num_nodes: int
-    precision: str
-    accumulate_grad_batches: int
-    threads: int | None
+    devices: int = 1
+    num_nodes: int = 1
+    precision: str = "32-true"
+    accumulate_grad_batches: int = 1
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         cores = os.cpu_count() or 1

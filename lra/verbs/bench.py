@@ -41,15 +41,11 @@ Options: n, batch, heads, head_dim, backward, dtype, device=cuda, threads, packe
 format (terminal, markdown, csv), out; attention=, mixer=, their options and protocol= as for lra train.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from omegaconf import DictConfig
 
 from lra.types import UserError
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 SUBCOMMANDS = ("step", "attention")
 

@@ -10,6 +10,7 @@ own, a slow function: outputs and gradients are then compared with those of this
 mask, and every option, parameter and buffer by name. In pytest, `lra.testing` gives the same tests.
 """
 
+from hydra.utils import instantiate
 from omegaconf import DictConfig
 from rich.text import Text
 
@@ -35,7 +36,8 @@ def run(cfg: DictConfig) -> None:
         line = f"{method_name(cfg)} is no {kind.base.__name__}; see CONTRIBUTING.md, or docs/your_attention.md"
         raise UserError(line)
     console, failed = make_console(), 0
-    checks = promises(subject, build.build_twin(cfg.twin) if cfg.twin else None)
+    twin = instantiate({"_target_": cfg.twin, "_partial_": True}) if cfg.twin else None
+    checks = promises(subject, twin)
     for promise in checks:
         try:
             promise.check()

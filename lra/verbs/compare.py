@@ -30,10 +30,10 @@ from typing import Any
 from rich.console import Console
 
 from lra.results.comparison import baseline_row, comparison_table, contenders
-from lra.results.convergence import convergence_notes, dev_curves
+from lra.results.dev_curves import convergence_notes, dev_curves
 from lra.results.plot_comparison import plot_pareto
 from lra.results.plot_curves import plot_curves
-from lra.results.power import seeds_note
+from lra.results.significance import seeds_note
 from lra.results.tables import TextTable
 from lra.results.variants import group_by_variant
 from lra.runs.collect import collect

@@ -55,11 +55,7 @@ def run(cfg: DictConfig) -> None:
     if cfg.examples < 1:
         raise UserError(f"examples={cfg.examples}, but accuracies need some; type for example examples=1000")
     _check_to(cfg.to)
-    threads = cfg.trainer.threads  # of this machine, not of the one that trained a run
-    machine = Machine(
-        accelerator="cpu", devices=1, num_nodes=1, precision="32-true", accumulate_grad_batches=1, threads=threads
-    )
-    prepare_machine(machine)
+    prepare_machine(Machine(accelerator="cpu", threads=cfg.trainer.threads))  # not those that trained a run
     console = make_console()
     seed = cfg.seed if any(override.startswith("seed=") for override in overrides) else None
     subject = diagnosed_model(cfg, console, seed=seed)

@@ -11,7 +11,10 @@ and has a light and a dark style, also for phones.
 """
 
 import base64
+import json
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,21 +29,27 @@ from lra.base.text import size_text, visible
 from lra.build.store import is_prepared
 from lra.data.codec import images
 from lra.data.manifest import read_manifest
+from lra.results.accuracy_table import accuracy_table, size_and_hours
 from lra.results.attention_sweep import SWEEPS, sweep_points, sweep_table
+from lra.results.cells import TRIED, TableCell, central_values, make_rows, places_of_best
 from lra.results.comparison import baseline_row, comparison_table, contenders, rows_of
-from lra.results.convergence import dev_curves
-from lra.results.page import Part, Section, svg
+from lra.results.conditions import (
+    ProtocolAndSize,
+    by_protocol_and_size,
+    protocol_steps_and_size,
+    provenance_notes,
+    without_stand_ins,
+)
+from lra.results.dev_curves import dev_curves, place_of, published_curves
+from lra.results.page import Part, Section, notes_once, svg, write_page
 from lra.results.plot_attention_sweep import plot_sweep
 from lra.results.plot_comparison import plot_pareto
 from lra.results.plot_curves import plot_curves
 from lra.results.plots import contact_sheet
-from lra.results.protocol_and_size import ProtocolAndSize, by_protocol_and_size, protocol_steps_and_size
-from lra.results.provenance import provenance_notes
 from lra.results.reference import REFERENCES, in_benchmark_order, paper_attention
-from lra.results.reference_curves import place_of, published_curves
-from lra.results.report import Sample, run_lines, summary_table, write_report
+from lra.results.tables import MISSING, number
 from lra.results.variants import group_by_variant
-from lra.runs.collect import Collection, collect, finished_at, run_key
+from lra.runs.collect import Collection, collect, describe, finished_at, run_key
 from lra.runs.files import DIAGNOSIS_PAGE, RESULT, group_file
 from lra.runs.schema import Record
 from lra.settings import config
@@ -50,6 +59,18 @@ from lra.types import UserError
 
 BASELINE = "nystrom"
 SHEET = 16  # images that are shown for a task
+Place = tuple[ProtocolAndSize, str, str]  # … with the row's name and the task
+RUN_COLUMNS = ("task", "method", "protocol", "size", "seed", "accuracy (%)", "best dev (%)", "hours", "finished (UTC)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """Examples of a task, as lines of text or as a PNG in base64."""
+
+    task: str
+    note: str
+    texts: list[str] = field(default_factory=list)
+    image: str = ""
 
 
 def run(cfg: DictConfig) -> None:
@@ -69,17 +90,181 @@ def run(cfg: DictConfig) -> None:
     published = published_curves(Path(cfg.paths.runs))
     places = {run_key(record): place_of(record, published) for record in collection.records}
     runs, cells = run_lines(kinds, _diagnoses(collection, path.parent), places)
-    write_report(
+    sections, shared_notes = notes_once([_section(kind, records) for kind, records in kinds.items()])
+    write_page(
         path,
+        template="report.html",
         title=f"Long Range Arena: {cfg.run_group}",
         subtitle=f"{len(collection.records)} runs, the last of {newest[:10]}; made from their records alone.",
+        sections=[section for section in sections if section.parts],
+        troubles=collection.troubles,
+        script="report.js",
         summary=summary_table(kinds, reference=cfg.reference, links=cells),
-        sections=[section for kind, records in kinds.items() if (section := _section(kind, records)).parts],
+        shared_notes=shared_notes,
+        run_columns=RUN_COLUMNS,
         runs=runs,
         samples=_samples(cfg, collection.records) if cfg.samples else [],
-        troubles=collection.troubles,
     )
     make_console().print(f"{visible(str(path))}  {size_text(path.stat().st_size)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummaryCell:
+    """One method on one task, or one of the last columns: a cell of the table with its marks, `37.00 ± 1.00 (3)‡`.
+
+    Attributes:
+        published: the published accuracy and the difference; empty if there is none to compare with.
+        verdict: `within` or `outside` the tolerance around the paper's accuracy; empty if it is not compared with it.
+        is_best: whether no other method of the same protocol and size is better on this task.
+        link: id of the first of its runs in the table of runs; empty for none.
+    """
+
+    text: str
+    published: str = ""
+    verdict: str = ""
+    is_best: bool = False
+    link: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummaryTable:
+    """The table: for each protocol and size a group of rows, each a method's name with one cell for each column.
+
+    The notes say what the numbers and the marks mean, how many runs were left out, and what the tests say.
+    """
+
+    columns: tuple[str, ...]
+    groups: dict[ProtocolAndSize, list[tuple[str, list[SummaryCell]]]]
+    notes: list[str]
+
+
+def summary_table(
+    records_by_group: Mapping[ProtocolAndSize, list[Record]], *, reference: str, links: Mapping[Place, str]
+) -> SummaryTable:
+    """Build the summary of the records of each protocol and size, with published values of the source `reference`.
+
+    Runs of size=full on stand-in data are left out. `links` has, for a protocol and size, a row's name and a task, the
+    id of the first of these runs.
+    """
+    shown = {group: left for group, records in records_by_group.items() if (left := without_stand_ins(records))}
+    tasks = in_benchmark_order(record["identity"]["task"] for records in shown.values() for record in records)
+    rows = {group: make_rows(records, reference=reference, tasks=tasks) for group, records in shown.items()}
+    has_tried = any(row.tried != MISSING for of_group in rows.values() for row in of_group)
+    has_average = any(row.average is not None for of_group in rows.values() for row in of_group)
+    tables = {group: accuracy_table(records, reference=reference) for group, records in records_by_group.items()}
+    notes = [(f"{group}: " * (len(tables) > 1), note) for group, table in tables.items() for note in table.notes]
+    texts = [note for _, note in notes]
+    groups: dict[ProtocolAndSize, list[tuple[str, list[SummaryCell]]]] = {}
+    for group, of_group in rows.items():
+        best = {task: places_of_best(central_values(of_group, task)) for task in tasks}
+        groups[group] = []
+        for place, row in enumerate(of_group):
+            cells = [
+                _summary_cell(
+                    row.cells[task], reference, is_best=place in best[task], link=links.get((group, row.name, task), "")
+                )
+                for task in tasks
+            ]
+            rest = [*[number(row.average)] * has_average, *[row.tried] * has_tried, *size_and_hours(row)]
+            groups[group].append((row.name, [*cells, *(SummaryCell(text=text) for text in rest)]))
+    return SummaryTable(
+        columns=(*tasks, *["average"] * has_average, *[TRIED] * has_tried, "parameters", "hours"),
+        groups=groups,
+        notes=list(dict.fromkeys(note if texts.count(note) > 1 else group + note for group, note in notes)),
+    )
+
+
+def _summary_cell(cell: TableCell | None, reference: str, *, is_best: bool, link: str) -> SummaryCell:
+    if cell is None:
+        return SummaryCell(text=MISSING)
+    published = ""
+    if cell.reference is not None:
+        whose = "mean " if cell.partly_converged else ""  # the accuracy shown is the median
+        published = f"{reference} {number(cell.reference)}, {whose}{number(cell.difference, sign=True)}"
+    return SummaryCell(
+        text=cell.with_origin_marks, published=published, verdict=cell.verdict, is_best=is_best, link=link
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunLine:
+    """One run, by its name and a text for each of `RUN_COLUMNS`.
+
+    Attributes:
+        cell: id of the summary's cell that the run belongs to, the same for all seeds.
+        record: the record, a line for each field with its value as JSON, without the one that only programs read; of
+            another seed than the first of a cell what differs from that.
+        diagnosis: a link to the page of `lra diagnose`; empty if there is none.
+    """
+
+    cells: list[str]
+    name: str
+    cell: str
+    record: str
+    diagnosis: str
+
+
+def run_lines(
+    records_by_group: dict[ProtocolAndSize, list[Record]],
+    diagnoses: Mapping[tuple[object, ...], str],
+    places: Mapping[tuple[object, ...], str],
+) -> tuple[list[RunLine], dict[Place, str]]:
+    """Make the lines of some records, in the order of their groups, tasks, methods and seeds, and the ids of the cells.
+
+    The runs of a cell, its seeds, come one after another. `diagnoses` has links to the pages of `lra diagnose` by the
+    key of the run, see `run_key`; `places` its place among its reference seeds.
+    """
+    lines: list[RunLine] = []
+    cells: dict[Place, str] = {}
+    firsts: dict[str, Record] = {}
+    for group, records in records_by_group.items():
+        members = [(name, record) for name, seeds in group_by_variant(records).items() for record in seeds]
+        for task in in_benchmark_order(record["identity"]["task"] for record in records):
+            for name, record in members:
+                if record["identity"]["task"] == task:
+                    cell = cells.setdefault((group, name, task), f"cell-{len(cells) + 1}")
+                    texts = [places.get(run_key(record), ""), _readable(record, firsts.setdefault(cell, record))]
+                    line = RunLine(
+                        cells=_run_cells(name, record),
+                        name=describe(record),
+                        cell=cell,
+                        record="\n".join(filter(None, texts)),
+                        diagnosis=diagnoses.get(run_key(record), ""),
+                    )
+                    lines.append(line)
+    return lines, cells
+
+
+def _run_cells(method: str, record: Record) -> list[str]:
+    identity, outcome, hours = record["identity"], record["outcome"], record["cost"]["train_seconds"] / 3600
+    return [
+        identity["task"],
+        method,
+        identity["protocol"],
+        identity["size"],
+        str(identity["seed"]),
+        *(f"{100 * accuracy:.2f}" for accuracy in (outcome["test_accuracy"], outcome["best_dev_accuracy"])),
+        f"{hours:.2f}" if hours >= 0.1 else f"{hours:.4f}",
+        finished_at(record)[:16].replace("T", " "),
+    ]
+
+
+def _readable(record: Record, first: Record) -> str:
+    """Write a record as lines, in short where it is another seed of the first of its cell: what they share is there."""
+    fields, shared = _fields(record), _fields(first) if record is not first else []
+    head = [f"As that of seed {first['identity']['seed']}, but for:"] if shared else []
+    return "\n".join([*head, *(line for line in fields if line not in shared)])
+
+
+def _fields(record: Record) -> list[str]:
+    groups: dict[str, object] = {**record}
+    fields = {
+        f"{group}.{key}": value
+        for group, inner in groups.items()
+        for key, value in (inner.items() if isinstance(inner, dict) else [("", inner)])
+    }
+    readable = {key.removesuffix("."): value for key, value in fields.items() if key != "outcome.test_correct"}
+    return [f"{key}: {json.dumps(value)}" for key, value in readable.items()]
 
 
 def _diagnoses(collection: Collection, folder: Path) -> dict[tuple[object, ...], str]:

@@ -8,7 +8,7 @@ from omegaconf import DictConfig
 
 from lra.base.checked_json import parsed_json
 from lra.base.files import paths_below, read_file
-from lra.results.reference_curves import place_among, place_of, published_curves, references_of
+from lra.results.dev_curves import place_among, place_of, published_curves, references_of
 from lra.results.run_states import RunState, finished, method_names, run_states, sorted_states
 from lra.results.tables import TextTable
 from lra.runs.collect import PUBLISHED, collect, finished_at

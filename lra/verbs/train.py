@@ -29,17 +29,13 @@ without them, after a kill for example, the run is finished all the same.
   lra train --cfg job            prints every option
 """
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from omegaconf import DictConfig
 
 from lra.runs.files import RESULT
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 
 def run(cfg: DictConfig) -> float | None:
@@ -52,7 +48,7 @@ def run(cfg: DictConfig) -> float | None:
     from hydra.types import RunMode
 
     from lra.base.processes import die_with_parent, die_with_pool_owner
-    from lra.results.reference_curves import published_curves
+    from lra.results.dev_curves import published_curves
     from lra.runs.record import read_record
     from lra.settings import config
     from lra.terminal.console import make_console
@@ -85,13 +81,11 @@ def run(cfg: DictConfig) -> float | None:
         print_predictions(console, cfg, folder, cfg.predictions)
         return record["outcome"]["best_dev_accuracy"]
     check_launch(cfg.trainer.devices, config.num_nodes(cfg))
-    if config.processes(cfg) > 1 and not launched:
-        from lra.verbs.train_on_devices import train_on_devices
+    from lra.verbs.train_attempt import train_on_devices, train_run  # torch, which a finished run does not need
 
+    if config.processes(cfg) > 1 and not launched:
         train_on_devices(cfg, folder, console, replaced=record)
     else:
-        from lra.verbs.train_attempt import train_run  # it imports torch, which a finished run does not need
-
         console.quiet = not is_first_rank  # only one of several processes prints
         train_run(cfg, folder, console, replaced=record)
     record = read_record(folder)

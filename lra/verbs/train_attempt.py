@@ -1,9 +1,13 @@
-"""Train a run under its lock, from building the model to its record; with gradient accumulation if memory is short."""
+"""Train a run under its lock, from building the model to its record; with gradient accumulation if memory is short.
+
+Or start one such training on each of several devices, as `lra train trainer=ddp` does.
+"""
 
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytorch_lightning as pl
+from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.callbacks import Callback
 from rich.console import Console
@@ -18,9 +22,9 @@ from lra.build.store import ensure_store
 from lra.data.datamodule import StoreDataModule
 from lra.data.store import verify_store
 from lra.model.classifier import count_parameters
-from lra.results.reference_curves import hash_without_stop, place_among, place_of, published_curves, references_of
-from lra.runs.files import BEST, CONFIG, LAST, METRICS
-from lra.runs.run_lock import keep_replaced_run, lock_run
+from lra.results.dev_curves import hash_without_stop, place_among, place_of, published_curves, references_of
+from lra.runs.files import BEST, CONFIG, LAST, METRICS, RESULT
+from lra.runs.run_lock import RunLockedError, keep_replaced_run, lock_run
 from lra.runs.schema import Record
 from lra.settings import config
 from lra.settings.config import AUTO, batch_parts
@@ -32,10 +36,10 @@ from lra.training.loggers import CurveLogger, finish_wandb, log_numbers, log_res
 from lra.training.machine import Machine, quiet_lightning
 from lra.training.memory import next_parts, parts_that_fit, release_memory
 from lra.training.module import ClassifierModule
-from lra.training.ranks import leave_process_group, rank
+from lra.training.ranks import leave_process_group, rank, spawn_ranks
 from lra.training.reference_place import ReferencePlace
 from lra.training.resume import saved_batch_parts, saved_dev_passes
-from lra.types import UserError
+from lra.types import LOCKED, UserError
 from lra.verbs.train_record import add_approximation, check_same_data, note_commit, write_result
 from lra.verbs.train_summary import print_predictions, print_summary
 
@@ -81,6 +85,29 @@ def train_run(cfg: DictConfig, folder: Path, console: Console, *, replaced: Reco
     if record is not None:
         print_summary(console, folder, record, published_curves(Path(cfg.paths.runs)))
         print_predictions(console, cfg, folder, cfg.predictions)
+
+
+def train_on_devices(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
+    """Start one training process per device and wait for all of them; `replaced` as for `train_run`.
+
+    Raises:
+        RunLockedError: when another process is at work on the run.
+        UserError: when a training process has failed, with its error.
+    """
+    build_trainer.build_machine(cfg)  # this and the data module report a mistake once, not once per process
+    ensure_store(cfg, console)
+    build.build_datamodule(cfg)
+    with lock_run(folder):  # fails now if another process has the run; later the process of rank 0 holds the lock
+        keep_replaced_run(folder, replaced)
+    # A file of a sweep or search among the overrides would make the processes begin it anew, were it not for the mode.
+    with report_saved_step(folder, cfg.recipe.steps):
+        code, error = spawn_ranks(cfg.trainer.devices, [*HydraConfig.get().overrides.task, "hydra.mode=RUN"])
+    if code == LOCKED:
+        raise RunLockedError(error)
+    if code and (folder / RESULT).exists():
+        console.print(f"Warning: a process ended after the result was written: {error}")
+    elif code:
+        raise UserError(error)
 
 
 def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, replaced: Record | None) -> Record | None:

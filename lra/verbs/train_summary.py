@@ -12,7 +12,8 @@ from rich.text import Text
 
 from lra import build
 from lra.base.text import visible, visible_lines
-from lra.results.protocol_and_size import method_column
+from lra.results.conditions import method_column
+from lra.results.dev_curves import place_of
 from lra.results.reference import (
     TOLERANCE_POINTS,
     deviations_from_paper,
@@ -20,7 +21,6 @@ from lra.results.reference import (
     published_accuracy_for,
     shorten,
 )
-from lra.results.reference_curves import place_of
 from lra.results.tables import TextTable, with_verdict
 from lra.runs.files import CURVE, METRICS, RESULT
 from lra.runs.schema import MIXERS, Record

@@ -28,7 +28,7 @@ import matplotlib.pyplot as plt
 from rich.console import Console
 
 from lra.results import plots
-from lra.results.protocol_and_size import method_column
+from lra.results.conditions import method_column
 from lra.results.tables import TextTable
 from lra.results.tuning import Search, expected_best_intervals, tuning_table
 from lra.runs.schema import Record

@@ -1,7 +1,5 @@
 """Made-up bench records with known numbers."""
 
-from __future__ import annotations
-
 from lra.bench.record import BenchPass, BenchRecord
 
 

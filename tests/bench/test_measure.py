@@ -1,7 +1,5 @@
 """What is measured: memory, work, turns, and what is left out."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 

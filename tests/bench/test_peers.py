@@ -1,7 +1,5 @@
 """Other packages: a stand-in is compared, measured, and missed; the packages themselves where they are installed."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import sys
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The record of a bench on disk: written, read again, refused when it is not one."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

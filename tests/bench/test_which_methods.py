@@ -1,7 +1,5 @@
 """Which methods `lra bench attention` measures: `all` means the same as in a sweep."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.base.paths import conf_names

@@ -1,7 +1,5 @@
 """Every `lra …` that a document, a `--help`, a file of settings or an error's hint shows."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

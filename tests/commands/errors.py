@@ -1,7 +1,5 @@
 """The line of each mistake in `errors.yaml`: `make errors` writes the file anew, `test_errors.py` compares with it."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import tempfile

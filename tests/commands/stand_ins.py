@@ -3,8 +3,6 @@
 Each table is of patterns of a regular expression. A command that none of them fits is run as it is shown.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 

@@ -1,7 +1,5 @@
 """A batch that does not fit into memory is split by itself; the run stays the same cell, and its record says so."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """lra bench step: what it prints, what it counts, its mistakes."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """lra bench attention as its user meets it: what it prints, keeps and refuses."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

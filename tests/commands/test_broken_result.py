@@ -1,7 +1,5 @@
 """lra train onto a run whose result.json is broken: it stops and says what to type; that goes on to the same result."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 

@@ -1,7 +1,5 @@
 """Every task trains with every attention at size=tiny, from its data on, without a network."""
 
-from __future__ import annotations
-
 import itertools
 import json
 

@@ -1,7 +1,5 @@
 """lra check: a line for each contract check, PASS or FAIL, with the case that fails."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

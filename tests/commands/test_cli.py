@@ -1,7 +1,5 @@
 """The command line as a user drives it."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """A record names the code that trained the run, also if the checkout has changed since it began."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

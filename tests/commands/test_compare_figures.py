@@ -1,7 +1,5 @@
 """The pictures that stand beside a comparison."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

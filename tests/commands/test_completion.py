@@ -1,7 +1,5 @@
 """Shell completion: verbs, the words after them, config groups, choices and settings."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A Python file in the current folder never runs, however a process is started."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

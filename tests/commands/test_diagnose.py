@@ -1,7 +1,5 @@
 """lra diagnose: the page, the JSON, what is printed, and mistakes."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -4,8 +4,6 @@
 that a test has not. A new command runs as it is shown, until one of these tables speaks of it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

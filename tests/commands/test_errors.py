@@ -1,7 +1,5 @@
 """Each mistake gets the one line and the exit code that stand in `errors.yaml`, and nothing is written."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.commands.errors import read_errors, said, train_one

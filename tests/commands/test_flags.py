@@ -1,7 +1,5 @@
 """Hydra's own flags may stand before, among or after the settings."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """force=true: one process trains anew, the old result stays beside, whoever else comes."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

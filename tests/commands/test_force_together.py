@@ -1,7 +1,5 @@
 """force=true with trainer=ddp: the old result is kept, one of two trains, and the new result is written."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

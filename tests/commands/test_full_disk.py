@@ -1,7 +1,5 @@
 """A disk that is full and a file system without locks: one line, and nothing half written."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

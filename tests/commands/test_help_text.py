@@ -1,13 +1,10 @@
 """Help on a narrow terminal: every word is whole, in its order, and no line is too long."""
 
-from __future__ import annotations
-
 import importlib
 
 import pytest
 
-from lra.cli import MODULES, VERBS, usage
-from lra.terminal.help_text import wrap_help
+from lra.cli import MODULES, VERBS, usage, wrap_help
 
 HELPS = {verb: importlib.import_module(f"lra.verbs.{MODULES.get(verb, verb)}").__doc__.strip() for verb in VERBS}
 HELPS["lra"] = usage()

@@ -1,7 +1,5 @@
 """What an output says to type can be typed as it stands."""
 
-from __future__ import annotations
-
 import json
 import re
 

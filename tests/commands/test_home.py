@@ -1,7 +1,5 @@
 """`~` in a setting is the home folder in every shell: bash writes it out itself, zsh, fish and dash do not."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.cli import _as_meant, main

@@ -1,7 +1,5 @@
 """A record whose every text is hostile is shown by every verb, as text."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A command that trains nothing answers at once: it composes at most one configuration, and imports nothing slow."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A task of the user's own without one of the sizes."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.base.paths import conf_dir

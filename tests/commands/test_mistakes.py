@@ -1,7 +1,5 @@
 """Trouble of the machine, damaged runs: one line each, and an exit code."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

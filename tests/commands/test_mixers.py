@@ -1,7 +1,5 @@
 """Mixers beside attentions in every verb: trained, shown, compared, evaluated, refused where they say nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

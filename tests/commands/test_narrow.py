@@ -1,7 +1,5 @@
 """Tables on a terminal of 80 columns: no word is split, and the least columns are left out by rank."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

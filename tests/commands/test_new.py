@@ -1,7 +1,5 @@
 """lra new writes a package that works as it stands, under the name that was typed."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """lra new task writes the YAML file of a user's own data with its numbers; the task is prepared and trained."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is no file, or holds something else, in the place of a run's file: one line, and nothing waits for it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """A run of another version is evaluated by that one: its config.yaml is refused in a line that names the setting."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Where a table is written: `out=` is a file, or one line says so and nothing is left behind."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,7 +1,5 @@
 """Code of the user's own, named by `_target_`: found wherever Python finds it, with knobs that are its own affair."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.cli import main

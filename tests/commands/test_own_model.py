@@ -1,7 +1,5 @@
 """An encoder of one's own: a YAML file in a conf folder that names it; trained, evaluated, shown, a row of its own."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

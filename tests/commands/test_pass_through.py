@@ -1,7 +1,5 @@
 """What Hydra, Lightning and torch offer passes through: it takes effect and moves the hash, or one line refuses it."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

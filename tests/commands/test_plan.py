@@ -1,7 +1,5 @@
 """`lra table plan`: every kind of cell has its row, what was measured is kept."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """`lra table plan` proposes how many cells to run at a time, from memory and from a measurement."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.cli import main

@@ -1,7 +1,5 @@
 """predictions=N: test examples with their class and the guess of the run's best weights."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

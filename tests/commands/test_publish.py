@@ -1,7 +1,5 @@
 """Records on their way: published beside the code, imported from another machine."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

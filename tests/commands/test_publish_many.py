@@ -1,7 +1,5 @@
 """Publishing and importing while others do: no record is lost, no run in progress is touched."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

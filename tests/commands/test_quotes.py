@@ -1,7 +1,5 @@
 """Texts that are quoted for Hydra come out of its parser as they went in."""
 
-from __future__ import annotations
-
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 

@@ -1,7 +1,5 @@
 """Where a run is among published runs of its settings: while it trains, afterwards, in lists, the report and W&B."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The report: one file, everything in it, nothing from outside, no script but ours."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -16,11 +14,10 @@ import pytest
 
 import lra.results
 from lra.data.manifest import read_manifest
+from lra.results.conditions import by_protocol_and_size
 from lra.results.page import Part, Section, notes_once, write_page
-from lra.results.protocol_and_size import by_protocol_and_size
-from lra.results.report import summary_table
 from lra.results.tables import TextTable
-from lra.verbs.report import _part
+from lra.verbs.report import _part, summary_table
 from tests.conftest import lra_here
 from tests.results.records import make_record
 

@@ -1,7 +1,5 @@
 """A run group may be called like a number or a word of YAML, and its folder is the one that was typed."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.commands.test_cli import run

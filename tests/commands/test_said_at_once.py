@@ -1,7 +1,5 @@
 """Mistakes that are refused in one line, at once, and without a trace."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

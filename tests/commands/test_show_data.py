@@ -1,7 +1,5 @@
 """lra show data: examples, lengths, what is masked, what a batch weighs, a contact sheet."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PIL import Image

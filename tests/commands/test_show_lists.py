@@ -1,7 +1,5 @@
 """lra show runs, tasks and attentions: everything that there is, from the folders and the configuration."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

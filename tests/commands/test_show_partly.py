@@ -1,7 +1,5 @@
 """`show` says what it leaves out, and shows what it can: of other tasks, in folders that cannot be written, as CSV."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """lra show runs with files of published records."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

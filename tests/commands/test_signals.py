@@ -1,7 +1,5 @@
 """Each signal at each moment: its exit code, nothing left behind, and a run that goes on to the same result."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

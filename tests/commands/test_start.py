@@ -1,7 +1,5 @@
 """The very start of a command, before it hears signals: short, so that a Ctrl-C hardly ever meets it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

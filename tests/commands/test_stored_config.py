@@ -1,7 +1,5 @@
 """A run's config.yaml may come from anywhere: it names no code, and an imported run executes none."""
 
-from __future__ import annotations
-
 import pickle
 import shutil
 from pathlib import Path

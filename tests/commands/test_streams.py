@@ -1,7 +1,5 @@
 """Closed pipes, letters that a terminal lacks, narrow terminals, brackets in texts, Ctrl-C while starting."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re
@@ -13,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from lra.cli import main
-from lra.results.provenance import MARKS
+from lra.results.conditions import MARKS
 from lra.results.tables import TextTable
 from lra.terminal import output
 from lra.terminal.console import make_console

@@ -1,7 +1,5 @@
 """What a run is said to be worth: compared with the paper only when it may be."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

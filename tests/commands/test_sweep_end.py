@@ -1,7 +1,5 @@
 """lra train -m ends with a table of its runs, also when some have failed."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """`lra table` as a user drives it."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

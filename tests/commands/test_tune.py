@@ -1,7 +1,5 @@
 """`lra tune` as a user drives it; the training is a stand-in that writes a record, but in one slow test."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The wheel: built, installed in an environment of its own, run from another folder."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

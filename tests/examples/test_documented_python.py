@@ -1,7 +1,5 @@
 """The Python that the README and docs/python.md show runs as it stands, page by page."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

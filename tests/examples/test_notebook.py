@@ -1,7 +1,5 @@
 """The notebook runs in order, what it ends with is what the run's record says, and it is stored with such outputs."""
 
-from __future__ import annotations
-
 import json
 
 import matplotlib

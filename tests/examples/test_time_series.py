@@ -3,8 +3,6 @@
 The code on the page runs too.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import runpy

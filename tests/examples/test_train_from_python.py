@@ -1,7 +1,5 @@
 """The script of docs/examples runs as it is, and says what its run's record says."""
 
-from __future__ import annotations
-
 import json
 import runpy
 

@@ -1,7 +1,5 @@
 """The docs site: built in CI, where a warning is an error, from every page that there is."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

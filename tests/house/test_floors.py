@@ -1,7 +1,5 @@
 """The floors of the house: imports point down only, and heavy packages stay where they belong."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The habits are one text: hosted CI runs `.ci/run`, and the commit hooks are the commands of `make check`."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

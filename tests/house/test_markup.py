@@ -1,7 +1,5 @@
 """Texts are printed as they are; colours come from `style=` and `rich.text.Text`."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

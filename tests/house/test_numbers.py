@@ -1,7 +1,5 @@
 """The blocks of the documents are what today's records, configurations and commands give: `make numbers`."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

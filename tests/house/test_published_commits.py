@@ -1,7 +1,5 @@
 """Every published number can be traced to code: the commit of its record is in the history."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 

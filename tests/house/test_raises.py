@@ -1,7 +1,5 @@
 """A public class or function that refuses something says so in its docstring, under `Raises`."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

@@ -1,7 +1,5 @@
 """What a release says of itself: one version and one licence, in every file that names them."""
 
-from __future__ import annotations
-
 import tomllib
 
 import yaml

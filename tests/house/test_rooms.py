@@ -1,7 +1,5 @@
 """The rooms are what they say: a file per verb, and no file that needs itself by way of others."""
 
-from __future__ import annotations
-
 from lra.cli import MODULES, VERBS
 from tests.house.test_floors import FILES, ROOT, imports
 

@@ -1,7 +1,5 @@
 """The names of a run's files stand in one file."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

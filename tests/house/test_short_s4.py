@@ -1,7 +1,5 @@
 """What the documents say of the order of methods in two tables."""
 
-from __future__ import annotations
-
 from docs.blocks.short_s4 import change_of_order
 
 OLD = {"a": [30.0, 31.0, 30.5], "b": [20.0, 21.0, 20.5], "c": [20.2, 20.8, 20.3]}

@@ -1,7 +1,5 @@
 """Slow twins: each written from its paper, materialised and plain, to hold the fast code against."""
 
-from __future__ import annotations
-
 import inspect
 import pkgutil
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Letters: B examples, H heads, L positions, E dims per head, M landmarks, T taps.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -3,8 +3,6 @@
 Letters: B examples, H heads, L positions, E dims per head, M landmarks.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

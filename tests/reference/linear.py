@@ -8,8 +8,6 @@ norm, for queries and keys of standard deviation 1 and 2. For .3 its six iterati
 Letters: B examples, H heads, L positions, E dims per head, M landmarks.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """Slow twins of the ranks and low-rank approximations of lra.diagnosis, entry by entry and from the definitions."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -3,8 +3,6 @@
 Letters: B sequences, L positions, D channels, N states of a channel.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """The whole encoder the way the paper's authors wrote it: three projections, everything padded, one op at a time."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

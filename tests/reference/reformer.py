@@ -8,8 +8,6 @@ rotations. Outputs at real tokens differ by at most 1.2e-15, gradients by 1e-15 
 Letters: H heads, E dims per head, N hashes, K random directions of a hash, C positions of a chunk.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 

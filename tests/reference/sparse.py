@@ -3,8 +3,6 @@
 Letters: B examples, H heads, L positions, E dims per head.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,11 +1,11 @@
 """Writes `lra/results/paper_settings.json` from `conf/`: python -m tests.results.make_paper_settings."""
 
-from __future__ import annotations
-
 import json
+from pathlib import Path
 from typing import Any
 
-from lra.results.reference import FILE, PAPER, TASKS
+import lra.results
+from lra.results.reference import PAPER, TASKS
 from lra.settings import config
 
 
@@ -26,4 +26,5 @@ def make() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    FILE.write_text(json.dumps(make(), indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    file = Path(lra.results.__file__).with_name("paper_settings.json")
+    file.write_text(json.dumps(make(), indent=1, sort_keys=True) + "\n", encoding="utf-8")

@@ -1,7 +1,5 @@
 """Write `lra/results/s4_settings.json` from `conf/`: python -m tests.results.make_s4_settings."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

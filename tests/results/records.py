@@ -1,7 +1,5 @@
 """Records as runs write them, with what a test cares about set."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which methods are significantly better than a model that mixes no tokens."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """The paper's table: what is averaged, what is compared, what is said."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -1,7 +1,5 @@
 """Tables and figures of sweeps over landmarks and over the width of local attention."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.results.attention_sweep import LANDMARKS, WINDOW, sweep_points, sweep_ranges, sweep_table

@@ -1,7 +1,5 @@
 """The row that others are compared with."""
 
-from __future__ import annotations
-
 from lra.results.comparison import baseline_row, rows_of
 from lra.results.reference import paper_attention
 from lra.results.variants import group_by_variant

@@ -1,7 +1,5 @@
 """Records are found, and what is broken is named and never used."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Attentions side by side: what a difference is worth."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,13 +1,11 @@
 """When runs leave the plateau of the majority class, from the dev passes in their records."""
 
-from __future__ import annotations
-
 import json
 
 import matplotlib.pyplot as plt
 import pytest
 
-from lra.results.convergence import convergence_notes, convergence_step, dev_curves
+from lra.results.dev_curves import convergence_notes, convergence_step, dev_curves
 from lra.results.plot_curves import plot_curves
 from lra.runs.record import parse_record
 from lra.types import UserError

@@ -1,11 +1,9 @@
 """What each row had reached at the cost of the cheapest one."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.results.comparison import comparison_table, contenders
-from lra.results.equal_cost import FLOPS, SECONDS, at_equal_cost
+from lra.results.dev_curves import FLOPS, SECONDS, at_equal_cost
 from tests.results.records import make_record
 
 CURVES = {

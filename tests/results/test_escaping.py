@@ -1,7 +1,5 @@
 """What a record says is text in every form: no markup, no formula, no TeX, no terminal code comes out of it."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -1,7 +1,5 @@
 """Figures that can be read: no text lies on another, numbers grow from left to right, no claim of a single seed."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from itertools import combinations, pairwise, product

@@ -3,13 +3,10 @@
 Bounds are the nominal values with the noise of the draws, of about 1 %.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from lra.results.power import power, seeds_needed, std_between_seeds
-from lra.results.significance import compare, significant, significant_pairs
+from lra.results.significance import compare, power, seeds_needed, significant, significant_pairs, std_between_seeds
 from lra.results.statistics import kendall, paired_bootstrap
 
 pytestmark = pytest.mark.slow

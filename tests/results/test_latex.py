@@ -1,7 +1,5 @@
 """LaTeX as a paper has it: booktabs, caption, label; whatever a record says, it compiles."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The head of the column that names rows: `attention` where all of them are, `method` where one is none."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

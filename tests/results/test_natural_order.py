@@ -1,7 +1,5 @@
 """Rows in the order in which a reader counts."""
 
-from __future__ import annotations
-
 from lra.results.variants import group_by_variant
 from tests.results.records import make_record, with_setting
 

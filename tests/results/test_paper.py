@@ -1,7 +1,5 @@
 """The paper's number stands beside runs of the paper's own settings, and beside no other."""
 
-from __future__ import annotations
-
 import copy
 import re
 from pathlib import Path
@@ -18,6 +16,7 @@ from lra.results.reference import (
     deviations_from_paper,
     paper_settings,
     published_accuracy_for,
+    settings_file,
 )
 from lra.runs.record import validated
 from lra.settings import config
@@ -29,12 +28,8 @@ from tests.results.test_variants import another, leaves
 
 @pytest.mark.slow
 def test_the_papers_settings_are_those_that_conf_composes():
-    import json
-
-    from lra.results.reference import FILE
-
     hint = "conf/ has changed. Should the paper's runs be these? Then: python -m tests.results.make_paper_settings"
-    assert json.loads(FILE.read_text()) == make(), hint
+    assert settings_file("paper") == make(), hint
 
 
 @pytest.mark.parametrize("task, attention", [("listops", "nystrom"), ("pathfinder", "performer"), ("text", "full")])

@@ -1,12 +1,10 @@
 """How many seeds a difference needs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats
 
-from lra.results.power import power, seeds_needed, seeds_note, std_between_seeds
+from lra.results.significance import power, seeds_needed, seeds_note, std_between_seeds
 from tests.results.records import make_record
 
 

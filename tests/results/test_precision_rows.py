@@ -1,7 +1,5 @@
 """A row of another precision than float32 says so, also where every row of the table has that precision."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.results.accuracy_table import accuracy_table

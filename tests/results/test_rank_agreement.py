@@ -1,7 +1,5 @@
 """Rank correlation of a shortened benchmark with the paper's columns."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

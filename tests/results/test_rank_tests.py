@@ -1,7 +1,5 @@
 """Tests by rank have the numbers of scipy.stats."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

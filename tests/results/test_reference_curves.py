@@ -1,14 +1,12 @@
 """Where a run is among the published runs of its own settings, with known truth; when it resembles none of them."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
 import pytest
 from scipy import special
 
-from lra.results.reference_curves import (
+from lra.results.dev_curves import (
     STOP_IF_STUCK,
     hash_without_stop,
     place_among,

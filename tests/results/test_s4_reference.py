@@ -1,7 +1,5 @@
 """reference=s4: published numbers beside runs of exactly the settings of protocol=s4, with their spreads."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What is no record is named in one line and left out, whatever is wrong with it; the good ones beside are shown."""
 
-from __future__ import annotations
-
 import copy
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Spread between attentions over noise between seeds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

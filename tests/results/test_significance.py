@@ -1,7 +1,5 @@
 """The rule that calls differences significant."""
 
-from __future__ import annotations
-
 import pytest
 from scipy import stats
 

@@ -1,7 +1,5 @@
 """The expected best of n trials against its truth, and its figure."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

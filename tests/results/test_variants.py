@@ -1,7 +1,5 @@
 """Rows are made of every setting: what differs stands in a row's name, what was not recorded is said."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Bare training steps of two commits in turns, a process for each, and how much slower the second is."""
 
-from __future__ import annotations
-
 import os
 import statistics
 import subprocess

@@ -1,7 +1,5 @@
 """Two threads, and a place for what was measured."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Batches with the real lengths of each task, contents at random: no prepared data needed."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

@@ -1,7 +1,5 @@
 """Thousands of records of one run group: twenty methods and settings on every task, each with more and more seeds."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

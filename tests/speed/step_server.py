@@ -3,8 +3,6 @@
 It is run by its path with that commit on PYTHONPATH, so `lra` is the commit's and the batch is ours.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 

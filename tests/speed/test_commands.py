@@ -3,8 +3,6 @@
 Seconds are those of the processor, which other work on the machine changes less than those of the clock.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`full` against the materialised softmax with checkpointing, as the released code trains it: forward and backward."""
 
-from __future__ import annotations
-
 import statistics
 
 import pytest

@@ -1,7 +1,5 @@
 """What the harness costs at ListOps' shape: a step in it over a bare one, a dev pass over its forward passes."""
 
-from __future__ import annotations
-
 import statistics
 
 import numpy as np

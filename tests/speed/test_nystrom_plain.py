@@ -1,7 +1,5 @@
 """Nyström attention against the paper's three kernels written out: never slower, from 256 tokens on."""
 
-from __future__ import annotations
-
 import statistics
 
 import pytest

@@ -4,8 +4,6 @@ Medians of steps in turns, in one process, float32, 2 threads. What is asserted 
 docs/performance.md has the figures of a quiet one.
 """
 
-from __future__ import annotations
-
 import statistics
 import subprocess
 import sys

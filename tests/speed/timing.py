@@ -1,7 +1,5 @@
 """Timing in turns."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

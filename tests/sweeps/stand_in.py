@@ -1,7 +1,5 @@
 """A stand-in for a sweep's training, which takes the real lock; runners in processes of their own import no torch."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

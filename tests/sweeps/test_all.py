@@ -1,7 +1,5 @@
 """`all` in place of names: every task, every attention, every mixer."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.base.paths import conf_names

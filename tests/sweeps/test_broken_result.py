@@ -1,7 +1,5 @@
 """A record that cannot be read is no result: it is named, kept aside, and the cell is run again."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Configurations are composed when they are needed, each once: 75 cells of the table would take seconds."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.cli import main

@@ -1,7 +1,5 @@
 """What a run will cost: how much is measured, and what follows from it."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import pytest

@@ -1,7 +1,5 @@
 """The mark of a failure: no clock decides whether it counts, and a damaged one stops nothing."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """lra table protocol=s4 takes the family's own table and its published numbers."""
 
-from __future__ import annotations
-
 import pytest
 
 from lra.settings.config import load_config

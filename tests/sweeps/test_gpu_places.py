@@ -1,7 +1,5 @@
 """Workers are spread over the visible GPUs: what each of them sees, and what is refused. No GPU is needed."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -41,7 +39,7 @@ class Started:
 def started(home, monkeypatch):
     """The environments that are added to those of the workers which `lra table run` starts."""
     monkeypatch.setattr(Started, "environments", [])
-    monkeypatch.setattr("lra.base.processes.Child", Started)
+    monkeypatch.setattr("lra.sweeps.workers.Child", Started)
     return Started.environments
 
 
@@ -178,7 +176,7 @@ def test_what_a_worker_starts_sees_its_gpu_alone(tmp_path, monkeypatch):
 def test_line_and_record_of_a_run_name_its_gpu(visible, gpus, home, monkeypatch, capsys):
     """The CPU stands for the GPU."""
     monkeypatch.setenv(VISIBLE, visible)
-    cpu = Machine(accelerator="cpu", devices=1, num_nodes=1, precision="32-true", accumulate_grad_batches=1, threads=1)
+    cpu = Machine(accelerator="cpu", threads=1)
     monkeypatch.setattr("lra.build.trainer.build_machine", lambda cfg: cpu)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "A GPU")
     assert main(["train", *TINY, *ON_GPU]) == 0

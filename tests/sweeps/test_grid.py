@@ -1,11 +1,10 @@
 """Which cells a sweep has, and what each is called with."""
 
-from __future__ import annotations
-
 import pytest
 
+from lra.base.paths import conf_names
 from lra.settings.config import load_config, run_dir
-from lra.sweeps.grid import make_cells, sweep_names
+from lra.sweeps.grid import make_cells
 
 
 @pytest.mark.slow
@@ -56,14 +55,14 @@ def test_a_files_widths_are_below_the_length_of_each_task_and_typed_ones_stay():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sweep", sweep_names())
+@pytest.mark.parametrize("sweep", conf_names("sweep"))
 def test_a_cells_words_give_its_configuration(sweep):
     cell = make_cells(sweep, ["size=tiny"])[-1]
     assert run_dir(load_config("train", cell.overrides)) == cell.folder
     assert load_config("train", cell.overrides, with_hydra=True).hydra.mode.name == "RUN"
 
 
-@pytest.mark.parametrize("sweep", sweep_names())
+@pytest.mark.parametrize("sweep", conf_names("sweep"))
 def test_the_file_is_a_hydra_sweep_by_itself(sweep):
     hydra = load_config("train", [f"sweep={sweep}"], with_hydra=True).hydra
     assert hydra.mode.name == "MULTIRUN"

@@ -1,7 +1,5 @@
 """Cells are run once, whoever runs them and whatever dies; the training is a stand-in that takes the real lock."""
 
-from __future__ import annotations
-
 import errno
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Points are drawn once from the space, whatever the method and the budget."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 import pytest

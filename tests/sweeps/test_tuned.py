@@ -1,7 +1,5 @@
 """`recipe=tuned`: each cell has the best configuration of its method, and its record says of which search."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A search of two methods over two options, with records of trials as training writes them."""
 
-from __future__ import annotations
-
 import json
 
 from lra.runs.files import RESULT

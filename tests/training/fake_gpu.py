@@ -4,8 +4,6 @@ They have a type, a shape and a place, but no data, and mixed precision changes 
 build a gradient of one ends the process; the meta device has gradients, but no mixed precision, see `waiting.py`.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterator

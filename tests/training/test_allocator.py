@@ -69,7 +69,5 @@ def test_every_trainer_on_a_cpu_watches_its_memory():
     from lra.training.machine import Machine
     from lra.training.trainer import FreedMemory, make_trainer
 
-    machine = Machine(
-        accelerator="cpu", devices=1, num_nodes=1, precision="32-true", accumulate_grad_batches=1, threads=None
-    )
+    machine = Machine(accelerator="cpu")
     assert sum(isinstance(one, FreedMemory) for one in make_trainer(machine, logger=False).callbacks) == 1

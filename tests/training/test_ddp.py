@@ -109,7 +109,7 @@ def test_more_devices_than_batches_of_a_split_are_refused(data_dir, tmp_path):
 @pytest.mark.slow
 def test_the_processes_of_a_trial_of_a_search_train_that_trial_alone(home, data_dir, monkeypatch):
     told = []
-    monkeypatch.setattr("lra.verbs.train_on_devices.spawn_ranks", lambda devices, words: told.append(words) or (0, ""))
+    monkeypatch.setattr("lra.verbs.train_attempt.spawn_ranks", lambda devices, words: told.append(words) or (0, ""))
     main(["train", "-m", "size=tiny", "seed=0,1", "trainer=ddp", "logger=csv", "attention=none"])
     assert [("hydra.mode=RUN" in words, [word for word in words if "seed" in word]) for words in told] == [
         (True, ["seed=0"]),

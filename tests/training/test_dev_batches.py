@@ -1,7 +1,5 @@
 """trainer.dev_batch_size: dev batches of their own size give the same accuracies, are in the hash and in the plan."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

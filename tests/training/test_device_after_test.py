@@ -13,8 +13,7 @@ TINY = ["task=listops", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "l
 def test_the_machine_knows_its_device(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    settings = {"devices": 1, "num_nodes": 1, "precision": "32-true", "accumulate_grad_batches": 1, "threads": None}
-    devices = [Machine(accelerator=accelerator, **settings).device.type for accelerator in ("gpu", "cpu")]
+    devices = [Machine(accelerator=accelerator).device.type for accelerator in ("gpu", "cpu")]
     assert devices == ["cuda", "cpu"]
 
 

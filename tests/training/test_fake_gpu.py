@@ -1,7 +1,5 @@
 """On a GPU, forward passes find their tensors on one device, of one type, and read no number: every task and method."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -84,9 +84,7 @@ def test_a_process_uses_the_gpu_of_its_local_rank_or_the_only_one_it_sees(
     started_by(variables)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: visible)
-    machine = Machine(
-        accelerator="gpu", devices=2, num_nodes=2, precision="32-true", accumulate_grad_batches=1, threads=None
-    )
+    machine = Machine(accelerator="gpu", devices=2, num_nodes=2)
     trainer = make_trainer(machine, logger=False)
     trainer.strategy.set_world_ranks()
     assert trainer.strategy.root_device == torch.device("cuda", index)

@@ -19,9 +19,7 @@ def _restore():
 
 
 def machine(precision: str) -> Machine:
-    return Machine(
-        accelerator="cpu", devices=1, num_nodes=1, precision=precision, accumulate_grad_batches=1, threads=None
-    )
+    return Machine(accelerator="cpu", precision=precision)
 
 
 def test_float32_is_exact_whatever_ran_before_in_this_process():

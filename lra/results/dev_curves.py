@@ -1,0 +1,187 @@
+"""What the dev curves of runs tell: when each converges, also among published runs, and what was reached at equal cost.
+
+Each run begins on a plateau, where it guesses the majority class, and may not leave it.
+"""
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from lra.results.reference import CONVERGED_FROM
+from lra.results.statistics import converged, sample_std
+from lra.results.tables import MISSING
+from lra.results.variants import group_by_variant
+from lra.runs.collect import collect
+from lra.runs.flatten_settings import hash_of
+from lra.runs.schema import DevCurve, Record
+
+PUBLISHED = "published"  # the folder of published records below that of runs
+STOP_IF_STUCK = "stop_if_stuck"  # a callback that may end a run early, but does not change its curve up to there
+NO_CURVE: DevCurve = {"step": [], "accuracy": []}
+LEAST_SEEDS = 3  # of the reference, before a run can be late
+SECONDS, FLOPS = "dev at equal time", "dev at equal FLOPs"  # columns
+
+
+def dev_curves(records: list[Record]) -> dict[str, dict[int, DevCurve]]:
+    """The curves of each variant, by seed; records of older versions have none."""
+    curves = {
+        name: {
+            record["identity"]["seed"]: record["outcome"]["dev_curve"]
+            for record in members
+            if "dev_curve" in record["outcome"]
+        }
+        for name, members in group_by_variant(records).items()
+    }
+    return {name: seeds for name, seeds in curves.items() if seeds}
+
+
+def has_judged_curve(record: Record) -> bool:
+    """Tell whether a record has a dev curve, and the number of dev examples that says which passes are converged."""
+    return {"dev_curve", "dev_examples"} <= record["outcome"].keys()
+
+
+def convergence_step(record: Record) -> int | None:
+    """The step of the first dev pass from which on all count as converged, as test accuracies do in a table.
+
+    The rate of the majority class is that of the test split.
+
+    Returns:
+        None for a run whose last dev pass does not, and for a record without `dev_curve` or `dev_examples`.
+    """
+    outcome, least = record["outcome"], CONVERGED_FROM.get(record["identity"]["task"], 0.0)
+    since = None
+    for step, accuracy in _passes(outcome["dev_curve"]) if has_judged_curve(record) else ():
+        if not converged(accuracy, outcome["majority_rate"], outcome["dev_examples"], least=least):
+            since = None
+        elif since is None:
+            since = step
+    return since
+
+
+def _passes(curve: DevCurve) -> list[tuple[int, float]]:
+    return list(zip(curve["step"], curve["accuracy"], strict=True))
+
+
+def convergence_notes(records: list[Record]) -> list[str]:
+    """One note: how many seeds of each variant converged by their dev accuracy, and after how many steps.
+
+    Records without a dev curve or without the number of dev examples are not counted; no note if there are no others.
+    """
+    lines = []
+    for name, of_variant in group_by_variant(records).items():
+        members = [record for record in of_variant if has_judged_curve(record)]
+        steps = sorted(step for record in members if (step := convergence_step(record)) is not None)
+        at = f" (step {', '.join(f'{step:,}' for step in steps)})" if steps else ""
+        lines += [f"{name} {len(steps)} of {len(members)}{at}"] * bool(members)
+    if not lines:
+        return []
+    return [
+        "Convergence step of each seed (the first dev pass from which on all dev accuracies are converged):"
+        f" {'; '.join(lines)}."
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EqualCost:
+    """Best dev accuracies within a budget.
+
+    Attributes:
+        budget: the cost of all steps of `cheapest`, in seconds or FLOPs.
+        accuracies: in percent, of each seed; without rows that had no dev pass by then.
+    """
+
+    budget: float
+    cheapest: str
+    accuracies: Mapping[str, list[float]]
+
+    def mean(self, name: str) -> float | None:
+        """The mean over a row's seeds."""
+        return statistics.fmean(self.accuracies[name]) if name in self.accuracies else None
+
+    def cell(self, name: str) -> str:
+        """A row's mean and standard deviation over its seeds: `31.20 ± 0.40`."""
+        mean = self.mean(name)
+        std = None if mean is None else sample_std(self.accuracies[name])
+        return MISSING if mean is None else f"{mean:.2f}" + ("" if std is None else f" ± {std:.2f}")
+
+
+def at_equal_cost(curves: Mapping[str, Mapping[int, DevCurve]], step_costs: Mapping[str, float]) -> EqualCost | None:
+    """Read from the dev curves of each row, by seed, what was reached at the cost of the cheapest row.
+
+    `step_costs` has the cost of a training step of each row. Between two dev passes the earlier one counts. None for
+    fewer than two rows that have both.
+    """
+    ends = {
+        name: step_costs[name] * max(curve["step"][-1] for curve in seeds.values())
+        for name, seeds in curves.items()
+        if name in step_costs and all(curve["step"] for curve in seeds.values())
+    }
+    if len(ends) < 2:
+        return None
+    cheapest = min(ends, key=ends.__getitem__)
+    reached = {}
+    for name in ends:
+        last = ends[cheapest] / step_costs[name] * (1 + 1e-9)
+        by_then = [[accuracy for step, accuracy in _passes(curve) if step <= last] for curve in curves[name].values()]
+        if all(by_then):
+            reached[name] = [100 * max(accuracies) for accuracies in by_then]
+    return EqualCost(budget=ends[cheapest], cheapest=cheapest, accuracies=reached)
+
+
+class Place(NamedTuple):
+    """Where a run is among its reference seeds, in words; empty without such seeds.
+
+    `late` is the last step of a run that has not converged, as a multiple of that at which the slowest reference seed
+    had; 0 for a run that has, or if a reference seed has not (the run may resemble it), or with fewer than
+    `LEAST_SEEDS`.
+    """
+
+    text: str = ""
+    late: float = 0.0
+
+
+def published_curves(runs: Path) -> list[Record]:
+    """Read the published records with a dev curve below the folder of runs."""
+    return [record for record in collect(runs / PUBLISHED).records if has_judged_curve(record)]
+
+
+def hash_without_stop(settings: Mapping[str, object]) -> str:
+    """Hash settings as those of a run that `stop_if_stuck` does not end."""
+    callbacks = settings.get("callbacks")
+    left = {name: callbacks[name] for name in callbacks if name != STOP_IF_STUCK} if isinstance(callbacks, dict) else {}
+    others = {group: options for group, options in settings.items() if group != "callbacks"}
+    return hash_of({**others, **({"callbacks": left} if left else {})})
+
+
+def references_of(
+    published: Iterable[Record], settings_hash: str, data_sha256: Mapping[str, str], seed: int
+) -> list[Record]:
+    """Choose the published runs with the same settings and data, and other seeds."""
+    same = [record for record in published if record["provenance"]["config_hash"] == settings_hash]
+    of_data = [record for record in same if record["provenance"]["data_sha256"] == data_sha256]
+    return [record for record in of_data if record["identity"]["seed"] != seed]
+
+
+def place_among(curve: DevCurve, references: Sequence[Record]) -> Place:
+    """Place the dev passes of a run, finished or not, among its reference seeds, by when each converged."""
+    if not references or not curve["step"]:
+        return Place()
+    example, last = references[0], curve["step"][-1]
+    own = convergence_step({**example, "outcome": {**example["outcome"], "dev_curve": curve}})
+    steps = [step for record in references if (step := convergence_step(record)) is not None]
+    before = [step for step in steps if step <= (last if own is None else own)]
+    counted = f"{len(before)} of {len(references)} reference seeds had"
+    if own is not None:
+        return Place(f"converged at step {own:,}; {counted} by then")
+    by = f" by step {max(before):,}; this run has not" if before else "; nor has this run"
+    late = last / max(steps) if len(steps) == len(references) >= LEAST_SEEDS else 0.0
+    return Place(f"{counted} converged{by} at {last:,}", late)
+
+
+def place_of(record: Record, published: Iterable[Record]) -> str:
+    """Place a finished run, in words."""
+    settings_hash, data = hash_without_stop({**record["settings"]}), record["provenance"]["data_sha256"]
+    references = references_of(published, settings_hash, data, record["identity"]["seed"])
+    return place_among(record["outcome"].get("dev_curve", NO_CURVE), references).text
