@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 from absl import logging as absl_logging
+from lightning_utilities.core.rank_zero import rank_zero_only
 
 from lra.base.files import replace_bytes
 from lra.types import UserError
@@ -67,6 +68,7 @@ def _seed() -> None:
     torch.manual_seed(0)
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     torch.use_deterministic_algorithms(False)  # a run of an earlier test may have turned it on
+    rank_zero_only.rank = 0  # Lightning's, which a test of several ranks may have set
 
 
 @pytest.fixture
