@@ -64,7 +64,7 @@ def mix(made, form: str, q, k, v, valid):
     return AttentionSubject(AttentionDims).mix(made, form, [q, k, v], valid)
 
 
-@pytest.mark.some_fast(107)
+@pytest.mark.some_fast(54)
 @pytest.mark.parametrize("promise", PROMISES)
 @pytest.mark.parametrize("name, protocol", CELLS)
 def test_keeps_its_promise(name, protocol, promise):

@@ -39,7 +39,7 @@ def ragged() -> tuple[torch.Tensor, torch.Tensor]:
     return x, torch.stack(rows)
 
 
-@pytest.mark.some_fast(24)
+@pytest.mark.some_fast(12)
 @pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("pooling", ["last", "mean"])
 @pytest.mark.parametrize("method", METHODS)

@@ -85,6 +85,7 @@ def test_the_type_of_attention_is_a_choice(dtype, inputs):
     assert seen == 4 * [inputs]
 
 
+@pytest.mark.some_fast(6)
 @pytest.mark.parametrize("method", [*ATTENTIONS, "attention=nystrom attention.pinv=exact"])
 def test_attention_by_autocast_is_near_that_in_float32(method):
     """Its products have 8 bits, which the gradient of an exact pseudo-inverse magnifies most."""

@@ -25,6 +25,7 @@ def dev_logits(words: list[str]) -> tuple[torch.Tensor, float, bool]:
     return torch.cat(logits), module.eval_accuracy.compute().item(), module.model.encoder.batch_wide
 
 
+@pytest.mark.some_fast(5)
 @pytest.mark.parametrize("method, protocol", each_and_all(METHODS, PROTOCOLS))
 def test_accuracies_are_the_same_unless_examples_of_a_batch_share_constants(home, method, protocol):
     (usual, accuracy, batch_wide), (own, same, _) = (

@@ -41,6 +41,7 @@ def errors_of(cells: list[tuple[str, str, str]]) -> dict[str, str]:
     return errors
 
 
+@pytest.mark.slow
 def test_it_sees_mistakes_and_lets_others_pass():
     broken = [f"attention=none attention._target_=tests.training.fake_gpu.{name}" for name in PLANTED]
     errors = errors_of([("listops", method, "clean") for method in (*broken, "attention=none", "mixer=gated")])
