@@ -19,6 +19,7 @@ def expected(row: dict) -> tuple[int, str]:
     return row.get("code", 2), row["says"]
 
 
+@pytest.mark.some_fast(68)
 @pytest.mark.parametrize("row", rows("nothing"))
 def test_a_mistake_gets_its_line_and_nothing_is_written(row, tmp_path):
     home = tmp_path / "home"

@@ -59,7 +59,7 @@ def trained_twice(data_dir, tmp_path_factory):
     return runs
 
 
-@pytest.mark.some_fast(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "file, damage, kind",
     [

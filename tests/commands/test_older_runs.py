@@ -113,6 +113,7 @@ def test_a_setting_that_this_version_has_not_is_named(stored, tmp_path):
     assert (refused.value.kind, refused.value.key) == ("unknown_option", "attention.sharpness")
 
 
+@pytest.mark.some_fast(4)
 @pytest.mark.parametrize(
     "key",
     [

@@ -90,7 +90,7 @@ def test_an_imported_run_does_not_execute_its_checkpoint(foreign, capsys):
     assert len(err.strip().splitlines()) == 1
 
 
-@pytest.mark.some_fast(3)
+@pytest.mark.some_fast(1)
 @pytest.mark.parametrize("node", NODES)
 def test_a_pickle_is_not_loaded_through_any_node_that_is_built(foreign, node):
     with_payload(foreign, node)

@@ -149,7 +149,7 @@ def change(config, *keys, value):
     config[last] = value
 
 
-@pytest.mark.some_fast(3)
+@pytest.mark.some_fast(1)
 @pytest.mark.parametrize(
     "keys, value, said",
     [

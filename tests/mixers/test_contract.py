@@ -50,7 +50,7 @@ def subject(name: str, words: tuple[str, ...]) -> MixerSubject:
     return MixerSubject(make, knobs)
 
 
-@pytest.mark.some_fast(30)
+@pytest.mark.some_fast(20)
 @pytest.mark.parametrize("promise", PROMISES)
 @pytest.mark.parametrize("name, words", CASES)
 def test_keeps_its_promise(name, words, promise):

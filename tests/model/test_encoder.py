@@ -37,7 +37,7 @@ def cfg_of(*overrides: str):
     return config.load_config("train", overrides)
 
 
-@pytest.mark.some_fast(8)
+@pytest.mark.some_fast(4)
 @pytest.mark.parametrize("task, attention, parameters", RELEASED)
 def test_parameters_equal_the_released_models(task, attention, parameters):
     cfg = cfg_of(f"task={task}", f"attention={attention}")

@@ -37,7 +37,7 @@ WITHOUT_TYPE = ("source", "paths", *NO_OPTION_KEYS)  # any text
 DECLARED = [group for group in GROUPS if group not in ("paths", "logger.wandb")]
 
 
-@pytest.mark.some_fast(14)
+@pytest.mark.some_fast(7)
 @pytest.mark.parametrize("words", CELLS, ids=str)
 def test_every_option_of_our_files_is_declared_and_right(words):
     cfg = load_config("train", words)
