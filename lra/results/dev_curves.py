@@ -17,7 +17,7 @@ from lra.runs.collect import collect
 from lra.runs.flatten_settings import hash_of
 from lra.runs.schema import DevCurve, Record
 
-PUBLISHED = "published"  # the folder of published records below that of runs
+PUBLISHED_FOLDER = "published"  # below that of runs
 STOP_IF_STUCK = "stop_if_stuck"  # a callback that may end a run early, but does not change its curve up to there
 NO_CURVE: DevCurve = {"step": [], "accuracy": []}
 LEAST_SEEDS = 3  # of the reference, before a run can be late
@@ -144,7 +144,7 @@ class Place(NamedTuple):
 
 def published_curves(runs: Path) -> list[Record]:
     """Read the published records with a dev curve below the folder of runs."""
-    return [record for record in collect(runs / PUBLISHED).records if has_judged_curve(record)]
+    return [record for record in collect(runs / PUBLISHED_FOLDER).records if has_judged_curve(record)]
 
 
 def hash_without_stop(settings: Mapping[str, object]) -> str:

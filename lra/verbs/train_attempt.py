@@ -22,7 +22,7 @@ from lra.build.store import ensure_store
 from lra.data.datamodule import StoreDataModule
 from lra.data.store import verify_store
 from lra.model.classifier import count_parameters
-from lra.results.dev_curves import hash_without_stop, place_among, place_of, published_curves, references_of
+from lra.results.dev_curves import hash_without_stop, place_among, published_curves, references_of
 from lra.runs.files import BEST, CONFIG, LAST, METRICS, RESULT
 from lra.runs.run_lock import RunLockedError, keep_replaced_run, lock_run
 from lra.runs.schema import Record
@@ -147,9 +147,10 @@ def _fit_and_test(
 ) -> Record | None:
     """Train, test and write the record; None if `trainer.max_steps` or `max_time` ended the run, or in other ranks."""
     arguments = build_trainer.build_trainer_arguments(cfg)
-    published = published_curves(Path(cfg.paths.runs))
     settings_hash = hash_without_stop(config.settings(cfg))
+    published = published_curves(Path(cfg.paths.runs))
     references = references_of(published, settings_hash, datamodule.data_sha256, cfg.seed)
+    del published  # all records take about 10 MB, which training need not hold
     callbacks = _callbacks(cfg, references, console)
     resume_step = saved_step(folder / LAST)
     if resume_step:
@@ -197,7 +198,7 @@ def _fit_and_test(
         log_result(loggers, record, folder)
         # What follows may be killed: the run is finished, and its result is where it belongs.
         record = add_approximation(record, folder, module.model, datamodule.test_dataloader, machine.device, console)
-        place = place_of(record, published)
+        place = place_among(record["outcome"]["dev_curve"], references).text
         log_numbers(loggers, {**record, "outcome": {**record["outcome"], **({"place": place} if place else {})}})
         return record
     except BaseException as error:
