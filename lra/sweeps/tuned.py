@@ -2,7 +2,7 @@
 
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -10,7 +10,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from lra.results.tuning import Search, Trial
 from lra.runs.failure import read_failure
 from lra.runs.record import read_record
-from lra.settings.config import load_config
+from lra.runs.schema import Record
+from lra.settings.config import config_hash, load_config
 from lra.settings.overrides import in_quotes
 from lra.sweeps.grid import Cell, make_cells, space_of, trials
 from lra.sweeps.space import Space, is_drawn
@@ -51,7 +52,7 @@ def make_tuned_cells(sweep: str, words: Sequence[str]) -> list[Cell]:
     best: dict[Cell, tuple[str, ...]] = {}
     for typed, of_method in by_words.items():
         tried = trials([Cell(overrides=(*typed, f"run_group={group}", f"seed={space.seed}"))], space, budget)
-        (found,) = searches_of(tried)
+        (found,) = searches_of(tried, [record for cell in tried if (record := read_record(cell.folder))])
         if found.best is None or len(found.trials) < budget:
             raise _unfinished(found, group, rest, options)
         point = tried[found.best.number].point
@@ -79,8 +80,12 @@ def _unfinished(search: Search, group: str, words: Iterable[str], options: dict[
     )
 
 
-def searches_of(trials: Sequence[Cell]) -> list[Search]:
-    """Read what has become of the trials of a search, by method and task, in the order of the cells."""
+def searches_of(trials: Sequence[Cell], records: Iterable[Record]) -> list[Search]:
+    """Tell what has become of the trials of a search, by method and task, in the order of the cells.
+
+    Their results are among `records`; why a trial failed is read from its folder.
+    """
+    finished = {(record["provenance"]["config_hash"], record["identity"]["seed"]): record for record in records}
     cells: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
     for cell in trials:
         cells[cell.without_point].append(cell)
@@ -89,15 +94,16 @@ def searches_of(trials: Sequence[Cell]) -> list[Search]:
             method=f"{of_method[0].choice('attention')}{of_method[0].varied_settings}",
             task=of_method[0].choice("task"),
             budget=len(of_method),
-            trials=[trial for trial in map(_outcome, of_method) if trial is not None],
+            trials=[trial for cell in of_method if (trial := _outcome(cell, finished)) is not None],
         )
         for of_method in cells.values()
     ]
 
 
-def _outcome(cell: Cell) -> Trial | None:
-    """Read the result of a trial, or why it failed; None if it has not ended."""
-    record, failure = read_record(cell.folder), read_failure(cell.folder)
+def _outcome(cell: Cell, finished: Mapping[tuple[str, int], Record]) -> Trial | None:
+    """Make the trial of a cell; None if it has not ended."""
+    record = finished.get((config_hash(cell.cfg), cell.cfg.seed))
+    failure = None if record else read_failure(cell.folder)
     if record is None and failure is None:
         return None
     assert cell.trial is not None
@@ -106,5 +112,5 @@ def _outcome(cell: Cell) -> Trial | None:
         configuration=cell.folder.parent.name,
         point=dict(word.split("=", 1) for word in cell.point),
         accuracy=record["outcome"]["best_dev_accuracy"] if record else None,
-        error=failure.error if failure and not record else None,
+        error=failure.error if failure else None,
     )

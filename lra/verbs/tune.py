@@ -46,13 +46,13 @@ def main(words: Sequence[str]) -> None:
 
 def show(run_set: RunSet, console: Console) -> None:
     """Print the best configuration of each method for every task, and draw the expected best."""
-    space, searches = run_set.space(), searches_of(run_set.cells)
+    space = run_set.space()
 
     def make(task: str, records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
-        of_task = [search for search in searches if search.task == task]
+        searches = searches_of([cell for cell in run_set.cells if cell.choice("task") == task], records)
         head = method_column(records)
-        table = tuning_table(of_task, title=title, head=head, seed=space.seed, space=space.hash)
-        begun = [search for search in of_task if search.trials]
+        table = tuning_table(searches, title=title, head=head, seed=space.seed, space=space.hash)
+        begun = [search for search in searches if search.trials]
         return table, {"tune": partial(plot_tuning, begun, title=title)} if begun else {}
 
     write_task_tables(run_set, console, "tune", make)

@@ -99,6 +99,12 @@ def test_a_larger_budget_goes_on_from_a_smaller_one(trained, capsys):
     assert Counter(trial for _, trial in trained) == dict.fromkeys(range(BUDGET), 2)
 
 
+def test_a_published_search_is_shown_as_its_trials_are(trained, capsys):
+    tune(capsys)
+    assert main(["publish", "run_group=tune", "name=search", "dirty=true"]) == 0
+    assert shown(capsys, "run_group=published/search.jsonl") == shown(capsys)
+
+
 def test_a_trial_that_fails_counts_as_tried_is_said_and_is_not_met_again(trained, capsys):
     trained.fails = {("nystrom", 1), ("full", 0)}
     code, out = tune(capsys, "run")
