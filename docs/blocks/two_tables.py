@@ -1,0 +1,94 @@
+"""What the documents say of two tables of the same methods: gains, and whether the order of methods is another."""
+
+import statistics
+from collections.abc import Iterable
+
+from docs.blocks.markdown import joined, prose, table, verdict
+from docs.blocks.published import accuracy, records
+from lra.results.reference import in_benchmark_order
+from lra.results.significance import Pair, significant_pairs
+from lra.results.statistics import LEAST_SEEDS_FOR_T
+from lra.results.tables import number
+from lra.results.task_statistics import rank_agreement
+from lra.runs.schema import Record
+from lra.verbs.show_choices import choices
+
+Accuracies = dict[str, list[float]]  # in percent, by method, over seeds
+
+
+class TwoTables:
+    """Two published files, the tasks and methods of the second of which are compared.
+
+    Args:
+        files: their names.
+        names: what the documents call the two tables.
+    """
+
+    def __init__(self, files: tuple[str, str], names: tuple[str, str]):
+        self.files, self.names = files, names
+
+    def _by_task(self) -> dict[str, tuple[Accuracies, Accuracies]]:
+        """The test accuracies in both tables, by task."""
+        before, after = (_accuracies(records(name)) for name in self.files)
+        return {
+            task: ({method: before[task][method] for method in after[task]}, after[task])
+            for task in in_benchmark_order(after)
+        }
+
+    def orders(self) -> str:
+        """The methods from the best to the worst in both tables, and how alike the two orders are."""
+        rows, paragraphs = [], []
+        for task, (old, new) in self._by_task().items():
+            order = rank_agreement(list(new.values()), [statistics.fmean(seeds) for seeds in old.values()])
+            tau = f"{order.tau:+.2f}" + ("" if order.low is None else f" [{order.low:+.2f}, {order.high:+.2f}]")
+            rows.append((task, _in_order(old), _in_order(new), tau.replace("-", "−"), verdict(order.p_value, ".2f")))
+            alike = "the same order of means" if order.tau == 1 else "another order of means"
+            change = change_of_order(old, new, self.names)
+            paragraphs.append(f"**{choices('task')[task]['display']}: {alike}**; {change}.")
+        columns = ("task", *self.names, "τ [95 % of resampled seeds]", "p")
+        return "\n\n".join([table(columns, rows), *map(prose, paragraphs)])
+
+    def gains(self) -> str:
+        """By how many points the mean of each method is higher in the second table."""
+        by_task = self._by_task()
+        rows = []
+        for method in sorted({method for _, new in by_task.values() for method in new}):
+            tables = [(old.get(method), new.get(method)) for old, new in by_task.values()]
+            gains = [statistics.fmean(new) - statistics.fmean(old) if old and new else None for old, new in tables]
+            rows.append((f"`{method}`", *(number(gain, sign=True) for gain in gains)))
+        return table(("method", *by_task), rows)
+
+
+def _accuracies(found: Iterable[Record]) -> dict[str, Accuracies]:
+    by_task: dict[str, Accuracies] = {}
+    for record in sorted(found, key=lambda record: record["identity"]["seed"]):
+        identity = record["identity"]
+        by_task.setdefault(identity["task"], {}).setdefault(identity["attention"], []).append(accuracy(record))
+    return by_task
+
+
+def _in_order(seeds: Accuracies) -> str:
+    means = {method: statistics.fmean(values) for method, values in seeds.items()}
+    return ", ".join(f"{method} {means[method]:.2f}" for method in sorted(means, key=means.__getitem__, reverse=True))
+
+
+def change_of_order(old: Accuracies, new: Accuracies, names: tuple[str, str]) -> str:
+    """Say which pairs of methods are significantly in the opposite order, and which in one of the tables alone."""
+    few = sorted(method for method in old if min(len(old[method]), len(new[method])) < LEAST_SEEDS_FOR_T)
+    if few:
+        return f"pairs are not tested, because {joined(few)} {'have' if few[1:] else 'has'} fewer than three seeds"
+    before, after = significant_pairs(old), significant_pairs(new)
+    turned = {pair for pair in after if Pair(pair.worse, pair.better) in before}
+    kinds = {
+        "significantly in the opposite order": turned,
+        "significantly in the same order in both": before & after,
+        f"significant {names[1]} alone": after - before - turned,
+        f"significant {names[0]} alone": {
+            pair for pair in before - after if Pair(pair.worse, pair.better) not in after
+        },
+    }
+    total = len(old) * (len(old) - 1) // 2
+    return f"of {total} pairs of methods, " + "; ".join(
+        f"{len(pairs)} {said}" + (f" ({joined(f'{a} above {b}' for a, b in sorted(pairs))})" if pairs else "")
+        for said, pairs in kinds.items()
+    )
