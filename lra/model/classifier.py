@@ -6,6 +6,7 @@ C classes.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import torch
@@ -322,9 +323,7 @@ class SequenceClassifier(nn.Module):
             raise UserError("model.packed=true works on a CPU in float32, not compiled; type model.packed=auto")
         if packed and not self.encoder.packable:
             raise UserError("model.packed=true has no padding, which this attention reads; type model.packed=auto")
-        if packed is None:
-            packed = self.encoder.packable and works_packed(tokens_BNL.device)
-        pool = self._pool_packed if packed else self._pool
+        pool = partial(self._pool, packed=packed)
         tokens_BNL, valid_BNL = self.pooling.add_token(tokens_BNL, valid_BNL)
         if self.encoder.batch_wide:
             pooled_BND = self.groups.encode(pool, tokens_BNL, valid_BNL)
@@ -333,19 +332,18 @@ class SequenceClassifier(nn.Module):
         logits_BC: Tensor = self.head(pooled_BND)
         return logits_BC
 
-    def _pool(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> Tensor:
-        """Compute one vector per sequence, `[B, N, D]`, in the padded form."""
+    def _pool(self, tokens_BNL: Tensor, valid_BNL: Tensor | None, *, packed: bool | None) -> Tensor:
+        """Compute one vector per sequence, `[B, N, D]`; None: in the packed form where it works."""
         tokens, valid = tokens_BNL.flatten(0, 1), None if valid_BNL is None else valid_BNL.flatten(0, 1)
-        pooled_BND: Tensor = self.pooling(self.encoder(tokens, valid), valid).unflatten(0, tokens_BNL.shape[:2])
-        return pooled_BND
-
-    def _pool_packed(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> Tensor:
-        """Compute one vector per sequence, `[B, N, D]`, in the packed form."""
-        tokens, valid = tokens_BNL.flatten(0, 1), None if valid_BNL is None else valid_BNL.flatten(0, 1)
-        packing = Packing(valid, batch=len(tokens), length=tokens.shape[1])
-        norm = self.encoder.norm
-        assert isinstance(norm, nn.LayerNorm)
-        pooled = self.pooling.forward_packed(self.encoder.forward_packed(tokens, packing), norm, packing)
+        if packed is None:
+            packed = self.encoder.packable and works_packed(tokens.device)
+        if packed:
+            packing = Packing(valid, batch=len(tokens), length=tokens.shape[1])
+            norm = self.encoder.norm
+            assert isinstance(norm, nn.LayerNorm)
+            pooled = self.pooling.forward_packed(self.encoder.forward_packed(tokens, packing), norm, packing)
+        else:
+            pooled = self.pooling(self.encoder(tokens, valid), valid)
         pooled_BND: Tensor = pooled.unflatten(0, tokens_BNL.shape[:2])
         return pooled_BND
 
