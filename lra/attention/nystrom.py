@@ -172,6 +172,11 @@ class NystromAttention(AttentionBackend):
             pinv_ridge=pinv_ridge,
             coarse_landmarks=coarse_landmarks,
         )
+        if coarse_landmarks and pinv != "regularised":
+            raise UserError(
+                f"attention.coarse_landmarks={coarse_landmarks} inverts with a ridge, so attention.pinv={pinv} would"
+                " have no effect; type attention.pinv=regularised"
+            )
         if value_skip_taps and value_skip_taps % 2 == 0:
             line = f"attention.value_skip_taps={value_skip_taps} is not odd; the paper has 35, and 0 is without"
             raise UserError(line)

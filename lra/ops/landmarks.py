@@ -17,7 +17,6 @@ from lra.ops.first_order import without_autocast
 from lra.ops.linear_algebra import exact_pinv, iterative_pinv, ridge_inverse
 from lra.ops.softmax_attention import masked_softmax
 from lra.ops.transforms import known_length
-from lra.types import UserError
 
 Pinv = Literal["iterative", "exact", "regularised", "none"]
 
@@ -124,11 +123,7 @@ def cluster_means(x_BHLE: Tensor, centres_BHME: Tensor, used_BM: Tensor, among_B
 
 @dataclass(frozen=True, kw_only=True)
 class LandmarkInverse:
-    """Weighs the summaries of the landmarks; the attributes are those of `NystromAttention`.
-
-    Raises:
-        UserError: for options that exclude each other.
-    """
+    """Weighs the summaries of the landmarks; the attributes are those of `NystromAttention`."""
 
     pinv: Pinv
     pinv_iterations: int
@@ -136,14 +131,6 @@ class LandmarkInverse:
     pinv_rtol: float
     pinv_ridge: float
     coarse_landmarks: int
-
-    def __post_init__(self) -> None:
-        """Refuse options that exclude each other."""
-        if self.coarse_landmarks and self.pinv != "regularised":
-            raise UserError(
-                f"attention.coarse_landmarks={self.coarse_landmarks} inverts with a ridge, so"
-                f" attention.pinv={self.pinv} would have no effect; type attention.pinv=regularised"
-            )
 
     @without_autocast
     def apply(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
