@@ -62,8 +62,16 @@ class Split:
         return [np.asarray(self.tokens[a:b][: self.longest]) for a, b in bounds], int(self.labels[index])
 
 
-def open_store(folder: Path, spec: TaskSpec) -> dict[str, Split]:
-    """Open the splits of the store in `folder` without reading the tokens.
+@dataclass(frozen=True)
+class Store:
+    """An opened store: its manifest and its splits."""
+
+    manifest: Manifest
+    splits: dict[str, Split]
+
+
+def open_store(folder: Path, spec: TaskSpec) -> Store:
+    """Open the store in `folder` without reading the tokens.
 
     Raises:
         UserError: when the store was made for another spec, an array does not match the manifest, or offsets, sequence
@@ -84,10 +92,11 @@ def open_store(folder: Path, spec: TaskSpec) -> dict[str, Split]:
     except (OSError, ValueError) as error:
         raise UserError(f"{error}; {make_again(folder)}") from error
     shared = (arrays["tokens"], arrays["offsets"])
-    return {
+    splits = {
         name: Split(*shared, arrays[f"{name}.sequences"], arrays[f"{name}.labels"], manifest["first_id"])
         for name in manifest["splits"]
     }
+    return Store(manifest, splits)
 
 
 def without_token(splits: Mapping[str, Split], token: int) -> dict[str, Split]:

@@ -13,7 +13,7 @@ from tests.data.test_store import SPEC, store  # noqa: F401  a fixture
 
 @pytest.fixture
 def collate(store):  # noqa: F811
-    return Collator(open_store(store, SPEC)["train"], SPEC, mask_zero=True)
+    return Collator(open_store(store, SPEC).splits["train"], SPEC, mask_zero=True)
 
 
 def loader(collate, **changes):
