@@ -88,10 +88,10 @@ def run(cfg: DictConfig) -> float | None:
 
     if processes > 1 and not launched:
         train_on_devices(cfg, folder, console, replaced=record)
+        record = read_record(folder)
     else:
         console.quiet = not is_first_rank  # only one of several processes prints
-        train_run(cfg, folder, console, replaced=record, is_first_rank=is_first_rank)
-    record = read_record(folder)
+        record = train_run(cfg, folder, console, replaced=record, is_first_rank=is_first_rank)
     return None if record is None else record["outcome"]["best_dev_accuracy"]
 
 

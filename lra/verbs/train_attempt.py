@@ -50,11 +50,14 @@ class TooLargeError(Exception):
     """Raised when a batch does not fit into memory, with the number of parts that the run can begin again with."""
 
 
-def train_run(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None, is_first_rank: bool) -> None:
+def train_run(
+    cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None, is_first_rank: bool
+) -> Record | None:
     """Train, test and record a run, under its lock; with the batch in more parts where it does not fit into memory.
 
     `replaced` is the record that `force=true` replaces; None if the run has none. `is_first_rank`: whether this is the
-    first, or only, one of the processes that train together; it alone writes files.
+    first, or only, one of the processes that train together. It alone writes files, and returns the record if the run
+    came to its end.
 
     Raises:
         RunLockedError: when another process is at work on the run.
@@ -86,6 +89,7 @@ def train_run(cfg: DictConfig, folder: Path, console: Console, *, replaced: Reco
     if record is not None:
         print_summary(console, folder, record, published_curves(Path(cfg.paths.runs)))
         print_predictions(console, cfg, folder, cfg.predictions)
+    return record
 
 
 def train_on_devices(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
