@@ -3,10 +3,9 @@
 softmax(q kᵀ) is approximated with M landmarks q̃ and k̃, which are means over segments of the queries and of the keys:
 softmax(q k̃ᵀ) · pinv(softmax(q̃ k̃ᵀ)) · softmax(q̃ kᵀ), all scaled by 1/√E. The three factors are kernels 1, 2 and 3.
 
-Letters: B examples, H heads, L positions, E dims per head, M landmarks, G coarse landmarks, T taps.
+Letters: B examples, H heads, L positions, E dims per head, M landmarks, T taps.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -17,8 +16,9 @@ from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import Count, CountOrZero, Fraction, PositiveFraction, checked
 from lra.base.protocol import Landmarks as LandmarkPositions
 from lra.base.protocol import PinvStart
-from lra.ops.first_order import without_autocast
 from lra.ops.landmarks import (
+    LandmarkInverse,
+    Pinv,
     cluster_means,
     lowest_tokens,
     middle_tokens,
@@ -28,16 +28,14 @@ from lra.ops.landmarks import (
     valid_segment_means,
     valid_segments,
 )
-from lra.ops.linear_algebra import exact_pinv, iterative_pinv, ridge_inverse
 from lra.ops.packed.nystrom import convolve, packed_nystrom
-from lra.ops.packed.packing import Packing, Segments
-from lra.ops.softmax_attention import exact_attention, masked_softmax
+from lra.ops.packed.packing import Packing
+from lra.ops.softmax_attention import exact_attention
 from lra.ops.transforms import seeded
 from lra.types import UserError
 
 LandmarkRule = Literal["segment_means", "strided", "random", "kmeans"]
 LandmarkSource = Literal["both", "keys"]
-Pinv = Literal["iterative", "exact", "regularised", "none"]
 
 
 class Landmarks(nn.Module):
@@ -103,76 +101,6 @@ class Landmarks(nn.Module):
         size = (self.max_seq_len,)
         drawn = torch.rand(size, device=device) if self.training else seeded(torch.rand, size, self.landmark_seed)
         return drawn[: among_BL.shape[1]].to(device)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LandmarkInverse:
-    """Weighs the summaries of the landmarks; the attributes are those of `NystromAttention`.
-
-    Raises:
-        UserError: for options that exclude each other.
-    """
-
-    pinv: Pinv
-    pinv_iterations: int
-    pinv_start: PinvStart
-    pinv_rtol: float
-    pinv_ridge: float
-    coarse_landmarks: int
-
-    def __post_init__(self) -> None:
-        """Refuse options that exclude each other."""
-        if self.coarse_landmarks and self.pinv != "regularised":
-            raise UserError(
-                f"attention.coarse_landmarks={self.coarse_landmarks} inverts with a ridge, so"
-                f" attention.pinv={self.pinv} would have no effect; type attention.pinv=regularised"
-            )
-
-    @without_autocast
-    def apply(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
-        """Multiply the pseudo-inverse of kernel 2 of landmark queries and keys with `x_BHME`, such as summaries.
-
-        It is computed at least in float32: rounding to a shorter type, an inverse magnifies.
-        """
-        dtype = torch.promote_types(q_BHME.dtype, torch.float32)
-        q_BHME, k_BHME, x_BHME = q_BHME.to(dtype), k_BHME.to(dtype), x_BHME.to(dtype)
-        if self.pinv == "none":
-            return x_BHME
-        if self.coarse_landmarks:
-            return self._apply_coarse_inverse(q_BHME, k_BHME, used_BM, x_BHME)
-        return self.inverse(landmark_kernel(q_BHME, k_BHME, used_BM, used_BM)) @ x_BHME
-
-    def inverse(self, a_BHMM: Tensor) -> Tensor:
-        """Compute the pseudo-inverse `[B, H, M, M]` of kernel 2."""
-        if self.pinv == "exact":
-            return exact_pinv(a_BHMM, rtol=self.pinv_rtol)
-        if self.pinv == "regularised":
-            return ridge_inverse(a_BHMM, ridge=self.pinv_ridge)
-        return iterative_pinv(a_BHMM, iterations=self.pinv_iterations, start=self.pinv_start)
-
-    def _apply_coarse_inverse(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
-        """Approximate kernel 2 itself by Nyström's method: A ≈ C W⁺ R, so that A⁺ ≈ R⁺ W C⁺."""
-        if used_BM is None:
-            used_BM = real_positions(None, q_BHME)
-        segment_BM, sizes_BG = valid_segments(used_BM, self.coarse_landmarks)
-        q_BHGE, k_BHGE = (valid_segment_means(x, segment_BM, sizes_BG) for x in (q_BHME, k_BHME))
-        coarse_BG = sizes_BG > 0
-        to_coarse = landmark_kernel(q_BHME, k_BHGE, used_BM, coarse_BG)
-        between = landmark_kernel(q_BHGE, k_BHGE, coarse_BG, coarse_BG)
-        from_coarse = landmark_kernel(q_BHGE, k_BHME, coarse_BG, used_BM)
-        coarse = ridge_inverse(to_coarse, ridge=self.pinv_ridge) @ x_BHME
-        # R⁺ = Rᵀ (R Rᵀ + λ I)⁻¹ needs the inverse of a small matrix, as C⁺ does.
-        weighed: Tensor = ridge_inverse(from_coarse.mT, ridge=self.pinv_ridge).mT @ (between @ coarse)
-        return weighed
-
-
-def landmark_kernel(q_BHME: Tensor, k_BHGE: Tensor, used_rows: Tensor | None, used_columns: Tensor | None) -> Tensor:
-    """Compute softmax(q̃ k̃ᵀ / √E), `[B, H, M, G]`; rows and columns of unused landmarks are 0."""
-    scores = q_BHME @ k_BHGE.mT * q_BHME.shape[-1] ** -0.5
-    if used_rows is None or used_columns is None:
-        weights: Tensor = scores.softmax(-1)
-        return weights
-    return masked_softmax(scores, used_columns[:, None, None, :]) * used_rows[:, None, :, None]
 
 
 class NystromAttention(AttentionBackend):
@@ -244,6 +172,11 @@ class NystromAttention(AttentionBackend):
             pinv_ridge=pinv_ridge,
             coarse_landmarks=coarse_landmarks,
         )
+        if coarse_landmarks and pinv != "regularised":
+            raise UserError(
+                f"attention.coarse_landmarks={coarse_landmarks} inverts with a ridge, so attention.pinv={pinv} would"
+                " have no effect; type attention.pinv=regularised"
+            )
         if value_skip_taps and value_skip_taps % 2 == 0:
             line = f"attention.value_skip_taps={value_skip_taps} is not odd; the paper has 35, and 0 is without"
             raise UserError(line)
@@ -299,16 +232,8 @@ class NystromAttention(AttentionBackend):
         """Attend within packed tokens; see the base class."""
         if self.landmarks_of.has_no_packed_form or self.is_exact(packing.length):
             return super().forward_packed(qkv_PTD, packing)
-        key = (self.num_landmarks, self.landmarks)
-        if key not in packing.segments:  # the first layer computes them for all layers
-            packing.segments[key] = Segments(packing, *key)
-        segments = packing.segments[key]
-
-        def mix(q_HBME: Tensor, k_HBME: Tensor, summary_HBME: Tensor) -> Tensor:
-            q_BHME, k_BHME, summary_BHME = (x.transpose(0, 1) for x in (q_HBME, k_HBME, summary_HBME))
-            return self.inverse.apply(q_BHME, k_BHME, segments.used_BM, summary_BHME).transpose(0, 1)
-
-        return packed_nystrom(qkv_PTD, self.value_skip, packing, segments, mix, heads=self.dims.num_heads)
+        segments = packing.segments(self.num_landmarks, self.landmarks)
+        return packed_nystrom(qkv_PTD, self.value_skip, packing, segments, self.inverse, heads=self.dims.num_heads)
 
     def extra_repr(self) -> str:
         """Show the options when a model is printed."""

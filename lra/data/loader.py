@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lra.base.signals import raise_if_stopped
 from lra.data.store import Split
 from lra.types import Batch, TaskSpec, UserError
 
@@ -203,10 +204,12 @@ class TrainLoader:
         return self.num_batches
 
     def __iter__(self) -> Iterator[Batch]:
-        """Yield the batches from the current position on."""
+        """Yield the batches from the current position on; a signal whose exception a library has caught ends that."""
         while self.position < self.num_batches:
             self.position += 1
-            yield self.batch(self.position - 1)
+            batch = self.batch(self.position - 1)
+            raise_if_stopped()
+            yield batch
 
     def batch(self, k: int) -> Batch:
         """Make this process's share of batch k."""
@@ -270,7 +273,9 @@ class EvalLoader:
         return len(range(self.rank * self.batch_size, self.num_examples, self.world_size * self.batch_size))
 
     def __iter__(self) -> Iterator[Batch]:
-        """Yield the batches in order."""
+        """Yield the batches in order; a signal whose exception a library has caught ends that."""
         for start in range(self.rank * self.batch_size, self.num_examples, self.world_size * self.batch_size):
             end = min(start + self.batch_size, self.num_examples)
-            yield self.collate(torch.arange(start, end, device=self.collate.device))
+            batch = self.collate(torch.arange(start, end, device=self.collate.device))
+            raise_if_stopped()
+            yield batch

@@ -92,10 +92,11 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     if not path.exists():
         raise UserError(f"no prepared data in {folder}; type: lra prepare {_arguments(folder)}")
-    manifest = parsed_json(regular_file(path).read_bytes(), path, make_again(folder))
+    remedy = make_again(folder)
+    manifest = parsed_json(regular_file(path).read_bytes(), path, remedy)
     version = manifest.get("format_version") if isinstance(manifest, dict) else None
     if version != FORMAT_VERSION:
-        line = f"{folder} has store format {version}, this version reads {FORMAT_VERSION}; {make_again(folder)}"
+        line = f"{folder} has store format {version}, this version reads {FORMAT_VERSION}; {remedy}"
         raise UserError(line)
     if manifest.get("origin") == UNVERIFIED_IN_OLD_STORES:
         manifest["origin"] = "unverified"
@@ -108,23 +109,23 @@ def check_manifest(manifest: object, folder: Path) -> Manifest:
     Raises:
         UserError: with the first wrong field.
     """
-    path = folder / MANIFEST
-    valid = checked(SCHEMA, manifest, path, make_again(folder))
+    path, remedy = folder / MANIFEST, make_again(folder)
+    valid = checked(SCHEMA, manifest, path, remedy)
     for name in ("train", "test"):
         if name not in valid["splits"]:
-            raise UserError(f"{path}: splits.{name} is missing; {make_again(folder)}")
+            raise UserError(f"{path}: splits.{name} is missing; {remedy}")
     for array, shape in _shapes(valid).items():
         if array not in valid["arrays"]:
-            raise UserError(f"{path}: arrays.{array} is missing; {make_again(folder)}")
+            raise UserError(f"{path}: arrays.{array} is missing; {remedy}")
         recorded = valid["arrays"][array]["shape"]
         if recorded != shape:
-            raise UserError(f"{path}: arrays.{array}.shape={recorded} should be {shape}; {make_again(folder)}")
+            raise UserError(f"{path}: arrays.{array}.shape={recorded} should be {shape}; {remedy}")
     for array in valid["arrays"].keys() - _shapes(valid):
-        raise UserError(f"{path}: arrays.{array} belongs to no split; {make_again(folder)}")
+        raise UserError(f"{path}: arrays.{array} belongs to no split; {remedy}")
     for name, facts in valid["splits"].items():
         total = sum(facts["label_counts"].values())
         if total != facts["count"]:
-            raise UserError(f"{path}: splits.{name}.count={facts['count']} should be {total}; {make_again(folder)}")
+            raise UserError(f"{path}: splits.{name}.count={facts['count']} should be {total}; {remedy}")
     return valid
 
 

@@ -62,8 +62,16 @@ class Split:
         return [np.asarray(self.tokens[a:b][: self.longest]) for a, b in bounds], int(self.labels[index])
 
 
-def open_store(folder: Path, spec: TaskSpec) -> dict[str, Split]:
-    """Open the splits of the store in `folder` without reading the tokens.
+@dataclass(frozen=True)
+class Store:
+    """An opened store: its manifest and its splits."""
+
+    manifest: Manifest
+    splits: dict[str, Split]
+
+
+def open_store(folder: Path, spec: TaskSpec) -> Store:
+    """Open the store in `folder` without reading the tokens.
 
     Raises:
         UserError: when the store was made for another spec, an array does not match the manifest, or offsets, sequence
@@ -76,15 +84,19 @@ def open_store(folder: Path, spec: TaskSpec) -> dict[str, Split]:
             line = f"{folder} was made with {key}={was[key]}, but {key}={now[key]} is asked for; {make_again(folder)}"
             raise UserError(line, kind="other_data", key=key, value=was[key], right=now[key])
     try:
-        arrays = {name: _open_array(folder, name, facts) for name, facts in manifest["arrays"].items()}
+        paths = {name: regular_file(folder / f"{name}.npy") for name in manifest["arrays"]}
+        arrays = {name: _open_array(paths[name], facts) for name, facts in manifest["arrays"].items()}
         _check_structure(folder, manifest, arrays)
+    except FileNotFoundError as error:
+        raise UserError(f"{error.filename} is missing; {make_again(folder)}") from error
     except (OSError, ValueError) as error:
         raise UserError(f"{error}; {make_again(folder)}") from error
     shared = (arrays["tokens"], arrays["offsets"])
-    return {
+    splits = {
         name: Split(*shared, arrays[f"{name}.sequences"], arrays[f"{name}.labels"], manifest["first_id"])
         for name in manifest["splits"]
     }
+    return Store(manifest, splits)
 
 
 def without_token(splits: Mapping[str, Split], token: int) -> dict[str, Split]:
@@ -96,12 +108,9 @@ def without_token(splits: Mapping[str, Split], token: int) -> dict[str, Split]:
     return {name: replace(split, tokens=tokens, offsets=offsets) for name, split in splits.items()}
 
 
-def _open_array(folder: Path, name: str, facts: ArrayFacts) -> np.ndarray:
-    path = array_path(folder, name)
-    if not path.exists():
-        raise ValueError(f"{path} is missing")
+def _open_array(path: Path, facts: ArrayFacts) -> np.ndarray:
     try:
-        opened = np.load(regular_file(path), mmap_mode="r", allow_pickle=False)
+        opened = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, TypeError, TokenError, EOFError) as error:  # TypeError, TokenError: a damaged header
         raise ValueError(f"{path} cannot be opened ({error})") from error
     if [str(opened.dtype), list(opened.shape)] != [facts["dtype"], facts["shape"]]:

@@ -8,7 +8,6 @@ from lra.base.arguments import checked
 from lra.base.protocol import DevSplit, ListopsBrackets, Padding, TestLastBatch, TextLength
 from lra.data.listops import END
 from lra.data.loader import Collator, DeviceCollator, EvalLoader, PixelScale, TrainLoader
-from lra.data.manifest import read_manifest
 from lra.data.store import open_store, with_dev, without_token
 from lra.data.symbols import with_characters, with_end
 from lra.types import TaskSpec, UserError
@@ -32,6 +31,10 @@ class StoreData:
         dev_batch_size: examples per dev batch; None: as many as in the others.
         num_train_batches: batches of the whole run.
         on_device: whether a Trainer's batches are made on its device, see `lra.data.datamodule`.
+
+    Attributes:
+        origin, source_facts: what the manifest says of the data's origin, and of its source.
+        data_sha256: hex SHA-256 digests of the arrays by name.
 
     Raises:
         UserError: when the store is missing or does not match its manifest or the spec; for an argument outside its
@@ -61,7 +64,11 @@ class StoreData:
         on_device: bool,
     ):
         super().__init__()
-        stored = {name: replace(split, longest=text_length) for name, split in open_store(store_dir, spec).items()}
+        store = open_store(store_dir, spec)
+        self.manifest = store.manifest
+        self.origin, self.source_facts = self.manifest["origin"], self.manifest.get("source", {})
+        self.data_sha256 = {name: facts["sha256"] for name, facts in self.manifest["arrays"].items()}
+        stored = {name: replace(split, longest=text_length) for name, split in store.splits.items()}
         if listops_brackets == "dropped":
             stored = without_token(stored, END)
         self.splits = with_dev(stored, dev_split)  # as stored, for people
@@ -84,7 +91,6 @@ class StoreData:
                 f"protocol.test_last_batch=dropped leaves none of {len(self.splits['test'])} test examples with batches"
                 f" of {batch_size}; type protocol.test_last_batch=kept"
             )
-        self.manifest = read_manifest(store_dir)
         self._check_requirements(store_dir, {"text_length": text_length, "listops_brackets": listops_brackets})
         self.batch_size, self.num_train_batches, self.seed = batch_size, num_train_batches, seed
         self.dev_batch_size = dev_batch_size or batch_size
@@ -95,26 +101,10 @@ class StoreData:
         }
 
     @property
-    def origin(self) -> str:
-        """Origin of the data: `official`, `unverified`, `pickle`, `generated`, `stand-in` or `own`."""
-        return str(self.manifest["origin"])
-
-    @property
-    def source_facts(self) -> dict[str, Any]:
-        """The facts about the source in the manifest."""
-        facts: dict[str, Any] = dict(self.manifest).get("source", {})  # type: ignore[assignment]
-        return facts
-
-    @property
     def source_files(self) -> dict[str, Any]:
         """Hashes of the source's files by name, if it has several, and the split if the source has one of its own."""
         facts = self.source_facts
         return {key: facts[key] for key in ("files", "split") if key in facts} if "files" in facts else {}
-
-    @property
-    def data_sha256(self) -> dict[str, str]:
-        """Hex SHA-256 digests of the arrays by name."""
-        return {name: facts["sha256"] for name, facts in self.manifest["arrays"].items()}
 
     def _check_requirements(self, store_dir: Path, settings: dict[str, object]) -> None:
         """Refuse settings that need more than the store's source had, such as closing brackets."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from lra.attention.nystrom import NystromAttention, landmark_kernel
+from lra.attention.nystrom import NystromAttention
 from lra.model.classifier import in_padded_form
+from lra.ops.landmarks import landmark_kernel
 from lra.ops.linear_algebra import relative_error
-from lra.ops.softmax_attention import masked_softmax
 from lra.types import Batch
 
 EXAMPLES = 16
@@ -55,11 +55,11 @@ def approximation_error(
     errors = []
     for b in range(min(examples, len(q_BHLE))):
         q_HNE, k_HNE = (x_BHLE[b] if valid_BL is None else x_BHLE[b][:, valid_BL[b]] for x_BHLE in (q_BHLE, k_BHLE))
-        used_M = None if used_BM is None else used_BM[b]
         if q_HNE.shape[1]:
-            kernel_3 = (q_BHME[b] @ k_HNE.mT * scale).softmax(-1)
-            kernel_1 = masked_softmax(q_HNE @ k_BHME[b].mT * scale, used_M)
-            factors = zip(q_HNE * scale, k_HNE, kernel_1, z_BHMM[b] @ kernel_3, strict=True)
+            used = slice(None) if used_BM is None else used_BM[b]
+            kernel_3 = (q_BHME[b][:, used] @ k_HNE.mT * scale).softmax(-1)
+            kernel_1 = (q_HNE @ k_BHME[b][:, used].mT * scale).softmax(-1)
+            factors = zip(q_HNE * scale, k_HNE, kernel_1, z_BHMM[b][:, used][:, :, used] @ kernel_3, strict=True)
             errors.append(torch.stack([_error_of_product(*of_head) for of_head in factors]))
     return ApproximationError(
         pinv_residual=residual_BH.mean().item(), attention_error=torch.stack(errors).mean().item() if errors else 0.0

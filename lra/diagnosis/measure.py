@@ -11,11 +11,12 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from lra.attention.nystrom import NystromAttention, landmark_kernel
+from lra.attention.nystrom import NystromAttention
 from lra.diagnosis.curves import both_errors, condition, effective_rank, head_curves, rank_holding
 from lra.diagnosis.matrices import LayerInputs, attention_matrices, check_matrices, exact_matrices
 from lra.diagnosis.schema import Convergence, Head
 from lra.diagnosis.swap import Variants
+from lra.ops.landmarks import landmark_kernel
 from lra.ops.linear_algebra import exact_pinv, iterative_pinv, relative_error
 
 INVERSE_STEPS = 16  # iterations that are shown

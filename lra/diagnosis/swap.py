@@ -15,8 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from lra.attention.base import AttentionBackend
-from lra.attention.nystrom import LandmarkInverse, NystromAttention
+from lra.attention.nystrom import NystromAttention
 from lra.diagnosis.schema import Swap
+from lra.ops.landmarks import LandmarkInverse
 from lra.results.statistics import binomial_error
 from lra.types import Batch
 

@@ -92,13 +92,6 @@ class FeedForward(nn.Sequential):
             make_dropout(dropout, tied=form.tied_dropout),
         )
 
-    def residual_packed(self, x_TD: Tensor, norm: nn.LayerNorm, masks: DropoutMasks | None) -> Tensor:
-        """Compute `x + self(norm(x))` for packed tokens, `[T, D]`; without masks there is no dropout."""
-        up, _, _, down, _ = self
-        assert isinstance(up, nn.Linear)
-        assert isinstance(down, nn.Linear)
-        return feed_forward_residual(x_TD, norm.weight, norm.bias, up.weight, up.bias, down.weight, down.bias, masks)
-
 
 class EncoderBlock(nn.Module):
     """`x + dropout(mixer(norm(x)))`, then `x + feed_forward(norm(x))`; or, see `form`, with the norm after each sum.
@@ -137,7 +130,10 @@ class EncoderBlock(nn.Module):
     def forward_packed(self, x_TD: Tensor, packing: Packing, masks: DropoutMasks | None) -> Tensor:
         """Transform packed tokens, `[T, D]`, in the form `PRE_NORM`: one fused operator for each of the two steps."""
         assert isinstance(self.mixer_norm, nn.LayerNorm)
-        assert isinstance(self.feed_forward_norm, nn.LayerNorm)
         assert self.feed_forward is not None
         x_TD = self.mixer.residual_packed(x_TD, self.mixer_norm, packing, masks)
-        return self.feed_forward.residual_packed(x_TD, self.feed_forward_norm, masks)
+        norm, (up, _, _, down, _) = self.feed_forward_norm, self.feed_forward
+        assert isinstance(norm, nn.LayerNorm)
+        assert isinstance(up, nn.Linear)
+        assert isinstance(down, nn.Linear)
+        return feed_forward_residual(x_TD, norm.weight, norm.bias, up.weight, up.bias, down.weight, down.bias, masks)

@@ -6,6 +6,7 @@ C classes.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import torch
@@ -16,7 +17,7 @@ from lra.base.protocol import AttentionDtype, Head, Inputs, Norm, Pooling, Posit
 from lra.model.block import PRE_NORM, EncoderBlock, EncoderForm
 from lra.model.layers import normalise
 from lra.model.mixer import MakeMixers, MixerDims
-from lra.model.pooling import make_pooling
+from lra.model.pooling import FirstVector, MaskedMean, make_pooling
 from lra.model.self_attention import SelfAttention
 from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.layers import embed
@@ -67,12 +68,6 @@ class TokenPositionEmbedding(nn.Module):
             x_BLD = normalise(self.norm, x_BLD, valid_BL)
         dropped_BLD: Tensor = self.dropout(x_BLD)
         return dropped_BLD
-
-    def forward_packed(self, tokens_BL: Tensor, packing: Packing, masks: DropoutMasks | None) -> Tensor:
-        """Embed only the real tokens of `[B, L]`, to `[T, D]`; without masks there is no dropout."""
-        assert self.position is not None
-        ids_T = packing.pack(tokens_BL)
-        return embed(self.token.weight, self.position, ids_T, packing.position_T, masks)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,14 +191,25 @@ class Encoder(nn.Module):
             x_BLD = block(x_BLD, valid_BL)
         return normalise(self.norm, x_BLD, valid_BL)
 
-    def forward_packed(self, tokens_BL: Tensor, packing: Packing) -> Tensor:
-        """Encode only the real tokens of `[B, L]`, without the last LayerNorm; `[T, D]`."""
+    def pool(
+        self, tokens_BL: Tensor, valid_BL: Tensor | None, pooling: MaskedMean | FirstVector, *, packed: bool | None
+    ) -> Tensor:
+        """Encode each sequence to one vector, `[B, D]`; `packed`: without padding, which None does where it works."""
+        if packed is None:
+            packed = self.packable and works_packed(tokens_BL.device)
+        if not packed:
+            vector_BD: Tensor = pooling(self(tokens_BL, valid_BL), valid_BL)
+            return vector_BD
+        token, position = self.embedding.token.weight, self.embedding.position
+        assert position is not None
+        assert isinstance(self.norm, nn.LayerNorm)
+        packing = Packing(valid_BL, batch=len(tokens_BL), length=tokens_BL.shape[1])
         masks = DropoutMasks(self.dropout) if self.training and self.dropout else None
-        x_TD = self.embedding.forward_packed(tokens_BL, packing, masks)
+        x_TD = embed(token, position, packing.pack(tokens_BL), packing.position_T, masks)
         for block in self.blocks:
             assert isinstance(block, EncoderBlock)
             x_TD = block.forward_packed(x_TD, packing, masks)
-        return x_TD
+        return pooling.forward_packed(x_TD, self.norm, packing)
 
 
 def works_packed(device: torch.device) -> bool:
@@ -322,9 +328,7 @@ class SequenceClassifier(nn.Module):
             raise UserError("model.packed=true works on a CPU in float32, not compiled; type model.packed=auto")
         if packed and not self.encoder.packable:
             raise UserError("model.packed=true has no padding, which this attention reads; type model.packed=auto")
-        if packed is None:
-            packed = self.encoder.packable and works_packed(tokens_BNL.device)
-        pool = self._pool_packed if packed else self._pool
+        pool = partial(self._pool, packed=packed)
         tokens_BNL, valid_BNL = self.pooling.add_token(tokens_BNL, valid_BNL)
         if self.encoder.batch_wide:
             pooled_BND = self.groups.encode(pool, tokens_BNL, valid_BNL)
@@ -333,20 +337,11 @@ class SequenceClassifier(nn.Module):
         logits_BC: Tensor = self.head(pooled_BND)
         return logits_BC
 
-    def _pool(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> Tensor:
-        """Compute one vector per sequence, `[B, N, D]`, in the padded form."""
+    def _pool(self, tokens_BNL: Tensor, valid_BNL: Tensor | None, *, packed: bool | None) -> Tensor:
+        """Compute one vector per sequence, `[B, N, D]`."""
         tokens, valid = tokens_BNL.flatten(0, 1), None if valid_BNL is None else valid_BNL.flatten(0, 1)
-        pooled_BND: Tensor = self.pooling(self.encoder(tokens, valid), valid).unflatten(0, tokens_BNL.shape[:2])
-        return pooled_BND
-
-    def _pool_packed(self, tokens_BNL: Tensor, valid_BNL: Tensor | None) -> Tensor:
-        """Compute one vector per sequence, `[B, N, D]`, in the packed form."""
-        tokens, valid = tokens_BNL.flatten(0, 1), None if valid_BNL is None else valid_BNL.flatten(0, 1)
-        packing = Packing(valid, batch=len(tokens), length=tokens.shape[1])
-        norm = self.encoder.norm
-        assert isinstance(norm, nn.LayerNorm)
-        pooled = self.pooling.forward_packed(self.encoder.forward_packed(tokens, packing), norm, packing)
-        pooled_BND: Tensor = pooled.unflatten(0, tokens_BNL.shape[:2])
+        pooled_BD = self.encoder.pool(tokens, valid, self.pooling, packed=packed)
+        pooled_BND: Tensor = pooled_BD.unflatten(0, tokens_BNL.shape[:2])
         return pooled_BND
 
 

@@ -1,13 +1,24 @@
 """Landmarks: means of segments of a sequence (Xiong et al. 2021, section 3.2), chosen tokens, and centres of clusters.
 
-Letters: B examples, H heads, L positions, E dims per head, M landmarks.
+`LandmarkInverse` is the pseudo-inverse of their kernel, for Nyström attention.
+
+Letters: B examples, H heads, L positions, E dims per head, M landmarks, G coarse landmarks.
 """
+
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from lra.base.protocol import PinvStart
+from lra.ops.first_order import without_autocast
+from lra.ops.linear_algebra import exact_pinv, iterative_pinv, ridge_inverse
+from lra.ops.softmax_attention import masked_softmax
 from lra.ops.transforms import known_length
+
+Pinv = Literal["iterative", "exact", "regularised", "none"]
 
 
 def padded_segment_means(x_BHLE: Tensor, num_landmarks: int) -> Tensor:
@@ -108,3 +119,61 @@ def cluster_means(x_BHLE: Tensor, centres_BHME: Tensor, used_BM: Tensor, among_B
         sums = torch.zeros_like(centres_BHME).scatter_add(2, nearest_BHL1.expand_as(x_BHLE), x_BHLE * tokens)
         centres_BHME = torch.where(counts_BHM1 > 0, sums / counts_BHM1.clamp(min=1), centres_BHME)
     return centres_BHME
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandmarkInverse:
+    """Weighs the summaries of the landmarks; the attributes are those of `NystromAttention`."""
+
+    pinv: Pinv
+    pinv_iterations: int
+    pinv_start: PinvStart
+    pinv_rtol: float
+    pinv_ridge: float
+    coarse_landmarks: int
+
+    @without_autocast
+    def apply(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
+        """Multiply the pseudo-inverse of kernel 2 of landmark queries and keys with `x_BHME`, such as summaries.
+
+        It is computed at least in float32: rounding to a shorter type, an inverse magnifies.
+        """
+        dtype = torch.promote_types(q_BHME.dtype, torch.float32)
+        q_BHME, k_BHME, x_BHME = q_BHME.to(dtype), k_BHME.to(dtype), x_BHME.to(dtype)
+        if self.pinv == "none":
+            return x_BHME
+        if self.coarse_landmarks:
+            return self._apply_coarse_inverse(q_BHME, k_BHME, used_BM, x_BHME)
+        return self.inverse(landmark_kernel(q_BHME, k_BHME, used_BM, used_BM)) @ x_BHME
+
+    def inverse(self, a_BHMM: Tensor) -> Tensor:
+        """Compute the pseudo-inverse `[B, H, M, M]` of kernel 2."""
+        if self.pinv == "exact":
+            return exact_pinv(a_BHMM, rtol=self.pinv_rtol)
+        if self.pinv == "regularised":
+            return ridge_inverse(a_BHMM, ridge=self.pinv_ridge)
+        return iterative_pinv(a_BHMM, iterations=self.pinv_iterations, start=self.pinv_start)
+
+    def _apply_coarse_inverse(self, q_BHME: Tensor, k_BHME: Tensor, used_BM: Tensor | None, x_BHME: Tensor) -> Tensor:
+        """Approximate kernel 2 itself by Nyström's method: A ≈ C W⁺ R, so that A⁺ ≈ R⁺ W C⁺."""
+        if used_BM is None:
+            used_BM = q_BHME.new_ones(len(q_BHME), q_BHME.shape[2], dtype=torch.bool)
+        segment_BM, sizes_BG = valid_segments(used_BM, self.coarse_landmarks)
+        q_BHGE, k_BHGE = (valid_segment_means(x, segment_BM, sizes_BG) for x in (q_BHME, k_BHME))
+        coarse_BG = sizes_BG > 0
+        to_coarse = landmark_kernel(q_BHME, k_BHGE, used_BM, coarse_BG)
+        between = landmark_kernel(q_BHGE, k_BHGE, coarse_BG, coarse_BG)
+        from_coarse = landmark_kernel(q_BHGE, k_BHME, coarse_BG, used_BM)
+        coarse = ridge_inverse(to_coarse, ridge=self.pinv_ridge) @ x_BHME
+        # R⁺ = Rᵀ (R Rᵀ + λ I)⁻¹ needs the inverse of a small matrix, as C⁺ does.
+        weighed: Tensor = ridge_inverse(from_coarse.mT, ridge=self.pinv_ridge).mT @ (between @ coarse)
+        return weighed
+
+
+def landmark_kernel(q_BHME: Tensor, k_BHGE: Tensor, used_rows: Tensor | None, used_columns: Tensor | None) -> Tensor:
+    """Compute softmax(q̃ k̃ᵀ / √E), `[B, H, M, G]`; rows and columns of unused landmarks are 0."""
+    scores = q_BHME @ k_BHGE.mT * q_BHME.shape[-1] ** -0.5
+    if used_rows is None or used_columns is None:
+        weights: Tensor = scores.softmax(-1)
+        return weights
+    return masked_softmax(scores, used_columns[:, None, None, :]) * used_rows[:, None, :, None]

@@ -4,14 +4,14 @@ Where an option has an interval in place of values, each combination is tried at
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.paths import conf_names
@@ -19,11 +19,12 @@ from lra.runs.failure import read_failure
 from lra.runs.record import OtherVersionError, read_record
 from lra.runs.schema import Record
 from lra.settings import config
-from lra.sweeps.space import BELOW_LENGTH, Space, is_drawn
+from lra.sweeps.space import Space
 from lra.types import UserError
 
 BUDGET = 20  # trials of each method, unless `budget=` says otherwise
 ALL = "all"  # in place of a name: every name of the group
+BELOW_LENGTH = "below_length"  # tag of choices without cells where they are not below the task's sequence length
 METHOD = ("attention", "mixer", "model")  # config groups that can name a row's method
 
 
@@ -179,6 +180,17 @@ def _params_and_fixed(sweep: str, overrides: Sequence[str]) -> tuple[dict[str, s
         else:
             fixed.append(str(override.input_line))
     return params, fixed
+
+
+def is_drawn(override: Override) -> bool:
+    """Tell whether values of an option are drawn: `interval(…)`, or choices with a tag, `tag(drawn, choice(…))`."""
+    values = override.value()
+    return isinstance(values, IntervalSweep) or (isinstance(values, ChoiceSweep) and bool(values.tags - {BELOW_LENGTH}))
+
+
+def plain_words(words: Iterable[str]) -> list[str]:
+    """Leave out overrides that are drawn from."""
+    return [word for word in words if not is_drawn(OverridesParser.create().parse_override(word))]
 
 
 def space_of(sweep: str, overrides: Sequence[str]) -> Space:

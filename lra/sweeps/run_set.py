@@ -20,9 +20,9 @@ from lra.runs.schema import Record
 from lra.settings.check import check_config, check_stored
 from lra.settings.config import load_config
 from lra.settings.overrides import check_overrides
-from lra.sweeps.grid import METHOD, Cell, space_of, spell_out_all
+from lra.sweeps.grid import METHOD, Cell, make_cells, plain_words, space_of, spell_out_all
 from lra.sweeps.space import Space
-from lra.sweeps.tuned import TUNED, make_tuned_cells, plain_words
+from lra.sweeps.tuned import TUNED, make_tuned_cells
 from lra.terminal.output import check_out
 from lra.types import UserError
 
@@ -51,7 +51,9 @@ class RunSet:
         self.verb, self.options, self.launcher, self.sweeps = command.split()[0], options, launcher, sweeps
         self._command, self._typed, self._overrides = f"lra {command}", typed, sweeps[options.sweep]
         self.troubles: list[str] = []
-        self.cells: list[Cell] = [cell for sweep, words in sweeps.items() for cell in make_tuned_cells(sweep, words)]
+        self.cells: list[Cell] = []
+        for sweep, words in sweeps.items():
+            self.cells += make_tuned_cells(sweep, words) if TUNED in words else make_cells(sweep, words)
 
     @property
     def group(self) -> Path:

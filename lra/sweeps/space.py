@@ -14,24 +14,17 @@ from functools import cached_property
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override
+from hydra.core.override_parser.types import ChoiceSweep
 from omegaconf import DictConfig, OmegaConf
 
 from lra.runs.flatten_settings import hash_of
 from lra.settings.overrides import TIMES
 from lra.types import UserError
 
-DRAWN = "drawn"  # tag of choices that are drawn from; those without a tag multiply the runs, as do those with the next
-BELOW_LENGTH = "below_length"  # tag of choices without cells where they are not below the task's sequence length
+DRAWN = "drawn"  # tag of choices that are drawn from; those without a tag multiply the runs
 LOG = "log"  # tag of intervals: uniform in the logarithm
 DIGITS = 3  # significant digits of a number that is drawn
 Point = Mapping[str, float | str]
-
-
-def is_drawn(override: Override) -> bool:
-    """Tell whether values of an option are drawn: `interval(…)`, or choices with a tag, `tag(drawn, choice(…))`."""
-    values = override.value()
-    return isinstance(values, IntervalSweep) or (isinstance(values, ChoiceSweep) and bool(values.tags - {BELOW_LENGTH}))
 
 
 @dataclass(frozen=True)

@@ -5,37 +5,28 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
-
 from lra.results.tuning import Search, Trial
 from lra.runs.failure import read_failure
 from lra.runs.record import read_record
 from lra.runs.schema import Record
 from lra.settings.config import config_hash, load_config
 from lra.settings.overrides import in_quotes
-from lra.sweeps.grid import Cell, make_cells, space_of, trials
-from lra.sweeps.space import Space, is_drawn
+from lra.sweeps.grid import Cell, make_cells, plain_words, space_of, trials
+from lra.sweeps.space import Space
 from lra.types import UserError
 
 TUNED = "recipe=tuned"
 OF_A_TABLE = ("seed", "run_group")  # what a trial has of its own
 
 
-def plain_words(words: Iterable[str]) -> list[str]:
-    """Leave out overrides that are drawn from."""
-    return [word for word in words if not is_drawn(OverridesParser.create().parse_override(word))]
-
-
 def make_tuned_cells(sweep: str, words: Sequence[str]) -> list[Cell]:
-    """Build the cells of a sweep; with `recipe=tuned`, `search=` and `budget=` each has its method's best point.
+    """Build the cells of a sweep with `recipe=tuned`, `search=` and `budget=`: each has its method's best point.
 
     The point is chosen among the trials of `lra tune` with the same other settings.
 
     Raises:
         UserError: for trials that have not ended, a method whose trials all failed, and a seed of the trials.
     """
-    if TUNED not in words:
-        return make_cells(sweep, words)
     options = dict(word.split("=", 1) for word in words if word.startswith(("search=", "budget=")))
     rest = [word for word in words if word != TUNED and word.split("=")[0] not in options]
     search, budget = options["search"], int(options["budget"])

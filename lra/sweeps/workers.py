@@ -81,12 +81,13 @@ def run_cells(sweep: str, words: Sequence[str]) -> None:
         UserError: when no GPU is visible to cells that need one: each of them would fail, and no other worker try it.
     """
     from lra.sweeps.gpu_places import devices_of_a_run
+    from lra.sweeps.grid import make_cells
     from lra.sweeps.runner import run_missing
-    from lra.sweeps.tuned import make_tuned_cells
+    from lra.sweeps.tuned import TUNED, make_tuned_cells
     from lra.terminal.console import make_console
 
     os.environ["TTY_COMPATIBLE"] = "0"  # no progress bars: those of several workers would overwrite each other
-    cells = make_tuned_cells(sweep, list(words))
+    cells = make_tuned_cells(sweep, words) if TUNED in words else make_cells(sweep, words)
     if devices_of_a_run(cells):
         import torch  # slow
 

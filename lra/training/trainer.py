@@ -15,7 +15,6 @@ from pytorch_lightning.strategies import DDPStrategy, Strategy
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lra.base.files import replace_bytes
-from lra.base.signals import raise_if_stopped
 from lra.training.checkpoints import read_checkpoint
 from lra.training.machine import Machine, lightning_precision, prepare_machine
 from lra.training.memory import is_glibc, resident_bytes, return_freed_memory_beyond
@@ -43,7 +42,7 @@ def make_trainer(
     launched = is_launched(machine.processes)
     environment = LaunchedProcess(machine.processes) if launched else LightningEnvironment()
     defaults: dict[str, Any] = {
-        "callbacks": [StopsAtSignals(), *callbacks, *([FreedMemory()] if keeps else [])],
+        "callbacks": [*callbacks, *([FreedMemory()] if keeps else [])],
         "accelerator": machine.accelerator,
         "devices": min(machine.devices, len(set(machine.device_indices))),
         "num_nodes": machine.num_nodes,
@@ -81,16 +80,6 @@ def _strategy(machine: Machine) -> str | Strategy:
     if machine.accelerator == "cpu":
         return "ddp"
     return DDPStrategy(parallel_devices=[torch.device("cuda", index) for index in machine.device_indices])
-
-
-class StopsAtSignals(Callback):
-    """Ends a run after a signal whose exception a library has caught."""
-
-    def on_train_batch_start(self, *_: object) -> None:
-        """Check before each batch of any split."""
-        raise_if_stopped()
-
-    on_validation_batch_start = on_test_batch_start = on_train_batch_start  # type: ignore[assignment]
 
 
 class FreedMemory(Callback):

@@ -33,7 +33,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from lra.runs.files import RESULT
 
@@ -57,11 +57,14 @@ def run(cfg: DictConfig) -> float | None:
     from lra.verbs.train_summary import print_predictions, print_summary
 
     console = make_console()
-    launched, is_first_rank = is_launched(config.processes(cfg)), rank(config.processes(cfg)) == 0
+    processes = config.processes(cfg)
+    launched, is_first_rank = is_launched(processes), rank(processes) == 0
     if launched:
         die_with_parent(os.getppid())
     die_with_pool_owner()
     folder = config.run_dir(cfg)
+    cfg.paths.run = str(folder)
+    OmegaConf.resolve(cfg.paths)  # from here on the folders are plain words, not looked up at each use
     record = read_record(folder)
     if record is not None and cfg.force and launched:
         raise UserError(
@@ -83,12 +86,12 @@ def run(cfg: DictConfig) -> float | None:
     check_launch(cfg.trainer.devices, config.num_nodes(cfg))
     from lra.verbs.train_attempt import train_on_devices, train_run  # torch, which a finished run does not need
 
-    if config.processes(cfg) > 1 and not launched:
+    if processes > 1 and not launched:
         train_on_devices(cfg, folder, console, replaced=record)
+        record = read_record(folder)
     else:
         console.quiet = not is_first_rank  # only one of several processes prints
-        train_run(cfg, folder, console, replaced=record)
-    record = read_record(folder)
+        record = train_run(cfg, folder, console, replaced=record, is_first_rank=is_first_rank)
     return None if record is None else record["outcome"]["best_dev_accuracy"]
 
 

@@ -36,7 +36,7 @@ from lra.training.loggers import CurveLogger, finish_wandb, log_numbers, log_res
 from lra.training.machine import Machine, quiet_lightning
 from lra.training.memory import next_parts, parts_that_fit, release_memory
 from lra.training.module import ClassifierModule
-from lra.training.ranks import leave_process_group, rank, spawn_ranks
+from lra.training.ranks import leave_process_group, spawn_ranks
 from lra.training.reference_place import ReferencePlace
 from lra.training.resume import saved_batch_parts, saved_dev_passes
 from lra.types import LOCKED, UserError
@@ -50,10 +50,14 @@ class TooLargeError(Exception):
     """Raised when a batch does not fit into memory, with the number of parts that the run can begin again with."""
 
 
-def train_run(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
+def train_run(
+    cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None, is_first_rank: bool
+) -> Record | None:
     """Train, test and record a run, under its lock; with the batch in more parts where it does not fit into memory.
 
-    `replaced` is the record that `force=true` replaces; None if the run has none.
+    `replaced` is the record that `force=true` replaces; None if the run has none. `is_first_rank`: whether this is the
+    first, or only, one of the processes that train together. It alone writes files, and returns the record if the run
+    came to its end.
 
     Raises:
         RunLockedError: when another process is at work on the run.
@@ -64,7 +68,6 @@ def train_run(cfg: DictConfig, folder: Path, console: Console, *, replaced: Reco
     build_trainer.build_machine(cfg)
     build.check_classes(cfg)
     ensure_store(cfg, console)
-    is_first_rank = rank(config.processes(cfg)) == 0
     with lock_run(folder) if is_first_rank else nullcontext(), report_saved_step(folder, cfg.recipe.steps):
         if is_first_rank and cfg.check:
             verify_store(config.store_dir(cfg))
@@ -72,7 +75,8 @@ def train_run(cfg: DictConfig, folder: Path, console: Console, *, replaced: Reco
         record, fits = None, False
         while not fits:
             try:
-                record, fits = _attempt(cfg, folder, console, parts, replaced=replaced), True
+                record = _attempt(cfg, folder, console, parts, replaced=replaced, is_first_rank=is_first_rank)
+                fits = True
             except TooLargeError as error:
                 (parts,) = error.args
             if not fits:
@@ -85,6 +89,7 @@ def train_run(cfg: DictConfig, folder: Path, console: Console, *, replaced: Reco
     if record is not None:
         print_summary(console, folder, record, published_curves(Path(cfg.paths.runs)))
         print_predictions(console, cfg, folder, cfg.predictions)
+    return record
 
 
 def train_on_devices(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
@@ -110,14 +115,16 @@ def train_on_devices(cfg: DictConfig, folder: Path, console: Console, *, replace
         raise UserError(error)
 
 
-def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, replaced: Record | None) -> Record | None:
+def _attempt(
+    cfg: DictConfig, folder: Path, console: Console, parts: int, *, replaced: Record | None, is_first_rank: bool
+) -> Record | None:
     """Train with the batch in `parts` parts; raise `TooLargeError` if it does not fit and more parts may be tried."""
     cfg_with_parts = cfg.copy()
     cfg_with_parts.trainer.accumulate_grad_batches = parts
     pl.seed_everything(cfg.seed, workers=True, verbose=False)
     datamodule = build.build_datamodule(cfg_with_parts)
     module = build.build_module(cfg_with_parts)
-    if rank(config.processes(cfg)) == 0:
+    if is_first_rank:
         keep_replaced_run(folder, replaced)
         replace_text(folder / CONFIG, without_credentials(OmegaConf.to_yaml(cfg_with_parts, resolve=True)))
         check_same_data(folder, datamodule.data_sha256)
@@ -125,15 +132,14 @@ def _attempt(cfg: DictConfig, folder: Path, console: Console, parts: int, *, rep
     parameters = count_parameters(module.model)
     console.print(
         Text.assemble(
-            (f"{cfg.task.name}/{config.method_name(cfg)}", "bold"),
+            (module.label, "bold"),
             f"  protocol {cfg.protocol.name}  seed {cfg.seed}"
             f"  {parameters:,} parameters  {cfg.recipe.steps:,} steps of {cfg.recipe.batch_size}"
             f"  on {' '.join([cfg.trainer.accelerator, *build_trainer.gpus_of_run(cfg)])}\n{folder}",
         )
     )
-    return _fit_and_test(
-        cfg, folder, console, module, datamodule, build_trainer.build_machine(cfg_with_parts), parameters
-    )
+    machine = build_trainer.build_machine(cfg_with_parts)
+    return _fit_and_test(cfg, folder, console, module, datamodule, machine, parameters, is_first_rank=is_first_rank)
 
 
 def _fit_and_test(
@@ -144,19 +150,20 @@ def _fit_and_test(
     datamodule: StoreDataModule,
     machine: Machine,
     parameters: int,
+    *,
+    is_first_rank: bool,
 ) -> Record | None:
     """Train, test and write the record; None if `trainer.max_steps` or `max_time` ended the run, or in other ranks."""
     arguments = build_trainer.build_trainer_arguments(cfg)
-    settings_hash = hash_without_stop(config.settings(cfg))
+    settings = config.settings(cfg)
     published = published_curves(Path(cfg.paths.runs))
-    references = references_of(published, settings_hash, datamodule.data_sha256, cfg.seed)
+    references = references_of(published, hash_without_stop(settings), datamodule.data_sha256, cfg.seed)
     del published  # all records take about 10 MB, which training need not hold
     callbacks = _callbacks(cfg, references, console)
     resume_step = saved_step(folder / LAST)
     if resume_step:
         console.print(f"Going on from step {resume_step:,}.")
     failed, record = False, None
-    is_first_rank = rank(config.processes(cfg)) == 0
     curves = folder / METRICS
     loggers = (
         build_trainer.build_loggers(cfg, folder, _curve_logger(folder, resume_step, console)) if is_first_rank else []
@@ -194,7 +201,7 @@ def _fit_and_test(
             return None
         # This reads the peak memory, before what may need more.
         outcome = training.collect_outcome(folder, metrics, module, machine)
-        record = write_result(cfg, folder, outcome, datamodule, parameters, read_curves(curves))
+        record = write_result(cfg, settings, folder, outcome, datamodule, parameters, read_curves(curves))
         log_result(loggers, record, folder)
         # What follows may be killed: the run is finished, and its result is where it belongs.
         record = add_approximation(record, folder, module.model, datamodule.test_dataloader, machine.device, console)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import torch
 from omegaconf import DictConfig
@@ -19,6 +20,7 @@ from lra.diagnosis.approximation import measure_approximation
 from lra.results.plot_curves import learning_curve
 from lra.results.reference import published_accuracy_for
 from lra.runs.files import CODE, CURVE, DATA, LAST, RESULT, WANDB_ID
+from lra.runs.flatten_settings import hash_of
 from lra.runs.record import pack_correct, validated, write_record
 from lra.runs.schema import SCHEMA_VERSION, Record
 from lra.runs.versions import git_commit, versions
@@ -65,6 +67,7 @@ def _commits(folder: Path) -> list[str | None]:
 
 def write_result(
     cfg: DictConfig,
+    settings: dict[str, Any],
     folder: Path,
     outcome: RunOutcome,
     datamodule: StoreDataModule,
@@ -78,7 +81,7 @@ def write_result(
         {
             "schema_version": SCHEMA_VERSION,
             "identity": config.identity(cfg),
-            "settings": config.settings(cfg),
+            "settings": settings,
             "outcome": {
                 "test_accuracy": outcome.test_accuracy,
                 "test_loss": outcome.test_loss,
@@ -106,7 +109,7 @@ def write_result(
             "provenance": {
                 "git_commit": commit,
                 **({"earlier_commits": earlier} if earlier else {}),
-                "config_hash": config.config_hash(cfg),
+                "config_hash": hash_of(settings),
                 "data_sha256": datamodule.data_sha256,
                 "data_origin": datamodule.origin,
                 **({"data_source": files} if (files := datamodule.source_files) else {}),
@@ -121,7 +124,7 @@ def write_result(
     learning_curve(
         curves,
         folder / CURVE,
-        title=f"{cfg.task.name} / {config.method_name(cfg)}, {cfg.protocol.name}, {cfg.size.name}, seed {cfg.seed}",
+        title="{task} / {attention}, {protocol}, {size}, seed {seed}".format(**record["identity"]),
         majority_rate=majority,
         paper_accuracy=published_accuracy_for(record, "paper"),
     )

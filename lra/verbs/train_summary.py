@@ -51,11 +51,11 @@ def print_summary(console: Console, folder: Path, record: Record, published: Seq
     table = TextTable(title=title, columns=tuple(cells), rows=[list(cells.values())], optional=("paper", "training"))
     print_text_table(console, table)
     print_curve(console, folder)
-    for line in filter(None, [*visible_lines(verdict(record)).splitlines(), place_of(record, published)]):
-        console.print(with_verdict(Text(line)))
+    lines = [*visible_lines(verdict(record)).splitlines(), place_of(record, published)]
+    console.print(*[with_verdict(Text(line)) for line in lines if line], sep="\n")
     again = f"lra evaluate run={record['provenance']['config_hash']} seed={identity['seed']}"
-    for what, text in (("learning curve", folder / CURVE), ("record", folder / RESULT), ("re-evaluate", again)):
-        console.print(f"{what:<16}{visible(str(text))}")
+    places = (("learning curve", folder / CURVE), ("record", folder / RESULT), ("re-evaluate", again))
+    console.print(*[f"{what:<16}{visible(str(text))}" for what, text in places], sep="\n")
 
 
 def print_curve(console: Console, folder: Path) -> None:

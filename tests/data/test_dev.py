@@ -34,7 +34,7 @@ def tokens(split) -> set[int]:
 
 def test_held_out_examples_are_a_tenth_of_every_label_and_no_longer_trained_on(store):
     """Catches: dev.py, `~held_out` → `held_out`; `for label` over one label alone."""
-    splits = with_dev(open_store(store, SPEC), "held_out")
+    splits = with_dev(open_store(store, SPEC).splits, "held_out")
     assert [len(splits[name]) for name in ("train", "dev", "test")] == [180, 20, 42]
     assert not tokens(splits["train"]) & tokens(splits["dev"])
     assert tokens(splits["train"]) | tokens(splits["dev"]) == set(range(1, 201))
@@ -103,4 +103,4 @@ def test_the_protocols_choose(store):
 
 def test_a_dev_split_that_is_not_there_is_refused(store):
     with pytest.raises(UserError, match="held_out"):
-        with_dev(open_store(store, SPEC), "own")
+        with_dev(open_store(store, SPEC).splits, "own")

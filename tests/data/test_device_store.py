@@ -72,7 +72,7 @@ def assert_same(batches, others, *, count: int) -> None:
 
 def both(folder, spec=SPEC, *, device=CPU, longest: int | None = None, mask_zero: bool = True):
     """The collators of the same split, the last one in the store, in main memory and on a device."""
-    split = replace(open_store(folder, spec)["test"], longest=longest)
+    split = replace(open_store(folder, spec).splits["test"], longest=longest)
     there = device_collators({"test": split}, spec, mask_zero=mask_zero, device=device)["test"]
     return Collator(split, spec, mask_zero=mask_zero), there
 
@@ -211,7 +211,7 @@ def test_without_a_trainer_batches_are_in_main_memory(tmp_path):
 
 def test_too_little_memory_is_one_line_with_both_sizes(tmp_path, monkeypatch):
     make_store(tmp_path, SPEC, first_id=0, longest=8)
-    split: Split = open_store(tmp_path, SPEC)["train"]
+    split: Split = open_store(tmp_path, SPEC).splits["train"]
     needed = len(split.tokens) + 8 + (2 * 140 + 70) * 8  # tokens and L more, starts and lengths, labels
     monkeypatch.setattr(loader, "free_device_bytes", lambda device: needed)
     device_collators({"train": split}, SPEC, mask_zero=True, device=CPU)

@@ -1,23 +1,46 @@
 """Batches: a function of (seed, k), shared out by rank, resumable in the middle."""
 
+import os
+import signal
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
+from lra.base.signals import Stopped, clean_up_on_signals, exit_on_signals
 from lra.data.loader import Collator, EvalLoader, TrainLoader
 from lra.data.store import open_store
 from tests.data.test_store import SPEC, store  # noqa: F401  a fixture
 
+LOADERS = (lambda collate: loader(collate), lambda collate: EvalLoader(collate, batch_size=4))
+
 
 @pytest.fixture
 def collate(store):  # noqa: F811
-    return Collator(open_store(store, SPEC)["train"], SPEC, mask_zero=True)
+    return Collator(open_store(store, SPEC).splits["train"], SPEC, mask_zero=True)
 
 
 def loader(collate, **changes):
     return TrainLoader(collate, **{"batch_size": 4, "num_batches": 7, "seed": 0, **changes})
+
+
+@pytest.mark.parametrize("make", LOADERS, ids=["train", "eval"])
+def test_after_a_signal_whose_exception_a_library_has_caught_there_is_no_other_batch(collate, make):
+    seen = []
+
+    @exit_on_signals(seen.append)
+    def work():
+        with clean_up_on_signals():
+            for _ in make(collate):
+                with suppress(Stopped):
+                    os.kill(os.getpid(), signal.SIGTERM)
+                seen.append("a batch")
+        return 0
+
+    assert work() == 128 + signal.SIGTERM
+    assert seen == ["a batch", "stopped by SIGTERM"]
 
 
 def labels(batches):

@@ -38,7 +38,7 @@ def store(tmp_path):
 
 
 def test_what_is_written_is_read_back(store):
-    split = open_store(store, SPEC)["train"]
+    split = open_store(store, SPEC).splits["train"]
     assert len(split) == 10
     for (sequences, label), (wanted, wanted_label) in zip(map(split.example, range(10)), examples(10), strict=True):
         assert label == wanted_label
@@ -59,7 +59,7 @@ def test_a_sequence_that_many_examples_name_is_stored_once_in_all_splits(tmp_pat
     assert manifest["arrays"]["tokens"]["shape"] == [3 + 8]
     assert [s["cut_sequences"] for s in manifest["splits"].values()] == [1, 0]
     assert [s["empty_sequences"] for s in manifest["splits"].values()] == [0, 1]
-    opened = open_store(folder, SPEC)
+    opened = open_store(folder, SPEC).splits
     assert [s.tolist() for s in opened["train"].example(1)[0]] == [list(range(8)), [0, 1, 2]]
     assert [s.tolist() for s in opened["test"].example(0)[0]] == [[], list(range(8))]
 
@@ -158,7 +158,7 @@ def test_a_killed_writer_leaves_the_old_store_and_the_next_one_cleans_up(store):
     assert process.exitcode == -signal.SIGKILL
     verify_store(store)
     write(store, count=6)
-    assert len(open_store(store, SPEC)["train"]) == 6
+    assert len(open_store(store, SPEC).splits["train"]) == 6
     assert [path.name for path in store.parent.iterdir() if path.is_dir()] == ["full"]
 
 

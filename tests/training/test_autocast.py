@@ -104,9 +104,8 @@ def test_attention_by_autocast_is_near_that_in_float32(method):
 def by_operators() -> Iterator[Tensor]:
     """A packed encoder's output and gradients, which our operators alone compute for attention=full."""
     model, (tokens, valid) = model_of("attention=full"), batch()
-    packing = Packing(valid[:, 0], batch=3, length=LENGTH)
     torch.manual_seed(2)
-    encoded = model.encoder.forward_packed(tokens[:, 0], packing)
+    encoded = model.encoder.pool(tokens[:, 0], valid[:, 0], model.pooling, packed=True)
     yield encoded
     yield from torch.autograd.grad(encoded, list(model.encoder.blocks.parameters()), torch.ones_like(encoded))
 

@@ -9,7 +9,7 @@ Letters: T tokens, B sequences, D = H·E width, H heads, E dims per head, M land
 N blocks.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -17,13 +17,13 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from lra.ops.first_order import first_order, without_autocast
+from lra.ops.landmarks import LandmarkInverse
 from lra.ops.packed.attention import attend_each, attend_each_backward
 from lra.ops.packed.packing import Packing, Segments
 from lra.ops.transforms import known_length
 
 BLOCK = 32  # S: small blocks multiply fewer zeros, large blocks have faster products
 POSITIONS = 4096  # positions of the sequences in one row, so that they stay in cache
-Mix = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def add_convolution(x_TD: Tensor, filter_HF: Tensor, packing: Packing, to_TD: Tensor) -> Tensor:
@@ -119,17 +119,22 @@ def _bands(filter_HF: Tensor) -> Tensor:
 
 
 def packed_nystrom(
-    qkv_PTD: Tensor, taps_HF: Tensor | None, packing: Packing, segments: Segments, mix: Mix, *, heads: int
+    qkv_PTD: Tensor,
+    taps_HF: Tensor | None,
+    packing: Packing,
+    segments: Segments,
+    inverse: LandmarkInverse,
+    *,
+    heads: int,
 ) -> Tensor:
     """Compute Nyström attention of packed tokens, `[T, H·E]`; H = `heads`.
 
     Args:
         taps_HF: filters of the value skip (the depthwise convolution), or None.
         segments: the segments whose means are the landmarks.
-        mix: computes pinv(kernel 2) @ summary, or what takes its place, from landmark queries, landmark keys and the
-            summary, which is kernel 3 times the values; all `[H, B, M, E]`.
+        inverse: multiplies the summary, which is kernel 3 times the values, with the pseudo-inverse of kernel 2.
     """
-    out_TD: Tensor = _PackedNystrom.apply(qkv_PTD, taps_HF, packing, segments, mix, heads)
+    out_TD: Tensor = _PackedNystrom.apply(qkv_PTD, taps_HF, packing, segments, inverse, heads)
     return out_TD
 
 
@@ -137,7 +142,13 @@ class _PackedNystrom(torch.autograd.Function):
     @staticmethod
     @without_autocast
     def forward(
-        ctx: Any, qkv: Tensor, taps: Tensor | None, packing: Packing, segments: Segments, mix: Mix, heads: int
+        ctx: Any,
+        qkv: Tensor,
+        taps: Tensor | None,
+        packing: Packing,
+        segments: Segments,
+        inverse: LandmarkInverse,
+        heads: int,
     ) -> Tensor:
         q, k, v = (packing.in_groups(x, heads) for x in qkv)
         marks_q, marks_k = segments.means(qkv[:2]).unflatten(3, (heads, -1)).permute(0, 3, 1, 2, 4).contiguous()
@@ -146,7 +157,8 @@ class _PackedNystrom(torch.autograd.Function):
         trained = any(ctx.needs_input_grad[:2])
         leaves = [x.detach().requires_grad_(trained) for x in (marks_q, marks_k, summary)]
         with torch.set_grad_enabled(trained):
-            mixed = mix(*leaves)
+            marks_q_BHME, marks_k_BHME, summary_BHME = (x.transpose(0, 1) for x in leaves)
+            mixed = inverse.apply(marks_q_BHME, marks_k_BHME, segments.used_BM, summary_BHME).transpose(0, 1)
         keys, values = (_in_groups(x, packing, segments.used) for x in (marks_k, mixed.detach()))
         normalisers_1 = attend_each(q, keys, values, packing.in_groups(attended, heads))
         ctx.save_for_backward(qkv, taps, attended)

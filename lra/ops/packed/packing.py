@@ -6,6 +6,8 @@ Letters: B sequences, L positions, T real tokens of all sequences, P planes, D =
 W tokens of one sequence, M landmarks, S = B·M segments.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import groupby
@@ -39,7 +41,7 @@ class Packing:
             place_T = valid_BL[self.order_B].flatten().nonzero()[:, 0]
             self.place_T = self.order_B[place_T // length] * length + place_T % length
         self.counts: list[int] = self.counts_B.tolist()
-        self.segments: dict[tuple[int, str], Any] = {}  # computed once, shared by the layers of one pass
+        self._segments: dict[tuple[int, str], Segments] = {}  # computed once, shared by the layers of one pass
         self.layouts: dict[int, Any] = {}
 
     @cached_property
@@ -78,6 +80,13 @@ class Packing:
                 groups.append((slice(row, row + number * count), slice(sequence, sequence + number)))
                 row, sequence, left = row + number * count, sequence + number, left - number
         return groups
+
+    def segments(self, num_landmarks: int, kind: str) -> Segments:
+        """Divide the sequences into segments; the first layer of a pass computes them for all layers."""
+        key = (num_landmarks, kind)
+        if key not in self._segments:
+            self._segments[key] = Segments(self, num_landmarks, kind)
+        return self._segments[key]
 
     def in_groups(self, x_TD: Tensor, heads: int) -> list[Tensor]:
         """View the tokens of each group of G sequences as `[G, H, W, E]`; sequences without tokens are in none."""
