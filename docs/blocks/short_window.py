@@ -1,0 +1,47 @@
+"""Blocks on the sweep over the width of local attention: how long the ranges of the short tasks are."""
+
+from collections import defaultdict
+
+from docs.blocks.markdown import table
+from docs.blocks.published import records
+from lra.results.attention_sweep import EXACT, WINDOW, sweep_points, sweep_ranges
+from lra.results.reference import in_benchmark_order
+from lra.results.tables import MISSING, number
+from lra.results.task_statistics import NO_ATTENTION
+from lra.runs.schema import Record
+
+FILE = "short_window"
+
+
+def command(task: str) -> str:
+    """The command that shows a task's sweep, and draws its figure."""
+    return f"sweep window show run_group=published/{FILE}.jsonl size=short task={task}"
+
+
+def by_task() -> dict[str, list[Record]]:
+    """The records of each task, in the benchmark's order."""
+    found: dict[str, list[Record]] = defaultdict(list)
+    for record in records(FILE):
+        found[record["identity"]["task"]].append(record)
+    return {task: found[task] for task in in_benchmark_order(found)}
+
+
+def accuracies() -> str:
+    """The accuracies of each task by width, between those without mixing and of exact attention."""
+    swept = {task: sweep_points(of_task, WINDOW) for task, of_task in by_task().items()}
+    cells = {task: {point.number or point.method: str(point.cell) for point in swept[task]} for task in swept}
+    widths = sorted({point.number for points in swept.values() for point in points if point.number})
+    columns = (NO_ATTENTION, "average", *widths, EXACT)
+    rows = [(task, *(of_task.get(column, MISSING) for column in columns)) for task, of_task in cells.items()]
+    return table(("task", "`none`", "`average`", *(f"width {width}" for width in widths), "exact"), rows)
+
+
+def ranges() -> str:
+    """The range of each task, or why it has none."""
+    rows = []
+    for task, of_task in by_task().items():
+        (found,) = sweep_ranges(sweep_points(of_task, WINDOW), WINDOW).values()
+        length = of_task[0]["settings"]["task"]["spec"]["seq_len"]
+        gain = f"{number(found.gain, sign=True)} ± {number(found.error)}"
+        rows.append((task, f"{length:,}", gain, str(found).partition(";")[0]))
+    return table(("task", "positions", "exact − `none`, ± standard error", "range [95 %]"), rows)
