@@ -1,30 +1,28 @@
-"""Check the overrides that a user types: known keys only, with values of the same type as their defaults."""
+"""Check the overrides that a user types: known keys and choices, with values of their declared types."""
 
 import re
 from ast import literal_eval
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, OverrideType, QuotedString
 from hydra.errors import HydraException
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
-from lra.base.arguments import ANY_VALUE, WrongValueError, allows, as_typed, check_options
-from lra.base.paths import conf_groups, conf_names
+from lra.base.arguments import WrongValueError, allows, as_typed
+from lra.base.paths import NO_OPTION_KEYS, conf_choices
 from lra.runs.flatten_settings import flatten
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import USER_GROUPS
-from lra.settings.check import UnknownArgumentError, class_of, declared_by_class, kinds_of
 from lra.settings.config import ATTENTION, load_config, sweep_params
-from lra.settings.unknown_options import PRINT, check_every_choice, keys_of, nearest, unknown_setting
+from lra.settings.declared import class_of, group_options
+from lra.settings.unknown_options import check_every_choice, keys_of, nearest, unknown_option
 from lra.types import UserError
 
-CONTAINERS: dict[type, type] = {ListConfig: list, DictConfig: dict}
 TIMES = "times"  # tag of an interval, or of choices, whose numbers are factors of the value that a run has without
-PARAMETER_GROUPS = ("recipe.parameter_groups.", "mixer.parameter_groups.")
-REMOVABLE = (*PARAMETER_GROUPS, "recipe.optimizer.", "recipe.schedule.")  # arguments of a class that may be replaced
-CHECKED_LATER = (*PARAMETER_GROUPS, *(f"{group}." for group in (*USER_GROUPS, "trainer")))  # by `check_additions`
+REMOVABLE = ("recipe.parameter_groups.", "mixer.parameter_groups.", "recipe.optimizer.", "recipe.schedule.")
 
 
 def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bool = True) -> list[str]:
@@ -43,67 +41,58 @@ def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bo
     Raises:
         UserError: for the first wrong word, with the most similar correct one.
     """
-    for word in overrides:
-        if not word.startswith(("-", "~")) and "=" not in word:
-            line = f"{word!r} is no override; overrides are key=value, as in: lra {verb} task=listops"
-            raise UserError(line, kind="unknown_option", key=word)
-    parsed = [_parse(word) for word in overrides if not word.startswith("-")]
+    parsed = [_parse(word, verb) for word in overrides if not word.startswith("-")]
     several = next((override.input_line for override in parsed if override.is_sweep_override()), None)
     if several and not sweep:
         key, right = str(several).partition("=")[0], f"lra {verb} -m {several}"
         line = f"{several} names several values; to run each type: {right}"
         raise UserError(line, kind="several_values", key=key, right=right)
     parsed = [override for override in parsed if not _is_left_out(verb, override)]  # Hydra would refuse the word
-    all_groups = conf_groups()
-    choices = [override for override in parsed if override.key_or_group in all_groups and not override.is_delete()]
-    _check_choices(verb, choices)
-    changes = [override for override in parsed if override not in choices and not override.is_hydra_override()]
-    groups_of_sweep, varied = _of_sweep(verb, parsed)
-    known = [
-        load_config(verb, tuple(_words(override)[0] for override in (*choices, *groups_of_sweep)))
-    ]  # the first run
-    settings = [override for override in changes if _gives_value(override, known[0])]
-    for alternatives in _alternatives(verb, [*choices, *groups_of_sweep], [*settings, *varied]):
-        check_every_choice([*settings, *varied], alternatives)
+    names, of_sweep = conf_choices(), _of_sweep(parsed)
+    groups = [each for each in parsed if each.key_or_group in names and not each.is_delete()]
+    _check_choices(groups, names)
+    typed = [each for each in parsed if each not in groups and not each.is_hydra_override()]
+    groups += [each for each in of_sweep if each.key_or_group in names]
+    settings = [*typed, *(each for each in of_sweep if each.key_or_group not in names)]
+    choices = [_words(override)[0] for override in groups]
+    known = [load_config(verb, choices)]  # the first run, then those with another choice of a group
+    for alternatives in _alternatives(verb, groups, settings):
+        changes = [each for each in settings if not each.is_delete() and each.type is not OverrideType.ADD]
+        check_every_choice(changes, alternatives)
         known += alternatives.values()
-    for override in varied:
-        _checked(known, override, classes=False)
-    for override in changes:
-        if override not in settings:
-            _check_added(override, known, parsed)
     for override in settings:
-        _check_size(known[0], override)
-        _check_name(known[0], override)
-    checked = [word for word in overrides if word.startswith("-")]
-    for override in parsed:
-        checked.append(_checked(known, override, classes=classes) if override in settings else str(override.input_line))
-    return checked
+        _check_key(override, known, names, verb)
+    added = [each for each in settings if not _is_in(each.key_or_group, known)]
+    changed = [each for each in settings if _is_in(each.key_or_group, known[:1])]
+    whole = [*choices, *(word for each in (*changed, *added) for word in _words(each)[:1])]
+    composed = load_config(verb, whole) if added else known[0]
+    checked = {
+        str(each.input_line): _checked(each, [*known, composed], verb, classes=classes and each in typed)
+        for each in settings
+    }
+    words = [str(each.input_line) for each in parsed]
+    return [*(word for word in overrides if word.startswith("-")), *(checked.get(word, word) for word in words)]
 
 
-def _check_choices(verb: str, choices: list[Override]) -> None:
-    for override in choices:
-        known, several = conf_names(override.key_or_group), override.key_or_group in USER_GROUPS
-        values = [
-            name for value in _values(override) for name in (value if several and isinstance(value, list) else [value])
-        ]
-        for value in values:
-            if isinstance(value, dict):
-                raise _group_of_options(override.key_or_group, value)
-            if str(value) not in known:
-                line = f"{_word(override, value)} is not known; {nearest(str(value), known)}"
-                raise UserError(line, kind="unknown_choice", key=override.key_or_group, value=value, right=known)
+def _check_choices(groups: list[Override], names: Mapping[str, list[str]]) -> None:
+    for override in groups:
+        key = override.key_or_group
+        for value in _values(override):
+            for name in value if key in USER_GROUPS and isinstance(value, list) else [value]:
+                if isinstance(name, dict):
+                    raise _group_of_options(key, name)
+                if str(name) not in names[key]:
+                    line = f"{_word(override, name)} is not known; {nearest(str(name), names[key])}"
+                    raise UserError(line, kind="unknown_choice", key=key, value=name, right=names[key])
 
 
-def _of_sweep(verb: str, parsed: list[Override]) -> tuple[list[Override], list[Override]]:
-    """What the file of `sweep=NAME` varies beside what was typed: groups, and settings; nothing in one of its cells."""
+def _of_sweep(parsed: list[Override]) -> list[Override]:
+    """What the file of `sweep=NAME` varies beside what was typed; nothing in one of its cells."""
     sweeps = [override.value() for override in parsed if override.key_or_group == "sweep"]
     if not sweeps or any(override.key_or_group == "hydra.mode" and override.value() == "RUN" for override in parsed):
-        return [], []
+        return []
     typed = {override.key_or_group for override in parsed}
-    params = sweep_params(str(sweeps[-1]))
-    varied = [_parse(f"{key}={values}") for key, values in params.items() if key not in typed]
-    groups = [override for override in varied if override.key_or_group in conf_groups()]
-    return groups, [override for override in varied if override not in groups]
+    return [_parse(f"{key}={values}") for key, values in sweep_params(str(sweeps[-1])).items() if key not in typed]
 
 
 def _alternatives(verb: str, groups: list[Override], settings: list[Override]) -> Iterator[dict[str, DictConfig]]:
@@ -119,89 +108,87 @@ def _alternatives(verb: str, groups: list[Override], settings: list[Override]) -
 def _words(override: Override) -> list[str]:
     """The word; if it has several values, one for each: `attention=full`, `attention=nystrom`."""
     if override.is_sweep_override():
-        return [f"{override.key_or_group}={value}" for value in _values(override)]
+        sign = str(override.input_line).partition(override.key_or_group)[0]  # such as `+`
+        return [f"{sign}{override.key_or_group}={as_typed(value)}" for value in _values(override)]
     return [str(override.input_line)]
 
 
-def _gives_value(override: Override, defaults: DictConfig) -> bool:
-    """Tell whether an override gives an option another value: `key=value`, or `++key=value` if the key is there."""
-    if override.type is OverrideType.FORCE_ADD:
-        return override.key_or_group in keys_of(defaults)
-    return override.type is OverrideType.CHANGE
+def _is_in(key: str, configurations: Sequence[DictConfig]) -> bool:
+    return any(key in keys_of(cfg) for cfg in configurations)
 
 
-def _check_added(override: Override, known: list[DictConfig], typed: list[Override]) -> None:
-    """Refuse an added option (`+`, `++`) that nothing would read, and the removal (`~`) of one that every run needs.
-
-    The arguments of a class are its own affair: what it does not take is refused.
-    """
-    key, word = override.key_or_group, override.input_line
-    there = any(key in keys_of(cfg) for cfg in known)
+def _check_key(override: Override, known: Sequence[DictConfig], names: Mapping[str, list[str]], verb: str) -> None:
+    """Refuse an option that is not there, the addition of one that is, and what would have no effect."""
+    cfg, key, word = known[0], override.key_or_group, str(override.input_line)
+    group, _, name = key.rpartition(".")
+    if not _is_in(key, known):
+        if override.is_delete() or override.type is OverrideType.CHANGE:
+            raise unknown_option(key, cfg, group_options(cfg, group, classes=False, verb=verb))
+        return
     if override.is_delete():
-        if not there:
-            raise unknown_setting(key, known[0])
         if not _is_removable(key, known):
-            chosen = f"{key}.{TARGET}=CLASS" if f"{key}.{TARGET}" in keys_of(known[0]) else f"{key}=VALUE"
-            line = f"{word} takes away an option that every run needs; to change it type {chosen}"
-            raise UserError(line, kind="needed", key=key, right=chosen)
-    elif there:
-        right = str(word).lstrip("+")
+            right = f"{key}.{TARGET}=CLASS" if class_of(cfg, key) else f"{key}=VALUE"
+            line = f"{word} takes away an option that every run needs; to change it type {right}"
+            raise UserError(line, kind="needed", key=key, right=right)
+    elif override.type is OverrideType.ADD:
+        right = word.lstrip("+")
         line = f"{word} adds an option that is there already; to change it type {right}"
         raise UserError(line, kind="there_already", key=key, right=right)
-    elif not key.startswith(CHECKED_LATER):
-        _check_argument(override, known, typed)
+    data = OmegaConf.select(cfg, "task.data") if group == "task" else None
+    if data is not None and name in data and data[name] != cfg.task[name]:  # the size fixes its value
+        line = f"{word} has no effect at size={cfg.size.name}, whose {name} is {data[name]}"
+        raise UserError(f"{line}; leave it out, or choose size=full", kind="no_effect", key=key)
+    if name == "name" and group in names:
+        for value in map(str, () if override.is_delete() else _values(override)):
+            if value in names[group] and value != cfg[group].name:  # its record would then have the name of another
+                line = f"{_word(override, value)} would give {group}={cfg[group].name} the name of another"
+                raise UserError(f"{line}; to choose that one type {group}={value}")
 
 
-def _check_argument(override: Override, known: list[DictConfig], typed: list[Override]) -> None:
-    """Refuse an added option that is no argument of a class, nor a part of one; a class may be replaced beside it."""
-    replaced = {each.key_or_group: str(each.value()) for each in typed if each.key_or_group.endswith(f".{TARGET}")}
-    key, group, target = override.key_or_group, override.key_or_group, None
-    while "." in group and target is None:
-        group, _, name = group.rpartition(".")
-        classes = (replaced.get(f"{group}.{TARGET}") or class_of(cfg, group) for cfg in known)
-        target = next(filter(None, classes), None)
-    if target is None or key.endswith(f".{TARGET}"):
-        line = f"{override.input_line} adds an option that nothing reads; {PRINT}"
-        raise UserError(line, kind="unknown_option", key=key)
-    kinds, takes_others = declared_by_class(target)
-    if name not in kinds and not takes_others:
-        raise UnknownArgumentError(target, f"{group}.{name}", kinds)
-    if key == f"{group}.{name}" and "${" not in str(override.value()):  # else a part of an argument, or not known yet
-        check_options({key: override.value()}, {key: kinds.get(name, ANY_VALUE)})
-
-
-def _is_removable(key: str, known: list[DictConfig]) -> bool:
+def _is_removable(key: str, known: Sequence[DictConfig]) -> bool:
     """Tell whether a run can do without an option: an argument of the optimizer, a callback, or a logger."""
     group, _, name = key.partition(".")
-    is_entry = group in USER_GROUPS and "." not in name
-    has_class = is_entry and any(class_of(cfg, key) is not None for cfg in known)
-    return has_class or key == "logger.wandb" or key.startswith(REMOVABLE)
+    is_entry = group in USER_GROUPS and "." not in name and any(class_of(cfg, key) is not None for cfg in known)
+    return is_entry or key == "logger.wandb" or key.startswith(REMOVABLE)
 
 
-def _check_size(defaults: DictConfig, override: Override) -> None:
-    """Refuse a setting of the task whose value the size fixes: it would have no effect."""
-    group, _, key = override.key_or_group.partition(".")
-    data = OmegaConf.select(defaults, "task.data") if group == "task" else None
-    if data is not None and key in data and data[key] != defaults.task[key]:
-        raise UserError(
-            f"{override.input_line} has no effect at size={defaults.size.name}, whose {key} is {data[key]}; leave it"
-            " out, or choose size=full",
-            kind="no_effect",
-            key=override.key_or_group,
-        )
+def _checked(override: Override, known: Sequence[DictConfig], verb: str, *, classes: bool) -> str:
+    """Check the values of one override, and return it as a word for Hydra.
 
-
-def _check_name(defaults: DictConfig, override: Override) -> None:
-    """Refuse to call a choice of a config group by the name of another one, which its record would then have."""
-    group, _, key = override.key_or_group.partition(".")
-    if key != "name" or group not in conf_groups():
-        return
-    for name in map(str, _values(override)):
-        if name in conf_names(group) and name != defaults[group].name:
-            raise UserError(
-                f"{_word(override, name)} would give {group}={defaults[group].name} the name of another;"
-                f" to choose that one type {group}={name}"
-            )
+    The numbers among the values of an option that is a word are put in quotes: `run_group=2024` to `run_group='2024'`.
+    """
+    key, word, values = override.key_or_group, str(override.input_line), _values(override)
+    if override.is_delete():
+        return word
+    *there, composed = known
+    cfg = next((cfg for cfg in there if key in keys_of(cfg)), None)
+    parts = key.split(".")
+    for group, name in ((".".join(parts[:end]), parts[end]) for end in range(len(parts)) if cfg is None):
+        options = group_options(composed, group, classes=classes, verb=verb)
+        if options.owner and name not in (*options.kinds, *NO_OPTION_KEYS):
+            raise unknown_option(f"{group}.{name}".lstrip("."), composed, options)
+    group, _, name = key.rpartition(".")
+    kind = group_options(cfg or composed, group, classes=classes).kinds.get(name, Any)
+    default: object = OmegaConf.select(cfg, key) if cfg is not None and not OmegaConf.is_missing(cfg, key) else None
+    default = OmegaConf.to_container(default) if OmegaConf.is_config(default) else default
+    if cfg is not None and kind is Any:  # an option of a class that declares nothing: as its default
+        kind = str if default is None else type(default)
+    as_text = []
+    for value in values:
+        if value == "" and not group and key != "what":  # as a path it would be the current folder
+            raise UserError(f"{key}= is empty; type a value, or leave it out", kind="empty", key=key)
+        is_right = allows(kind, value) or (value is None and default is None and cfg is not None)
+        as_text.append(not is_right and isinstance(value, int | float) and allows(kind, as_typed(value)))
+        if (
+            not is_right and not as_text[-1] and "${" not in str(value)
+        ):  # what it stands for is checked when it is known
+            example = None if isinstance(default, dict) else default
+            raise WrongValueError(key, value, kind, default=example, typed=_word(override, value))
+    typed, _, texts = word.partition("=")
+    if not any(as_text) or len(texts.split(",")) != len(values):
+        return word
+    quoted = [f"'{text}'" if quote else text for text, quote in zip(texts.split(","), as_text, strict=True)]
+    return f"{typed}={','.join(quoted)}"
 
 
 def check_mixer(overrides: list[str]) -> None:
@@ -226,8 +213,11 @@ def check_mixer(overrides: list[str]) -> None:
             )
 
 
-def _parse(word: str) -> Override:
+def _parse(word: str, verb: str = "") -> Override:
     """Parse a word as Hydra does."""
+    if "=" not in word and not word.startswith("~"):
+        line = f"{word!r} is no override; overrides are key=value, as in: lra {verb} task=listops"
+        raise UserError(line, kind="unknown_option", key=word)
     try:
         return OverridesParser.create().parse_override(word)
     except HydraException as error:
@@ -257,38 +247,6 @@ def _is_left_out(verb: str, override: Override) -> bool:
         return False
     group, chosen = override.key_or_group, load_config(verb, with_hydra=True).hydra.runtime.choices
     return group in chosen and chosen[group] in (None, "null")
-
-
-def _checked(known: list[DictConfig], override: Override, *, classes: bool) -> str:
-    """Check one override against the first configuration that has its option, and return it as a word for Hydra.
-
-    The numbers among the values of an option that is a word are put in quotes: `run_group=2024` to `run_group='2024'`.
-    """
-    key = override.key_or_group
-    cfg = next((cfg for cfg in known if key in keys_of(cfg)), None)
-    if cfg is None:
-        raise unknown_setting(key, known[0])
-    default = OmegaConf.select(cfg, key) if not OmegaConf.is_missing(cfg, key) else None
-    example = OmegaConf.to_container(default) if isinstance(default, ListConfig) else default
-    group, _, name = key.rpartition(".")
-    kind = kinds_of(cfg, group, classes=classes)[0].get(name, ANY_VALUE)
-    if kind is ANY_VALUE:  # an option of a class that declares nothing: as its default
-        kind = str if default is None else CONTAINERS.get(type(default), type(default))
-    word, values, texts = str(override.input_line), _values(override), []
-    for value in values:
-        if value == "" and not group and key != "what":  # as a path it would be the current folder
-            raise UserError(f"{key}= is empty; type a value, or leave it out", kind="empty", key=key)
-        as_it_is = allows(kind, value)  # else as text: a folder may be called 2024
-        fits = as_it_is or (not isinstance(value, dict | list | None) and allows(kind, as_typed(value)))
-        is_default = value is None and default is None
-        if "${" not in str(value) and not fits and not is_default:  # what it stands for is checked when it is known
-            raise WrongValueError(key, value, kind, default=example, typed=_word(override, value))
-        texts.append(isinstance(value, int | float) and fits and not as_it_is)
-    typed = word.split("=", 1)[1].split(",")
-    if len(typed) != len(values):
-        return word
-    quoted = [f"'{part}'" if as_text else part for part, as_text in zip(typed, texts, strict=True)]
-    return f"{key}={','.join(quoted)}"
 
 
 def in_quotes(text: str) -> str:

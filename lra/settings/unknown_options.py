@@ -1,32 +1,67 @@
 """Options that are unknown, or that some choices of a sweep lack; each with the nearest that is."""
 
-import difflib
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
 
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.paths import NO_OPTION_KEYS
-from lra.settings.added_keys import trainer_advice
+from lra.settings.added_keys import INSTEAD
 from lra.settings.config import ATTENTION
+from lra.settings.declared import Options, trainers_own
 from lra.types import UserError
 
 MOST_LISTED = 24  # names that an error lists: every attention, but not every setting
 ANY_ATTENTION = f"mixer={ATTENTION}"  # its settings are `attention.…`; verbs over many runs put it beside mixers
+PRINT = "lra train --cfg job prints all"
 
 
-def keys_of(defaults: DictConfig) -> list[str]:
+def keys_of(cfg: Mapping[Any, Any]) -> list[str]:
     """Every key of a configuration, branches too, with dots."""
-    tree = OmegaConf.to_container(defaults)
-    assert isinstance(tree, dict)
-    return list(_keys({str(key): value for key, value in tree.items()}, ""))
+    tree: Any = OmegaConf.to_container(cfg) if isinstance(cfg, DictConfig) else cfg
+    below = {str(name): keys_of(value) if isinstance(value, dict) else [] for name, value in tree.items()}
+    return [key for name, keys in below.items() for key in (name, *(f"{name}.{key}" for key in keys))]
 
 
-def _keys(tree: Mapping[str, object], prefix: str) -> Iterable[str]:
-    for key, value in tree.items():
-        yield f"{prefix}{key}"
-        if isinstance(value, dict):
-            yield from _keys(value, f"{prefix}{key}.")
+def unknown_option(key: str, cfg: DictConfig, options: Options, *, place: str = "") -> UserError:
+    """The error for an option that is not there, or that nothing reads: with the one that is most like it, or with all.
+
+    Args:
+        key: the option.
+        cfg: a configuration.
+        options: those of the option's group.
+        place: where the option stands, if it was not typed.
+    """
+    group, _, name = key.rpartition(".")
+    keys = [other for other in keys_of(cfg) if other != key]
+    there = _siblings(key, keys)
+    addable = [*options.kinds, *(trainers_own() if group == "trainer" else ())]
+    near = get_close_matches(name, addable if options.owner else [*there, *addable], n=1, cutoff=0.6)
+    sign = "" if not near or near[0] in there else "+"
+    right = sign + f"{group}.{near[0]}".lstrip(".") if near else None
+    if group == "trainer" and name in INSTEAD:
+        line = f"{key} is set by lra itself; type for example {INSTEAD[name]}"
+    elif near == [name]:
+        line = f"{key} has no default; to add it type {right}=VALUE"
+    elif right:
+        line = f"unknown option {key}{place}; did you mean {right}?; {PRINT}"
+    elif group and (options.owner or f"{group}.name" in keys):
+        owner = options.owner or f"{group}={OmegaConf.select(cfg, group).name}"
+        names = ", ".join(options.kinds if options.owner else there)
+        line = f"unknown option {key}{place}: {owner} takes {names or 'no options'}; {PRINT}"
+    else:
+        line = f"unknown option {key}{place}; {nearest(key, keys)}; {PRINT}"
+    return UserError(line, kind="unknown_option", key=key, right=right)
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """What a wrong word was meant to be, or may be."""
+    near = get_close_matches(word, known, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean {near[0]}?"
+    return f"choose one of {', '.join(known)}" if len(known) <= MOST_LISTED else "no name is like it"
 
 
 def check_every_choice(settings: Iterable[Override], choices: Mapping[str, DictConfig]) -> None:
@@ -43,52 +78,13 @@ def check_every_choice(settings: Iterable[Override], choices: Mapping[str, DictC
     for key, typed in ((override.key_or_group, override.input_line) for override in settings):
         lacking = [choice for choice, keys in known.items() if key not in keys]
         if 0 < len(lacking) < len(known):
-            has = [f"{choice}, which has {_in_words(_siblings(key, known[choice]))}" for choice in lacking]
-            raise UserError(
-                f"{typed} is no option of {'; nor of '.join(has)}: leave {_either(lacking)} or {typed} out",
-                kind="unknown_option",
-                key=key,
-            )
-
-
-def unknown_setting(key: str, cfg: DictConfig) -> UserError:
-    """The error for a setting that is not there, with the one that is most like it."""
-    keys, (branch, _, name) = keys_of(cfg), key.rpartition(".")
-    siblings = _siblings(key, keys)
-    near = [f"{branch}.{other}".lstrip(".") for other in difflib.get_close_matches(name, siblings, n=1, cutoff=0.6)]
-    if branch == "trainer":
-        line = trainer_advice(name)
-    elif near:
-        line = f"unknown option {key}; did you mean {near[0]}?; {PRINT}"
-    elif f"{branch}.name" in keys:
-        chosen = f"{branch}={OmegaConf.select(cfg, branch).name}"
-        line = f"{key} is no option of {chosen}, which has {_in_words(siblings)}; {PRINT}"
-    else:
-        line = f"unknown option {key}; {nearest(key, keys)}; {PRINT}"
-    return UserError(line, kind="unknown_option", key=key, right=near[0] if near else None)
-
-
-PRINT = "lra train --cfg job prints all"
-
-
-def nearest(word: str, known: list[str]) -> str:
-    """What a wrong word was meant to be, or may be."""
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    if near:
-        return f"did you mean {near[0]}?"
-    return f"choose one of {', '.join(known)}" if len(known) <= MOST_LISTED else "no name is like it"
+            has = [f"{choice}, which has {', '.join(_siblings(key, known[choice])) or 'none'}" for choice in lacking]
+            leave = lacking[0] if len(lacking) == 1 else "these"
+            line = f"{typed} is no option of {'; nor of '.join(has)}: leave {leave} or {typed} out"
+            raise UserError(line, kind="unknown_option", key=key)
 
 
 def _siblings(key: str, keys: Iterable[str]) -> list[str]:
     """The options beside a key, in the same group."""
-    branch = key.rpartition(".")[0]
-    names = [name for place, _, name in (known.rpartition(".") for known in keys) if place == branch]
-    return [name for name in names if name not in NO_OPTION_KEYS]
-
-
-def _in_words(names: list[str]) -> str:
-    return ", ".join(names) or "none"
-
-
-def _either(choices: list[str]) -> str:
-    return choices[0] if len(choices) == 1 else "these"
+    split = (other.rpartition(".") for other in keys)
+    return [name for group, _, name in split if group == key.rpartition(".")[0] and name not in NO_OPTION_KEYS]
