@@ -5,7 +5,6 @@
 """
 
 import functools
-import inspect
 import math
 import types
 from collections.abc import Callable, Iterable, Mapping
@@ -132,13 +131,12 @@ def allows(kind: object, value: object) -> bool:
     return True
 
 
-def evaluated(annotation: object, names: Mapping[str, Any]) -> object:
-    """The type of an annotation that may be a text; `Any` for none, and for a name that type checkers alone import."""
+def evaluated(annotation: str, names: Mapping[str, Any]) -> object:
+    """The type that the text of an annotation names; any type if only type checkers import the name."""
     try:
-        kind: object = eval(annotation, dict(names)) if isinstance(annotation, str) else annotation
+        return eval(annotation, dict(names))
     except NameError:
         return Any
-    return Any if kind is inspect.Parameter.empty else kind
 
 
 def check_options(values: Mapping[str, object], kinds: Mapping[str, object]) -> None:
@@ -162,7 +160,10 @@ def checked(init: Init) -> Init:
     Raises:
         WrongValueError: by the constructor.
     """
-    kinds = {name: evaluated(kind, init.__globals__) for name, kind in init.__annotations__.items()}
+    kinds = {
+        name: evaluated(kind, init.__globals__) if isinstance(kind, str) else kind
+        for name, kind in init.__annotations__.items()
+    }
 
     @functools.wraps(init)
     def with_check(self: Any, *args: Any, **arguments: Any) -> None:

@@ -93,9 +93,12 @@ def declared_types(maker: Callable[..., Any]) -> tuple[dict[str, object], bool]:
         return {}, True
     function = maker.__init__ if isinstance(maker, type) else maker  # type: ignore[misc]
     names = getattr(inspect.unwrap(function), "__globals__", {})
-    named = [each for each in parameters if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
-    takes_others = any(each.kind is each.VAR_KEYWORD for each in parameters)
-    return {each.name: evaluated(each.annotation, names) for each in named}, takes_others
+    kinds: dict[str, object] = {}
+    for each in parameters:
+        if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL):
+            kind = evaluated(each.annotation, names) if isinstance(each.annotation, str) else each.annotation
+            kinds[each.name] = Any if kind is each.empty else kind
+    return kinds, any(each.kind is each.VAR_KEYWORD for each in parameters)
 
 
 def _parameters(maker: object) -> list[inspect.Parameter] | None:

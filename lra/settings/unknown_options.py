@@ -1,20 +1,17 @@
-"""Options that are unknown, or that some choices of a sweep lack; each with the nearest that is."""
+"""The error for an option that is unknown, with the nearest that is known."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.paths import NO_OPTION_KEYS
 from lra.settings.added_keys import INSTEAD
-from lra.settings.config import ATTENTION
 from lra.settings.declared import Options, trainers_own
 from lra.types import UserError
 
 MOST_LISTED = 24  # names that an error lists: every attention, but not every setting
-ANY_ATTENTION = f"mixer={ATTENTION}"  # its settings are `attention.…`; verbs over many runs put it beside mixers
 PRINT = "lra train --cfg job prints all"
 
 
@@ -25,7 +22,7 @@ def keys_of(cfg: Mapping[Any, Any]) -> list[str]:
     return [key for name, keys in below.items() for key in (name, *(f"{name}.{key}" for key in keys))]
 
 
-def unknown_option(key: str, cfg: DictConfig, options: Options, *, place: str = "") -> UserError:
+def unknown_option(key: str, cfg: DictConfig, options: Options, *, place: str = "", advice: str = PRINT) -> UserError:
     """The error for an option that is not there, or that nothing reads: with the one that is most like it, or with all.
 
     Args:
@@ -33,6 +30,7 @@ def unknown_option(key: str, cfg: DictConfig, options: Options, *, place: str = 
         cfg: a configuration.
         options: those of the option's group.
         place: where the option stands, if it was not typed.
+        advice: what to do, beside typing what is right.
     """
     group, _, name = key.rpartition(".")
     keys = [other for other in keys_of(cfg) if other != key]
@@ -46,13 +44,13 @@ def unknown_option(key: str, cfg: DictConfig, options: Options, *, place: str = 
     elif near == [name]:
         line = f"{key} has no default; to add it type {right}=VALUE"
     elif right:
-        line = f"unknown option {key}{place}; did you mean {right}?; {PRINT}"
+        line = f"unknown option {key}{place}; did you mean {right}?; {advice}"
     elif group and (options.owner or f"{group}.name" in keys):
         owner = options.owner or f"{group}={OmegaConf.select(cfg, group).name}"
         names = ", ".join(options.kinds if options.owner else there)
-        line = f"unknown option {key}{place}: {owner} takes {names or 'no options'}; {PRINT}"
+        line = f"unknown option {key}{place}: {owner} takes {names or 'no options'}; {advice}"
     else:
-        line = f"unknown option {key}{place}; {nearest(key, keys)}; {PRINT}"
+        line = f"unknown option {key}{place}; {nearest(key, keys)}; {advice}"
     return UserError(line, kind="unknown_option", key=key, right=right)
 
 
@@ -62,26 +60,6 @@ def nearest(word: str, known: list[str]) -> str:
     if near:
         return f"did you mean {near[0]}?"
     return f"choose one of {', '.join(known)}" if len(known) <= MOST_LISTED else "no name is like it"
-
-
-def check_every_choice(settings: Iterable[Override], choices: Mapping[str, DictConfig]) -> None:
-    """Refuse a setting that some choices of a swept group have and others lack.
-
-    Args:
-        settings: such as `attention.num_landmarks=16`.
-        choices: the configuration under each choice, such as `attention=full`.
-
-    Raises:
-        UserError: with the choices that lack it, and what these have.
-    """
-    known = {choice: keys_of(cfg) for choice, cfg in choices.items() if choice != ANY_ATTENTION}
-    for key, typed in ((override.key_or_group, override.input_line) for override in settings):
-        lacking = [choice for choice, keys in known.items() if key not in keys]
-        if 0 < len(lacking) < len(known):
-            has = [f"{choice}, which has {', '.join(_siblings(key, known[choice])) or 'none'}" for choice in lacking]
-            leave = lacking[0] if len(lacking) == 1 else "these"
-            line = f"{typed} is no option of {'; nor of '.join(has)}: leave {leave} or {typed} out"
-            raise UserError(line, kind="unknown_option", key=key)
 
 
 def _siblings(key: str, keys: Iterable[str]) -> list[str]:

@@ -11,7 +11,7 @@ from lra.results.tuning import Search, Trial
 from lra.runs.failure import read_failure
 from lra.runs.record import read_record
 from lra.settings.config import load_config
-from lra.settings.overrides import in_quotes
+from lra.settings.typed import in_quotes
 from lra.sweeps.grid import Cell, make_cells, space_of, trials
 from lra.sweeps.space import Space, is_drawn
 from lra.types import UserError
