@@ -17,6 +17,7 @@ from lra.types import UserError
 
 REMOVABLE = ("recipe.parameter_groups.", "mixer.parameter_groups.", "recipe.optimizer.", "recipe.schedule.")
 ANY_ATTENTION = f"mixer={ATTENTION}"  # its settings are `attention.…`; verbs over many runs put it beside mixers
+HYDRAS = ("hydra.", "hydra/")  # options of Hydra itself, and its config groups
 TEXTS = (str, str | None)
 
 
@@ -54,9 +55,7 @@ def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bo
     groups = [each for each in typed if each.key in names and each.sign != "~"]
     _check_choices(groups, names)
     groups += [each for each in varied if each.key in names]
-    settings = [
-        each for each in (*typed, *varied) if each not in groups and not each.key.startswith(("hydra.", "hydra/"))
-    ]
+    settings = [each for each in (*typed, *varied) if each not in groups and not each.key.startswith(HYDRAS)]
     runs = _runs(verb, groups, settings)
     for each in settings:
         _check_key(each, runs, names, verb)
