@@ -17,10 +17,17 @@ from lra.settings.option_groups import CLOSED, GROUPS, OF_IMAGES, PARAMETER_GROU
 
 
 class Options(NamedTuple):
-    """The options of a group: their declared types by name, and who takes no others; None if others are taken."""
+    """The options of a group.
+
+    Attributes:
+        kinds: their declared types by name.
+        owner: who takes no others; None if others are taken.
+        grows: whether one may be added that the configuration lacks; what our own groups lack, nothing reads.
+    """
 
     kinds: Mapping[str, object]
     owner: str | None = None
+    grows: bool = True
 
 
 def group_options(cfg: DictConfig, group: str, *, classes: bool = True, verb: str | None = None) -> Options:
@@ -34,17 +41,20 @@ def group_options(cfg: DictConfig, group: str, *, classes: bool = True, verb: st
             configuration: that of another version may have others.
     """
     target = class_of(cfg, group) if classes else None
-    kinds, owner = declared_by_class(target) if target else Options({})
+    kinds, owner, _ = declared_by_class(target) if target else Options({})
     declared = declared_in_group(group)
     task = OmegaConf.select(cfg, "task.name") if group in ("task", "task.data") else None
     if task in OF_IMAGES:
         declared = {**declared, **get_type_hints(Images)}
     if group == "trainer" and {*cfg.get(group, ())} - {*declared}:
         kinds, owner = trainers_own(), "the trainer"
-    if verb and (group in CLOSED or (task and (CONF / "task" / f"{task}.yaml").is_file())):  # no task of a user's
-        owner = group
     if verb and not group:
-        return Options({name: declared.get(name, Any) for name in (*_names_in(verb), *CLOSED)}, f"lra {verb}")
+        kinds = {name: declared.get(name, Any) for name in (*_names_in(verb), *CLOSED)}
+        return Options(kinds, f"lra {verb}", grows=False)
+    if verb and (group in CLOSED or (task and (CONF / "task" / f"{task}.yaml").is_file())):  # no task of a user's
+        return Options(declared, group, grows=False)
+    if group == "recipe.optimizer" and owner:  # the declaration has ranges of options that not all optimizers take
+        declared = {name: kind for name, kind in declared.items() if name in kinds}
     return Options({**kinds, **declared}, owner)
 
 

@@ -1,6 +1,6 @@
 """The error for an option that is unknown, with the nearest that is known."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -34,9 +34,11 @@ def unknown_option(key: str, cfg: DictConfig, options: Options, *, place: str = 
     """
     group, _, name = key.rpartition(".")
     keys = [other for other in keys_of(cfg) if other != key]
-    there = _siblings(key, keys)
-    addable = [*options.kinds, *(trainers_own() if group == "trainer" else ())]
-    near = get_close_matches(name, addable if options.owner else [*there, *addable], n=1, cutoff=0.6)
+    node = OmegaConf.select(cfg, group) if group else cfg
+    others = [str(other) for other in node if other not in (name, *NO_OPTION_KEYS)] if OmegaConf.is_dict(node) else []
+    there = [other for other in others if not options.owner or other in options.kinds]
+    addable = [*options.kinds, *(trainers_own() if group == "trainer" else ())] if options.grows else []
+    near = get_close_matches(name, [*there, *addable], n=1, cutoff=0.6)
     sign = "" if not near or near[0] in there else "+"
     right = sign + f"{group}.{near[0]}".lstrip(".") if near else None
     if group == "trainer" and name in INSTEAD:
@@ -46,8 +48,8 @@ def unknown_option(key: str, cfg: DictConfig, options: Options, *, place: str = 
     elif right:
         line = f"unknown option {key}{place}; did you mean {right}?; {advice}"
     elif group and (options.owner or f"{group}.name" in keys):
-        owner = options.owner or f"{group}={OmegaConf.select(cfg, group).name}"
-        names = ", ".join(options.kinds if options.owner else there)
+        owner = options.owner or f"{group}={node.name}"
+        names = ", ".join(options.kinds if options.owner and options.grows else there)
         line = f"unknown option {key}{place}: {owner} takes {names or 'no options'}; {advice}"
     else:
         line = f"unknown option {key}{place}; {nearest(key, keys)}; {advice}"
@@ -60,9 +62,3 @@ def nearest(word: str, known: list[str]) -> str:
     if near:
         return f"did you mean {near[0]}?"
     return f"choose one of {', '.join(known)}" if len(known) <= MOST_LISTED else "no name is like it"
-
-
-def _siblings(key: str, keys: Iterable[str]) -> list[str]:
-    """The options beside a key, in the same group."""
-    split = (other.rpartition(".") for other in keys)
-    return [name for group, _, name in split if group == key.rpartition(".")[0] and name not in NO_OPTION_KEYS]
