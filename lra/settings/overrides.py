@@ -1,6 +1,6 @@
 """Check the overrides that a user types: known keys and choices, with values of their declared types."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from omegaconf import DictConfig, OmegaConf
@@ -65,7 +65,7 @@ def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bo
     words, values = {}, []
     for each in (each for each in settings if each.sign != "~"):
         if whole is not None and each in added:
-            _check_added(each.key, runs[0].keys, whole, verb, classes=classes)
+            _check_added(each.key, runs[0], whole, verb, classes=classes)
         kind, default = _kind(each.key, runs, whole, classes=classes and each in typed)
         words[each.word] = each.as_text() if kind in TEXTS else each.word
         values += [(each, kind, default, value) for value in each.values if "${" not in str(value)]
@@ -173,14 +173,14 @@ def _is_removable(key: str, runs: Sequence[Run]) -> bool:
     return is_entry or key == "logger.wandb" or key.startswith(REMOVABLE)
 
 
-def _check_added(key: str, known: Collection[str], whole: DictConfig, verb: str, *, classes: bool) -> None:
+def _check_added(key: str, first: Run, whole: DictConfig, verb: str, *, classes: bool) -> None:
     """Refuse an added option that nothing reads; it may be a part of an argument of a class."""
     parts = key.split(".")
     for group, name in ((".".join(parts[:end]), name) for end, name in enumerate(parts)):
         options = group_options(whole, group, classes=classes, verb=verb)
-        is_there = f"{group}.{name}".lstrip(".") in known
+        is_there = f"{group}.{name}".lstrip(".") in first.keys
         if not is_there and options.owner and name not in (*(options.kinds if options.grows else ()), *NO_OPTION_KEYS):
-            raise unknown_option(f"{group}.{name}".lstrip("."), whole, options)
+            raise unknown_option(f"{group}.{name}".lstrip("."), first.cfg, options)
 
 
 def _kind(key: str, runs: Sequence[Run], whole: DictConfig | None, *, classes: bool) -> tuple[object, object]:
