@@ -74,9 +74,9 @@ def compose(*overrides: str) -> DictConfig:
     if flag is not None:
         line = f'{flag!r} is no override; overrides are key=value, as in: lra.compose("task=listops")'
         raise UserError(line, kind="unknown_option", key=flag)
-    words = check_overrides("train", list(overrides), sweep=False)
-    check_mixer(words)
     try:
+        words = check_overrides("train", list(overrides), sweep=False)
+        check_mixer(words)
         cfg = load_config("train", words)
         check_config(cfg, "train")
     except (HydraException, OmegaConfBaseException) as error:

@@ -154,11 +154,11 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     jobs: list[Job] = []  # of a sweep, as far as they run in this process: those of Hydra's basic launcher
 
     def run(composed: DictConfig) -> object:
-        cfg = without_descriptions(composed)  # Hydra composes the jobs of a sweep itself
-        if HydraConfig.get().mode is RunMode.MULTIRUN and verb == "train":
-            jobs.append(Job(cfg, list(HydraConfig.get().overrides.task)))
         try:
             with clean_up_on_signals():
+                cfg = without_descriptions(composed)  # Hydra composes the jobs of a sweep itself
+                if HydraConfig.get().mode is RunMode.MULTIRUN and verb == "train":
+                    jobs.append(Job(cfg, list(HydraConfig.get().overrides.task)))
                 check_config(cfg, verb)
                 return command.run(cfg)
         except Exception as error:

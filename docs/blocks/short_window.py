@@ -9,6 +9,7 @@ from lra.results.reference import in_benchmark_order
 from lra.results.tables import MISSING, number
 from lra.results.task_statistics import NO_ATTENTION
 from lra.runs.schema import Record
+from lra.settings.config import load_config
 
 FILE = "short_window"
 
@@ -29,7 +30,9 @@ def by_task() -> dict[str, list[Record]]:
 def accuracies() -> str:
     """The accuracies of each task by width, between those without mixing and of exact attention."""
     swept = {task: sweep_points(of_task, WINDOW) for task, of_task in by_task().items()}
-    cells = {task: {point.number or point.method: str(point.cell) for point in swept[task]} for task in swept}
+    cells: dict[str, dict[str | int, str]] = {
+        task: {point.number or point.method: str(point.cell) for point in points} for task, points in swept.items()
+    }
     widths = sorted({point.number for points in swept.values() for point in points if point.number})
     columns = (NO_ATTENTION, "average", *widths, EXACT)
     rows = [(task, *(of_task.get(column, MISSING) for column in columns)) for task, of_task in cells.items()]
@@ -41,7 +44,7 @@ def ranges() -> str:
     rows = []
     for task, of_task in by_task().items():
         (found,) = sweep_ranges(sweep_points(of_task, WINDOW), WINDOW).values()
-        length = of_task[0]["settings"]["task"]["spec"]["seq_len"]
+        length = load_config("train", ["size=short", f"task={task}"]).task.spec.seq_len
         gain = f"{number(found.gain, sign=True)} ± {number(found.error)}"
         rows.append((task, f"{length:,}", gain, str(found).partition(";")[0]))
     return table(("task", "positions", "exact − `none`, ± standard error", "range [95 %]"), rows)

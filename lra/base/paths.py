@@ -46,6 +46,11 @@ def conf_groups() -> frozenset[str]:
     return frozenset(path.name for folder in conf_dirs() for path in folder.iterdir() if path.is_dir())
 
 
+def conf_choices() -> dict[str, list[str]]:
+    """Names of the choices of each config group."""
+    return {group: conf_names(group) for group in conf_groups()}
+
+
 def users_conf_files() -> tuple[tuple[Path, int], ...]:
     """The files in the user's conf folders with the times of their last changes: a changed file is composed anew."""
     paths = (path for folder in conf_dirs()[1:] for path in sorted(folder.rglob("*.yaml")) if path.is_file())

@@ -59,10 +59,13 @@ def build_mixers(cfg: DictConfig) -> MakeMixers:
         >>> lra.SequenceEncoder.build(embed_dim=3, make_mixers=make_mixers).output_size()
         256
     """
+    return _mixers(cfg, build_method(cfg))
+
+
+def _mixers(cfg: DictConfig, make: Any) -> MakeMixers:
     from lra.model.mixer import mixer_layers
     from lra.model.self_attention import attention_layers
 
-    make = build_method(cfg)
     if mixes_by_attention(cfg):
         return partial(attention_layers, make_backend=make)
     return partial(mixer_layers, make_mixer=make)
@@ -88,6 +91,10 @@ def _part_of_task(cfg: DictConfig, key: str) -> Any:
 def build_method(cfg: DictConfig) -> Any:
     """Build the function that makes one attention backend, or one mixer, from the encoder's dimensions."""
     check_values(cfg, classes=True, within=(mixer_group(cfg),))
+    return _method(cfg)
+
+
+def _method(cfg: DictConfig) -> Any:
     return _instantiate_named(mixer_settings(cfg))
 
 
@@ -105,9 +112,13 @@ def build_model(cfg: DictConfig) -> nn.Module:
         >>> sum(weight.numel() for weight in model.parameters())
         209942
     """
-    if own_model(cfg.model) is None:
-        check_values(cfg, classes=True, within=("model",))
-    make, spec, make_mixers = _instantiate_named(plain(cfg.model)), build_spec(cfg), build_mixers(cfg)
+    check_values(cfg, classes=True, within=(mixer_group(cfg), *(() if own_model(cfg.model) else ("model",))))
+    return _model(cfg)
+
+
+def _model(cfg: DictConfig) -> nn.Module:
+    """Build the classifier of settings that are checked."""
+    make, spec, make_mixers = _instantiate_named(plain(cfg.model)), build_spec(cfg), _mixers(cfg, _method(cfg))
     try:
         model: nn.Module = make(spec, make_mixers)
     except TypeError as error:
@@ -129,7 +140,7 @@ def check_classes(cfg: DictConfig) -> None:
 
     check_values(cfg, classes=True)
     with torch.random.fork_rng(devices=[]):
-        build_model(cfg)
+        _model(cfg)
 
 
 def _instantiate_named(settings: dict[str, Any]) -> Any:

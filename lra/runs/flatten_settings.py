@@ -163,7 +163,8 @@ def drop_removed_settings(name: str, group: MutableMapping[Any, Any]) -> None:
     for key, todays in removed_settings(group).items():
         value = group.pop(key, todays)
         if value != todays:
-            raise UserError(f"{name}.{key}={json.dumps(value)} is an option that was removed from lra")
+            line = f"{name}.{key}={json.dumps(value)} is an option that was removed from lra"
+            raise UserError(line, kind="removed_option", key=f"{name}.{key}", value=value)
 
 
 def without_values_before(settings: Mapping[str, Any], group: str) -> dict[str, Any]:

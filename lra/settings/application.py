@@ -12,8 +12,7 @@ from hydra.core.utils import configure_log
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from lra.base.paths import conf_dir
-from lra.settings.config import load_config
+from lra.settings.config import CONF, load_config
 from lra.types import UserError
 
 PRINTING = {"cfg", "package", "resolve"}  # names of Hydra's flags that print the configuration
@@ -37,9 +36,12 @@ def run_composed(verb: str, flags: Sequence[str], words: Sequence[str], run: Cal
     of_hydra = any(word.lstrip("+~").startswith(("hydra.", "hydra/")) for word in words)
     if of_hydra or (given and not prints_only):
         return False
-    if load_config(verb, words, with_hydra=True).hydra.mode is RunMode.MULTIRUN:  # of a sweep's file
+    composed = load_config(verb, words, with_hydra=True)
+    if composed.hydra.mode is RunMode.MULTIRUN:  # of a sweep's file
         return False
-    application = _Composed.create_main_hydra2(verb, create_config_search_path(str(conf_dir())))
+    application = _Composed.create_main_hydra2(verb, create_config_search_path(str(CONF)))
+    assert isinstance(application, _Composed)
+    application.composed = composed
     try:
         if prints_only:
             application.show_cfg(verb, list(words), arguments.cfg, arguments.package, arguments.resolve)
@@ -70,6 +72,8 @@ def read_flags(flags: Sequence[str]) -> Namespace:
 
 
 class _Composed(Hydra):
+    composed: DictConfig
+
     def compose_config(
         self,
         config_name: str | None,
@@ -79,8 +83,6 @@ class _Composed(Hydra):
         from_shell: bool = True,
         validate_sweep_overrides: bool = True,
     ) -> DictConfig:
-        assert config_name is not None
-        cfg = load_config(config_name, overrides, with_hydra=True)
         if with_log_configuration:
-            configure_log(cfg.hydra.hydra_logging, cfg.hydra.verbose)
-        return cfg
+            configure_log(self.composed.hydra.hydra_logging, self.composed.hydra.verbose)
+        return self.composed

@@ -37,6 +37,7 @@ from lra.types import UserError
 SETTINGS = ("task", "protocol", "model", "recipe", "size")  # `settings` adds the attention, or the mixer
 LOOKS_OF_TASK = ("sizes", "codec", "open_source")  # not hashed: the record has the hash of the data itself
 ATTENTION = "attention"  # the mixer that is configured by `attention=NAME`
+CONF = conf_dir()
 AUTO = "auto"  # value of `trainer.accumulate_grad_batches`
 
 for _name, _folder in (("data_dir", data_dir), ("runs_dir", runs_dir)):
@@ -80,18 +81,13 @@ def options_name(mixer: str, task: str, size: str, protocol: str) -> str:
     """Name a protocol's options of a mixer for a task: `conf/protocol/PROTOCOL/MIXER_TASK_SIZE.yaml`, else
     `MIXER_TASK.yaml`, which need not be there.
     """
-    sized, whole = (f"{protocol}/{mixer}_{name}" for name in (f"{task}_{size}", task))
-    return sized if has_file("protocol", sized) else whole
+    return first_file("protocol", [f"{protocol}/{mixer}_{name}" for name in (f"{task}_{size}", task)])
 
 
-def first_file(group: str, names: Iterable[str]) -> str:
-    """Choose the first of some names of which a config group has a file; a protocol's are in a folder of its own."""
-    return next(name for name in names if has_file(group, name))
-
-
-def has_file(group: str, name: str) -> bool:
-    """Tell whether a config group has a file of this name in any configuration folder."""
-    return any((folder / group / f"{name}.yaml").is_file() for folder in conf_dirs())
+def first_file(group: str, names: Sequence[str]) -> str:
+    """Choose the first of some names of which a config group has a file in any configuration folder, else the last."""
+    places = [folder / group for folder in conf_dirs()]
+    return next((name for name in names if any((place / f"{name}.yaml").is_file() for place in places)), names[-1])
 
 
 OmegaConf.register_new_resolver("lra.recipe", recipe_name, replace=True)
@@ -105,9 +101,8 @@ class OwnFolders(SearchPathPlugin):
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """Append the user's conf folders."""
-        for folder in conf_dirs():
-            if folder != conf_dir():
-                search_path.append("lra", f"file://{folder}")
+        for folder in conf_dirs()[1:]:
+            search_path.append("lra", f"file://{folder}")
 
 
 def look_through_own_folders() -> None:
@@ -139,7 +134,7 @@ def load_config(name: str, overrides: Sequence[str] = (), *, with_hydra: bool = 
 
 def default_choice(group: str) -> str:
     """The choice of a config group in the defaults list of `lra train`."""
-    defaults = OmegaConf.load(conf_dir() / "train.yaml").defaults
+    defaults = OmegaConf.load(CONF / "train.yaml").defaults
     return next(str(entry[group]) for entry in defaults if group in entry)
 
 
@@ -165,7 +160,7 @@ def _compose(
 ) -> DictConfig:
     """Compose a configuration, once for the same choices of groups: composing takes 0.2 s or more, a copy 5 ms."""
     if not with_hydra:
-        plain = None if overrides else without_defaults(conf_dir() / f"{name}.yaml")
+        plain = None if overrides else without_defaults(CONF / f"{name}.yaml")
         if plain is not None:
             OmegaConf.set_struct(plain, True)
             return plain
@@ -191,7 +186,7 @@ def _composed(name: str, overrides: tuple[str, ...]) -> DictConfig:
     running = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
     try:
-        with initialize_config_dir(str(conf_dir()), job_name="cli", version_base="1.3"):
+        with initialize_config_dir(str(CONF), job_name="cli", version_base="1.3"):
             return without_descriptions(compose(name, list(overrides), return_hydra_config=True))
     finally:
         GlobalHydra.instance().hydra = running
@@ -345,12 +340,13 @@ def store_dir(cfg: DictConfig) -> Path:
 
 def run_dir(cfg: DictConfig) -> Path:
     """Return the run's folder, which depends on the settings alone: the same command finds the run that it began."""
+    attention, hash_of_settings = method_name(cfg), config_hash(cfg)
     return run_folder(
         Path(cfg.paths.runs),
         checked_name(cfg.run_group, "run_group=", example="mine", nested=True),
-        attention=checked_name(method_name(cfg), "attention.name=", example="mine"),
+        attention=checked_name(attention, "attention.name=", example="mine"),
         **{group: checked_name(cfg[group].name, f"{group}.name=", example="mine") for group in NAMED},
         steps=cfg.recipe.steps,
-        config_hash=config_hash(cfg),
+        config_hash=hash_of_settings,
         seed=cfg.seed,
     )

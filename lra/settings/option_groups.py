@@ -1,5 +1,6 @@
 """The options of the groups that no class is made from; a class declares its options in its signature."""
 
+import re
 from typing import Annotated, Any, Literal, TypedDict
 
 from annotated_types import Ge, Le
@@ -149,6 +150,14 @@ class Trainer(TypedDict):
     data_on_device: bool
 
 
+class AddedToTrainer(Trainer):
+    """Arguments of Lightning's Trainer that may be added, where it would take values that make no sense."""
+
+    gradient_clip_val: Positive | None  # 0 would clip nothing
+    limit_val_batches: Positive | None  # 0 would leave nothing to measure: the checkpoint that is best on dev is tested
+    limit_test_batches: Positive | None
+
+
 class Callbacks(TypedDict):
     """The callbacks' own options; further entries name a class."""
 
@@ -199,17 +208,12 @@ GROUPS: dict[str, type] = {
     "task": Task,
     "task.data": TaskData,
     "size": Size,
-    "trainer": Trainer,
+    "trainer": AddedToTrainer,
     "callbacks": Callbacks,
     "logger.wandb": Wandb,
     "debug": Debug,
     "paths": Paths,
 }
 OF_IMAGES = ("pathfinder", "pathx")  # the tasks with the options of `Images`
-CLOSED = (
-    "recipe",
-    "protocol",
-    "size",
-    "debug",
-    "paths",
-)  # nothing reads another option; so a task of lra's
+CLOSED = ("recipe", "protocol", "size", "debug", "paths")  # nothing reads another option; so a task of lra's
+PARAMETER_GROUP = re.compile(r"(recipe|mixer|attention)\.parameter_groups\.[^.]+")

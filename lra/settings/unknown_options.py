@@ -1,94 +1,64 @@
-"""Options that are unknown, or that some choices of a sweep lack; each with the nearest that is."""
+"""The error for an option that is unknown, with the nearest that is known."""
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
 
-from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.paths import NO_OPTION_KEYS
-from lra.settings.added_keys import trainer_advice
-from lra.settings.config import ATTENTION
+from lra.settings.added_keys import INSTEAD
+from lra.settings.declared import Options, trainers_own
 from lra.types import UserError
 
 MOST_LISTED = 24  # names that an error lists: every attention, but not every setting
-ANY_ATTENTION = f"mixer={ATTENTION}"  # its settings are `attention.…`; verbs over many runs put it beside mixers
+PRINT = "lra train --cfg job prints all"
 
 
-def keys_of(defaults: DictConfig) -> list[str]:
+def keys_of(cfg: Mapping[Any, Any]) -> list[str]:
     """Every key of a configuration, branches too, with dots."""
-    tree = OmegaConf.to_container(defaults)
-    assert isinstance(tree, dict)
-    return list(_keys({str(key): value for key, value in tree.items()}, ""))
+    tree: Any = OmegaConf.to_container(cfg) if isinstance(cfg, DictConfig) else cfg
+    below = {str(name): keys_of(value) if isinstance(value, dict) else [] for name, value in tree.items()}
+    return [key for name, keys in below.items() for key in (name, *(f"{name}.{key}" for key in keys))]
 
 
-def _keys(tree: Mapping[str, object], prefix: str) -> Iterable[str]:
-    for key, value in tree.items():
-        yield f"{prefix}{key}"
-        if isinstance(value, dict):
-            yield from _keys(value, f"{prefix}{key}.")
-
-
-def check_every_choice(settings: Iterable[Override], choices: Mapping[str, DictConfig]) -> None:
-    """Refuse a setting that some choices of a swept group have and others lack.
+def unknown_option(key: str, cfg: DictConfig, options: Options, *, place: str = "", advice: str = PRINT) -> UserError:
+    """The error for an option that is not there, or that nothing reads: with the one that is most like it, or with all.
 
     Args:
-        settings: such as `attention.num_landmarks=16`.
-        choices: the configuration under each choice, such as `attention=full`.
-
-    Raises:
-        UserError: with the choices that lack it, and what these have.
+        key: the option.
+        cfg: a configuration.
+        options: those of the option's group.
+        place: where the option stands, if it was not typed.
+        advice: what to do, beside typing what is right.
     """
-    known = {choice: keys_of(cfg) for choice, cfg in choices.items() if choice != ANY_ATTENTION}
-    for key, typed in ((override.key_or_group, override.input_line) for override in settings):
-        lacking = [choice for choice, keys in known.items() if key not in keys]
-        if 0 < len(lacking) < len(known):
-            has = [f"{choice}, which has {_in_words(_siblings(key, known[choice]))}" for choice in lacking]
-            raise UserError(
-                f"{typed} is no option of {'; nor of '.join(has)}: leave {_either(lacking)} or {typed} out",
-                kind="unknown_option",
-                key=key,
-            )
-
-
-def unknown_setting(key: str, cfg: DictConfig) -> UserError:
-    """The error for a setting that is not there, with the one that is most like it."""
-    keys, (branch, _, name) = keys_of(cfg), key.rpartition(".")
-    siblings = _siblings(key, keys)
-    near = [f"{branch}.{other}".lstrip(".") for other in difflib.get_close_matches(name, siblings, n=1, cutoff=0.6)]
-    if branch == "trainer":
-        line = trainer_advice(name)
-    elif near:
-        line = f"unknown option {key}; did you mean {near[0]}?; {PRINT}"
-    elif f"{branch}.name" in keys:
-        chosen = f"{branch}={OmegaConf.select(cfg, branch).name}"
-        line = f"{key} is no option of {chosen}, which has {_in_words(siblings)}; {PRINT}"
+    group, _, name = key.rpartition(".")
+    keys = [other for other in keys_of(cfg) if other != key]
+    node = OmegaConf.select(cfg, group) if group else cfg
+    others = [str(other) for other in node if other not in (name, *NO_OPTION_KEYS)] if OmegaConf.is_dict(node) else []
+    there = [other for other in others if not options.owner or other in options.kinds]
+    addable = [*options.kinds, *(trainers_own() if group == "trainer" else ())] if options.grows else []
+    near = get_close_matches(name, [*there, *addable], n=1, cutoff=0.6)
+    sign = "" if not near or near[0] in there else "+"
+    right = sign + f"{group}.{near[0]}".lstrip(".") if near else None
+    if group == "trainer" and name in INSTEAD:
+        line = f"{key} is set by lra itself; type for example {INSTEAD[name]}"
+    elif near == [name]:
+        line = f"{key} has no default; to add it type {right}=VALUE"
+    elif right:
+        line = f"unknown option {key}{place}; did you mean {right}?; {advice}"
+    elif group and (options.owner or f"{group}.name" in keys):
+        owner = options.owner or f"{group}={node.name}"
+        names = ", ".join(options.kinds if options.owner and options.grows else there)
+        line = f"unknown option {key}{place}: {owner} takes {names or 'no options'}; {advice}"
     else:
-        line = f"unknown option {key}; {nearest(key, keys)}; {PRINT}"
-    return UserError(line, kind="unknown_option", key=key, right=near[0] if near else None)
-
-
-PRINT = "lra train --cfg job prints all"
+        line = f"unknown option {key}{place}; {nearest(key, keys)}; {advice}"
+    return UserError(line, kind="unknown_option", key=key, right=right)
 
 
 def nearest(word: str, known: list[str]) -> str:
     """What a wrong word was meant to be, or may be."""
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    near = get_close_matches(word, known, n=1, cutoff=0.6)
     if near:
         return f"did you mean {near[0]}?"
     return f"choose one of {', '.join(known)}" if len(known) <= MOST_LISTED else "no name is like it"
-
-
-def _siblings(key: str, keys: Iterable[str]) -> list[str]:
-    """The options beside a key, in the same group."""
-    branch = key.rpartition(".")[0]
-    names = [name for place, _, name in (known.rpartition(".") for known in keys) if place == branch]
-    return [name for name in names if name not in NO_OPTION_KEYS]
-
-
-def _in_words(names: list[str]) -> str:
-    return ", ".join(names) or "none"
-
-
-def _either(choices: list[str]) -> str:
-    return choices[0] if len(choices) == 1 else "these"

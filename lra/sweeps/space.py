@@ -18,7 +18,7 @@ from hydra.core.override_parser.types import ChoiceSweep
 from omegaconf import DictConfig, OmegaConf
 
 from lra.runs.flatten_settings import hash_of
-from lra.settings.overrides import TIMES
+from lra.settings.typed import TIMES
 from lra.types import UserError
 
 DRAWN = "drawn"  # tag of choices that are drawn from; those without a tag multiply the runs

@@ -10,7 +10,7 @@ from lra.runs.failure import read_failure
 from lra.runs.record import read_record
 from lra.runs.schema import Record
 from lra.settings.config import config_hash, load_config
-from lra.settings.overrides import in_quotes
+from lra.settings.typed import in_quotes
 from lra.sweeps.grid import Cell, make_cells, plain_words, space_of, trials
 from lra.sweeps.space import Space
 from lra.types import UserError

@@ -57,7 +57,7 @@ def _launch(sweep: str, words: list[str], workers: int, launcher: list[str], pla
     import hydra
 
     from lra.base.paths import conf_dir
-    from lra.settings.overrides import in_quotes
+    from lra.settings.typed import in_quotes
 
     if not any("hydra/launcher=" in word for word in launcher):
         launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={workers}", *launcher]

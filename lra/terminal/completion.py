@@ -9,7 +9,6 @@ from io import StringIO
 from typing import Any
 
 from lra.base.paths import DESCRIPTION, conf_dir
-from lra.settings.added_keys import trainers_own
 from lra.settings.config_dirs import added_config_dirs, split_config_dirs
 from lra.types import UserError
 
@@ -60,6 +59,8 @@ def _answer(verb: str, typed: Sequence[str], shell: str) -> None:
     before = [word for word in earlier if not word.isalpha()]
     added = last.removeprefix(TO_TRAINER)
     if added != last:
+        from lra.settings.declared import trainers_own  # slow: it knows Hydra and Lightning
+
         print(SHELLS[shell].join(f"{TO_TRAINER}{name}=" for name in trainers_own() if name.startswith(added)))
         return
     listed, comma, _ = last.rpartition(",")

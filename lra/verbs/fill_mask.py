@@ -22,7 +22,7 @@ from lra.interop.files import CONFIG_JSON, SAFETENSORS, TORCH_FILE, read_json, r
 from lra.interop.huggingface import TextModel, converted, import_transformers, known_architecture
 from lra.interop.nystromformer import TheirConfig, checked_config, landmark_length
 from lra.results.tables import TextTable
-from lra.settings.overrides import in_quotes
+from lra.settings.typed import in_quotes
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_text_table
 from lra.types import UserError

@@ -23,7 +23,7 @@ from lra.runs.files import BEST, CONFIG, CURVE, DATA, LAST, METRICS, RESULT, WAN
 from lra.runs.record import read_record, write_record
 from lra.runs.run_lock import RUNNER, TRAINING, RunLockedError, lock_run
 from lra.runs.schema import Record
-from lra.settings.overrides import in_quotes
+from lra.settings.typed import in_quotes
 from lra.terminal.console import make_console
 from lra.types import UserError
 

@@ -21,7 +21,7 @@ from omegaconf import DictConfig
 
 from lra.base.paths import data_dir
 from lra.settings.config import default_choice
-from lra.settings.overrides import in_quotes
+from lra.settings.typed import in_quotes
 from lra.types import UserError
 from lra.verbs.show_choices import show_attentions, show_tasks
 

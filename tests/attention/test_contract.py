@@ -14,8 +14,9 @@ import torch
 from hydra.utils import get_object, instantiate
 
 from lra.attention.base import AttentionDims, options_of
-from lra.base.arguments import choices_of, declared_types
+from lra.base.arguments import choices_of
 from lra.base.paths import conf_names, read_choice
+from lra.settings.declared import declared_types
 from lra.testing import contract
 from lra.testing.subjects import HEAD_DIM, HEADS, AttentionSubject
 from lra.types import UserError

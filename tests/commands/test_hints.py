@@ -54,7 +54,6 @@ def test_what_is_named_in_the_place_of_a_setting_of_lightnings_composes(word):
         "~logger",
         "+callbacks.mine=1",
         "+logger.mine=1",
-        "+trainer.limit_val_batches=0",
         "recipe.batchsize=4",
     ],
 )

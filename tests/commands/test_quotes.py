@@ -3,7 +3,7 @@
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from lra.settings.overrides import in_quotes
+from lra.settings.typed import in_quotes
 
 
 @pytest.mark.parametrize(

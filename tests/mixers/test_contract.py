@@ -10,10 +10,11 @@ import pytest
 from hydra.utils import get_object
 
 from lra import build
-from lra.base.arguments import as_typed, declared_types
+from lra.base.arguments import as_typed
 from lra.base.paths import conf_names, read_choice
 from lra.model.mixer import MixerDims, SequenceMixer
 from lra.settings import config
+from lra.settings.declared import declared_types
 from lra.testing import contract
 from lra.testing.subjects import HEADS, MixerSubject
 from tests.attention.test_contract import words_of

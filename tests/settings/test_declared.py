@@ -1,13 +1,12 @@
 """Every option is declared once, and a value outside its declared type is refused before anything is made."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
 import lra
 from lra.base.arguments import (
-    ANY_VALUE,
     Count,
     CountOrZero,
     Fraction,
@@ -16,13 +15,13 @@ from lra.base.arguments import (
     allows,
     checked,
     choices_of,
-    declared_types,
     type_in_words,
 )
 from lra.base.paths import NO_OPTION_KEYS, conf_names
 from lra.cli import main
-from lra.settings.check import check_values, kinds_of
+from lra.settings.check import check_values
 from lra.settings.config import load_config
+from lra.settings.declared import declared_types, group_options
 from lra.settings.option_groups import GROUPS
 
 CELLS = [
@@ -44,7 +43,7 @@ def test_every_option_of_our_files_is_declared_and_right(words):
     check_values(cfg, classes=True)
     for group in (*DECLARED, *(part for part in ("attention", "mixer", "model") if part in cfg)):
         node = OmegaConf.select(cfg, group) if group else cfg
-        kinds, _ = kinds_of(cfg, group)
+        kinds = group_options(cfg, group).kinds
         leaves = [str(name) for name in node if not isinstance(node[name], DictConfig)] if node is not None else []
         assert [name for name in leaves if name not in (*kinds, *WITHOUT_TYPE)] == []
 
@@ -109,9 +108,9 @@ def test_a_file_of_ones_own_is_checked_before_data_is_made(group, content, home,
         (Literal["a", 1], ("a", 1), ("b", True, 1.0)),
         (bool | Literal["fast"], (True, "fast"), (1, "true")),
         (tuple[Fraction, Fraction], ([0.9, 0.999],), ([0.9], [0.9, 1], 0.9)),
-        (ANY_VALUE, (1, "a"), ()),
+        (Any, (1, "a"), ()),
     ],
-    ids=lambda case: "" if isinstance(case, tuple) or case is ANY_VALUE else type_in_words(case),
+    ids=lambda case: "" if isinstance(case, tuple) or case is Any else type_in_words(case),
 )
 def test_a_declared_type_allows_what_it_says(kind, right, wrong):
     assert [value for value in right if not allows(kind, value)] == []

@@ -1,0 +1,133 @@
+"""What options a config group has, with their declared types: those of its class's signature and of `option_groups`."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NamedTuple, get_type_hints
+
+import yaml
+from hydra.utils import get_object
+from omegaconf import DictConfig, OmegaConf
+
+from lra.base.arguments import evaluated
+from lra.runs.schema import TARGET
+from lra.settings.added_keys import INSTEAD
+from lra.settings.config import CONF
+from lra.settings.option_groups import CLOSED, GROUPS, OF_IMAGES, PARAMETER_GROUP, Images, ParameterGroup
+
+
+class Options(NamedTuple):
+    """The options of a group.
+
+    Attributes:
+        kinds: their declared types by name.
+        owner: who takes no others; None if others are taken.
+        grows: whether one may be added that the configuration lacks; what our own groups lack, nothing reads.
+    """
+
+    kinds: Mapping[str, object]
+    owner: str | None = None
+    grows: bool = True
+
+
+def group_options(cfg: DictConfig, group: str, *, classes: bool = True, verb: str | None = None) -> Options:
+    """Collect the options that a group may have.
+
+    Args:
+        cfg: the configuration.
+        group: a group, as a dotted path; "" is that of the command's own options.
+        classes: whether to look into the signatures of classes, which are imported for that.
+        verb: the verb that composed the configuration, whose own groups have no other options; None for a stored
+            configuration: that of another version may have others.
+    """
+    target = class_of(cfg, group) if classes else None
+    kinds, owner, _ = declared_by_class(target) if target else Options({})
+    declared = declared_in_group(group)
+    task = OmegaConf.select(cfg, "task.name") if group in ("task", "task.data") else None
+    if task in OF_IMAGES:
+        declared = {**declared, **get_type_hints(Images)}
+    if group == "trainer" and {*cfg.get(group, ())} - {*declared}:
+        kinds, owner = trainers_own(), "the trainer"
+    if verb and not group:
+        kinds = {name: declared.get(name, Any) for name in (*_names_in(verb), *CLOSED)}
+        return Options(kinds, f"lra {verb}", grows=False)
+    if verb and (group in CLOSED or (task and (CONF / "task" / f"{task}.yaml").is_file())):  # no task of a user's
+        return Options(declared, group, grows=False)
+    if group == "recipe.optimizer" and owner:  # the declaration has ranges of options that not all optimizers take
+        declared = {name: kind for name, kind in declared.items() if name in kinds}
+    return Options({**kinds, **declared}, owner)
+
+
+def class_of(cfg: DictConfig, group: str) -> str | None:
+    """Name the class that takes the options of a group as arguments; None for a group without one."""
+    target = OmegaConf.select(cfg, f"{group}.{TARGET}") if group else None
+    return target if isinstance(target, str) else None
+
+
+@cache
+def declared_in_group(group: str) -> Mapping[str, object]:
+    """Collect the declared types of the options of a group that no class takes; none for another group."""
+    declaration = ParameterGroup if PARAMETER_GROUP.fullmatch(group) else GROUPS.get(group)
+    return get_type_hints(declaration, include_extras=True) if declaration else {}
+
+
+@cache
+def declared_by_class(target: str) -> Options:
+    """Collect the arguments of a class; one that cannot be imported takes any: making it says why."""
+    try:
+        constructor = get_object(target)
+    except Exception:  # the user's module may raise anything when it is imported
+        return Options({})
+    kinds, takes_others = declared_types(constructor)
+    return Options(kinds, None if takes_others else target)
+
+
+@cache
+def needed_by_class(target: str) -> list[str]:
+    """List the options that a class needs: its keyword arguments without a default."""
+    keyword_only = [each for each in _parameters(get_object(target)) or () if each.kind is each.KEYWORD_ONLY]
+    return [parameter.name for parameter in keyword_only if parameter.default is parameter.empty]
+
+
+@cache
+def trainers_own() -> Mapping[str, object]:
+    """Collect the arguments of Lightning's Trainer that may be added: all but those that lra sets itself."""
+    kinds = declared_by_class("pytorch_lightning.Trainer").kinds  # slow to import, so only where something is added
+    return {name: kind for name, kind in kinds.items() if name not in INSTEAD}
+
+
+def declared_types(maker: Callable[..., Any]) -> tuple[dict[str, object], bool]:
+    """Collect the declared types of the arguments of a class or function, and whether it takes others too (`**`)."""
+    parameters = _parameters(maker)
+    if parameters is None:
+        return {}, True
+    function = maker.__init__ if isinstance(maker, type) else maker  # type: ignore[misc]
+    names = getattr(inspect.unwrap(function), "__globals__", {})
+    kinds: dict[str, object] = {}
+    for each in parameters:
+        if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL):
+            kind = evaluated(each.annotation, names) if isinstance(each.annotation, str) else each.annotation
+            kinds[each.name] = Any if kind is each.empty else kind
+    return kinds, any(each.kind is each.VAR_KEYWORD for each in parameters)
+
+
+def _parameters(maker: object) -> list[inspect.Parameter] | None:
+    """List the parameters; None if Python does not know them, as those of a class that is written in C."""
+    try:
+        return list(inspect.signature(maker).parameters.values())  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+
+
+@cache
+def _names_in(verb: str) -> frozenset[str]:
+    """The settings and config groups in a verb's file, and in that which its defaults list begins with."""
+    content = yaml.safe_load((CONF / f"{verb}.yaml").read_text("utf-8"))
+    names = set(content) - {"defaults", "hydra"}
+    for entry in content.get("defaults", []):
+        if isinstance(entry, dict):
+            chosen = (group for group, choice in entry.items() if choice is not None)
+            names |= {group for group in chosen if not group.startswith("override ")}
+        elif entry != "_self_":
+            names |= _names_in(entry)
+    return frozenset(names)
