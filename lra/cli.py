@@ -18,7 +18,7 @@ from lra.base.processes import safe_path
 from lra.base.signals import clean_up_on_signals, exit_on_signals, raise_if_stopped
 from lra.base.text import without_credentials
 from lra.settings.config_dirs import added_config_dirs, split_config_dirs
-from lra.terminal.output import OutputError, guard_streams
+from lra.terminal.console import OutputError, guard_streams
 from lra.types import LOCKED, UserError
 
 VERBS = {

@@ -13,9 +13,8 @@ from lra.bench.bench_overrides import methods_to_measure, parse_overrides
 from lra.bench.record import BenchCell, BenchRecord, BenchSettings, begin_record, read_bench, record_path, write_bench
 from lra.bench.tables import bench_markdown, bench_tables, csv_table
 from lra.runs.versions import git_commit, versions
-from lra.terminal.console import make_console, work_progress
+from lra.terminal.console import make_console, out_path, work_progress
 from lra.terminal.fit_table import print_text_table
-from lra.terminal.output import out_path
 from lra.types import UserError
 
 if TYPE_CHECKING:  # slow imports, which `show=` does not need

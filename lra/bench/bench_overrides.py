@@ -13,7 +13,7 @@ from lra.settings.check import check_stored
 from lra.settings.config import ATTENTION, load_config, method_name, mixer_settings, mixes_by_attention
 from lra.settings.overrides import check_overrides
 from lra.sweeps.grid import make_cells, spell_out_all
-from lra.terminal.output import check_out
+from lra.terminal.console import check_out
 from lra.types import UserError
 
 if TYPE_CHECKING:

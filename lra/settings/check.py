@@ -15,8 +15,7 @@ from lra.base.files import checked_name
 from lra.base.paths import NO_OPTION_KEYS
 from lra.runs.schema import TARGET, TUNED, is_ours
 from lra.settings.added_keys import CALLBACKS_INSTEAD, USER_GROUPS, targets_of
-from lra.settings.declared import group_options
-from lra.settings.unknown_options import unknown_option
+from lra.settings.declared import group_options, unknown_option
 from lra.training.compiled import check_graphs, check_parts
 from lra.types import UserError
 

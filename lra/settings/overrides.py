@@ -10,9 +10,8 @@ from lra.base.paths import NO_OPTION_KEYS, conf_choices
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import USER_GROUPS
 from lra.settings.config import ATTENTION, load_config, sweep_params
-from lra.settings.declared import class_of, group_options
+from lra.settings.declared import class_of, group_options, keys_of, nearest, unknown_option
 from lra.settings.typed import Typed, group_of_options, read_override
-from lra.settings.unknown_options import keys_of, nearest, unknown_option
 from lra.types import UserError
 
 REMOVABLE = ("recipe.parameter_groups.", "mixer.parameter_groups.", "recipe.optimizer.", "recipe.schedule.")

@@ -16,9 +16,8 @@ from lra.runs.files import group_file
 from lra.runs.schema import Record
 from lra.settings import config
 from lra.sweeps.run_set import RunSet
-from lra.terminal.console import make_console
+from lra.terminal.console import make_console, out_path
 from lra.terminal.fit_table import print_text_table
-from lra.terminal.output import out_path
 from lra.types import UserError
 
 MOST_NOTE_LINES = 8  # of notes=short

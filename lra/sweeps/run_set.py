@@ -23,7 +23,7 @@ from lra.settings.overrides import check_overrides
 from lra.sweeps.grid import METHOD, Cell, make_cells, plain_words, space_of, spell_out_all
 from lra.sweeps.space import Space
 from lra.sweeps.tuned import TUNED, make_tuned_cells
-from lra.terminal.output import check_out
+from lra.terminal.console import check_out
 from lra.types import UserError
 
 ACTIONS = ("plan", "run", "show")

@@ -53,8 +53,7 @@ from lra.runs.collect import Collection, collect, describe, finished_at, run_key
 from lra.runs.files import DIAGNOSIS_PAGE, RESULT, group_file
 from lra.runs.schema import Record
 from lra.settings import config
-from lra.terminal.console import make_console
-from lra.terminal.output import check_out, out_path
+from lra.terminal.console import check_out, make_console, out_path
 from lra.types import UserError
 
 BASELINE = "nystrom"
