@@ -13,14 +13,16 @@ from shutil import get_terminal_size
 from types import ModuleType
 
 from lra import __version__
-from lra.base.paths import conf_dir
-from lra.base.processes import safe_path
+from lra.base.paths import conf_dir, environment
 from lra.base.signals import clean_up_on_signals, exit_on_signals, raise_if_stopped
 from lra.base.text import without_credentials
 from lra.settings.config_dirs import added_config_dirs, split_config_dirs
 from lra.terminal.console import OutputError, guard_streams
 from lra.types import LOCKED, UserError
 
+# Processes that Hydra's launchers, multiprocessing or torch's compiler start import nothing from the current folder
+# either; their commands are not ours.
+SAFE_PATH = {"PYTHONSAFEPATH": "1"}
 VERBS = {
     "prepare": "make a task's data: download or generate it, pack it, check it",
     "train": "train one attention on one task, test it, record the result; -m for several runs",
@@ -98,7 +100,7 @@ def _command(words: list[str]) -> int:
         rest, folders = split_config_dirs([_as_meant(word) for word in rest])
     except UserError as error:
         return _fail(str(error))
-    with added_config_dirs(folders), safe_path():
+    with added_config_dirs(folders), environment(SAFE_PATH):
         if any(word in HELP for word in rest):
             _print_help(ast.get_docstring(_parsed(verb)) or "")
             return 0

@@ -34,7 +34,7 @@ def accuracies() -> str:
         task: {point.number or point.method: str(point.cell) for point in points} for task, points in swept.items()
     }
     widths = sorted({point.number for points in swept.values() for point in points if point.number})
-    columns = (NO_ATTENTION, "average", *widths, EXACT)
+    columns: list[str | int] = [NO_ATTENTION, "average", *widths, EXACT]
     rows = [(task, *(of_task.get(column, MISSING) for column in columns)) for task, of_task in cells.items()]
     return table(("task", "`none`", "`average`", *(f"width {width}" for width in widths), "exact"), rows)
 

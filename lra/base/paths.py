@@ -3,7 +3,8 @@
 import functools
 import importlib.util
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,19 @@ DESCRIPTION: Mapping[str, tuple[str, ...]] = {  # for readers: in no composed co
     "mixer": METHOD_DESCRIPTION,
     "task": ("display", "about", "terms", "card"),
 }
+
+
+@contextmanager
+def environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Within this context, this process and its children have these environment variables too."""
+    before = {name: os.environ[name] for name in variables if name in os.environ}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name in variables:
+            del os.environ[name]
+        os.environ.update(before)
 
 
 def conf_dir() -> Path:

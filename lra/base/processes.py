@@ -12,8 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +26,6 @@ STOP_SECONDS = 60.0  # time that a child has after SIGTERM before it is killed
 POLL_SECONDS = 0.1
 READ_SECONDS = 10.0  # time to read an ended child's last lines; less only if one of its own children holds the pipe
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None  # a library must not be loaded between fork and exec
-VARIABLE = "PYTHONSAFEPATH"
 OUT_OF_MEMORY = (  # torch's allocator on a GPU, CUDA itself, cuBLAS, and the allocator on a CPU
     "CUDA out of memory",
     "CUDA error: out of memory",
@@ -208,20 +206,3 @@ def stop(children: Iterable[Child]) -> None:
 def python_module(module: str, *words: str) -> tuple[str, ...]:
     """Return the command that runs an installed module with some arguments in a process of its own."""
     return (sys.executable, "-P", "-m", module, *words)
-
-
-@contextmanager
-def safe_path() -> Iterator[None]:
-    """Let processes that a library starts meanwhile import nothing from the current folder either.
-
-    Such are those of Hydra's launchers, of multiprocessing and of torch's compiler, whose command is not ours.
-    """
-    before = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[VARIABLE]
-        else:
-            os.environ[VARIABLE] = before

@@ -4,7 +4,7 @@ Values have their declared types and do not contradict each other; every option 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -16,7 +16,7 @@ from lra.base.paths import NO_OPTION_KEYS
 from lra.runs.schema import TARGET, TUNED, is_ours
 from lra.settings.added_keys import CALLBACKS_INSTEAD, USER_GROUPS, targets_of
 from lra.settings.declared import group_options, unknown_option
-from lra.training.compiled import check_graphs, check_parts
+from lra.training.compiled import GRAPH_MODES
 from lra.types import UserError
 
 NOT_CHECKED = ("hydra", "codec", "open_source", "sizes")
@@ -24,6 +24,11 @@ ENVIRONMENT = re.compile(r"\$\{oc\.env:(\w+)")  # in a file: the variable that a
 LEAST_LENGTH = 5  # one more than the tokens of the shortest ListOps expression, because the bound is exclusive
 DRAWN_SIDE = 32  # pixels in a row of a source image, unless the task sets `drawn_side`
 ON_CPU_INSTEAD = {"16-mixed": "bf16", "tf32": "float32"}  # precisions that only GPUs have
+# Options of attentions whose training step no graph can record: the values that it has, why, and one without it.
+NOT_IN_GRAPHS: Mapping[str, tuple[Callable[[object], bool], str, object]] = {
+    "pinv": (lambda value: value == "exact", "waits for the GPU's singular values", "iterative"),
+    "redraw_every": (bool, "draws other features between steps", 0),
+}
 
 
 def check_config(cfg: DictConfig, verb: str) -> None:
@@ -157,15 +162,37 @@ def _check_trainer(cfg: DictConfig) -> None:
             key="model.attention_dtype",
             right="trainer.precision=bf16-mixed",
         )
-    if isinstance(trainer.accumulate_grad_batches, int):
-        check_parts(cfg.get("compile"), trainer.accumulate_grad_batches)
-    if OmegaConf.select(cfg, "mixer.name") in (None, "attention"):  # an older run's stored configuration has no mixer
-        check_graphs(cfg.get("compile"), cfg.get("attention") or {})
+    _check_graphs(cfg)
     if trainer.get("fused_optimizer") and trainer.get("gradient_clip_val") and trainer.precision.endswith("-mixed"):
         raise UserError(
             f"trainer.precision={trainer.precision} cannot clip gradients with a fused optimizer;"
             " type trainer.fused_optimizer=false, or leave trainer.gradient_clip_val out"
         )
+
+
+def _check_graphs(cfg: DictConfig) -> None:
+    """Refuse CUDA graphs for a training step that they would compute wrongly, that waits for the GPU, or that changes.
+
+    The graph of a batch's second part overwrites the gradients of the first: torch says so with an error, or adds them
+    up wrongly (github.com/pytorch/pytorch, issues 169545 and 96693).
+    """
+    mode, parts = cfg.get("compile"), cfg.trainer.accumulate_grad_batches
+    if mode not in GRAPH_MODES:
+        return
+    if isinstance(parts, int) and parts != 1:
+        line = (
+            f"compile={mode} overwrites the gradients of the parts of trainer.accumulate_grad_batches={parts};"
+            " type compile=true"
+        )
+        raise UserError(line, kind="contradiction", key="compile", value=mode, right="compile=true")
+    has_attention = OmegaConf.select(cfg, "mixer.name") in (None, "attention")  # no mixer: an older configuration
+    attention = (has_attention and cfg.get("attention")) or {}
+    for name, (prevents, why, without) in NOT_IN_GRAPHS.items():
+        if prevents(attention.get(name)):
+            right = f"compile=true, or attention.{name}={without}"
+            option = f"attention.{name}={attention[name]}"
+            line = f"compile={mode} records a step as a CUDA graph, and {option} {why}; type {right}"
+            raise UserError(line, kind="contradiction", key="compile", value=mode, right=right)
 
 
 def _check_data(data: Any) -> None:

@@ -5,11 +5,11 @@ Hydra knows both for one run. Here they are added to $LRA_CONF_PATH, so that eve
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from lra.base.paths import CONF_VARIABLE, package_folder
+from lra.base.paths import CONF_VARIABLE, environment, package_folder
 from lra.types import UserError
 
 FLAGS = ("--config-dir", "-cd")
@@ -39,20 +39,10 @@ def split_config_dirs(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return others, folders
 
 
-@contextmanager
-def added_config_dirs(folders: Sequence[str]) -> Iterator[None]:
+def added_config_dirs(folders: Sequence[str]) -> AbstractContextManager[None]:
     """Within this context, this process and its children search these folders for configuration files too."""
-    before = os.environ.get(CONF_VARIABLE)
-    if folders:
-        absolute = [str(Path(folder).expanduser().resolve()) for folder in folders]
-        os.environ[CONF_VARIABLE] = os.pathsep.join([*absolute, *([before] if before else [])])
-    try:
-        yield
-    finally:
-        if before is not None:
-            os.environ[CONF_VARIABLE] = before
-        elif folders:
-            del os.environ[CONF_VARIABLE]
+    places = [*(str(Path(folder).expanduser().resolve()) for folder in folders), os.environ.get(CONF_VARIABLE, "")]
+    return environment({CONF_VARIABLE: os.pathsep.join(filter(None, places))} if folders else {})
 
 
 def _place(part: str) -> str:

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lra.base.processes import VARIABLE, Child, python_module, safe_path
-from lra.cli import main
+from lra.base.paths import environment
+from lra.base.processes import Child, python_module
+from lra.cli import SAFE_PATH, main
 from tests.conftest import outer_environment
+
+(VARIABLE,) = SAFE_PATH
 
 LRA = str(Path(sys.executable).with_name("lra"))
 RAN = "ran.txt"
@@ -37,7 +40,7 @@ def folder(tmp_path, home):
 
 def run(folder, *command, **env):
     """Run a command there, as a shell does whose PYTHONPATH names nothing."""
-    environment = {name: value for name, value in outer_environment().items() if name not in ("PYTHONPATH", VARIABLE)}
+    environment = {name: value for name, value in outer_environment().items() if name not in ("PYTHONPATH", *SAFE_PATH)}
     done = subprocess.run(
         command, cwd=folder, env={**environment, **env}, capture_output=True, text=True, timeout=1200, check=False
     )
@@ -61,7 +64,7 @@ def test_a_child_imports_nothing_from_the_current_folder(folder, monkeypatch):
 def test_nor_does_a_child_that_a_library_starts(folder, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.delenv(VARIABLE, raising=False)
-    with safe_path():
+    with environment(SAFE_PATH):
         done = subprocess.run(
             [sys.executable, "-c", "import json; print(json.dumps(1))"], capture_output=True, check=True
         )
