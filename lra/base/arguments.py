@@ -49,12 +49,14 @@ class WrongValueError(UserError):
     """A value that an option cannot have: `unknown_choice`, or `wrong_value`; `right` are the choices, or the type."""
 
     def __init__(self, key: str, value: object, kind: object, *, default: object = None, typed: str | None = None):
-        line = f"{typed or f'{key}={as_typed(value)}'} is not "
+        typed = typed or f"{key}={as_typed(value)}"
+        line = f"{typed} is not "
         choices = list(dict.fromkeys(map(as_typed, choices_of(kind))))
         if choices:
             line += f"known; choose one of {', '.join(choices)}"
         else:
-            line += type_in_words(kind) + ("" if default is None else f"; type for example {key}={as_typed(default)}")
+            example = f"; type for example {typed.partition('=')[0]}={as_typed(default)}"
+            line += type_in_words(kind) + ("" if default is None else example)
         name = "unknown_choice" if choices else "wrong_value"
         super().__init__(line, kind=name, key=key, value=value, right=choices or kind)
 
@@ -75,6 +77,8 @@ def as_typed(value: object) -> str:
         return str(int(value))
     if isinstance(value, list):
         return f"[{','.join(map(as_typed, value))}]"
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{name}:{as_typed(each)}' for name, each in value.items())}}}"
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -4,6 +4,7 @@ import re
 from typing import Annotated, Any, Literal, TypedDict
 
 from annotated_types import Ge, Le
+from pydantic import Field
 
 from lra.base.arguments import (
     AtLeastTwo,
@@ -153,9 +154,9 @@ class Trainer(TypedDict):
 class AddedToTrainer(Trainer):
     """Arguments of Lightning's Trainer that may be added, where it would take values that make no sense."""
 
-    gradient_clip_val: Positive | None  # 0 would clip nothing
-    limit_val_batches: Positive | None  # 0 would leave nothing to measure: the checkpoint that is best on dev is tested
-    limit_test_batches: Positive | None
+    gradient_clip_val: Annotated[Positive | None, Field(examples=[1])]  # 0 would clip nothing
+    limit_val_batches: Annotated[Positive | None, Field(examples=[10])]  # with 0 no checkpoint would be best on dev
+    limit_test_batches: Annotated[Positive | None, Field(examples=[10])]
 
 
 class Callbacks(TypedDict):

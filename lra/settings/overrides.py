@@ -1,9 +1,10 @@
 """Check the overrides that a user types: known keys and choices, with values of their declared types."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from omegaconf import DictConfig, OmegaConf
+from pydantic.fields import FieldInfo
 
 from lra.base.arguments import WrongValueError, allows, as_typed
 from lra.base.paths import NO_OPTION_KEYS, conf_choices
@@ -188,17 +189,21 @@ def _kind(key: str, runs: Sequence[Run], whole: DictConfig | None, *, classes: b
     An option of a class that declares nothing has the type of its default. Null is right where it is the default.
     """
     group, _, name = key.rpartition(".")
+    kind: Any
     cfg = next((run.cfg for run in runs if key in run.keys), None)
     if cfg is None:
         assert whole is not None
-        return group_options(whole, group, classes=classes).kinds.get(name, Any), None
-    kind: Any = group_options(cfg, group, classes=classes).kinds.get(name, Any)
+        kind = group_options(whole, group, classes=classes).kinds.get(name, Any)
+        return kind, next(
+            (each.examples[0] for each in get_args(kind) if isinstance(each, FieldInfo) and each.examples), None
+        )
+    kind = group_options(cfg, group, classes=classes).kinds.get(name, Any)
     default: object = None if OmegaConf.is_missing(cfg, key) else OmegaConf.select(cfg, key)
     if OmegaConf.is_config(default):
         default = OmegaConf.to_container(default)
     if kind is Any:
         kind = str if default is None else type(default)
-    return kind | None if default is None else kind, None if isinstance(default, dict) else default
+    return kind | None if default is None else kind, default
 
 
 def check_mixer(overrides: list[str]) -> None:
