@@ -10,7 +10,6 @@ import yaml
 from PIL import Image
 
 from lra.cli import main
-from lra.data.manifest import read_manifest
 from lra.data.store import open_store
 from lra.types import TaskSpec
 
@@ -159,10 +158,11 @@ def test_the_task_is_prepared_from_the_file_that_it_names(here, monkeypatch, wor
     spec = {key: task["spec"][key] for key in ("vocab_size", "num_classes")}
     seq_len = task["sizes"]["full"]["seq_len"]
     store = open_store(here / "data/stores/mine/tiny", TaskSpec(name="mine", seq_len=seq_len, num_sequences=1, **spec))
-    counts = {split: task["sizes"]["full"][split] for split in store}
-    assert {split: len(rows) for split, rows in store.items()} == counts
-    assert (store["train"].example(0)[0][0].tolist(), store["train"].example(0)[1]) == (first, label)
-    assert read_manifest(here / "data/stores/mine/tiny")["origin"] == "own"
+    counts = {split: task["sizes"]["full"][split] for split in store.splits}
+    assert {split: len(rows) for split, rows in store.splits.items()} == counts
+    tokens, its_label = store.splits["train"].example(0)
+    assert (tokens[0].tolist(), its_label) == (first, label)
+    assert store.manifest["origin"] == "own"
 
 
 def test_the_tokens_are_shown_as_what_they_are(here, monkeypatch, capsys):

@@ -13,7 +13,7 @@ from rich.console import Console
 from lra.cli import main
 from lra.results.conditions import MARKS
 from lra.results.tables import TextTable
-from lra.terminal import output
+from lra.terminal import console
 from lra.terminal.console import make_console
 from lra.terminal.errors import explain
 from lra.terminal.fit_table import print_text_table
@@ -154,11 +154,11 @@ def test_ctrl_c_while_starting_shows_no_traceback(home, modules):
 def test_a_terminal_that_has_hung_up_is_no_trouble():
     """Writing to it is an error; a broken disk under a file of output stays one."""
     ours, theirs = pty.openpty()
-    stream = output._PipeProof(theirs, "w", closefd=False)
+    stream = console._PipeProof(theirs, "w", closefd=False)
     assert stream.write(b"heard\n") == 6
     os.close(ours)
     assert stream.write(b"not heard\n") == 10
     assert os.fstat(theirs).st_rdev == os.stat(os.devnull).st_rdev
     with pytest.raises(UserError, match="No space"):
-        output._PipeProof("/dev/full", "w").write(b"x")
+        console._PipeProof("/dev/full", "w").write(b"x")
     os.close(theirs)

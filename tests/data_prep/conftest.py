@@ -27,6 +27,6 @@ def prepare(tmp_path, monkeypatch, capsys):
             return err
         folder = tmp_path / "data/stores" / task / size
         cfg = config.load_config("prepare", [f"task={task}", f"size={size}"])
-        return json.loads((folder / MANIFEST).read_text()), open_store(folder, build.build_spec(cfg))
+        return json.loads((folder / MANIFEST).read_text()), open_store(folder, build.build_spec(cfg)).splits
 
     return run

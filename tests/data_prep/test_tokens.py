@@ -72,7 +72,7 @@ def prepare(tmp_path, monkeypatch, capsys):
 def stored(**sizes: object) -> dict[str, list[tuple[list[int], int]]]:
     """Ids and label of each example of each split."""
     chosen = {key: {**SIZES, **sizes}[key] for key in ("vocab_size", "seq_len", "num_classes")}
-    splits = open_store(Path("data/stores/mine/full"), TaskSpec(name="mine", num_sequences=1, **chosen))
+    splits = open_store(Path("data/stores/mine/full"), TaskSpec(name="mine", num_sequences=1, **chosen)).splits
     return {
         name: [(split.example(i)[0][0].tolist(), split.example(i)[1]) for i in range(len(split))]
         for name, split in splits.items()
