@@ -16,6 +16,7 @@ from docs.blocks import (
     short_search,
     short_seconds,
     short_table,
+    short_window,
     speed,
 )
 from docs.blocks import settings as of_settings
@@ -54,6 +55,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "landmarks-pathfinder": landmarks.pathfinder,
     "landmarks-listops": landmarks.listops,
     "landmarks-others": landmarks.others,
+    "window-accuracies": short_window.accuracies,
+    "window-ranges": short_window.ranges,
     "diagnosis": diagnosis.in_words,
     "diagnosis-swaps": diagnosis.swaps,
     "diagnosis-k-means": diagnosis.k_means,

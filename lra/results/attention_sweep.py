@@ -166,7 +166,7 @@ class Range:
         if self.width is None:
             return f"– ({self.why})"
         shown, low, high = map(width_name, (self.width, self.low, self.high))
-        return f"{shown} [{low}, {high}]; exact attention gains {self.gain:.2f} ± {self.error:.2f} points over none"
+        return f"{shown} [{low}, {high}]; exact attention gains {number(self.gain)} ± {number(self.error)} points over none"
 
 
 def width_name(width: float | None) -> str:
@@ -186,7 +186,7 @@ def attention_range(none: Sequence[float], exact: Sequence[float], widths: Mappi
         return Range(why=f"it needs two seeds or more of one variant of {few} with the same other settings")
     gain, error, _ = welch([(1, exact), (-1, none)])
     if gain <= ERRORS * error:
-        why = f"exact attention gains {gain:.2f} ± {error:.2f} points over none: no more than two standard errors"
+        why = f"exact attention gains {number(gain)} ± {error:.2f} points over none: no more than two standard errors"
         return Range(gain=gain, error=error, why=why)
     above = {
         width: student(*welch([(1, seeds), (SHARE - 1, none), (-SHARE, exact)])) for width, seeds in widths.items()
