@@ -166,7 +166,8 @@ class Range:
         if self.width is None:
             return f"– ({self.why})"
         shown, low, high = map(width_name, (self.width, self.low, self.high))
-        return f"{shown} [{low}, {high}]; exact attention gains {number(self.gain)} ± {number(self.error)} points over none"
+        gain = f"{number(self.gain)} ± {number(self.error)} points over none"
+        return f"{shown} [{low}, {high}]; exact attention gains {gain}"
 
 
 def width_name(width: float | None) -> str:
