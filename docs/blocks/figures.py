@@ -9,7 +9,7 @@ from pathlib import Path
 import matplotlib.image
 import numpy as np
 
-from docs.blocks import landmarks, short_table, short_window
+from docs.blocks import landmarks, short_table, short_tune, short_window
 from docs.blocks.published import PUBLISHED, bench, runs_in
 from lra.bench.plot import plot_bench
 from lra.cli import main
@@ -21,6 +21,7 @@ COMMANDS = (
     short_table.COMPARE,
     landmarks.PATHFINDER,
     landmarks.LISTOPS,
+    *map(short_tune.command, short_tune.tasks()),
     *map(short_window.command, short_window.by_task()),
 )
 
