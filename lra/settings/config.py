@@ -340,13 +340,12 @@ def store_dir(cfg: DictConfig) -> Path:
 
 def run_dir(cfg: DictConfig) -> Path:
     """Return the run's folder, which depends on the settings alone: the same command finds the run that it began."""
-    attention, hash_of_settings = method_name(cfg), config_hash(cfg)
     return run_folder(
         Path(cfg.paths.runs),
         checked_name(cfg.run_group, "run_group=", example="mine", nested=True),
-        attention=checked_name(attention, "attention.name=", example="mine"),
+        attention=checked_name(method_name(cfg), "attention.name=", example="mine"),
         **{group: checked_name(cfg[group].name, f"{group}.name=", example="mine") for group in NAMED},
         steps=cfg.recipe.steps,
-        config_hash=hash_of_settings,
+        config_hash=config_hash(cfg),
         seed=cfg.seed,
     )

@@ -65,3 +65,12 @@ def test_what_is_right_can_be_typed(wrong):
     assert right in str(refused.value)
     words = right.removeprefix("lra train -m ").split(",")[0]  # of several values the first
     lra.compose(typed.get(words, words))
+
+
+@pytest.mark.parametrize(
+    "wrong", ["+trainer.limit_val_batches=0", "+trainer.gradient_clip_val=x", "recipe.optimizer=3"]
+)
+def test_the_example_of_a_value_can_be_typed(wrong):
+    with pytest.raises(lra.UserError) as refused:
+        lra.compose(wrong)
+    lra.compose(str(refused.value).partition("; type for example ")[2])
