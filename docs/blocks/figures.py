@@ -10,7 +10,7 @@ import matplotlib.image
 import numpy as np
 
 from docs.blocks import landmarks, short_table, short_tune, short_window
-from docs.blocks.published import PUBLISHED, bench, runs_in
+from docs.blocks.published import PUBLISHED, bench, by_task, runs_in
 from lra.bench.plot import plot_bench
 from lra.cli import main
 from lra.diagnosis.page import plot_errors
@@ -21,8 +21,8 @@ COMMANDS = (
     short_table.COMPARE,
     landmarks.PATHFINDER,
     landmarks.LISTOPS,
-    *map(short_tune.command, short_tune.tasks()),
-    *map(short_window.command, short_window.by_task()),
+    *map(short_tune.command, short_tune.trials()),
+    *map(short_window.command, by_task(short_window.FILE)),
 )
 
 

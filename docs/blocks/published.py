@@ -4,6 +4,7 @@ import functools
 import io
 import json
 import os
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 from lra.bench.record import BenchRecord, read_bench
 from lra.cli import main
 from lra.results.cells import TableCell, make_cell
+from lra.results.reference import in_benchmark_order
 from lra.results.variants import group_by_variant
 from lra.runs.record import parse_record
 from lra.runs.schema import Record
@@ -37,6 +39,14 @@ def by_cell(name: str) -> dict[tuple[str, str, int], Record]:
         (record["identity"]["task"], record["identity"]["attention"], record["identity"]["seed"]): record
         for record in records(name)
     }
+
+
+def by_task(name: str) -> dict[str, list[Record]]:
+    """The records of a published file by task, in the benchmark's order."""
+    found: dict[str, list[Record]] = defaultdict(list)
+    for record in records(name):
+        found[record["identity"]["task"]].append(record)
+    return {task: found[task] for task in in_benchmark_order(found)}
 
 
 def cells(found: list[Record]) -> dict[str, TableCell]:

@@ -1,14 +1,10 @@
 """Blocks on the sweep over the width of local attention: how long the ranges of the short tasks are."""
 
-from collections import defaultdict
-
 from docs.blocks.markdown import table
-from docs.blocks.published import records
+from docs.blocks.published import by_task
 from lra.results.attention_sweep import EXACT, WINDOW, sweep_points, sweep_ranges
-from lra.results.reference import in_benchmark_order
 from lra.results.tables import MISSING, number
 from lra.results.task_statistics import NO_ATTENTION
-from lra.runs.schema import Record
 from lra.settings.config import load_config
 
 FILE = "short_window"
@@ -19,17 +15,9 @@ def command(task: str) -> str:
     return f"sweep window show run_group=published/{FILE}.jsonl size=short task={task}"
 
 
-def by_task() -> dict[str, list[Record]]:
-    """The records of each task, in the benchmark's order."""
-    found: dict[str, list[Record]] = defaultdict(list)
-    for record in records(FILE):
-        found[record["identity"]["task"]].append(record)
-    return {task: found[task] for task in in_benchmark_order(found)}
-
-
 def accuracies() -> str:
     """The accuracies of each task by width, between those without mixing and of exact attention."""
-    swept = {task: sweep_points(of_task, WINDOW) for task, of_task in by_task().items()}
+    swept = {task: sweep_points(of_task, WINDOW) for task, of_task in by_task(FILE).items()}
     cells: dict[str, dict[str | int, str]] = {
         task: {point.number or point.method: str(point.cell) for point in points} for task, points in swept.items()
     }
@@ -42,7 +30,7 @@ def accuracies() -> str:
 def ranges() -> str:
     """The range of each task, or why it has none."""
     rows = []
-    for task, of_task in by_task().items():
+    for task, of_task in by_task(FILE).items():
         (found,) = sweep_ranges(sweep_points(of_task, WINDOW), WINDOW).values()
         length = load_config("train", ["size=short", f"task={task}"]).task.spec.seq_len
         gain = f"{number(found.gain, sign=True)} ± {number(found.error)}"
