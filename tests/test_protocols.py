@@ -84,6 +84,7 @@ def test_a_protocol_may_bring_recipes_of_its_own(mine, capsys):
     assert "recipe/mine/text" in line
 
 
+@pytest.mark.slow
 def test_a_protocols_folders_bring_recipes_models_and_options_of_a_mixer(mine, capsys):
     for folder in ("recipe/mine", "model/mine", "protocol/mine"):
         (mine / folder).mkdir(parents=True)

@@ -136,6 +136,7 @@ def test_every_variant_has_a_panel_and_every_seed_a_colour(tmp_path, drawn):
     assert_readable(drawn[-1])
 
 
+@pytest.mark.slow
 def test_each_dot_has_its_name_beside_it_or_is_counted(tmp_path, drawn):
     plot_pareto(compared(1, 0.02), tmp_path / "a.svg", title="listops", majority_rate=0.17)
     methods = {"Softmax attention", "Linformer", "Nyströmformer", "Performer", "Reformer"}
@@ -235,6 +236,7 @@ def test_a_comparison_of_neighbours_can_be_read(tmp_path, drawn, slowest):
     assert len([text for text in texts(drawn[-1]) if text in axis.get_xticklabels(which="both")]) > 1
 
 
+@pytest.mark.slow
 def test_curves_of_many_variants_with_long_names_can_be_read(tmp_path, drawn):
     curve = {"step": [5000, 10_000, 62_400], "accuracy": [0.2, 0.3, 0.4]}
     plot_curves(
@@ -286,6 +288,7 @@ def test_landmarks_grow_from_left_to_right_and_their_numbers_do_not_collide(tmp_
         assert all(low < high for low, high in pairwise(ticks))
 
 
+@pytest.mark.slow
 def test_a_landmark_with_one_seed_has_no_spread(tmp_path, drawn):
     plot_sweep(swept((16, 32, 64), (3, 1, 2)), LANDMARKS, tmp_path / "a.svg", title="listops", majority_rate=0.17)
     accuracy, *_, errors = drawn[-1].axes

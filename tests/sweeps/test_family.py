@@ -16,6 +16,7 @@ def test_a_protocol_with_a_table_of_its_own_brings_its_cells_and_numbers(home):
     assert {run_set.cells[0].cfg.protocol.name, run_set.cells[-1].cfg.protocol.name} == {"s4"}
 
 
+@pytest.mark.slow
 def test_what_is_typed_counts_and_other_protocols_have_the_papers_table(home):
     typed = read_run_set("table", ["show", "protocol=s4", "reference=google", "sweep=paper_table"])
     assert (typed.options.sweep, typed.options.reference) == ("paper_table", "google")

@@ -57,6 +57,7 @@ def test_the_plan_measures_a_dev_batch(home, monkeypatch, own, sizes):
     assert evaluated == sizes
 
 
+@pytest.mark.slow
 def test_dev_batches_that_do_not_fit_into_memory_are_not_trained_in_parts(home, monkeypatch, refused):
     forward = SequenceClassifier.forward
 

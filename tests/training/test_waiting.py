@@ -266,6 +266,7 @@ def test_a_run_with_its_callbacks_does_not_wait_between_logged_steps(train, stra
     assert train(strategy, words) == LAST
 
 
+@pytest.mark.slow
 def test_an_average_of_the_weights_waits(train):
     """torch reads from the device whether it is the first."""
     with pytest.raises((WaitsError, RuntimeError)):
