@@ -59,13 +59,10 @@ def build_mixers(cfg: DictConfig) -> MakeMixers:
         >>> lra.SequenceEncoder.build(embed_dim=3, make_mixers=make_mixers).output_size()
         256
     """
-    return _mixers(cfg, build_method(cfg))
-
-
-def _mixers(cfg: DictConfig, make: Any) -> MakeMixers:
     from lra.model.mixer import mixer_layers
     from lra.model.self_attention import attention_layers
 
+    make = build_method(cfg)
     if mixes_by_attention(cfg):
         return partial(attention_layers, make_backend=make)
     return partial(mixer_layers, make_mixer=make)
@@ -89,12 +86,12 @@ def _part_of_task(cfg: DictConfig, key: str) -> Any:
 
 
 def build_method(cfg: DictConfig) -> Any:
-    """Build the function that makes one attention backend, or one mixer, from the encoder's dimensions."""
-    check_values(cfg, classes=True, within=(mixer_group(cfg),))
-    return _method(cfg)
+    """Build the function that makes one attention backend, or one mixer, from the encoder's dimensions.
 
-
-def _method(cfg: DictConfig) -> Any:
+    Raises:
+        UserError: for an option of the configuration, of any group, that is wrong or that nothing reads.
+    """
+    check_values(cfg, classes=True)
     return _instantiate_named(mixer_settings(cfg))
 
 
@@ -104,7 +101,7 @@ def build_model(cfg: DictConfig) -> nn.Module:
     It maps token ids `[B, N, L]` and their mask, or None, to logits `[B, C]`.
 
     Raises:
-        UserError: when a model of the user's own does not accept the arguments in the configuration.
+        UserError: as `build_method` does; when a model of the user's own does not take the encoder's options.
 
     Examples:
         >>> import lra
@@ -112,13 +109,8 @@ def build_model(cfg: DictConfig) -> nn.Module:
         >>> sum(weight.numel() for weight in model.parameters())
         209942
     """
-    check_values(cfg, classes=True, within=(mixer_group(cfg), *(() if own_model(cfg.model) else ("model",))))
-    return _model(cfg)
-
-
-def _model(cfg: DictConfig) -> nn.Module:
-    """Build the classifier of settings that are checked."""
-    make, spec, make_mixers = _instantiate_named(plain(cfg.model)), build_spec(cfg), _mixers(cfg, _method(cfg))
+    make_mixers, spec = build_mixers(cfg), build_spec(cfg)
+    make = _instantiate_named(plain(cfg.model))
     try:
         model: nn.Module = make(spec, make_mixers)
     except TypeError as error:
@@ -138,9 +130,8 @@ def check_classes(cfg: DictConfig) -> None:
     """
     import torch
 
-    check_values(cfg, classes=True)
     with torch.random.fork_rng(devices=[]):
-        _model(cfg)
+        build_model(cfg)
 
 
 def _instantiate_named(settings: dict[str, Any]) -> Any:

@@ -65,9 +65,7 @@ def check_stored(cfg: DictConfig, *, classes: bool = True, verb: str | None = No
         _check_trainer(cfg)
 
 
-def check_values(
-    cfg: DictConfig, *, classes: bool, within: tuple[str, ...] | None = None, verb: str | None = None
-) -> None:
+def check_values(cfg: DictConfig, *, classes: bool, verb: str | None = None) -> None:
     """Refuse a configuration with a value that no declared type allows, or with an option that nothing reads.
 
     An option that another one refers to, as in `lr: ${recipe.my_rate}`, is read.
@@ -75,15 +73,14 @@ def check_values(
     Args:
         cfg: the configuration; what an interpolation stands for is checked.
         classes: whether to check the arguments of classes too, which are imported for that.
-        within: the groups to check, with those in them; None: all.
         verb: as in `group_options`.
 
     Raises:
         WrongValueError: for the first wrong value.
         UserError: for the first unknown option.
     """
-    tops = within or tuple(str(name) for name in cfg if name not in NOT_CHECKED)
-    trees = {name: OmegaConf.select(cfg, name) for name in tops if not OmegaConf.is_missing(cfg, name)}
+    tops = [str(name) for name in cfg if name not in NOT_CHECKED and not OmegaConf.is_missing(cfg, name)]
+    trees = {name: OmegaConf.select(cfg, name) for name in tops}
     plain = {  # the folder of a run in `paths` has a name that only right options have
         name: OmegaConf.to_container(tree, resolve=name != "paths") if OmegaConf.is_config(tree) else tree
         for name, tree in trees.items()
