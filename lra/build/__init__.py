@@ -14,7 +14,7 @@ from omegaconf import DictConfig
 
 from lra.runs.files import BEST
 from lra.runs.schema import own_model
-from lra.settings.check import check_values
+from lra.settings.check import OWN_MODEL, check_values
 from lra.settings.config import (
     batch_parts,
     method_name,
@@ -117,8 +117,7 @@ def build_model(cfg: DictConfig) -> nn.Module:
         if own_model(cfg.model) is None:
             raise
         raise UserError(
-            f"model._target_={cfg.model._target_} does not take the encoder's options ({error}); a file of its own,"
-            " conf/model/NAME.yaml, names those that it takes, see docs/your_attention.md"
+            f"model._target_={cfg.model._target_} does not take the encoder's options ({error}); {OWN_MODEL}"
         ) from error
     return model
 

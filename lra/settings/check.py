@@ -13,14 +13,15 @@ from lra.base.arguments import WrongValueError, check_options
 from lra.base.checked_json import checked
 from lra.base.files import checked_name
 from lra.base.paths import NO_OPTION_KEYS
-from lra.runs.schema import TARGET, TUNED, is_ours
+from lra.runs.schema import TARGET, TUNED, is_ours, own_model
 from lra.settings.added_keys import CALLBACKS_INSTEAD, USER_GROUPS, targets_of
-from lra.settings.declared import group_options, unknown_option
+from lra.settings.declared import PRINT, group_options, unknown_option
 from lra.training.compiled import GRAPH_MODES
 from lra.types import UserError
 
 NOT_CHECKED = ("hydra", "codec", "open_source", "sizes")
 ENVIRONMENT = re.compile(r"\$\{oc\.env:(\w+)")  # in a file: the variable that a value is from
+OWN_MODEL = "a file of its own, conf/model/NAME.yaml, names the options of a model of yours, see docs/your_attention.md"
 LEAST_LENGTH = 5  # one more than the tokens of the shortest ListOps expression, because the bound is exclusive
 DRAWN_SIDE = 32  # pixels in a row of a source image, unless the task sets `drawn_side`
 ON_CPU_INSTEAD = {"16-mixed": "bf16", "tf32": "float32"}  # precisions that only GPUs have
@@ -92,7 +93,8 @@ def check_values(cfg: DictConfig, *, classes: bool, verb: str | None = None) -> 
         for name in (name for name in members if name not in NO_OPTION_KEYS):
             key, kind = f"{group}.{name}".lstrip("."), options.kinds.get(name, Any)
             if options.owner and name not in options.kinds and f"{name}}}" not in OmegaConf.to_yaml(cfg):
-                raise unknown_option(key, cfg, options, place=" in a file" if verb else "")
+                advice = OWN_MODEL if group == "model" and own_model(cfg.model) else PRINT
+                raise unknown_option(key, cfg, options, place=" in a file" if verb else "", advice=advice)
             if group or kind is not str or members[name] is not None:  # a command's file says null for no choice
                 values[key], kinds[key] = members[name], kind
     try:
