@@ -9,7 +9,7 @@ from omegaconf import DictConfig
 
 from lra import build
 from lra.base.arguments import check_choice
-from lra.settings.check import check_stored
+from lra.settings.check import check_config
 from lra.settings.config import ATTENTION, load_config, method_name, mixer_settings, mixes_by_attention
 from lra.settings.overrides import check_overrides
 from lra.sweeps.grid import make_cells, spell_out_all
@@ -51,7 +51,7 @@ def parse_overrides(overrides: Sequence[str]) -> tuple[DictConfig, list[str]]:
             f" {', '.join(METHOD_GROUPS)} and their options; a training step of a task: lra bench step"
         )
     cfg = load_config(BENCH_CONFIG, check_overrides(BENCH_CONFIG, of_bench, sweep=False))
-    check_stored(cfg, classes=False)
+    check_config(cfg, BENCH_CONFIG)
     lengths = list(cfg.n)
     wrong = [length for length in lengths if type(length) is not int or not 1 < length <= MOST_LENGTH]
     if wrong or not lengths:

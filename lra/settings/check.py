@@ -32,26 +32,18 @@ NOT_IN_GRAPHS: Mapping[str, tuple[Callable[[object], bool], str, object]] = {
 }
 
 
-def check_config(cfg: DictConfig, verb: str) -> None:
-    """Refuse a configuration that no command could use; `lra.build.check_classes` checks the arguments of classes.
+def check_config(cfg: DictConfig, verb: str | None) -> None:
+    """Refuse a configuration whose values are wrong, or contradict each other; it may lack options.
 
     Args:
         cfg: the configuration.
-        verb: the verb that composed it.
+        verb: the verb that composed it: the arguments of classes are checked later, by `lra.build.check_classes`. None:
+            the stored configuration of a run.
 
     Raises:
         UserError: for the first wrong option, with its value and what is right.
     """
-    check_stored(cfg, classes=False, verb=verb)
-
-
-def check_stored(cfg: DictConfig, *, classes: bool = True, verb: str | None = None) -> None:
-    """Refuse a configuration whose values are wrong, or contradict each other; it may lack options.
-
-    Raises:
-        UserError: for the first wrong option, with its value and what is right.
-    """
-    check_values(cfg, classes=classes, verb=verb)
+    check_values(cfg, classes=verb is None, verb=verb)
     if cfg.get("run_group") is not None:
         checked_name(cfg.run_group, "run_group=", example="mine", nested=True)
     if cfg.get("tuned") is not None:

@@ -18,7 +18,7 @@ from lra.runs.flatten_settings import drop_removed_settings, values_before
 from lra.runs.record import read_record
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import OWN_ARGUMENTS, USER_GROUPS
-from lra.settings.check import check_stored
+from lra.settings.check import check_config
 from lra.settings.config import mixes_by_attention
 from lra.settings.declared import declared_in_group, needed_by_class
 from lra.types import UserError
@@ -93,7 +93,7 @@ def read_stored_config(folder: Path) -> DictConfig:
                 for later, value in values_before(settings, str(name)).items():
                     settings.setdefault(later, value)
         _check_complete(cfg, nodes)
-        check_stored(cfg)
+        check_config(cfg, None)
     except UserError as error:
         of_other_version = error.kind in ("missing_option", "unknown_option", "removed_option")
         advice = (

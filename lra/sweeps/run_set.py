@@ -17,7 +17,7 @@ from lra.results.reference import REFERENCES
 from lra.runs.collect import collect
 from lra.runs.files import group_file
 from lra.runs.schema import Record
-from lra.settings.check import check_config, check_stored
+from lra.settings.check import check_config
 from lra.settings.config import load_config
 from lra.settings.overrides import check_overrides
 from lra.sweeps.grid import METHOD, Cell, make_cells, plain_words, space_of, spell_out_all
@@ -252,7 +252,7 @@ def _choose_family(options: DictConfig, words: Sequence[str], *, is_typed: bool)
 def _check_options(command: str, options: DictConfig) -> None:
     if options.what not in ACTIONS:
         raise UserError(f"{options.what!r} is no action; type: lra {command} {'|'.join(ACTIONS)}")
-    check_stored(options, classes=False)
+    check_config(options, command.split()[0])
     check_choice("format", options.format, FORMATS)
     check_out(options.out, "table.md")
     if options.format == "wandb" and options.out is not None:
