@@ -9,6 +9,7 @@ from lra.results.conditions import (
     precisions,
     protocol_steps_and_size,
     search_notes,
+    stopped_notes,
     unrecorded_notes,
     without_stand_ins,
 )
@@ -119,7 +120,7 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
         notes.append(f"{reference}: {SOURCES[reference]}.{judged}")
     count = sum(cell.count - cell.converged for cell in cells)
     failed = [f"{count} of {sum(cell.count for cell in cells)} runs did not converge."] if count else []
-    return [*notes, *origins, *search_notes(records), *_deviation_notes(rows), *failed]
+    return [*notes, *origins, *stopped_notes(records), *search_notes(records), *_deviation_notes(rows), *failed]
 
 
 def _details(records: list[Record], rows: list[Row], reference: str) -> list[str]:

@@ -101,7 +101,7 @@ def provenance_notes(records: list[Record]) -> list[str]:
     if any(record["settings"]["task"].get("dev_split") == "test" for record in records):
         whose = ", as the paper's" if task in TASKS else ""
         notes.append(f"The dev split is the test split{whose}.")
-    return notes + search_notes(records) + unrecorded_notes(records)
+    return notes + stopped_notes(records) + search_notes(records) + unrecorded_notes(records)
 
 
 def search_notes(records: Iterable[Record]) -> list[str]:
@@ -110,6 +110,13 @@ def search_notes(records: Iterable[Record]) -> list[str]:
     searches = sorted({(each["budget"], each["space"], each["seed"]) for each in settings})
     texts = [f"{budget} trials of each method in the space {space}, seed {seed}" for budget, space, seed in searches]
     return [f"Tuned: the best configuration by dev accuracy of {'; of '.join(texts)}."] if texts else []
+
+
+def stopped_notes(records: Iterable[Record]) -> list[str]:
+    """Word a note about runs that a callback has ended early, which count with the others; no note if none was."""
+    stopped = [(record["identity"], step) for record in records if (step := record["outcome"].get("stopped_step"))]
+    each = [f"{run['task']}/{run['attention']} seed {run['seed']} at step {step:,}" for run, step in stopped]
+    return [f"Ended early by a callback, and counted with the others: {'; '.join(each)}."] if each else []
 
 
 def precisions(records: list[Record]) -> list[str]:

@@ -63,7 +63,9 @@ def _state(runs: Path, folder: Path, state: str) -> RunState:
 
 def finished(record: Record) -> str:
     """Word the state of a finished run."""
-    return f"finished, {record['outcome']['test_accuracy']:.2%}"
+    outcome = record["outcome"]
+    ended = f", ended at step {outcome['stopped_step']:,} of {outcome['steps']:,}" if "stopped_step" in outcome else ""
+    return f"finished, {outcome['test_accuracy']:.2%}{ended}"
 
 
 def _unfinished(folder: Path) -> str:

@@ -36,5 +36,6 @@ class ReferencePlace(Callback):
             self._console.print(place, highlight=False)
             self._said = counts
         if self.slack is not None and late >= self.slack:
-            self._console.print(f"stopped at step {trainer.global_step}: no reference seed had converged so late")
+            when = "the step at which the slowest reference seed had converged"
+            self._console.print(f"stopped at step {trainer.global_step}, {late:.2g} times {when}", highlight=False)
             trainer.should_stop = True

@@ -52,7 +52,13 @@ def test_a_run_is_placed_everywhere_and_stopped_where_that_is_asked_for(publishe
 
     capsys.readouterr()
     assert main(["train", *RUN, "logger=csv", "callbacks=stop_if_stuck"]) == 0
-    assert "stopped at step 8" in capsys.readouterr().out, "twice as late as the slowest"
+    said = " ".join(capsys.readouterr().out.split())
+    assert "stopped at step 8, 2 times" in said
+    assert "8 of 12" in said
+    assert main(["show", "runs", "run_group=default"]) == 0
+    assert "ended at step 8 of 12" in " ".join(capsys.readouterr().out.split())
+    assert main(["table", "show", "run_group=default", "size=tiny", "notes=all"]) == 0
+    assert "Ended early by a callback" in " ".join(capsys.readouterr().out.split())
     (stopped,) = (record for record in results(published).values() if "stopped_step" in record["outcome"])
     assert stopped["outcome"]["stopped_step"] == 8
     assert stopped["settings"]["callbacks"]["stop_if_stuck"]["slack"] == 2
