@@ -14,6 +14,7 @@ from lra.base.arguments import as_typed
 from lra.runs.flatten_settings import flatten
 from lra.types import UserError
 
+SWEEP = re.compile(r"'?(tag|interval|choice|range)\(")
 TIMES = "times"  # tag of an interval, or of choices, whose numbers are factors of the value that a run has without
 
 
@@ -76,6 +77,9 @@ def read_override(word: str, verb: str = "train") -> Typed:
             options = literal_eval(value)
         if isinstance(options, dict):
             raise group_of_options(key, options) from error
+        if SWEEP.match(value):
+            line = f"{word} cannot be read; an interval is {key}=interval(1e-4, 1e-2), and choices are {key}=a,b"
+            raise UserError(line, kind="wrong_value", key=key, value=value) from error
         line = f"{word} cannot be read; put a value with special characters in quotes: \"{key}='{value}'\""
         raise UserError(line) from error
     sign, key = word[: len(word) - len(word.lstrip("+~"))], override.key_or_group

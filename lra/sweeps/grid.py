@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override
+from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, RangeSweep
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.paths import conf_names
+from lra.base.paths import conf_groups, conf_names
 from lra.runs.failure import read_failure
 from lra.runs.record import OtherVersionError, read_record
 from lra.runs.schema import Record
 from lra.settings import config
-from lra.sweeps.space import Space
+from lra.sweeps.space import DRAWN, Space
 from lra.types import UserError
 
 BUDGET = 20  # trials of each method, unless `budget=` says otherwise
@@ -201,6 +201,14 @@ def space_of(sweep: str, overrides: Sequence[str]) -> Space:
 def _space(params: Mapping[str, str]) -> Space:
     parsed = {key: OverridesParser.create().parse_override(f"{key}={values}") for key, values in params.items()}
     drawn = {key: params[key] for key, override in parsed.items() if is_drawn(override)}
+    for key, typed in params.items():
+        values, ends = parsed[key].value(), f"{key}=tag({DRAWN}, choice(2, 4, 8))"
+        if isinstance(values, RangeSweep) and values.tags:
+            line = f"{key}={typed} is a range, of which nothing is drawn; type for example '{ends}'"
+            raise UserError(line, kind="wrong_value", key=key, value=typed, right=ends)
+        if key in drawn and key.lstrip("+") in conf_groups():
+            line = f"{key}={typed}: names of a config group are not drawn; type them as in {key}=full,nystrom"
+            raise UserError(line, kind="wrong_value", key=key, value=typed)
     seed = params.get("seed", "0")
     if drawn and not seed.isdecimal():
         line = f"seed={seed}: the trials of a search have one seed; type for example seed=1000 in its file"

@@ -12,6 +12,7 @@ from lra.base.files import NOT_WRITABLE, replace_text
 from lra.base.text import visible
 from lra.results.conditions import provenance_notes, task_title
 from lra.results.tables import TextTable
+from lra.runs.collect import PUBLISHED
 from lra.runs.files import group_file
 from lra.runs.schema import Record
 from lra.settings import config
@@ -77,7 +78,14 @@ def write_task_tables(run_set: RunSet, console: Console, kind: str, make_table: 
 
 
 def _draw(run_set: RunSet, task: str, drawings: dict[str, Draw]) -> tuple[list[Path], list[str]]:
-    """Draw the figures; return their files, and a note for each whose folder cannot be written."""
+    """Draw the figures when the table goes to a terminal or W&B; return their files, and a note for each that is not.
+
+    A part of a published file has none: it would replace the figure of all records, which is published too.
+    """
+    if run_set.options.format not in ("terminal", "wandb") or not drawings:
+        return [], []
+    if run_set.shows_a_part and run_set.group.suffix == PUBLISHED:
+        return [], [f"no figure of a part of {run_set.group.name}: it would replace that of all its records"]
     figures: list[Path] = []
     notes = []
     for name, draw in drawings.items():

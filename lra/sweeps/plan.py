@@ -56,7 +56,8 @@ def print_plan(console: Console, run_set: RunSet) -> None:
     but = f" ({unknown} that could not be measured are not counted)" if unknown else ""
     console.print(
         f"{missing_cells} cells to run, {hours_left:,.1f} hours on {device_name(run_set.cells[0].cfg)} one after the"
-        f" other{but}, dev passes and tests counted in; preparing data is not.\nRun them: {run_set.run_command()}"
+        f" other{but}, dev passes and tests counted in; preparing data is not."
+        + (f"\nRun them: {run_set.run_command()}" if missing_cells else "")
     )
     if missing_cells > 1 and measured:
         console.print(proposal(run_set, measured))

@@ -14,15 +14,15 @@ from lra.base.paths import conf_names
 from lra.base.signals import Stopped
 from lra.base.text import visible
 from lra.results.reference import REFERENCES
-from lra.runs.collect import collect
+from lra.runs.collect import PUBLISHED, collect
 from lra.runs.files import group_file
 from lra.runs.schema import Record
 from lra.settings.check import check_config
-from lra.settings.config import load_config
+from lra.settings.config import config_hash, load_config
 from lra.settings.overrides import check_overrides
 from lra.sweeps.grid import METHOD, Cell, make_cells, plain_words, space_of, spell_out_all
 from lra.sweeps.space import Space
-from lra.sweeps.tuned import TUNED, make_tuned_cells
+from lra.sweeps.tuned import TUNED, make_tuned_cells, run_of
 from lra.terminal.console import check_out
 from lra.types import UserError
 
@@ -43,6 +43,7 @@ class RunSet:
 
     Attributes:
         troubles: what `records` has left out, in a line each.
+        shows_a_part: whether `records` has left out methods or seeds of a task that is shown.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class RunSet:
         self.verb, self.options, self.launcher, self.sweeps = command.split()[0], options, launcher, sweeps
         self._command, self._typed, self._overrides = f"lra {command}", typed, sweeps[options.sweep]
         self.troubles: list[str] = []
+        self.shows_a_part = False
         self.cells: list[Cell] = []
         for sweep, words in sweeps.items():
             self.cells += make_tuned_cells(sweep, words) if TUNED in words else make_cells(sweep, words)
@@ -72,9 +74,7 @@ class RunSet:
         return space_of(self.options.sweep, self._overrides)
 
     def figure(self, name: str, draw: Callable[[Path], Path]) -> list[Path]:
-        """Draw a figure beside the records when the table goes to a terminal or W&B; other formats have no figures."""
-        if self.options.format not in ("terminal", "wandb"):
-            return []
+        """Draw a figure beside the records."""
         return [draw(group_file(self.group, f"{name}.png"))]
 
     def run(self, console: Console) -> None:
@@ -106,7 +106,11 @@ class RunSet:
         """
         collection = collect(self.group)
         self.troubles = [*collection.troubles, *self._left_out(collection.records)]
-        return [record for record in collection.records if self._asked_for(record)]
+        shown = [record for record in collection.records if self._asked_for(record)]
+        tasks = {record["identity"]["task"] for record in shown}
+        whole = [each for each in collection.records if self.is_shown(each) and each["identity"]["task"] in tasks]
+        self.shows_a_part = len(shown) < len(whole)
+        return shown
 
     def _left_out(self, records: list[Record]) -> list[str]:
         """Word a note for each other size and protocol in the group, and for each other task if none was typed.
@@ -146,10 +150,15 @@ class RunSet:
         return {key: {cell.choice(key) for cell in self.cells} for key in typed}
 
     def _asked_for(self, record: Record) -> bool:
-        if not self.is_shown(record):
+        if not self.is_shown(record) or (self.verb == "tune" and run_of(record) not in self._trials):
             return False
         identity: dict[str, object] = {**record["identity"]}
         return all(str(identity[key]) in chosen for key, chosen in self._choices.items())
+
+    @cached_property
+    def _trials(self) -> set[tuple[str, int]]:
+        """The hash and the seed of each trial: the group may have those of other searches."""
+        return {(config_hash(cell.cfg), cell.cfg.seed) for cell in self.cells}
 
     def typed_methods(self) -> list[str]:
         """The attentions, mixers and models of the cells in the order typed; none where no word names one."""
@@ -202,9 +211,15 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
     known = set(load_config(verb)) - {"sweep"}
     own = [word for word in typed if word.split("=")[0] in known]
     others = [word for word in typed if word not in (*own, *launcher) and not word.startswith("sweep=")]
-    options = load_config(
-        verb, check_overrides(verb, [*(f"what={word}" for word in words[:has_action]), *own], sweep=False)
-    )
+    try:
+        checked = check_overrides(verb, [*(f"what={word}" for word in words[:has_action]), *own], sweep=False)
+    except UserError as error:
+        if error.kind != "several_values":
+            raise
+        several = next(word for word in own if word.startswith(f"{error.key}="))
+        line = f"{several} has several values, but lra {verb} takes one; type a command for each"
+        raise error.reworded(line) from None
+    options = load_config(verb, checked)
     if sweep:
         options.sweep = sweep[-1]
     elif swept:
@@ -233,6 +248,9 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
         sweeps[second_sweep] = [word for word in overrides if not word.startswith("attention")]
     run_set = RunSet(command, typed, options, launcher, sweeps)
     named, group = any(word.startswith("run_group=") for word in typed), run_set.group
+    if options.what != "show" and group.suffix == PUBLISHED:
+        line = f"run_group={run_set.cells[0].cfg.run_group} is a file of published records, which only show reads"
+        raise UserError(f"{line}; to run type another run_group=", kind="wrong_value", key="run_group")
     if options.what == "show" and named and not group.suffix and not group.exists():
         raise UserError(f"no run is below {group}; lra show runs lists all runs", kind="no_records", key=str(group))
     for cell in run_set.cells[:1] if options.what == "show" else run_set.cells:  # `show` runs no cell
@@ -265,6 +283,10 @@ def _check_search(verb: str, options: DictConfig, overrides: Sequence[str], own:
     """Refuse what only a search can have, elsewhere; a search that draws nothing; and a typed seed for its trials."""
     sweep = str(options.sweep)
     if verb != "tune":
+        typed = next((word for word in own if word.startswith(("search=", "budget="))), None)
+        if tuned and typed and options.what == "show":
+            line = f"{typed} has no effect on show, whose rows name their searches; leave it out"
+            raise UserError(line, kind="no_effect", key=typed.partition("=")[0])
         plain = plain_words(overrides)
         of_search = [word for word in own if word.startswith(("search=", "budget="))]
         of_search += [word for word in overrides if word not in plain]

@@ -23,7 +23,7 @@ from lra.types import UserError
 
 DRAWN = "drawn"  # tag of choices that are drawn from; those without a tag multiply the runs
 LOG = "log"  # tag of intervals: uniform in the logarithm
-DIGITS = 3  # significant digits of a number that is drawn
+DIGITS = 3  # significant digits of a number that is drawn, at least
 Point = Mapping[str, float | str]
 
 
@@ -82,6 +82,8 @@ class _Axis:
             line = f"{key}={typed} is no interval to draw from: it has two ends, the lower one first"
             line += f", and with {LOG} above 0; type for example '{right}'"
             raise UserError(line, kind="wrong_value", key=key, value=typed, right=right)
+        self._low: float
+        self._high: float
         self._whole = isinstance(low, int) and isinstance(high, int)
         self._low, self._high = (low - 0.5, high + 0.5) if self._whole else (low, high)  # each has its share
 
@@ -89,12 +91,16 @@ class _Axis:
         """Choose the value that a number in [0, 1) stands for."""
         if self._choices:
             return self._choices[int(uniform * len(self._choices))]
+        value: float
         if LOG in self.tags:
             value = self._low * (self._high / self._low) ** uniform
         else:
             value = self._low + (self._high - self._low) * uniform
-        return round(value) if self._whole else _rounded(value)
+        if self._whole:
+            return round(value)
+        narrow = math.ceil(-math.log10((self._high - self._low) / max(abs(self._low), abs(self._high))))
+        return min(max(_rounded(value, max(DIGITS, DIGITS - 1 + narrow)), self._low), self._high)
 
 
-def _rounded(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")
+def _rounded(value: float, digits: int = DIGITS) -> float:
+    return float(f"{value:.{digits}g}")

@@ -71,12 +71,17 @@ def _unfinished(search: Search, group: str, words: Iterable[str], options: dict[
     )
 
 
+def run_of(record: Record) -> tuple[str, int]:
+    """What tells the run of a record from others: the hash of its settings, and its seed."""
+    return record["provenance"]["config_hash"], record["identity"]["seed"]
+
+
 def searches_of(trials: Sequence[Cell], records: Iterable[Record]) -> list[Search]:
     """Tell what has become of the trials of a search, by method and task, in the order of the cells.
 
     Their results are among `records`; why a trial failed is read from its folder.
     """
-    finished = {(record["provenance"]["config_hash"], record["identity"]["seed"]): record for record in records}
+    finished = {run_of(record): record for record in records}
     cells: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
     for cell in trials:
         cells[cell.without_point].append(cell)

@@ -133,7 +133,7 @@ def _choices(table: TextTable) -> Iterator[tuple[list[str], bool]]:
     left_out = table.empty_columns()
     yield [], False
     for name in (None, *table.optional):
-        if name and name not in left_out:
+        if name in table.columns and name not in left_out:
             left_out = [*left_out, name]
         yield left_out, False
         yield left_out, True

@@ -55,6 +55,11 @@ def test_columns_without_a_value_go_first():
     assert "not shown in 80 columns: text, retrieval, image, pathfinder, average\n" in text
 
 
+def test_only_columns_of_the_table_are_said_to_be_left_out():
+    table = TextTable(title="", columns=("name", "value" * 7), rows=[["a" * 30, "1"]], optional=("other", "value" * 7))
+    assert f"not shown in 62 columns: {'value' * 7}\n" in shown(table, 62)
+
+
 def test_a_comparison_keeps_its_verdict(records):
     of_task = [record for record in records if record["identity"]["task"] == "listops"]
     text = shown(comparison_table(of_task, contenders(of_task), title="listops"), 80)

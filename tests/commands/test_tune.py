@@ -105,6 +105,26 @@ def test_a_published_search_is_shown_as_its_trials_are(trained, capsys):
     assert shown(capsys, "run_group=published/search.jsonl") == shown(capsys)
 
 
+def test_only_runs_of_this_search_are_shown(trained, capsys):
+    tune(capsys, "run")
+    alone = tune(capsys, "show", "notes=all")[1]
+    tune(capsys, "run", "recipe.steps=60")
+    assert tune(capsys, "show", "notes=all")[1] == alone
+
+
+def test_a_part_of_a_published_file_does_not_replace_its_figure(trained, home, monkeypatch, capsys):
+    tune(capsys)
+    assert main(["publish", "run_group=tune", "name=search", "dirty=true"]) == 0
+    drawn = []
+    monkeypatch.setattr("lra.verbs.tune.plot_tuning", lambda searches, path, title: drawn.append(path) or path)
+    tune(capsys, "show", "run_group=published/search.jsonl")
+    assert drawn == [home / "published/search-tune-listops.png"]
+    words = [word for word in WORDS if not word.startswith("attention=")]
+    assert main(["tune", "show", "run_group=published/search.jsonl", *words, "attention=full"]) == 0
+    assert "no figure of a part" in capsys.readouterr().out
+    assert len(drawn) == 1
+
+
 def test_a_trial_that_fails_counts_as_tried_is_said_and_is_not_met_again(trained, capsys):
     trained.fails = {("nystrom", 1), ("full", 0)}
     code, out = tune(capsys, "run")
@@ -143,6 +163,9 @@ def test_a_method_of_which_every_trial_failed_has_no_best(trained, capsys):
         (["model.droput=interval(0, 0.2)"], "model.droput"),
         (["attention=full,nystrom", "attention.num_landmarks=int(interval(8, 64))"], "attention.num_landmarks"),
         (["budget=0"], "budget"),
+        (["budget=2,4"], "budget"),
+        (["run_group=published/search.jsonl"], "run_group"),
+        (["recipe.optimizer.lr=interval(1e-4)"], "recipe.optimizer.lr"),
     ],
 )
 def test_a_mistake_is_one_line_before_anything_runs(words, key, trained, refused):

@@ -77,6 +77,21 @@ def test_what_is_no_interval_is_refused(values):
     assert (caught.value.kind, caught.value.key) == ("wrong_value", "a")
 
 
+def test_what_is_drawn_from_a_narrow_interval_lies_in_it():
+    values = [point["a"] for point in Space({"a": "interval(0.999, 0.9999)"}, 0).points(100)]
+    assert all(0.999 <= value <= 0.9999 for value in values)
+    assert len(set(values)) > 90
+
+
+@pytest.mark.parametrize(
+    "word", ["attention.num_landmarks=tag(drawn, range(2, 5))", "attention=tag(drawn, choice(full, nystrom))"]
+)
+def test_ranges_and_names_of_a_config_group_are_not_drawn(word):
+    with pytest.raises(UserError) as caught:
+        make_cells("tune", ["task=listops", "size=tiny", "attention=nystrom", word])
+    assert (caught.value.kind, caught.value.key) == ("wrong_value", word.split("=")[0])
+
+
 def test_the_trials_have_one_seed_which_no_table_has():
     assert {cell.cfg.seed for cell in make_cells("tune", [*WORDS, "budget=1"])} == {1000}
     with pytest.raises(UserError) as caught:

@@ -158,6 +158,10 @@ def test_what_is_of_a_search_has_no_effect_on_a_table_without_one(word, refused)
     assert (error.kind, error.key) == ("no_effect", word.split("=")[0])
 
 
+def test_a_table_that_is_shown_takes_no_search(refused):
+    assert refused("table", "show", "recipe=tuned", "size=tiny", "budget=3").key == "budget"
+
+
 def test_show_needs_no_trials(capsys):
     assert main(["table", "show", "recipe=tuned", "task=listops", "size=tiny"]) == 0
     assert "No record yet" in capsys.readouterr().out
