@@ -112,6 +112,12 @@ def search_notes(records: Iterable[Record]) -> list[str]:
     return [f"Tuned: the best configuration by dev accuracy of {'; of '.join(texts)}."] if texts else []
 
 
+def steps_text(record: Record) -> str:
+    """Word the number of steps, of a run that a callback has ended early `8 of 40`."""
+    outcome = record["outcome"]
+    return (f"{outcome['stopped_step']:,} of " if "stopped_step" in outcome else "") + f"{outcome['steps']:,}"
+
+
 def stopped_notes(records: Iterable[Record]) -> list[str]:
     """Word a note about runs that a callback has ended early, which count with the others; no note if none was."""
     stopped = [(record["identity"], step) for record in records if (step := record["outcome"].get("stopped_step"))]

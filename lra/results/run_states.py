@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from lra.results.conditions import by_protocol_and_size
+from lra.results.conditions import by_protocol_and_size, steps_text
 from lra.results.variants import group_by_variant, natural
 from lra.runs.failure import read_failure
 from lra.runs.files import MARKS_OF_A_RUN, METRICS, SETTINGS_FOLDER, run_folders
@@ -63,9 +63,8 @@ def _state(runs: Path, folder: Path, state: str) -> RunState:
 
 def finished(record: Record) -> str:
     """Word the state of a finished run."""
-    outcome = record["outcome"]
-    ended = f", ended at step {outcome['stopped_step']:,} of {outcome['steps']:,}" if "stopped_step" in outcome else ""
-    return f"finished, {outcome['test_accuracy']:.2%}{ended}"
+    ended = f", ended at step {steps_text(record)}" if "stopped_step" in record["outcome"] else ""
+    return f"finished, {record['outcome']['test_accuracy']:.2%}{ended}"
 
 
 def _unfinished(folder: Path) -> str:

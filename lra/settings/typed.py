@@ -14,7 +14,7 @@ from lra.base.arguments import as_typed
 from lra.runs.flatten_settings import flatten
 from lra.types import UserError
 
-SWEEP = re.compile(r"'?(tag|interval|choice|range)\(")
+SWEEP = re.compile(r"(tag|interval|choice|range)\(")
 TIMES = "times"  # tag of an interval, or of choices, whose numbers are factors of the value that a run has without
 
 

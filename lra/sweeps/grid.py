@@ -53,6 +53,11 @@ class Cell:
         """The run's folder."""
         return config.run_dir(self.cfg)
 
+    @cached_property
+    def run(self) -> tuple[str, int]:
+        """What tells the run from others, see `run_of`."""
+        return config.config_hash(self.cfg), self.cfg.seed
+
     def choice(self, key: str) -> str:
         """Return the task's name (`task`), the method's name (`attention`) or the `seed`.
 
@@ -140,6 +145,11 @@ class Cell:
         return self.finished or (self.trial is not None and read_failure(self.folder) is not None)
 
 
+def run_of(record: Record) -> tuple[str, int]:
+    """What tells the run of a record from others: the hash of its settings, and its seed."""
+    return record["provenance"]["config_hash"], record["identity"]["seed"]
+
+
 def make_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:
     """Build the cells of `conf/sweep/SWEEP.yaml`; the user's overrides replace the file's values.
 
@@ -201,14 +211,16 @@ def space_of(sweep: str, overrides: Sequence[str]) -> Space:
 def _space(params: Mapping[str, str]) -> Space:
     parsed = {key: OverridesParser.create().parse_override(f"{key}={values}") for key, values in params.items()}
     drawn = {key: params[key] for key, override in parsed.items() if is_drawn(override)}
-    for key, typed in params.items():
-        values, ends = parsed[key].value(), f"{key}=tag({DRAWN}, choice(2, 4, 8))"
+    for key, override in parsed.items():
+        values = override.value()
         if isinstance(values, RangeSweep) and values.tags:
-            line = f"{key}={typed} is a range, of which nothing is drawn; type for example '{ends}'"
-            raise UserError(line, kind="wrong_value", key=key, value=typed, right=ends)
-        if key in drawn and key.lstrip("+") in conf_groups():
-            line = f"{key}={typed}: names of a config group are not drawn; type them as in {key}=full,nystrom"
-            raise UserError(line, kind="wrong_value", key=key, value=typed)
+            right = f"{key}=tag({DRAWN}, choice(2, 4, 8))"
+            line = f"{key}={params[key]} is a range, of which nothing is drawn; type for example '{right}'"
+            raise UserError(line, kind="wrong_value", key=key, value=params[key], right=right)
+    names = conf_groups() if drawn else ()
+    for key in (key for key in drawn if key.lstrip("+") in names):
+        line = f"{key}={drawn[key]}: names of a config group are not drawn; type them as in {key}=full,nystrom"
+        raise UserError(line, kind="wrong_value", key=key, value=drawn[key])
     seed = params.get("seed", "0")
     if drawn and not seed.isdecimal():
         line = f"seed={seed}: the trials of a search have one seed; type for example seed=1000 in its file"

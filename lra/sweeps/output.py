@@ -90,7 +90,7 @@ def _draw(run_set: RunSet, task: str, drawings: dict[str, Draw]) -> tuple[list[P
     notes = []
     for name, draw in drawings.items():
         try:
-            figures += run_set.figure(f"{name}-{task}", draw)
+            figures.append(draw(group_file(run_set.group, f"{name}-{task}.png")))
         except OSError as error:
             if error.errno not in NOT_WRITABLE:
                 raise

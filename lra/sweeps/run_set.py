@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -15,14 +15,13 @@ from lra.base.signals import Stopped
 from lra.base.text import visible
 from lra.results.reference import REFERENCES
 from lra.runs.collect import PUBLISHED, collect
-from lra.runs.files import group_file
 from lra.runs.schema import Record
 from lra.settings.check import check_config
-from lra.settings.config import config_hash, load_config
+from lra.settings.config import load_config
 from lra.settings.overrides import check_overrides
-from lra.sweeps.grid import METHOD, Cell, make_cells, plain_words, space_of, spell_out_all
+from lra.sweeps.grid import METHOD, Cell, make_cells, plain_words, run_of, space_of, spell_out_all
 from lra.sweeps.space import Space
-from lra.sweeps.tuned import TUNED, make_tuned_cells, run_of
+from lra.sweeps.tuned import TUNED, make_tuned_cells
 from lra.terminal.console import check_out
 from lra.types import UserError
 
@@ -72,10 +71,6 @@ class RunSet:
     def space(self) -> Space:
         """The space that these runs are drawn from."""
         return space_of(self.options.sweep, self._overrides)
-
-    def figure(self, name: str, draw: Callable[[Path], Path]) -> list[Path]:
-        """Draw a figure beside the records."""
-        return [draw(group_file(self.group, f"{name}.png"))]
 
     def run(self, console: Console) -> None:
         """Run the missing cells, in `workers=` processes or with a Hydra launcher if the user typed one."""
@@ -150,15 +145,15 @@ class RunSet:
         return {key: {cell.choice(key) for cell in self.cells} for key in typed}
 
     def _asked_for(self, record: Record) -> bool:
-        if not self.is_shown(record) or (self.verb == "tune" and run_of(record) not in self._trials):
+        if not self.is_shown(record) or (self.verb == "tune" and run_of(record) not in self._runs):
             return False
         identity: dict[str, object] = {**record["identity"]}
         return all(str(identity[key]) in chosen for key, chosen in self._choices.items())
 
     @cached_property
-    def _trials(self) -> set[tuple[str, int]]:
-        """The hash and the seed of each trial: the group may have those of other searches."""
-        return {(config_hash(cell.cfg), cell.cfg.seed) for cell in self.cells}
+    def _runs(self) -> set[tuple[str, int]]:
+        """The runs of the cells, as `run_of` has them."""
+        return {cell.run for cell in self.cells}
 
     def typed_methods(self) -> list[str]:
         """The attentions, mixers and models of the cells in the order typed; none where no word names one."""
@@ -283,12 +278,11 @@ def _check_search(verb: str, options: DictConfig, overrides: Sequence[str], own:
     """Refuse what only a search can have, elsewhere; a search that draws nothing; and a typed seed for its trials."""
     sweep = str(options.sweep)
     if verb != "tune":
-        typed = next((word for word in own if word.startswith(("search=", "budget="))), None)
-        if tuned and typed and options.what == "show":
-            line = f"{typed} has no effect on show, whose rows name their searches; leave it out"
-            raise UserError(line, kind="no_effect", key=typed.partition("=")[0])
         plain = plain_words(overrides)
         of_search = [word for word in own if word.startswith(("search=", "budget="))]
+        if of_search and tuned and options.what == "show":
+            line = f"{of_search[0]} has no effect on show, whose rows name their searches; leave it out"
+            raise UserError(line, kind="no_effect", key=of_search[0].partition("=")[0])
         of_search += [word for word in overrides if word not in plain]
         if of_search and not tuned:
             line = f"{of_search[0]} is of a search; type it with lra tune, or with recipe=tuned after that"

@@ -55,8 +55,9 @@ class Space:
     def overrides(self, point: Point, cfg: DictConfig) -> tuple[str, ...]:
         """Write a point as overrides of a run, whose configuration without them is `cfg`."""
         values = {
-            key: _rounded(float(value) * OmegaConf.select(cfg, key)) if TIMES in self._axes[key].tags else value
+            key: _rounded(float(value) * OmegaConf.select(cfg, key), axis.digits) if TIMES in axis.tags else value
             for key, value in point.items()
+            for axis in [self._axes[key]]
         }
         return tuple(f"{key}={value}" for key, value in values.items())
 
@@ -68,6 +69,7 @@ class _Axis:
         override = OverridesParser.create().parse_override(f"{key}={typed}")
         sweep: Any = override.value()
         self.tags: set[str] = sweep.tags
+        self.digits = DIGITS
         unknown = self.tags - {LOG, TIMES, DRAWN}
         if unknown:
             line = f"{key}={typed}: the tag {min(unknown)} is not known; there are {LOG}, {TIMES} and {DRAWN}"
@@ -82,10 +84,11 @@ class _Axis:
             line = f"{key}={typed} is no interval to draw from: it has two ends, the lower one first"
             line += f", and with {LOG} above 0; type for example '{right}'"
             raise UserError(line, kind="wrong_value", key=key, value=typed, right=right)
-        self._low: float
-        self._high: float
         self._whole = isinstance(low, int) and isinstance(high, int)
-        self._low, self._high = (low - 0.5, high + 0.5) if self._whole else (low, high)  # each has its share
+        beyond = 0.5 if self._whole else 0.0  # so that each whole number has its share
+        self._low, self._high = float(low) - beyond, float(high) + beyond
+        narrow = math.ceil(-math.log10((high - low) / max(abs(low), abs(high))))
+        self.digits = max(DIGITS, DIGITS - 1 + narrow)
 
     def value(self, uniform: float) -> float | str:
         """Choose the value that a number in [0, 1) stands for."""
@@ -96,11 +99,8 @@ class _Axis:
             value = self._low * (self._high / self._low) ** uniform
         else:
             value = self._low + (self._high - self._low) * uniform
-        if self._whole:
-            return round(value)
-        narrow = math.ceil(-math.log10((self._high - self._low) / max(abs(self._low), abs(self._high))))
-        return min(max(_rounded(value, max(DIGITS, DIGITS - 1 + narrow)), self._low), self._high)
+        return round(value) if self._whole else min(max(_rounded(value, self.digits), self._low), self._high)
 
 
-def _rounded(value: float, digits: int = DIGITS) -> float:
+def _rounded(value: float, digits: int) -> float:
     return float(f"{value:.{digits}g}")

@@ -9,9 +9,9 @@ from lra.results.tuning import Search, Trial
 from lra.runs.failure import read_failure
 from lra.runs.record import read_record
 from lra.runs.schema import Record
-from lra.settings.config import config_hash, load_config
+from lra.settings.config import load_config
 from lra.settings.typed import in_quotes
-from lra.sweeps.grid import Cell, make_cells, plain_words, space_of, trials
+from lra.sweeps.grid import Cell, make_cells, plain_words, run_of, space_of, trials
 from lra.sweeps.space import Space
 from lra.types import UserError
 
@@ -71,11 +71,6 @@ def _unfinished(search: Search, group: str, words: Iterable[str], options: dict[
     )
 
 
-def run_of(record: Record) -> tuple[str, int]:
-    """What tells the run of a record from others: the hash of its settings, and its seed."""
-    return record["provenance"]["config_hash"], record["identity"]["seed"]
-
-
 def searches_of(trials: Sequence[Cell], records: Iterable[Record]) -> list[Search]:
     """Tell what has become of the trials of a search, by method and task, in the order of the cells.
 
@@ -98,7 +93,7 @@ def searches_of(trials: Sequence[Cell], records: Iterable[Record]) -> list[Searc
 
 def _outcome(cell: Cell, finished: Mapping[tuple[str, int], Record]) -> Trial | None:
     """Make the trial of a cell; None if it has not ended."""
-    record = finished.get((config_hash(cell.cfg), cell.cfg.seed))
+    record = finished.get(cell.run)
     failure = None if record else read_failure(cell.folder)
     if record is None and failure is None:
         return None

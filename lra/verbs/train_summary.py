@@ -12,7 +12,7 @@ from rich.text import Text
 
 from lra import build
 from lra.base.text import visible, visible_lines
-from lra.results.conditions import method_column
+from lra.results.conditions import method_column, steps_text
 from lra.results.dev_curves import place_of
 from lra.results.reference import (
     TOLERANCE_POINTS,
@@ -42,7 +42,7 @@ def print_summary(console: Console, folder: Path, record: Record, published: Seq
     title = f"{identity['task']}, protocol {identity['protocol']}, size {identity['size']}"
     cells = {
         method_column([record]): identity["attention"],
-        "steps": _steps(record),
+        "steps": steps_text(record),
         "test accuracy": f"{measured:.2f} %",
         "paper": "–" if paper is None else f"{paper:.2f} %",
         "majority class": f"{majority:.2f} %",
@@ -81,7 +81,7 @@ def verdict(record: Record) -> str:
         as_paper = ", as the paper's (protocol.text_dev=held_out: on train)" if identity["task"] == "text" else ""
         lines.append(f"The checkpoint was selected on the test split{as_paper}.")
     if identity["size"] != "full":
-        lines.append(f"This is size={identity['size']}, NOT the benchmark: other data, and {_steps(record)} steps.")
+        lines.append(f"This is size={identity['size']}, NOT the benchmark: other data, and {steps_text(record)} steps.")
         lines.append(_next_command(record))
         return "\n".join(lines)
     task = identity["task"]
@@ -96,12 +96,6 @@ def verdict(record: Record) -> str:
         where = "within" if abs(difference) <= tolerance else "outside"
         lines.append(f"Against the paper {difference:+.2f} points, {where} the ±{tolerance:g}-point tolerance.")
     return "\n".join(lines)
-
-
-def _steps(record: Record) -> str:
-    """Word the number of steps, of a run that a callback has ended early `8 of 40`."""
-    outcome = record["outcome"]
-    return (f"{outcome['stopped_step']:,} of " if "stopped_step" in outcome else "") + f"{outcome['steps']:,}"
 
 
 def _against_majority(accuracy: float, majority: float, examples: int) -> str:

@@ -10,7 +10,6 @@ from lra.base.files import NOT_WRITABLE
 from lra.cli import main
 from lra.results.accuracy_table import accuracy_table
 from lra.results.reference import TASKS
-from lra.sweeps import run_set
 from tests.results.records import make_record
 
 
@@ -97,11 +96,11 @@ def test_google_has_methods_that_the_paper_has_not():
 
 @pytest.mark.parametrize("error", NOT_WRITABLE)
 def test_a_table_is_shown_where_its_figure_cannot_be_written(home, capsys, monkeypatch, error):
-    def refuses(*_: object) -> None:
+    def refuses(*_: object, **_named: object) -> None:
         raise OSError(error, "no", "figure.png")
 
     lay(home, "compare", [make_record("listops", name, seed=0) for name in ("full", "nystrom")])
-    monkeypatch.setattr(run_set.RunSet, "figure", refuses)
+    monkeypatch.setattr("lra.verbs.compare.plot_pareto", refuses)
     out = show(capsys, "compare", "show").out
     assert "nystrom" in out
     assert f"no figure compare-listops: {home}/compare cannot be written" in " ".join(out.split())
