@@ -41,16 +41,17 @@ PIXEL = bytes.fromhex(  # a PNG
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow all cases of a test with the mark `some_fast(n)` but n, which lie evenly among them."""
-    tests: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if item.get_closest_marker("some_fast"):
-            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for cases in tests.values():
-        (count,) = cases[0].get_closest_marker("some_fast").args
-        fast = {len(cases) * i // count for i in range(count)}
-        for number in set(range(len(cases))) - fast:
-            cases[number].add_marker(pytest.mark.slow)
+    """Of a test with the mark `some_fast(n)` all cases but n are slow, and with `some_in_ci(n)` exhaustive."""
+    for mark, others in (("some_fast", pytest.mark.slow), ("some_in_ci", pytest.mark.exhaustive)):
+        tests: dict[str, list[pytest.Item]] = {}
+        for item in items:
+            if item.get_closest_marker(mark):
+                tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        for cases in tests.values():
+            (count,) = cases[0].get_closest_marker(mark).args
+            kept = {len(cases) * i // count for i in range(count)}
+            for number in set(range(len(cases))) - kept:
+                cases[number].add_marker(others)
 
 
 @pytest.fixture(scope="session")

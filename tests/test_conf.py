@@ -31,6 +31,7 @@ STEPS = {  # Xiong et al. 2021, released code: batch, warm-up, steps, eval every
 
 
 @pytest.mark.some_fast(5)
+@pytest.mark.some_in_ci(90)
 @pytest.mark.parametrize("task, attention, protocol", CELLS)
 def test_every_cell_builds_and_learns_something(task, attention, protocol):
     cfg = config.load_config("train", [f"task={task}", f"attention={attention}", f"protocol={protocol}", "size=tiny"])

@@ -82,6 +82,7 @@ def test_every_verb_finds_it(own, capsys, words):
 
 
 @pytest.mark.slow
+@pytest.mark.some_in_ci(1)
 @pytest.mark.parametrize("more", [["workers=2"], ["workers=2", "hydra/launcher=joblib"]], ids=str)
 def test_workers_find_it(own, data_dir, home, more):
     words = ["compare", "run", "task=listops", "attention=mine,none", "seed=0", *SHORT]

@@ -98,6 +98,7 @@ def test_nor_does_python_m_lra_once_it_is_begun(folder):
 
 
 @pytest.mark.slow
+@pytest.mark.some_in_ci(3)
 @pytest.mark.parametrize(
     ("words", "finished"),
     [

@@ -13,6 +13,7 @@ COMMAND = ("train", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logge
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_two_at_once_train_once_and_lose_nothing(data_dir, tmp_path):
     runs = tmp_path / "runs"
     done = lra(*COMMAND, data=data_dir, runs=runs, OMP_NUM_THREADS="1")

@@ -64,6 +64,7 @@ def test_what_cannot_be_made_is_one_line_and_leaves_nothing(tmp_path, monkeypatc
 
 
 @pytest.mark.slow
+@pytest.mark.some_in_ci(1)
 @pytest.mark.parametrize("what", ["attention", "mixer"])
 def test_the_package_works_at_once(tmp_path, data_dir, what):
     folder = tmp_path / "mine"

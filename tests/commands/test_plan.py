@@ -72,6 +72,7 @@ def test_rows_fit_a_terminal_of_80_columns_but_for_their_notes(measured, capsys)
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_whole_papers_table_is_planned(data_dir, tmp_path):
     done = lra("table", "plan", "size=tiny", data=data_dir, runs=tmp_path / "runs")
     assert done.returncode == 0, done.stderr

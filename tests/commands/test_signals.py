@@ -25,9 +25,9 @@ TOGETHER = (*TRAIN, "trainer=ddp")
 TABLE = ("table", "run", *SETTINGS, "task=listops", "attention=nystrom", "seed=0,1", "workers=2")
 WORDS = {"training": TRAIN, "ddp": TOGETHER, "table": TABLE, "joblib": (*TABLE, "hydra/launcher=joblib")}
 MOMENTS = {  # from the folder of runs, and the step from which they go on, to whether the moment has come
+    "training": lambda runs, before=0: max(steps(runs), default=0) > before + 1,
     "ddp": lambda runs, before=0: max(steps(runs), default=0) > before + 1,
     "table": lambda runs, before=0: max(steps(runs), default=0) > before + 1,
-    "training": lambda runs, before=0: max(steps(runs), default=0) > before + 1,
 }
 SIGNALS = pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
 
@@ -89,13 +89,9 @@ def test_sigterm_in_training_keeps_the_step_and_goes_on(data_dir, tmp_path, undi
     goes_on(TRAIN, data_dir, tmp_path / "runs", undisturbed)
 
 
-def marked(where: str) -> object:
-    """That of a table takes two minutes, and test_table.py kills a table too."""
-    rest = [pytest.mark.exhaustive] if where == "table" else []
-    return pytest.param(where, marks=[pytest.mark.slow, *rest])
-
-
-@pytest.mark.parametrize("where", [marked(where) for where in MOMENTS])
+@pytest.mark.slow
+@pytest.mark.some_in_ci(1)
+@pytest.mark.parametrize("where", MOMENTS)
 def test_one_signal_after_the_other_and_the_result_is_the_undisturbed_runs(where, data_dir, tmp_path, undisturbed):
     runs = tmp_path / "runs"
     for number in CODES:
@@ -185,6 +181,7 @@ def test_what_nohup_has_made_deaf_stays_deaf(data_dir, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.some_in_ci(4)
 @pytest.mark.parametrize("moment", range(5))
 @pytest.mark.parametrize("where", ["ddp", "table"])
 def test_a_killed_launcher_takes_everything_with_it(where, moment, data_dir, tmp_path):

@@ -131,6 +131,7 @@ sys.exit(main())
 
 
 @pytest.mark.slow
+@pytest.mark.some_in_ci(4)
 @pytest.mark.parametrize(
     "modules",
     ["lra.cli", "lra.verbs.train", "hydra", "lra.terminal.errors", "omegaconf", "lra.build", "torch", "rich.text",

@@ -117,6 +117,7 @@ def test_show_says_what_is_of_another_size_or_protocol(published, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.some_in_ci(1)
 @pytest.mark.parametrize("launcher", ["joblib", "submitit_local"])
 def test_two_workers_of_a_hydra_launcher_share_the_cells(launcher, data_dir, tmp_path):
     words = ("table", "run", *GRID, "seed=0,1,2", "workers=2", f"hydra/launcher={launcher}")

@@ -52,6 +52,7 @@ def subject(name: str, words: tuple[str, ...]) -> MixerSubject:
 
 
 @pytest.mark.some_fast(20)
+@pytest.mark.some_in_ci(40)
 @pytest.mark.parametrize("promise", PROMISES)
 @pytest.mark.parametrize("name, words", CASES)
 def test_keeps_its_promise(name, words, promise):

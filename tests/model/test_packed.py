@@ -32,6 +32,7 @@ def results(model, packed: bool, tokens, valid):
 
 
 @pytest.mark.some_fast(5)
+@pytest.mark.some_in_ci(20)
 @pytest.mark.parametrize("cell, task", each_and_all(CELLS, [*TASKS]))
 def test_packed_equals_padded(cell, task):
     attention, protocol = cell

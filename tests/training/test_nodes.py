@@ -170,6 +170,7 @@ def test_two_nodes_of_two_processes_have_the_losses_of_one(data_dir, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_stopped_run_of_two_nodes_goes_on_to_the_same_numbers(data_dir, tmp_path):
     """With dropout: each process takes up its own random states."""
     on_two_nodes(data_dir, tmp_path / "whole", devices=1)

@@ -83,6 +83,7 @@ def write():
 
 
 @pytest.mark.slow
+@pytest.mark.some_in_ci(1)
 @pytest.mark.parametrize("more", [(), ("trainer.max_steps=2",)])
 def test_processes_that_train_together_have_left_each_other_before_they_end(more, data_dir, tmp_path):
     """Gloo's threads would else hold tensors while Python shuts down, which has killed a run by SIGABRT."""

@@ -77,6 +77,7 @@ def step(cfg: Any, *, steps: int = 1) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.some_in_ci(60)
 @pytest.mark.parametrize("task, method, protocol", CELLS)
 def test_a_step_does_not_wait(task, method, protocol):
     step(config_of(task, method, protocol))
