@@ -10,7 +10,7 @@ from lra.base.files import replace_text
 from lra.base.signals import Stopped
 from lra.base.text import visible
 from lra.bench.bench_overrides import methods_to_measure, parse_overrides
-from lra.bench.record import BenchCell, BenchRecord, BenchSettings, begin_record, read_bench, record_path, write_bench
+from lra.bench.record import BenchRecord, BenchSettings, begin_record, read_bench, record_path, write_bench
 from lra.bench.tables import bench_markdown, bench_tables, csv_table
 from lra.runs.versions import git_commit, versions
 from lra.terminal.console import make_console, out_path, work_progress
@@ -106,13 +106,11 @@ def measure_missing(
         )
         bench.remember(record["cells"])
         for length in missing:
-
-            def keep(cells: list[BenchCell], length: int = length) -> None:
-                record["cells"] = [cell for cell in record["cells"] if cell["length"] != length] + cells
-                write_bench(path, record)
-
+            of_others = [cell for cell in record["cells"] if cell["length"] != length]
             try:
-                bench.measure_length(length, keep)
+                for cells in bench.measure_length(length):
+                    record["cells"] = of_others + cells
+                    write_bench(path, record)
             except Stopped as stopped:
                 stopped.kept = (
                     f"{len(record['whole'])} of {len(cfg.n)} lengths are finished, in {path}. The same command goes on"

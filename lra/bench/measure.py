@@ -2,7 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -11,7 +12,7 @@ from lra.base.processes import is_out_of_memory
 from lra.base.signals import raise_if_stopped
 from lra.bench.methods import DTYPES, BenchCall, BenchInputs, BenchMethod, BenchShape, UnsuitableShapeError
 from lra.bench.products import Product, ProductRates, count_products
-from lra.bench.record import PASS_TITLES, PASSES, BenchCell, BenchPass
+from lra.bench.record import PASS_TITLES, PASSES, BenchCell, BenchPass, PassName
 from lra.bench.summary import pass_of
 from lra.timing.counting import count_work, synchronized_seconds
 from lra.timing.memory import free_bytes, peak_extra_bytes
@@ -67,15 +68,12 @@ class PassTimer:
             self._run()
         return (synchronized_seconds(self.device) - began) / self.calls
 
-    def turn(self) -> None:
-        """Time one more turn, unless all have been made."""
+    def next_turn(self) -> BenchPass:
+        """Time one more turn, unless all have been made; return what has been measured."""
         if len(self.seconds) < self.turns:
             self.seconds.append(self._time())
-
-    def result(self) -> BenchPass:
-        """What has been measured; at least one turn has been made."""
         return {
-            "seconds": list(self.seconds),
+            "seconds": self.seconds,
             "peak_bytes": self.peak_bytes,
             "flops": self.flops,
             "product_seconds": self.product_seconds,
@@ -118,7 +116,7 @@ class Bench:
         self.repeats, self.cell_seconds = repeats, cell_seconds
         self.rates = ProductRates(torch.device(shape.device), DTYPES[shape.dtype])
         self.passes = PASSES if backward else PASSES[:1]
-        self.needed: dict[tuple[str, str], dict[int, tuple[int, float]]] = {
+        self.needed: dict[tuple[str, PassName], dict[int, tuple[int, float]]] = {
             (method.name, name): {} for method in methods for name in self.passes
         }
 
@@ -131,46 +129,34 @@ class Bench:
                     needed = (measured["peak_bytes"], min(measured["seconds"]))
                     self.needed[cell["method"], name][cell["length"]] = needed
 
-    def measure_length(self, length: int, keep: Callable[[list[BenchCell]], object]) -> list[BenchCell]:
-        """Measure all methods at one length; `keep` gets the cells after each round of turns."""
-        inputs = BenchInputs(self.shape.at(length))
-        timers: dict[str, dict[str, PassTimer]] = {}
-        left_out: dict[str, str] = {}
+    def measure_length(self, length: int) -> Iterator[list[BenchCell]]:
+        """Measure all methods at one length; yield the cells after each round of turns."""
+        inputs = BenchInputs(replace(self.shape, length=length))
+        cells: list[BenchCell] = []
+        timers: dict[str, dict[PassName, PassTimer]] = {}
         for method in self.methods:
             raise_if_stopped()
+            cell: BenchCell = {"method": method.name, "length": length}
             passes, trouble = self._fitting(method, length)
             if passes:
                 timers[method.name], failure = self._try(method, inputs, passes)
                 trouble = failure or trouble
             if trouble:
-                left_out[method.name] = trouble
-        cells: list[BenchCell] = []
-        for _ in range(self.repeats):
-            for method in self.methods:
-                for timer in timers.get(method.name, {}).values():
-                    raise_if_stopped()
-                    timer.turn()
-                self.advance(method.name, length)
-            cells = self._cells(length, timers, left_out)
-            keep(cells)
-        return cells
-
-    def _cells(self, length: int, timers: dict[str, dict[str, PassTimer]], left_out: dict[str, str]) -> list[BenchCell]:
-        cells: list[BenchCell] = []
-        for method in self.methods:
-            cell: BenchCell = {"method": method.name, "length": length}
-            if method.name in left_out:
-                cell["left_out"] = left_out[method.name]
-            for name, timer in timers.get(method.name, {}).items():
-                cell["forward" if name == "forward" else "both"] = timer.result()
+                cell["left_out"] = trouble
             cells.append(cell)
-        return cells
+        for _ in range(self.repeats):
+            for cell in cells:
+                for name, timer in timers.get(cell["method"], {}).items():
+                    raise_if_stopped()
+                    cell[name] = timer.next_turn()
+                self.advance(cell["method"], length)
+            yield cells
 
     def _try(
-        self, method: BenchMethod, inputs: BenchInputs, passes: Sequence[str]
-    ) -> tuple[dict[str, PassTimer], str | None]:
+        self, method: BenchMethod, inputs: BenchInputs, passes: Sequence[PassName]
+    ) -> tuple[dict[PassName, PassTimer], str | None]:
         """Try these passes once; also return why the method is left out, if it is."""
-        timers: dict[str, PassTimer] = {}
+        timers: dict[PassName, PassTimer] = {}
         try:
             call = method.prepare(inputs)
             for name in passes:
@@ -190,13 +176,13 @@ class Bench:
             self.needed[method.name, name][inputs.shape.length] = (timer.peak_bytes, timer.first_seconds)
         return timers, None
 
-    def _fitting(self, method: BenchMethod, length: int) -> tuple[Sequence[str], str | None]:
+    def _fitting(self, method: BenchMethod, length: int) -> tuple[Sequence[PassName], str | None]:
         """Name the passes of a method that are tried at this length, and word why the others are left out."""
         if length <= ALWAYS_TRIED:
             return self.passes, None
         known = self.needed[method.name, self.passes[0]]
         for probe in [each for each in PROBES if each not in known] if len(known) < 2 else ():
-            _, trouble = self._try(method, BenchInputs(self.shape.at(probe)), self.passes)
+            _, trouble = self._try(method, BenchInputs(replace(self.shape, length=probe)), self.passes)
             if trouble:
                 return (), trouble
         for place, name in enumerate(self.passes):

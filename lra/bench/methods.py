@@ -6,9 +6,9 @@ Letters: B sequences, L positions, T = B·L tokens, H heads, E dims per head, D 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,7 @@ from lra.attention.base import AttentionBackend, AttentionDims
 from lra.model.mixer import MixerDims, SequenceMixer
 from lra.ops.packed.packing import Packing
 
+Module = TypeVar("Module", bound=nn.Module)
 DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "bfloat16", "float16")}
 
 
@@ -41,16 +42,12 @@ class BenchShape:
         """The dimensions that a backend for this shape is built from."""
         return AttentionDims(num_heads=self.heads, head_dim=self.head_dim, max_seq_len=self.length)
 
-    def at(self, length: int) -> BenchShape:
-        """Copy the shape with another length."""
-        return replace(self, length=length)
-
 
 class BenchInputs:
     """Queries, keys and values of one shape, drawn from N(0, 1), all positions real; their gradients are asked for."""
 
-    def __init__(self, shape: BenchShape, *, seed: int = 0):
-        generator = torch.Generator().manual_seed(seed)
+    def __init__(self, shape: BenchShape):
+        generator = torch.Generator().manual_seed(0)
         drawn_PTD = torch.randn(3, shape.batch * shape.length, shape.width, generator=generator)
         self.shape = shape
         self.planes_PTD = drawn_PTD.to(device=shape.device, dtype=DTYPES[shape.dtype]).requires_grad_()
@@ -136,7 +133,7 @@ class BenchMethod:
     prepare: Callable[[BenchInputs], BenchCall]
 
 
-def on_device(module: nn.Module, shape: BenchShape) -> nn.Module:
+def on_device(module: Module, shape: BenchShape) -> Module:
     """Move a module to the shape's device and dtype, in evaluation mode: no dropout."""
     return module.to(device=shape.device, dtype=DTYPES[shape.dtype]).eval()
 
@@ -157,7 +154,6 @@ def attention_method(
 
     def prepare(inputs: BenchInputs) -> BenchCall:
         backend = on_device(make(inputs.shape.attention_dims), inputs.shape)
-        assert isinstance(backend, AttentionBackend)
         return call_backend(backend, inputs, packed=packed)
 
     return BenchMethod(name=name, kind="attention", settings=settings, prepare=prepare)
@@ -172,7 +168,6 @@ def mixer_method(name: str, settings: dict[str, Any], make: Callable[[MixerDims]
             width=shape.width, num_heads=shape.heads, head_dim=shape.head_dim, max_seq_len=shape.length, dropout=0.0
         )
         mixer = on_device(make(dims), shape)
-        assert isinstance(mixer, SequenceMixer)
         return BenchCall(lambda: mixer(inputs.x_BLD, None), [inputs.x_BLD, *mixer.parameters()])
 
     return BenchMethod(name=name, kind="mixer", settings=settings, prepare=prepare)

@@ -9,7 +9,7 @@ Letters: B sequences, L positions, H heads, E dims per head, D = H·E.
 import importlib
 import importlib.metadata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -223,9 +223,7 @@ def parity_of(peer: Peer, shape: BenchShape) -> Parity:
 
     if not peer.ours:
         return {"peer": peer.name, "apart": peer.difference}
-    shape = BenchShape(
-        batch=2, heads=shape.heads, head_dim=shape.head_dim, length=PARITY_LENGTH, dtype="float64", device="cpu"
-    )
+    shape = replace(shape, batch=2, length=PARITY_LENGTH, dtype="float64", device="cpu")
     torch.manual_seed(0)
     inputs, theirs = BenchInputs(shape), peer.make(shape)
     ours = on_device(build.build_method(load_config("train", peer.ours))(shape.attention_dims), shape)

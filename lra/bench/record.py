@@ -15,7 +15,8 @@ from lra.runs.flatten_settings import hash_of
 from lra.runs.record import read_text
 from lra.runs.schema import CHECKED, Amount, Error, Word
 
-PASSES: tuple[Literal["forward", "both"], ...] = ("forward", "both")
+PassName = Literal["forward", "both"]
+PASSES: tuple[PassName, ...] = ("forward", "both")
 PASS_TITLES = {"forward": "forward", "both": "forward + backward"}
 MEASURE_AGAIN = "move it away and measure again"
 

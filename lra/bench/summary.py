@@ -4,13 +4,11 @@ import math
 import statistics
 from dataclasses import dataclass
 
-from lra.bench.record import BenchCell, BenchPass, BenchRecord, cells_at, lengths_of
+from lra.bench.record import BenchCell, BenchPass, BenchRecord, PassName, cells_at, lengths_of
 
 FUSED, MATH = "full fused", "full math"  # exact attention by its two kernels, always measured beside the others
 MOST_FRACTION = 1.1  # of the rate of plain products; more is no rate of a method but a disturbed measurement
 LRA_LENGTHS = (1024, 2048, 4096)  # Image and Pathfinder, ListOps, Text and Retrieval
-
-
 MEDIAN_ERROR = math.sqrt(math.pi / 2)  # that of a median over that of a mean, of normal values
 
 
@@ -41,11 +39,9 @@ class Crossover:
         return f"≤ {self.first:,}" if length <= self.first else f"{length:,.0f}"
 
 
-def pass_of(cell: BenchCell | None, name: str) -> BenchPass | None:
-    """Return a pass of a cell, `forward` or `both`; None if it was not measured."""
-    if cell is None:
-        return None
-    return cell.get("forward") if name == "forward" else cell.get("both")
+def pass_of(cell: BenchCell | None, name: PassName) -> BenchPass | None:
+    """Return a pass of a cell; None if it was not measured."""
+    return cell.get(name) if cell else None
 
 
 def median_of(measured: BenchPass) -> float:
@@ -62,13 +58,13 @@ def quartiles(measured: BenchPass) -> tuple[float, float]:
     return low, high
 
 
-def points_of(record: BenchRecord, method: str, name: str) -> dict[int, BenchPass]:
+def points_of(record: BenchRecord, method: str, name: PassName) -> dict[int, BenchPass]:
     """Return a method's pass at each length where it was measured, in growing order."""
     measured = {length: pass_of(cells_at(record, length).get(method), name) for length in lengths_of(record)}
     return {length: cell for length, cell in measured.items() if cell is not None}
 
 
-def crossover(record: BenchRecord, method: str, name: str) -> Crossover | None:
+def crossover(record: BenchRecord, method: str, name: PassName) -> Crossover | None:
     """Find the length from which a method stays at least as fast as fused exact attention, with a 95 % interval.
 
     Between two measured lengths the logarithm of the ratio is interpolated along the logarithm of the length. The
@@ -108,7 +104,7 @@ def _crossing(ratios: list[tuple[int, float]]) -> float | None:
     return float(below * (above / below) ** (high / (high - low)))
 
 
-def time_exponent(record: BenchRecord, method: str, name: str) -> float | None:
+def time_exponent(record: BenchRecord, method: str, name: PassName) -> float | None:
     """Return p of time ~ L^p between the two largest measured lengths; None for fewer than two."""
     points = list(points_of(record, method, name).items())
     if len(points) < 2:
@@ -127,7 +123,7 @@ def product_share(measured: BenchPass) -> float | None:
     return share if 0 < share <= MOST_FRACTION else None
 
 
-def slower_at_lra_lengths(record: BenchRecord, name: str) -> dict[str, list[int]]:
+def slower_at_lra_lengths(record: BenchRecord, name: PassName) -> dict[str, list[int]]:
     """Return for each method the lengths of the benchmark's tasks at which it is slower than fused exact attention."""
     slower: dict[str, list[int]] = {}
     for length in LRA_LENGTHS:

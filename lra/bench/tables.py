@@ -5,7 +5,7 @@ In that of the Nyströmformer paper's Table 1, a row is a length, and the number
 
 from collections.abc import Callable
 
-from lra.bench.record import PASS_TITLES, PASSES, BenchCell, BenchRecord, cells_at, lengths_of
+from lra.bench.record import PASS_TITLES, PASSES, BenchCell, BenchRecord, PassName, cells_at, lengths_of
 from lra.bench.summary import (
     FUSED,
     MATH,
@@ -39,7 +39,7 @@ def bench_tables(record: BenchRecord) -> list[TextTable]:
     return [*parity, *(length_table(record, length) for length in lengths_of(record)), summary_table(record)]
 
 
-def ran_passes(record: BenchRecord) -> tuple[str, ...]:
+def ran_passes(record: BenchRecord) -> tuple[PassName, ...]:
     """Name the passes of the record: `forward`, or also `both`."""
     return PASSES if record["settings"]["backward"] else PASSES[:1]
 
@@ -50,7 +50,7 @@ def length_table(record: BenchRecord, length: int) -> TextTable:
     last = passes[-1]  # forward + backward, if it was measured
     heads = [f"{PASS_TITLES[name]} ms" for name in passes]
     columns = ("method", *heads, "quartiles", "tokens/s", "MiB", "/ fused", "/ math")
-    rows, numbers = [], []
+    rows = []
     for name, cell in cells.items():
         times, measured = [pass_of(cell, each) for each in passes], pass_of(cell, last)
         rows.append(
@@ -63,18 +63,16 @@ def length_table(record: BenchRecord, length: int) -> TextTable:
                 *(ratio(cell, cells.get(reference), last) for reference in (FUSED, MATH)),
             ]
         )
-        numbers += [_numbers(cell, each, record["settings"]["batch"]) for each in passes]
     return TextTable(
         title=f"L = {length:,}: {title_of_bench(record)}",
         columns=columns,
         rows=rows,
         notes=[f"{name} at {length:,}: {cell['left_out']}" for name, cell in cells.items() if "left_out" in cell],
         optional=("quartiles", "tokens/s"),
-        numbers=numbers,
     )
 
 
-def ratio(cell: BenchCell | None, reference: BenchCell | None, name: str) -> str:
+def ratio(cell: BenchCell | None, reference: BenchCell | None, name: PassName) -> str:
     """Word how many times as long as the reference a method takes."""
     measured, exact = pass_of(cell, name), pass_of(reference, name)
     return f"{median_of(measured) / median_of(exact):.2f}×" if measured and exact else MISSING
@@ -135,7 +133,7 @@ def significant(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def _numbers(cell: BenchCell, name: str, batch: int) -> dict[str, object]:
+def _numbers(cell: BenchCell, name: PassName, batch: int) -> dict[str, object]:
     measured = pass_of(cell, name)
     low, high = quartiles(measured) if measured else (None, None)
     return {
@@ -156,8 +154,12 @@ def _numbers(cell: BenchCell, name: str, batch: int) -> dict[str, object]:
 
 def csv_table(record: BenchRecord) -> TextTable:
     """Build the table whose CSV has a line for each pass of each cell."""
-    tables = [length_table(record, length) for length in lengths_of(record)]
-    numbers = [line for table in tables for line in table.numbers]
+    numbers = [
+        _numbers(cell, name, record["settings"]["batch"])
+        for length in lengths_of(record)
+        for cell in cells_at(record, length).values()
+        for name in ran_passes(record)
+    ]
     return TextTable(title=title_of_bench(record), columns=("length",), rows=[], numbers=numbers)
 
 
@@ -169,7 +171,7 @@ def bench_markdown(record: BenchRecord) -> str:
     return "\n".join(table.to_markdown() for table in (*tables, summary_table(record)))
 
 
-def memory_and_time(record: BenchRecord, name: str) -> TextTable:
+def memory_and_time(record: BenchRecord, name: PassName) -> TextTable:
     """Build the table of MiB and milliseconds of one example, as the paper's Table 1."""
     batch = record["settings"]["batch"]
 
@@ -186,7 +188,7 @@ def memory_and_time(record: BenchRecord, name: str) -> TextTable:
     return _by_length(record, title, entry, reasons)
 
 
-def advantage(record: BenchRecord, name: str, reference: str) -> TextTable:
+def advantage(record: BenchRecord, name: PassName, reference: str) -> TextTable:
     """Build the table of how many times less memory and time each method takes than exact attention by one kernel."""
 
     def entry(cell: BenchCell | None, cells: dict[str, BenchCell]) -> str:

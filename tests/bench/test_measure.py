@@ -42,11 +42,16 @@ def bench_of(*methods, turns=None, **plan):
     return Bench(methods, SHAPE, **{**PLAN, **plan}, advance=lambda name, length: turned.append((name, length)))
 
 
+def last_cells(bench, length):
+    *_, cells = bench.measure_length(length)
+    return cells
+
+
 def test_a_mixer_that_has_no_bfloat16_is_left_out(quick):
     shape = dataclasses.replace(SHAPE, dtype="bfloat16")
     mixers = lra.build_mixers(lra.compose("mixer=s4d"))
     s4d = mixer_method("s4d", {"name": "s4d"}, lambda dims: next(iter(mixers(dims, 1))))
-    (measured,) = Bench([s4d], shape, **PLAN, advance=lambda *_: None).measure_length(64, list)
+    (measured,) = last_cells(Bench([s4d], shape, **PLAN, advance=lambda *_: None), 64)
     assert measured["left_out"] == "no bfloat16"
 
 
@@ -95,9 +100,10 @@ def test_a_prediction_is_never_below_the_line_through_zero():
 def test_methods_take_turns_and_each_cell_has_all_of_them():
     turns, kept = [], []
     bench = bench_of(method("a", torch.sin), method("b", torch.exp), turns=turns)
-    cells = bench.measure_length(8, kept.append)
+    for cells in bench.measure_length(8):
+        kept.append([len(each["both"]["seconds"]) for each in cells])
     assert turns == [("a", 8), ("b", 8)] * 2
-    assert [[len(each["both"]["seconds"]) for each in cells] for cells in kept] == [[1, 1], [2, 2]]
+    assert kept == [[1, 1], [2, 2]]
     size = 3 * 2 * 8 * 8 * 4
     assert cells[0]["forward"]["peak_bytes"] == size
     assert cells[0]["both"]["peak_bytes"] >= 2 * size, "output and gradient"
@@ -111,7 +117,7 @@ def test_what_fails_for_memory_or_shape_is_a_cell_that_says_so(quick):
         raise UnsuitableShapeError("the length must be a multiple of 64")
 
     strange = BenchMethod(name="odd", kind="peer", settings={}, prepare=odd)
-    cells = bench_of(method("full", full), strange, method("fine", torch.sin)).measure_length(8, lambda _: None)
+    cells = last_cells(bench_of(method("full", full), strange, method("fine", torch.sin)), 8)
     assert [each.get("left_out") for each in cells] == ["out of memory", "the length must be a multiple of 64", None]
 
 
@@ -123,7 +129,7 @@ def test_a_forward_pass_stores_nothing_for_a_backward_pass_also_while_its_work_i
         stored.append(y.requires_grad)
         return y
 
-    bench_of(method("a", forward), backward=False, repeats=1).measure_length(8, lambda _: None)
+    last_cells(bench_of(method("a", forward), backward=False, repeats=1), 8)
     assert len(stored) > 2
     assert not any(stored)
 
@@ -133,7 +139,7 @@ def test_another_error_is_not_hidden(quick):
         raise RuntimeError("shapes differ")
 
     with pytest.raises(RuntimeError, match="shapes differ"):
-        bench_of(method("broken", broken)).measure_length(8, lambda _: None)
+        last_cells(bench_of(method("broken", broken)), 8)
 
 
 @pytest.mark.parametrize(
@@ -142,9 +148,8 @@ def test_another_error_is_not_hidden(quick):
 )
 def test_what_would_not_fit_is_left_out_before_it_is_tried(quick, monkeypatch, free, seconds, said):
     monkeypatch.setattr(measure, "free_bytes", lambda _: free)
-    (left_out,) = bench_of(method("a", torch.sin), backward=False, repeats=1, cell_seconds=seconds).measure_length(
-        65_536, lambda _: None
-    )
+    bench = bench_of(method("a", torch.sin), backward=False, repeats=1, cell_seconds=seconds)
+    (left_out,) = last_cells(bench, 65_536)
     assert re.search(said, left_out["left_out"])
 
 
@@ -154,7 +159,7 @@ def test_a_length_that_is_known_twice_predicts_too(quick, monkeypatch):
     bench = bench_of(method("a", torch.sin), backward=False, repeats=1)
     for lengths in ((16, 8), (512, 512, 1024)):
         for length in lengths:
-            (cell,) = bench.measure_length(length, lambda _: None)
+            (cell,) = last_cells(bench, length)
             bench.remember([cell])
             assert "forward" in cell
     assert list(bench.needed["a", "forward"]) == [256, 512, 16, 8, 1024]
@@ -165,7 +170,7 @@ def test_a_backward_pass_that_would_take_too_long_does_not_take_the_forward_pass
     for length in (512, 1024):
         known = {name: {"seconds": [seconds], "peak_bytes": 8} for name, seconds in (("forward", 0.1), ("both", 50.0))}
         bench.remember([{"method": "a", "length": length, **known}])
-    (cell,) = bench.measure_length(2048, lambda _: None)
+    (cell,) = last_cells(bench, 2048)
     assert len(cell["forward"]["seconds"]) == 2
     assert "both" not in cell
     assert cell["left_out"] == "forward + backward: a call takes about 100 s, more than cell_seconds=60"

@@ -42,7 +42,7 @@ def test_attentions_are_measured_and_the_record_goes_on(place, capsys, monkeypat
     assert {"forward", "both"} < record["cells"][0].keys()
     assert path.with_suffix(".png").exists()
     measured = []
-    monkeypatch.setattr(measure.Bench, "measure_length", lambda self, length, keep: measured.append(length) or [])
+    monkeypatch.setattr(measure.Bench, "measure_length", lambda self, length: measured.append(length) or [])
     assert main([*words, "n=16,64"]) == 0
     assert measured == [64], "what is in the record is not measured again"
 
@@ -79,15 +79,16 @@ def test_a_published_record_is_shown_without_measuring(place, capsys, monkeypatc
 
 def test_ctrl_c_keeps_what_is_measured(place, capsys, monkeypatch, not_deaf):
     rounds = []
-    turn = measure.PassTimer.turn
+    next_turn = measure.PassTimer.next_turn
 
     def interrupted(self):
         rounds.append(self)
-        turn(self)
+        measured = next_turn(self)
         if len(rounds) == 7:  # in the second round
             os.kill(os.getpid(), signal.SIGINT)
+        return measured
 
-    monkeypatch.setattr(measure.PassTimer, "turn", interrupted)
+    monkeypatch.setattr(measure.PassTimer, "next_turn", interrupted)
     words = [word for word in SHORT if not word.startswith("repeats")]
     assert main(["bench", "attention", "attention=none", "n=16,32", "repeats=2", *words]) == 130
     err = capsys.readouterr().err
