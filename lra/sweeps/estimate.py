@@ -3,8 +3,9 @@
 import itertools
 import json
 import statistics
-from collections.abc import Iterator
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 
 import torch
 from omegaconf import DictConfig
@@ -15,7 +16,7 @@ from lra.build import trainer as build_trainer
 from lra.build.store import is_prepared
 from lra.settings import config
 from lra.sweeps.grid import Cell
-from lra.types import Batch, TaskSpec, UserError
+from lra.types import Batch, UserError
 
 STEPS = 3
 SECONDS = 12.0  # for the steps of a cell, so that all 25 kinds of the paper's table take less than ten minutes
@@ -64,7 +65,7 @@ def measure(cell: Cell) -> Estimate:
     Raises:
         UserError: when the child fails, with its error line, or takes too long.
     """
-    command = python_module("lra.sweeps.estimate_child", *cell.overrides)
+    command = python_module("lra.sweeps.estimate", *cell.overrides)
     with Child(command, echo=False, keep_output=True, patience_seconds=0) as child:
         code = child.wait(CHILD_SECONDS)
         if code is None:
@@ -154,7 +155,7 @@ def count_step_flops(cfg: DictConfig) -> int:
     from lra.timing.counting import count_work
 
     module, cpu = build.build_module(cfg).train(), torch.device("cpu")
-    optimizer, example = module.make_optimizer(), _full_batch(cfg, build.build_spec(cfg), 1, cpu)
+    optimizer, example = module.make_optimizer(), _full_batch(cfg, 1, cpu)
     return count_work(lambda: bench.bare_step(module, optimizer, example)).flops * int(cfg.recipe.batch_size)
 
 
@@ -164,8 +165,7 @@ def batches_to_measure(cfg: DictConfig, device: torch.device) -> Iterator[Batch]
 
     if is_prepared(cfg):
         return bench.batches_of(build.build_datamodule(cfg), device)
-    size = cfg.recipe.batch_size // config.batch_parts(cfg)
-    return itertools.repeat(_full_batch(cfg, build.build_spec(cfg), size, device))
+    return itertools.repeat(_full_batch(cfg, cfg.recipe.batch_size // config.batch_parts(cfg), device))
 
 
 def _examples_in_time(size: int, probe: int, probe_seconds: float) -> int:
@@ -181,8 +181,9 @@ def _first(batch: Batch, examples: int) -> Batch:
     return Batch(batch.tokens[:examples], valid, batch.label[:examples])
 
 
-def _full_batch(cfg: DictConfig, spec: TaskSpec, size: int, device: torch.device) -> Batch:
+def _full_batch(cfg: DictConfig, size: int, device: torch.device) -> Batch:
     """Make a batch of random tokens, or real values, in which every sequence has the full length."""
+    spec = build.build_spec(cfg)
     shape = (size, spec.num_sequences, spec.seq_len)
     tokens = torch.randint(1, cfg.model.get("vocab_size") or spec.vocab_size, shape, device=device)
     label = torch.randint(spec.num_classes, (size,), device=device)
@@ -197,3 +198,19 @@ def _examples(cfg: DictConfig) -> tuple[int, int]:
     test = data.get("test", tenth)
     dev = {"own": data.get("dev", tenth), "test": test, "held_out": data.get("train", 0) // 10}
     return dev[cfg.task.dev_split], test
+
+
+def print_as_child(measured: Callable[[], object]) -> int:
+    """Print what a child process has measured as JSON, or the line of its error; return the exit code."""
+    from lra.terminal.errors import explain
+
+    try:
+        print(json.dumps(measured()))
+    except Exception as error:
+        print(explain(error), file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":  # the child of `measure`
+    sys.exit(print_as_child(lambda: asdict(measure_here(config.load_config("train", sys.argv[1:])))))

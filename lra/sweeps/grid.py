@@ -105,15 +105,15 @@ class Cell:
         return self.folder.parent if self.trial is None else self.without_point
 
     @property
+    def method(self) -> str:
+        """The method's name with the options that the sweep varies, such as `nystrom num_landmarks=16`."""
+        return f"{self.choice('attention')}{self.varied_settings}"
+
+    @property
     def varied_settings(self) -> str:
         """The options that the sweep varies, such as ` num_landmarks=16`."""
         varied = [word for word in self.without_point if word.startswith(("attention.", "mixer."))]
         return "".join(f" {word.split('.', 1)[1]}" for word in varied)
-
-    @property
-    def identity(self) -> tuple[str, str, str]:
-        """The names of the task and of the method, and the seed."""
-        return self.choice("task"), self.choice("attention"), self.choice("seed")
 
     def typed_as(self, record: Record) -> bool:
         """Whether a record's settings have the values that the overrides give them; others are not compared."""

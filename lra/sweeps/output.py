@@ -41,15 +41,15 @@ def plan_run_or_show(run_set: RunSet, show: Callable[[RunSet, Console], None]) -
     if run_set.options.what == "show":
         show(run_set, console)
         return
-    from lra.sweeps.runner import sweep_state
+    from lra.sweeps.runner import failed_cells
 
     run_set.run(console)
-    state = sweep_state(run_set.cells)
-    console.print(f"\n{state.finished} of {len(run_set.cells)} cells finished")
-    for folder, error in state.failed.items():
+    failed = failed_cells(run_set.cells)
+    console.print(f"\n{run_set.count_finished()} finished")
+    for folder, error in failed.items():
         console.print(Text.assemble(("failed", "red"), f"  {error}\n        {folder}"))
     show(run_set, console)
-    again = [cell for cell in run_set.cells if cell.folder in state.failed and not cell.ended]
+    again = [cell for cell in run_set.cells if cell.folder in failed and not cell.ended]
     if again:
         raise UserError(f"{len(again)} cells failed; the same command tries them again")
 

@@ -41,18 +41,19 @@ def print_plan(console: Console, run_set: RunSet) -> None:
     head = _line(width, "cell", "seeds", "done", "s/step", "memory", "hours left")
     console.print(head, style="bold")
     console.print("─" * len(head))
-    missing_cells, hours_left, unknown = 0, 0.0, 0
+    missing_cells, unknown = 0, 0
     measured: list[Measured] = []
     with work_progress(console, len(kinds)) as advance:
         for place, cells in enumerate(kinds.values()):
             advance(f"measuring {_name(cells)}", min(place, 1))
             missing = [cell for cell in cells if not cell.ended]
-            hours, estimate = _print_kind(console, width, cells, missing, run_set.group / CACHE)
-            if estimate is not None and hours is not None:
-                measured.append(Measured(hours, estimate.peak_memory_bytes, missing[0]))
+            kind = _print_kind(console, width, cells, missing, run_set.group / CACHE)
             missing_cells += len(missing)
-            hours_left += hours or 0.0
-            unknown += len(missing) if hours is None else 0
+            if kind is not None:
+                measured.append(kind)
+            else:
+                unknown += len(missing)
+    hours_left = sum(kind.hours for kind in measured)
     but = f" ({unknown} that could not be measured are not counted)" if unknown else ""
     console.print(
         f"{missing_cells} cells to run, {hours_left:,.1f} hours on {device_name(run_set.cells[0].cfg)} one after the"
@@ -63,45 +64,30 @@ def print_plan(console: Console, run_set: RunSet) -> None:
         console.print(proposal(run_set, measured))
 
 
-def _print_kind(
-    console: Console, width: int, cells: list[Cell], missing: list[Cell], cache: Path
-) -> tuple[float | None, Estimate | None]:
-    """Measure and print one kind of cell.
-
-    Returns:
-        The hours of its missing cells and their estimate; None for what could not be, or need not be, measured.
-    """
-    estimate, notes = None, []
+def _print_kind(console: Console, width: int, cells: list[Cell], missing: list[Cell], cache: Path) -> Measured | None:
+    """Measure one kind of cell, and print its line; None if it cannot be, or need not be, measured."""
+    measured, notes, numbers = None, [], ["–"] * 3
     try:
-        estimate = _estimate(missing[0], cache) if missing else None
-        notes = [estimate.note] if estimate and estimate.note else []
+        if missing:
+            estimate = _estimate(missing[0], cache)
+            hours = sum(estimate.seconds(cell.cfg, done_steps=last_step(cell.folder)) for cell in missing) / 3600
+            measured = Measured(hours, estimate.peak_memory_bytes, missing[0])
+            numbers = [f"{estimate.step_seconds:.3f}", size_text(estimate.peak_memory_bytes), f"{hours:.2f}"]
+            notes = [estimate.note] if estimate.note else []
     except UserError as error:
         notes = [f"cannot be measured: {error}"]
-    hours = None
-    if not missing:
-        hours = 0.0
-    elif estimate is not None:
-        hours = sum(estimate.seconds(cell.cfg, done_steps=last_step(cell.folder)) for cell in missing) / 3600
-    line = _line(
-        width,
-        _name(cells),
-        ",".join(str(cell.cfg.seed) for cell in cells if not cell.trial),
-        f"{len(cells) - len(missing)} of {len(cells)}",
-        f"{estimate.step_seconds:.3f}" if estimate else "–",
-        size_text(estimate.peak_memory_bytes) if estimate else "–",
-        f"{hours:.2f}" if estimate and hours is not None else "–",
-    )
+    seeds = ",".join(str(cell.cfg.seed) for cell in cells if not cell.trial)
+    line = _line(width, _name(cells), seeds, f"{len(cells) - len(missing)} of {len(cells)}", *numbers)
     notes_text = "; ".join([*notes, *_states(missing)])
-    failed = bool(missing) and estimate is None
     whole = f"{line}  {notes_text}".rstrip()
     if console.is_terminal and len(whole) > console.width:  # the notes on lines of their own, broken between words
         whole = "\n".join([line, *wrapped(f"  {notes_text}", console.width)])
-    console.print(whole, style="red" if failed else None)
-    return hours, estimate
+    console.print(whole, style="red" if missing and measured is None else None)
+    return measured
 
 
 def _name(cells: list[Cell]) -> str:
-    return f"{cells[0].cfg.task.name}/{cells[0].choice('attention')}{cells[0].varied_settings}"
+    return f"{cells[0].cfg.task.name}/{cells[0].method}"
 
 
 def _line(width: int, name: str, *columns: str) -> str:

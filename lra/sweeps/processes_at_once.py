@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import sys
 import tempfile
 import time
 from collections import deque
@@ -18,10 +19,11 @@ from lra.base.processes import Child, python_module, stop
 from lra.base.text import size_text
 from lra.build import trainer as build_trainer
 from lra.settings import config
-from lra.sweeps.estimate import batches_to_measure
+from lra.sweeps.estimate import batches_to_measure, print_as_child
 from lra.sweeps.gpu_places import places_for
 from lra.sweeps.grid import Cell
 from lra.sweeps.run_set import RunSet
+from lra.timing.memory import free_bytes
 from lra.types import UserError
 
 NUMBERS_TRIED = (1, 2, 4, 8)
@@ -37,15 +39,6 @@ class Measured(NamedTuple):
     cell: Cell
 
 
-def that_fit(peak_bytes: float, memory_bytes: float, *, on_gpu: bool) -> int:
-    """Count the processes that fit into memory, each with the largest memory of any cell; at least 1."""
-    return max(1, int(SHARED_MEMORY * memory_bytes / _bytes_of_one(peak_bytes, on_gpu=on_gpu)))
-
-
-def _bytes_of_one(peak_bytes: float, *, on_gpu: bool) -> float:
-    return peak_bytes + (CONTEXT_BYTES if on_gpu else 0)
-
-
 def proposal(run_set: RunSet, kinds: Sequence[Measured]) -> str:
     """Word how many cells to run at a time, from what is known of the missing ones, at least one.
 
@@ -53,10 +46,11 @@ def proposal(run_set: RunSet, kinds: Sequence[Measured]) -> str:
     and as many run on each of the visible devices. On a CPU it is measured if `workers=` is typed; otherwise its cores
     are named, because one process may use all of them.
     """
-    cell, peak_bytes = max(kinds, key=lambda kind: kind.hours).cell, max(kind.peak_bytes for kind in kinds)
+    cell = max(kinds, key=lambda kind: kind.hours).cell
     on_gpu, cores, options = cell.cfg.trainer.accelerator == "gpu", os.cpu_count() or 1, run_set.options
-    memory_bytes = _memory_bytes(on_gpu=on_gpu)
-    fit = that_fit(peak_bytes, memory_bytes, on_gpu=on_gpu)
+    bytes_of_one = max(kind.peak_bytes for kind in kinds) + (CONTEXT_BYTES if on_gpu else 0)
+    memory_bytes = free_bytes(torch.device("cuda" if on_gpu else "cpu"))
+    fit = max(1, int(SHARED_MEMORY * memory_bytes / bytes_of_one))
     if not on_gpu and options.workers == 1:
         most = min(fit, cores)
         if most == 1:
@@ -65,8 +59,7 @@ def proposal(run_set: RunSet, kinds: Sequence[Measured]) -> str:
         return f"{most} at a time, one on each core: {run}"
     fits, typed = f"{fit} fit into memory", options.workers_per_device if on_gpu else 1
     if on_gpu:
-        each = size_text(_bytes_of_one(peak_bytes, on_gpu=True))
-        fits = f"{fit} fit on a GPU, {each} each of {size_text(memory_bytes)} that are free"
+        fits = f"{fit} fit on a GPU, {size_text(bytes_of_one)} each of {size_text(memory_bytes)} that are free"
     if typed > fit:
         fits = f"workers_per_device={typed} does not fit: {fits}"
     most = min(fit, max(NUMBERS_TRIED) if on_gpu else options.workers)
@@ -93,13 +86,6 @@ def _command(run_set: RunSet, at_once: int, cell: Cell) -> str:
     return run_set.run_command(f"workers={at_once}", *threads)
 
 
-def _memory_bytes(*, on_gpu: bool) -> int:
-    from lra.timing.memory import free_bytes
-
-    return free_bytes(torch.device("cuda" if on_gpu else "cpu"))
-
-
-BESIDE = "beside="  # word of a child: the folder in which the processes wait for each other
 GO = "go"  # file that lets all of them begin
 WARM_UP = 3  # steps: the first allocate memory and load kernels, or compile
 STEPPING_SECONDS = 3.0  # that they step for
@@ -118,7 +104,7 @@ def steps_per_second(overrides: Sequence[str], processes: int) -> float:
         overrides = [*overrides, f"trainer.threads={max(1, (os.cpu_count() or 1) // processes)}"]
     with tempfile.TemporaryDirectory() as name:
         folder, children = Path(name), list[Child]()
-        command = python_module("lra.sweeps.estimate_child", f"{BESIDE}{folder}", *overrides)
+        command = python_module("lra.sweeps.processes_at_once", name, *overrides)
         try:
             for _ in range(processes):
                 children.append(Child(command, echo=False, keep_output=True, patience_seconds=0))
@@ -143,7 +129,7 @@ def _wait_until_ready(children: Sequence[Child], folder: Path) -> None:
 
 
 def step_beside_others(cfg: DictConfig, folder: Path) -> float:
-    """Be one of the processes: get ready, wait for the others, train; return the steps per second."""
+    """Be one of the processes: get ready, wait in `folder` for the others, train; return the steps per second."""
     from lra.timing.counting import synchronized_seconds
     from lra.timing.harness_step import make_step
     from lra.training.machine import prepare_machine
@@ -169,3 +155,8 @@ def step_beside_others(cfg: DictConfig, folder: Path) -> float:
             if len(launched) > STEPS_AHEAD:
                 launched.popleft().synchronize()
     return steps / (synchronized_seconds(device) - began)
+
+
+if __name__ == "__main__":  # a child of `steps_per_second`
+    place, *words = sys.argv[1:]
+    sys.exit(print_as_child(lambda: step_beside_others(config.load_config("train", words), Path(place))))

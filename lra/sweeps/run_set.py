@@ -75,7 +75,7 @@ class RunSet:
     def run(self, console: Console) -> None:
         """Run the missing cells, in `workers=` processes or with a Hydra launcher if the user typed one."""
         from lra.sweeps.gpu_places import place_workers
-        from lra.sweeps.runner import run_missing, sweep_state  # not for `show`
+        from lra.sweeps.runner import run_missing  # not for `show`
         from lra.sweeps.workers import start_workers
 
         workers = self.options.workers
@@ -89,9 +89,12 @@ class RunSet:
                 for sweep, overrides in self.sweeps.items():
                     start_workers(sweep, overrides, workers, self.launcher, console, places=places)
         except Stopped as stopped:
-            done = f"{sweep_state(self.cells).finished} of {len(self.cells)} cells are finished"
-            stopped.kept = f"{done}. The same command goes on from there."
+            stopped.kept = f"{self.count_finished()} are finished. The same command goes on from there."
             raise
+
+    def count_finished(self) -> str:
+        """Word how many cells have a record: `3 of 75 cells`."""
+        return f"{sum(cell.finished for cell in self.cells)} of {len(self.cells)} cells"
 
     def records(self) -> list[Record]:
         """Read the run group's valid records of this protocol and size.
@@ -161,17 +164,17 @@ class RunSet:
         return list(dict.fromkeys(cell.choice("attention") for cell in self.cells)) if typed else []
 
     def unfinished_notes(self, task: str, records: list[Record]) -> list[str]:
-        """Word a note on the cells of a task without a record among `records`; no note if each has one."""
-        by_identity: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
+        """Word a note on the cells of a task without a record among `records`, of this task; none if each has one."""
+        by_names: dict[tuple[str, str], list[Record]] = defaultdict(list)
         for record in records:
-            identity = record["identity"]
-            by_identity[identity["task"], identity["attention"], str(identity["seed"])].append(record)
+            by_names[record["identity"]["attention"], str(record["identity"]["seed"])].append(record)
         cells = [cell for cell in self.cells if cell.choice("task") == task]
-        missing: dict[str, list[Cell]] = {f"{cell.choice('attention')}{cell.varied_settings}": [] for cell in cells}
+        missing: dict[str, list[Cell]] = {cell.method: [] for cell in cells}
         for cell in cells:
             failed = cell.trial is not None and cell.ended
-            if not failed and not any(cell.typed_as(record) for record in by_identity[cell.identity]):
-                missing[f"{cell.choice('attention')}{cell.varied_settings}"].append(cell)
+            of_names = by_names[cell.choice("attention"), cell.choice("seed")]
+            if not failed and not any(cell.typed_as(record) for record in of_names):
+                missing[cell.method].append(cell)
         lacking = [
             f"{name} {lacks[0].counted}{'s' * (len(lacks) > 1)} {', '.join(cell.number for cell in lacks)}"
             for name, lacks in missing.items()

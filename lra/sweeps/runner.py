@@ -4,7 +4,6 @@ import os
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -23,24 +22,13 @@ POLL_SECONDS = 2.0
 TRAIN = python_module("lra", "train")
 
 
-@dataclass(frozen=True, kw_only=True)
-class SweepState:
-    """The state of a sweep: how many cells have a record; the folders of failed ones with their error lines."""
-
-    finished: int
-    failed: dict[Path, str]
-
-
-def sweep_state(cells: Sequence[Cell]) -> SweepState:
-    """Read the state of a sweep from the folders of its cells."""
+def failed_cells(cells: Sequence[Cell]) -> dict[Path, str]:
+    """Read the error line of each failed cell, by its folder."""
     failures = {cell.folder: read_failure(cell.folder) for cell in cells if not cell.finished}
-    return SweepState(
-        finished=sum(cell.finished for cell in cells),
-        failed={folder: failure.error for folder, failure in failures.items() if failure is not None},
-    )
+    return {folder: failure.error for folder, failure in failures.items() if failure is not None}
 
 
-def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float = POLL_SECONDS) -> None:
+def run_missing(cells: Sequence[Cell], console: Console) -> None:
     """Train every cell that has no record yet, one after the other; return when none is left.
 
     Cells that another process works on are left to that process. If it dies, this process resumes the cell from its
@@ -66,7 +54,7 @@ def run_missing(cells: Sequence[Cell], console: Console, *, poll_seconds: float 
             if not waited:
                 console.print(f"waiting for {len(todo)} cells that other processes are at work on …")
             waited = True
-            time.sleep(poll_seconds)
+            time.sleep(POLL_SECONDS)
             continue
         waited = False
         cell = free[0]
@@ -114,21 +102,17 @@ def _take(cell: Cell, console: Console, before: dict[Path, Failure | None]) -> i
             if _failed_since(cell, before):
                 return LOCKED
             _make_room(cell, console)
-            code, error = _train(cell)
+            with Child([*TRAIN, *cell.overrides]) as child:
+                code = child.wait()
+            assert code is not None  # `wait` without a time limit returns when the child has ended
             if code != LOCKED and (cell.folder / RESULT).exists():
                 if code:
-                    console.print(f"Warning: its process ended after its result was written: {error}")
+                    console.print(f"Warning: its process ended after its result was written: {child.error()}")
                 return 0
             if code not in (0, LOCKED):
-                write_failure(cell.folder, error)  # before the lock is released, or another process would try again
+                write_failure(
+                    cell.folder, child.error()
+                )  # before the lock is released, or another process would try again
             return code
     except RunLockedError:
         return LOCKED
-
-
-def _train(cell: Cell) -> tuple[int, str]:
-    """Run one cell in a child process; return its exit code and, if that is not 0, its error line."""
-    with Child([*TRAIN, *cell.overrides]) as child:
-        code = child.wait()
-        assert code is not None  # `wait` without a time limit returns when the child has ended
-        return code, child.error()

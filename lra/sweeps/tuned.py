@@ -82,7 +82,7 @@ def searches_of(trials: Sequence[Cell], records: Iterable[Record]) -> list[Searc
         cells[cell.without_point].append(cell)
     return [
         Search(
-            method=f"{of_method[0].choice('attention')}{of_method[0].varied_settings}",
+            method=of_method[0].method,
             task=of_method[0].choice("task"),
             budget=len(of_method),
             trials=[trial for cell in of_method if (trial := _outcome(cell, finished)) is not None],

@@ -17,7 +17,7 @@ GIB = 2**30
 def machine(home, monkeypatch):
     """Eight cores and 4 GiB; a cell needs 1 GB."""
     monkeypatch.setattr("os.cpu_count", lambda: 8)
-    monkeypatch.setattr(processes_at_once, "_memory_bytes", lambda *, on_gpu: 4 * GIB)
+    monkeypatch.setattr(processes_at_once, "free_bytes", lambda device: 4 * GIB)
     monkeypatch.setattr("lra.sweeps.plan.measure", lambda cell: make_estimate())
 
 
@@ -61,12 +61,9 @@ def test_one_cell_left_needs_no_proposal(machine, capsys):
     assert "workers=" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "peak, memory, on_gpu, fit",
-    [(1 * GIB, 80 * GIB, True, 45), (1 * GIB, 10 * GIB, False, 9), (9 * GIB, 8 * GIB, False, 1)],
-)
-def test_processes_that_fit_leave_some_memory_and_have_a_context_each_on_a_gpu(peak, memory, on_gpu, fit):
-    assert processes_at_once.that_fit(peak, memory, on_gpu=on_gpu) == fit
+def test_a_cell_that_needs_all_memory_runs_alone(machine, capsys, monkeypatch):
+    monkeypatch.setattr("lra.sweeps.plan.measure", lambda cell: make_estimate(peak_memory_bytes=9 * GIB))
+    assert plan(capsys).endswith("No more than one at a time: there is one core, or memory for one.")
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ def test_a_damaged_mark_is_a_failure_that_says_so(tmp_path, content):
     else:
         (cell.folder / FAILED).write_bytes(content)
     assert "cannot be read" in read_failure(cell.folder).error
-    assert "cannot be read" in runner.sweep_state([cell]).failed[cell.folder]
+    assert "cannot be read" in runner.failed_cells([cell])[cell.folder]
     runner.run_missing([cell], Console())
     assert log(tmp_path) == ["begun a", "done a"]
     assert read_failure(cell.folder) is None
