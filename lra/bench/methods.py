@@ -55,12 +55,12 @@ class BenchInputs:
     @cached_property
     def x_BLD(self) -> Tensor:
         """The queries as the input of a mixer."""
-        return self._leaf(self._unpacked()[0])
+        return self._unpacked()[0].detach().requires_grad_()
 
     @cached_property
     def joined_BLD(self) -> Tensor:
         """Queries, keys and values side by side, `[B, L, 3·D]`, as one projection would give them."""
-        return self._leaf(self._unpacked().permute(1, 2, 0, 3).flatten(2).contiguous())
+        return self._unpacked().permute(1, 2, 0, 3).flatten(2).contiguous().detach().requires_grad_()
 
     def by_head(self) -> tuple[Tensor, Tensor, Tensor]:
         """View queries, keys and values as `[B, H, L, E]`."""
@@ -75,11 +75,6 @@ class BenchInputs:
     def _unpacked(self) -> Tensor:
         planes_PBLD: Tensor = self.planes_PTD.unflatten(1, (self.shape.batch, self.shape.length))
         return planes_PBLD
-
-    @staticmethod
-    def _leaf(x: Tensor) -> Tensor:
-        leaf: Tensor = x.detach().requires_grad_()
-        return leaf
 
 
 class UnsuitableShapeError(Exception):

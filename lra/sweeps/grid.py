@@ -170,13 +170,12 @@ def make_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:
         groups_first = sorted(chosen, key=lambda word: "." in word.split("=")[0])
         cells[tuple(_without_ineffective([*fixed, *groups_first]))] = None
     bounded = [key for key, values in params.items() if values.startswith(f"tag({BELOW_LENGTH},")]
-    every = [cell for overrides in cells if _is_below_length(cell := Cell(overrides=overrides), bounded)]
+    every = [
+        cell
+        for cell in (Cell(overrides=words) for words in cells)
+        if all(OmegaConf.select(cell.cfg, key) < cell.cfg.task.spec.seq_len for key in bounded)
+    ]
     return trials(every, space, budget) if space.options else every
-
-
-def _is_below_length(cell: Cell, keys: Sequence[str]) -> bool:
-    """Tell whether a cell's values of some options are all below the length of the task's sequences."""
-    return all(OmegaConf.select(cell.cfg, key) < cell.cfg.task.spec.seq_len for key in keys)
 
 
 def _params_and_fixed(sweep: str, overrides: Sequence[str]) -> tuple[dict[str, str], list[str]]:

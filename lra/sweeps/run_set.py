@@ -3,7 +3,6 @@
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 
 from omegaconf import DictConfig
@@ -104,10 +103,20 @@ class RunSet:
         """
         collection = collect(self.group)
         self.troubles = [*collection.troubles, *self._left_out(collection.records)]
-        shown = [record for record in collection.records if self._asked_for(record)]
+        alike = [record for record in collection.records if self.is_shown(record)]
+        keys = {word.split("=")[0] for word in self._overrides}
+        typed = {"attention" if key in METHOD else key for key in keys} & {"task", "attention", "seed"}
+        choices = {key: {cell.choice(key) for cell in self.cells} for key in typed}
+        shown = [
+            record
+            for record in alike
+            if all(str(dict(record["identity"])[key]) in chosen for key, chosen in choices.items())
+        ]
+        if self.verb == "tune":
+            runs = {cell.run for cell in self.cells}
+            shown = [record for record in shown if run_of(record) in runs]
         tasks = {record["identity"]["task"] for record in shown}
-        whole = [each for each in collection.records if self.is_shown(each) and each["identity"]["task"] in tasks]
-        self.shows_a_part = len(shown) < len(whole)
+        self.shows_a_part = len(shown) < sum(record["identity"]["task"] in tasks for record in alike)
         return shown
 
     def _left_out(self, records: list[Record]) -> list[str]:
@@ -116,7 +125,7 @@ class RunSet:
         The accuracy table shows all tasks. A size without a file, which was removed or is of a package that is not
         here, cannot be typed: the report has its records.
         """
-        every_task = self.verb == "table" or any(word.startswith("task=") for word in self._typed)
+        every_task = self.verb == "table" or bool(_values("task", self._typed))
         tasks, sizes, kinds = self.tasks(), conf_names("size"), Counter[tuple[str, str]]()
         group = f"run_group={self.cells[0].cfg.run_group}"
         show, report = f"{self._command} show {group}", f"lra report {group}"
@@ -132,31 +141,8 @@ class RunSet:
 
     def is_shown(self, record: Record) -> bool:
         """Tell whether a record has the size and the protocol of these runs."""
-        identity = record["identity"]
-        return (identity["size"], identity["protocol"]) == self._size_and_protocol
-
-    @cached_property
-    def _size_and_protocol(self) -> tuple[str, str]:
-        cfg = self.cells[0].cfg
-        return cfg.size.name, cfg.protocol.name
-
-    @cached_property
-    def _choices(self) -> dict[str, set[str]]:
-        """The tasks, methods and seeds that were typed."""
-        keys = {word.split("=")[0] for word in self._overrides}
-        typed = {"attention" if key in METHOD else key for key in keys} & {"task", "attention", "seed"}
-        return {key: {cell.choice(key) for cell in self.cells} for key in typed}
-
-    def _asked_for(self, record: Record) -> bool:
-        if not self.is_shown(record) or (self.verb == "tune" and run_of(record) not in self._runs):
-            return False
-        identity: dict[str, object] = {**record["identity"]}
-        return all(str(identity[key]) in chosen for key, chosen in self._choices.items())
-
-    @cached_property
-    def _runs(self) -> set[tuple[str, int]]:
-        """The runs of the cells, as `run_of` has them."""
-        return {cell.run for cell in self.cells}
+        identity, cfg = record["identity"], self.cells[0].cfg
+        return (identity["size"], identity["protocol"]) == (cfg.size.name, cfg.protocol.name)
 
     def typed_methods(self) -> list[str]:
         """The attentions, mixers and models of the cells in the order typed; none where no word names one."""
@@ -205,7 +191,7 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
     has_action = bool(words) and "=" not in words[0]
     typed = list(words[has_action:])
     launcher = [word for word in typed if word.lstrip("+").startswith(("hydra/", "hydra."))]
-    sweep = [word.removeprefix("sweep=") for word in typed if word.startswith("sweep=")]  # also a config group
+    sweep = _values("sweep", typed)  # also a config group
     known = set(load_config(verb)) - {"sweep"}
     own = [word for word in typed if word.split("=")[0] in known]
     others = [word for word in typed if word not in (*own, *launcher) and not word.startswith("sweep=")]
@@ -223,7 +209,7 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
     elif swept:
         options.sweep = swept
     elif verb == "table":
-        _choose_family(options, others, is_typed=any(word.startswith("reference=") for word in own))
+        _choose_family(options, typed)
     check_choice("sweep", options.sweep, conf_names("sweep"))
     tuned = TUNED in others and "search" in options
     if tuned:
@@ -238,30 +224,36 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
         overrides.append(f"budget={options.budget}")
     elif tuned:
         group = load_config("train", [f"sweep={options.sweep}"]).run_group
-        overrides += [f"run_group={group}_tuned"] * (not any(word.startswith("run_group=") for word in overrides))
+        if not _values("run_group", overrides):
+            overrides.append(f"run_group={group}_tuned")
         searched = [TUNED, f"search={options.search}", f"budget={options.budget}"]
         overrides = plain_words(overrides) if options.what == "show" else [*overrides, *searched]
     sweeps = {options.sweep: overrides}
     if second_sweep is not None:
         sweeps[second_sweep] = [word for word in overrides if not word.startswith("attention")]
     run_set = RunSet(command, typed, options, launcher, sweeps)
-    named, group = any(word.startswith("run_group=") for word in typed), run_set.group
+    group = run_set.group
     if options.what != "show" and group.suffix == PUBLISHED:
         line = f"run_group={run_set.cells[0].cfg.run_group} is a file of published records, which only show reads"
         raise UserError(f"{line}; to run type another run_group=", kind="wrong_value", key="run_group")
-    if options.what == "show" and named and not group.suffix and not group.exists():
+    if options.what == "show" and _values("run_group", typed) and not group.suffix and not group.exists():
         raise UserError(f"no run is below {group}; lra show runs lists all runs", kind="no_records", key=str(group))
     for cell in run_set.cells[:1] if options.what == "show" else run_set.cells:  # `show` runs no cell
         check_config(cell.cfg, "train")
     return run_set
 
 
-def _choose_family(options: DictConfig, words: Sequence[str], *, is_typed: bool) -> None:
+def _values(key: str, words: Sequence[str]) -> list[str]:
+    """What was typed after `key=`, in each word that begins so."""
+    return [word.removeprefix(f"{key}=") for word in words if word.startswith(f"{key}=")]
+
+
+def _choose_family(options: DictConfig, words: Sequence[str]) -> None:
     """Choose a protocol's own table, `conf/sweep/PROTOCOL_table.yaml`, and its published numbers, where it has some."""
-    protocol = next((word.removeprefix("protocol=") for word in words if word.startswith("protocol=")), "")
+    protocol = next(iter(_values("protocol", words)), "")
     if f"{protocol}_table" in conf_names("sweep"):
         options.sweep = f"{protocol}_table"
-        if protocol in REFERENCES and not is_typed:
+        if protocol in REFERENCES and not _values("reference", words):
             options.reference = protocol
 
 
@@ -295,9 +287,10 @@ def _check_search(verb: str, options: DictConfig, overrides: Sequence[str], own:
             line = f"sweep={sweep} is a space to search; type lra tune run sweep={sweep}"
             raise UserError(line, kind="no_effect", key="sweep", value=sweep, right=f"lra tune run sweep={sweep}")
         return
-    typed = next((word for word in overrides if word.startswith("seed=")), None)
-    if typed is not None:
-        line = f"{typed}: all trials have the seed of conf/sweep/{sweep}.yaml, which is none of a table's; leave it out"
+    seeds = _values("seed", overrides)
+    if seeds:
+        line = f"seed={seeds[0]}: all trials have the seed of conf/sweep/{sweep}.yaml, which is none of a table's;"
+        line += " leave it out"
         raise UserError(line, kind="no_effect", key="seed")
     if not space_of(sweep, overrides).options:
         right = "'recipe.optimizer.lr=tag(log, interval(1e-4, 1e-2))'"

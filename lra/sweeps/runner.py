@@ -109,10 +109,8 @@ def _take(cell: Cell, console: Console, before: dict[Path, Failure | None]) -> i
                 if code:
                     console.print(f"Warning: its process ended after its result was written: {child.error()}")
                 return 0
-            if code not in (0, LOCKED):
-                write_failure(
-                    cell.folder, child.error()
-                )  # before the lock is released, or another process would try again
+            if code not in (0, LOCKED):  # noted before the lock is released, or another process would try again
+                write_failure(cell.folder, child.error())
             return code
     except RunLockedError:
         return LOCKED

@@ -54,12 +54,13 @@ class Space:
 
     def overrides(self, point: Point, cfg: DictConfig) -> tuple[str, ...]:
         """Write a point as overrides of a run, whose configuration without them is `cfg`."""
-        values = {
-            key: _rounded(float(value) * OmegaConf.select(cfg, key), axis.digits) if TIMES in axis.tags else value
-            for key, value in point.items()
-            for axis in [self._axes[key]]
-        }
-        return tuple(f"{key}={value}" for key, value in values.items())
+        words = []
+        for key, value in point.items():
+            axis = self._axes[key]
+            if TIMES in axis.tags:
+                value = _rounded(float(value) * OmegaConf.select(cfg, key), axis.digits)
+            words.append(f"{key}={value}")
+        return tuple(words)
 
 
 class _Axis:
