@@ -1,7 +1,7 @@
 """Measure methods length by length: at each length they take turns, so that other load slows all of them."""
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -116,16 +116,14 @@ class Bench:
         self.repeats, self.cell_seconds = repeats, cell_seconds
         self.rates = ProductRates(torch.device(shape.device), DTYPES[shape.dtype])
         self.passes = PASSES if backward else PASSES[:1]
-        self.needed: dict[tuple[str, PassName], dict[int, tuple[int, float]]] = {
-            (method.name, name): {} for method in methods for name in self.passes
-        }
+        self.needed = defaultdict[tuple[str, PassName], dict[int, tuple[int, float]]](dict)
 
     def remember(self, cells: Sequence[BenchCell]) -> None:
         """Take what an earlier measurement needed as known."""
         for cell in cells:
             for name in self.passes:
                 measured = pass_of(cell, name)
-                if measured and (cell["method"], name) in self.needed:
+                if measured:
                     needed = (measured["peak_bytes"], min(measured["seconds"]))
                     self.needed[cell["method"], name][cell["length"]] = needed
 

@@ -165,7 +165,7 @@ def make_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:
         params["mixer"] = f"{config.ATTENTION},{params['mixer']}"
     space = _space(params)
     axes = [_overrides_of(key, values) for key, values in params.items() if key not in space.options]
-    cells: dict[tuple[str, ...], None] = {}
+    cells: dict[tuple[str, ...], None] = {}  # no two alike
     for chosen in itertools.product(*axes):
         groups_first = sorted(chosen, key=lambda word: "." in word.split("=")[0])
         cells[tuple(_without_ineffective([*fixed, *groups_first]))] = None

@@ -223,9 +223,9 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
     if verb == "tune":
         overrides.append(f"budget={options.budget}")
     elif tuned:
-        group = load_config("train", [f"sweep={options.sweep}"]).run_group
         if not _values("run_group", overrides):
-            overrides.append(f"run_group={group}_tuned")
+            group_of_table = load_config("train", [f"sweep={options.sweep}"]).run_group
+            overrides.append(f"run_group={group_of_table}_tuned")
         searched = [TUNED, f"search={options.search}", f"budget={options.budget}"]
         overrides = plain_words(overrides) if options.what == "show" else [*overrides, *searched]
     sweeps = {options.sweep: overrides}

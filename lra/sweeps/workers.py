@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def start_workers(
-    sweep: str, words: list[str], workers: int, launcher: list[str], console: Console, *, places: Sequence[str] = ()
+    sweep: str, words: list[str], workers: int, launcher: list[str], console: Console, *, places: Sequence[str]
 ) -> None:
     """Start workers and wait for them; locks keep two workers from running the same cell.
 
@@ -97,11 +97,11 @@ def run_cells(sweep: str, words: Sequence[str]) -> None:
 
 
 @exit_on_signals(lambda _: None)
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str]) -> int:
     """Be one worker, in a process of its own: `python -m lra.sweeps.workers SWEEP WORDS`."""
     from lra.terminal.errors import explain
 
-    sweep, *words = sys.argv[1:] if argv is None else argv
+    sweep, *words = argv
     try:
         with clean_up_on_signals():
             run_cells(sweep, words)
@@ -113,4 +113,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
