@@ -164,7 +164,7 @@ def make_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:
     if "mixer" in params and any(word.startswith(("attention=", "attention.")) for word in overrides):
         params["mixer"] = f"{config.ATTENTION},{params['mixer']}"
     space = _space(params)
-    axes = [_overrides_of(key, values) for key, values in params.items() if key not in space.options]
+    axes = [one_by_one(f"{key}={values}") for key, values in params.items() if key not in space.options]
     cells: dict[tuple[str, ...], None] = {}  # no two alike
     for chosen in itertools.product(*axes):
         groups_first = sorted(chosen, key=lambda word: "." in word.split("=")[0])
@@ -276,8 +276,10 @@ def _without_ineffective(overrides: list[str]) -> list[str]:
     return [word for word in overrides if not word.startswith(config.ATTENTION)]
 
 
-def _overrides_of(key: str, values: str) -> list[str]:
-    """Split several values into overrides: `seed` and `0,1` into `seed=0` and `seed=1`."""
-    override: Override = OverridesParser.create().parse_override(f"{key}={values}")
-    choices = list(override.sweep_string_iterator()) if override.is_sweep_override() else [values]
-    return [f"{key}={value}" for value in choices]
+def one_by_one(word: str) -> list[str]:
+    """Split an override with several values: `seed=0,1` into `seed=0` and `seed=1`."""
+    override = OverridesParser.create().parse_override(word)
+    if not override.is_sweep_override():
+        return [word]
+    key = word.split("=")[0]  # with its `+`
+    return [f"{key}={value}" for value in override.sweep_string_iterator()]

@@ -8,6 +8,7 @@ from omegaconf import DictConfig
 
 from lra.runs.record import read_record
 from lra.settings.config import load_config, method_name, run_dir
+from lra.sweeps.grid import one_by_one
 
 IN_OTHER_COLUMNS = ("task", "attention", "mixer", "seed")  # overrides that a row names anyway
 
@@ -33,12 +34,7 @@ def jobs_elsewhere(words: list[str]) -> list[Job]:
     typed = [each for each in OverridesParser.create().parse_overrides(words) if not each.is_hydra_override()]
     if any(each.key_or_group == "sweep" for each in typed):
         return []
-    axes = [
-        [f"{each.key_or_group}={value}" for value in each.sweep_string_iterator()]
-        if each.is_sweep_override()
-        else [str(each.input_line)]
-        for each in typed
-    ]
+    axes = [one_by_one(str(each.input_line)) for each in typed]
     jobs = [Job(load_config("train", job), list(job), elsewhere=True) for job in product(*axes)]
     return jobs if any(run_dir(job.cfg).exists() for job in jobs) else []
 

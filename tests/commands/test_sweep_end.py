@@ -5,6 +5,8 @@ import re
 import pytest
 
 from lra.cli import main
+from lra.settings.config import load_config, run_dir
+from lra.sweeps.sweep_end import jobs_elsewhere
 from tests.conftest import cells_of
 
 TINY = ["train", "-m", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv", "trainer.threads=1"]
@@ -48,3 +50,10 @@ def test_runs_of_a_launcher_in_other_processes_have_the_table_too(home, capfd):
     found = rows(capfd.readouterr().out)
     assert [row[0] for row in found] == [f"listops/nystrom (attention.value_skip_taps={taps})" for taps in (3, 4)]
     assert [row[-1] for row in found] == ["finished", "failed, or stopped before its end"]
+
+
+def test_an_added_option_with_several_values_is_one_of_each_run(home):
+    words = [f"+recipe.optimizer.momentum={value}" for value in (0.1, 0.2)]
+    run_dir(load_config("train", words[:1])).mkdir(parents=True)
+    jobs = jobs_elsewhere(["+recipe.optimizer.momentum=0.1,0.2"])
+    assert [job.overrides for job in jobs] == [[word] for word in words]
