@@ -102,15 +102,21 @@ def _take(cell: Cell, console: Console, before: dict[Path, Failure | None]) -> i
             if _failed_since(cell, before):
                 return LOCKED
             _make_room(cell, console)
-            with Child([*TRAIN, *cell.overrides]) as child:
-                code = child.wait()
-            assert code is not None  # `wait` without a time limit returns when the child has ended
+            code, error = _train(cell)
             if code != LOCKED and (cell.folder / RESULT).exists():
                 if code:
-                    console.print(f"Warning: its process ended after its result was written: {child.error()}")
+                    console.print(f"Warning: its process ended after its result was written: {error}")
                 return 0
             if code not in (0, LOCKED):  # noted before the lock is released, or another process would try again
-                write_failure(cell.folder, child.error())
+                write_failure(cell.folder, error)
             return code
     except RunLockedError:
         return LOCKED
+
+
+def _train(cell: Cell) -> tuple[int, str]:
+    """Run one cell in a child process; return its exit code and, if that is not 0, its error line."""
+    with Child([*TRAIN, *cell.overrides]) as child:
+        code = child.wait()
+        assert code is not None  # `wait` without a time limit returns when the child has ended
+        return code, child.error()
