@@ -92,15 +92,14 @@ def load_exported(folder: str | Path, *, trusted: Sequence[str] = ()) -> nn.Modu
 
 
 def _build(config: ExportedConfig, place: Path, trusted: tuple[str, ...]) -> nn.Module:
-    group: Literal["attention", "mixer"] = "attention" if "attention" in config else "mixer"
-    if group not in config or ("mixer" in config and "attention" in config):
+    if ("attention" in config) == ("mixer" in config):
         raise UserError(f"{place}: either attention or mixer belongs in it; {AGAIN}")
-    kind = AttentionBackend if group == "attention" else SequenceMixer
-    method = _maker(group, config[group], kind, place, trusted)
-    if group == "attention":
-        make_mixers: MakeMixers = partial(attention_layers, make_backend=method)
+    if "attention" in config:
+        make_backend = _maker("attention", config["attention"], AttentionBackend, place, trusted)
+        make_mixers: MakeMixers = partial(attention_layers, make_backend=make_backend)
     else:
-        make_mixers = partial(mixer_layers, make_mixer=method)
+        make_mixer = _maker("mixer", config["mixer"], SequenceMixer, place, trusted)
+        make_mixers = partial(mixer_layers, make_mixer=make_mixer)
     make = _maker("model", config["model"], nn.Module, place, trusted)
     try:
         model: nn.Module = make(TaskSpec(**config["task"]), make_mixers)
@@ -115,7 +114,7 @@ def _maker(
 ) -> Callable[..., Any]:
     """Find the class that settings name, and bind its settings."""
     target = str(settings.get(TARGET_KEY, ""))
-    module = target.rpartition(".")[0]
+    module, _, name = target.rpartition(".")
     if not any(f"{module}.".startswith(f"{package}.") for package in (*OUR_ROOMS, *trusted)):
         own = target.split(".")[0]
         raise UserError(
@@ -123,7 +122,7 @@ def _maker(
             f' lra.load_exported(FOLDER, trusted=["{own}"])'
         )
     try:
-        named_class = getattr(importlib.import_module(module), target.rpartition(".")[2], None)
+        named_class = getattr(importlib.import_module(module), name, None)
     except ImportError as error:
         raise UserError(f"{place} names {target}, whose module cannot be imported ({error})") from error
     if not (inspect.isclass(named_class) and issubclass(named_class, kind)):

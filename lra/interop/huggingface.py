@@ -7,7 +7,6 @@ padding token, and ours does.
 Letters: B sequences, L positions, D model width, V tokens of the vocabulary, C classes.
 """
 
-import copy
 import importlib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -165,10 +164,9 @@ def from_huggingface(model: nn.Module) -> TextModel:
     architecture = type(model).__name__
     known_architecture(architecture, "the model")
     config: Any = model.config
-    fields = {**config.to_dict(), "num_labels": config.num_labels}
-    weights = copy.deepcopy(dict(model.state_dict()))
+    fields = checked_config({**config.to_dict(), "num_labels": config.num_labels}, architecture)
     dtype = next(model.parameters()).dtype
-    ours = converted(checked_config(fields, architecture), architecture, weights, architecture, dtype=dtype)
+    ours = converted(fields, architecture, model.state_dict(), architecture, dtype=dtype)
     return ours.train(model.training)
 
 
@@ -188,7 +186,7 @@ def to_huggingface(model: TextModel) -> nn.Module:
     transformers = import_transformers("lra.interop.huggingface.to_huggingface")
     architecture, config = source
     theirs: nn.Module = getattr(transformers, architecture)(transformers.NystromformerConfig.from_dict(dict(config)))
-    weights = their_weights(copy.deepcopy(model.state_dict()), architecture)
+    weights = their_weights(model.state_dict(), architecture)
     misfit = first_misfit(weights, theirs)
     if misfit is not None:
         raise UserError(

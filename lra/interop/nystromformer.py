@@ -127,7 +127,7 @@ def our_weights(theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
             layer, which, kind = projection.groups()
             projections.setdefault(OUR_PROJECTIONS.format(layer) + kind, {})[which] = weight
         elif not NOT_WEIGHTS.search(name) and name not in TIED:
-            our_name = _renamed(name, ((their, our) for their, our in (*ENCODER_NAMES, *HEAD_NAMES)))
+            our_name = _renamed(name, (*ENCODER_NAMES, *HEAD_NAMES))
             ours[our_name] = weight[:, 0, :, 0] if our_name.endswith(VALUE_SKIP) and weight.ndim == 4 else weight
     for our_name, parts in projections.items():
         if len(parts) == len(QUERY_KEY_VALUE) and len({part.shape for part in parts.values()}) == 1:
@@ -148,7 +148,7 @@ def their_weights(ours: Mapping[str, Tensor], architecture: str) -> dict[str, Te
         if projections:
             layer, kind = projections.groups()
             for which, part in zip(QUERY_KEY_VALUE, weight.chunk(3), strict=True):
-                theirs[prefix + THEIR_PROJECTION.format(layer, which) + kind] = part.clone()
+                theirs[prefix + THEIR_PROJECTION.format(layer, which) + kind] = part
         elif name.startswith("head."):
             theirs[_renamed(name, of_head)] = weight
         else:
