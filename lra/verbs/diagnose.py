@@ -54,14 +54,19 @@ def run(cfg: DictConfig) -> None:
     check_effect(overrides, of_a_run=cfg.run is not None)
     if cfg.examples < 1:
         raise UserError(f"examples={cfg.examples}, but accuracies need some; type for example examples=1000")
-    _check_to(cfg.to)
+    to = None if cfg.to is None else Path(cfg.to).expanduser()
+    if to is not None and to.exists() and not to.is_dir():
+        raise UserError(f"to={cfg.to} is a file; type a folder, for example to=diagnosis")
     prepare_machine(Machine(accelerator="cpu", threads=cfg.trainer.threads))  # not those that trained a run
     console = make_console()
     seed = cfg.seed if any(override.startswith("seed=") for override in overrides) else None
     subject = diagnosed_model(cfg, console, seed=seed)
     if cfg.check:
         verify_store(store_dir(subject.cfg))
-    folder = _writable(subject.folder if cfg.to is None else Path(cfg.to).expanduser())
+    folder = subject.folder if to is None else to
+    folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK):
+        raise UserError(f"{folder} cannot be written; type another folder, for example to=diagnosis")
     diagnosis, pairs = diagnosis_of(subject, examples=cfg.examples, sequences=cfg.sequences, console=console)
     write_diagnosis(folder / DIAGNOSIS, diagnosis)
     page = write_diagnosis_page(folder / DIAGNOSIS_PAGE, diagnosis, pairs)
@@ -75,20 +80,6 @@ def run(cfg: DictConfig) -> None:
         console.print(f"{visible(str(path))}  {size_text(path.stat().st_size)}")
     if logs_to_wandb(cfg):
         log_to_wandb(cfg, diagnosis, tables, folder, console)
-
-
-def _check_to(to: str | None) -> None:
-    """Refuse what cannot be a folder, before anything is measured."""
-    if to is not None and Path(to).expanduser().exists() and not Path(to).expanduser().is_dir():
-        raise UserError(f"to={to} is a file; type a folder, for example to=diagnosis")
-
-
-def _writable(folder: Path) -> Path:
-    """Make the folder, before anything is measured."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if not os.access(folder, os.W_OK):
-        raise UserError(f"{folder} cannot be written; type another folder, for example to=diagnosis")
-    return folder
 
 
 def diagnosis_of(

@@ -56,8 +56,8 @@ def _facts(data: Path, runs: Path) -> Iterator[tuple[bool, str, str]]:
     if torch.cuda.is_available():
         device = f"{torch.cuda.get_device_name()}: type trainer=gpu to use it"
     yield True, "device", device
-    yield _folder("data (LRA_DATA_DIR)", data)
-    yield _folder("runs (LRA_RUNS_DIR)", runs)
+    yield _folder("data", "LRA_DATA_DIR", data)
+    yield _folder("runs", "LRA_RUNS_DIR", runs)
     for folder in conf_dirs():
         files = list(folder.glob("*/*.yaml"))
         groups = ", ".join(sorted({path.parent.name for path in files}))
@@ -80,12 +80,10 @@ def _facts(data: Path, runs: Path) -> Iterator[tuple[bool, str, str]]:
         yield True, "W&B", f"{mode}; {later}"
 
 
-def _folder(what: str, folder: Path) -> tuple[bool, str, str]:
-    there = folder
-    while not there.exists():
-        there = there.parent
+def _folder(holds: str, variable: str, folder: Path) -> tuple[bool, str, str]:
+    what = f"{holds} ({variable})"
+    there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
-        variable = what[what.index("(") + 1 : -1]
         return False, what, f"{folder} cannot be written; choose another: export {variable}=/path/to/folder"
     remark = "" if there == folder else ", made when first needed"
     return True, what, f"{folder} ({size_text(shutil.disk_usage(there).free)} free{remark})"

@@ -11,7 +11,7 @@ lra.load_exported("my-model") gives the model; it needs neither Hydra nor Lightn
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -34,9 +34,25 @@ from lra.training.checkpoints import read_matching_weights
 from lra.types import UserError
 
 NOT_FOR_BUILDING = ("name", "_partial_", "parameter_groups")
-HYDRAS = re.compile(r"\b_\w+_\b")  # keys that Hydra reads, such as `_target_`
-CARD = "README.md"
-USE = """\
+HYDRAS_KEY = re.compile(r'"(_\w+_)":')  # in JSON: a key that Hydra reads, such as `_target_`
+NOT_OFFICIAL = "Its data are not the benchmark's official ones but `{}`: the accuracy is no result of the benchmark."
+CARD = """\
+---
+library_name: lra
+tags: {tags}
+metrics: ["accuracy"]
+---
+
+# {title}
+
+A model of the Long Range Arena benchmark harness `lra`: one of several attentions in the same encoder.
+
+{warning}|  |  |
+|---|---|
+{rows}
+
+## Use
+
 ```python
 import lra
 
@@ -44,7 +60,6 @@ model = lra.load_exported("{folder}"{trusted})
 logits = model(tokens, {mask})  # tokens [B, {sequences}, {length}] → logits [B, {classes}]
 ```
 """
-NOT_OFFICIAL = "Its data are not the benchmark's official ones but `{}`: the accuracy is no result of the benchmark."
 
 
 def run(cfg: DictConfig) -> None:
@@ -91,30 +106,18 @@ def exported_config(cfg: DictConfig) -> dict[str, Any]:
         for group, settings in groups.items()
     }
     for group, settings in kept.items():
-        values = {key: value for key, value in settings.items() if key != "_target_"}
-        special = HYDRAS.search(" ".join(map(str, _keys(values))))
+        special = HYDRAS_KEY.search(json.dumps({key: value for key, value in settings.items() if key != TARGET}))
         if special:
             raise UserError(
-                f"{group} has {special.group()} among its settings, which only Hydra can build from; to export this"
+                f"{group} has {special[1]} among its settings, which only Hydra can build from; to export this"
                 " run, let the class make its parts itself"
             )
     return {"lra_export": 1, "task": asdict(build.build_spec(cfg)), "mask_zero": cfg.task.mask_zero, **kept}
 
 
-def _keys(settings: object) -> Iterator[object]:
-    """Every key of nested settings."""
-    if isinstance(settings, dict):
-        for key, value in settings.items():
-            yield key
-            yield from _keys(value)
-    elif isinstance(settings, list):
-        for value in settings:
-            yield from _keys(value)
-
-
 def own_package(config: dict[str, Any]) -> str | None:
     """Name the package of the user's own that has a class of the exported model; None if there is none."""
-    targets = [config[group][TARGET] for group in ("model", "attention", "mixer") if group in config]
+    targets = [config[group][TARGET] for group in ("model", *MIXERS) if group in config]
     return next((target.split(".")[0] for target in targets if not is_ours(target)), None)
 
 
@@ -127,14 +130,13 @@ def write_exported(run: Path, to: Path, cfg: DictConfig, record: Record) -> None
     with making_folder(to, replace=False) as unfinished:
         write_tensors(unfinished / SAFETENSORS, weights)
         (unfinished / CONFIG_JSON).write_text(json.dumps(config, indent=2) + "\n", "utf-8")
-        (unfinished / CARD).write_text(card, "utf-8")
+        (unfinished / "README.md").write_text(card, "utf-8")
         check_target(to)
 
 
 def model_card(record: Record, config: Mapping[str, Any], *, folder: str, trusted: str | None) -> str:
     """Write the card as Markdown with the header that model hubs read; `trusted` is a package that the model needs."""
     identity, outcome, provenance = record["identity"], record["outcome"], record["provenance"]
-    named = f"{identity['attention']} on {identity['task']}"
     method = next(record["settings"][group] for group in MIXERS if group in record["settings"])
     options = ", ".join(f"{key}={value}" for key, value in method.items() if key not in NO_OPTION_KEYS)
     error = binomial_error(outcome["test_accuracy"], outcome["test_examples"])
@@ -156,9 +158,12 @@ def model_card(record: Record, config: Mapping[str, Any], *, folder: str, truste
         "hash of the settings": provenance["config_hash"],
         "finished": provenance["finished_at"],
     }
-    table = [f"| {name} | {for_markdown(visible(value))} |" for name, value in rows.items()]
-    task = config["task"]
-    use = USE.format(
+    task, origin = config["task"], provenance["data_origin"]
+    return CARD.format(
+        tags=json.dumps(["long-range-arena", identity["task"], identity["attention"]]),
+        title=for_markdown(visible(f"{identity['attention']} on {identity['task']}")),
+        warning="" if origin == "official" else f"{NOT_OFFICIAL.format(origin)}\n\n",
+        rows="\n".join(f"| {name} | {for_markdown(visible(value))} |" for name, value in rows.items()),
         folder=visible(folder).replace("\\", "\\\\").replace('"', '\\"'),
         trusted=f', trusted=["{trusted}"]' if trusted else "",
         mask="tokens != 0" if config["mask_zero"] else "None",
@@ -166,24 +171,6 @@ def model_card(record: Record, config: Mapping[str, Any], *, folder: str, truste
         length=task["seq_len"],
         classes=task["num_classes"],
     )
-    warning = [] if provenance["data_origin"] == "official" else [NOT_OFFICIAL.format(provenance["data_origin"]), ""]
-    tags = json.dumps(["long-range-arena", identity["task"], identity["attention"]])
-    lines = [
-        *("---", "library_name: lra", f"tags: {tags}", 'metrics: ["accuracy"]', "---", ""),
-        f"# {for_markdown(visible(named))}",
-        "",
-        "A model of the Long Range Arena benchmark harness `lra`: one of several attentions in the same encoder.",
-        "",
-        *warning,
-        "|  |  |",
-        "|---|---|",
-        *table,
-        "",
-        "## Use",
-        "",
-        use,
-    ]
-    return "\n".join(lines)
 
 
 def _pairs(values: Mapping[str, str]) -> str:

@@ -10,9 +10,8 @@ tokenizer needs transformers: pip install -e '.[hf]'.
 
 import json
 import re
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from omegaconf import DictConfig, OmegaConf
@@ -58,19 +57,15 @@ def run(cfg: DictConfig) -> None:
     check_choice("format", cfg.format, _FORMATS)
     fillings = fill_mask(Path(cfg.checkpoint).expanduser(), str(cfg.text), top=cfg.top)
     if cfg.format == "json":
-        print(json.dumps([asdict(filling) for filling in fillings], indent=2))
+        print(json.dumps([filling._asdict() for filling in fillings], indent=2))
         return
-    columns = ("score", "token", "word", "sentence")
     rows = [[f"{each.score:.4f}", str(each.token), each.word, each.sentence] for each in fillings]
-    print_text_table(make_console(), TextTable(title="", columns=columns, rows=rows, prose=columns[2:]))
+    table = TextTable(title="", columns=Filling._fields, rows=rows, prose=("word", "sentence"))
+    print_text_table(make_console(), table)
 
 
-def read_their_config(folder: Path) -> tuple[TheirConfig, str]:
-    """Read configuration and class of a saved Nyströmformer.
-
-    Raises:
-        UserError: when there is no such folder or file, and for a model that ours cannot be.
-    """
+def _read_their_config(folder: Path) -> tuple[TheirConfig, str]:
+    """Read configuration and class of a saved Nyströmformer; refuse a model that ours cannot be."""
     place = folder / CONFIG_JSON
     if not folder.is_dir():
         raise UserError(f"model={folder} is not a folder; {BRING}")
@@ -80,26 +75,17 @@ def read_their_config(folder: Path) -> tuple[TheirConfig, str]:
     return config, known_architecture(classes[0] if isinstance(classes, list) else classes, place)
 
 
-def read_text_model(folder: Path) -> TextModel:
-    """Read a saved Nyströmformer as our model, in float32, in evaluation mode.
-
-    The weights come from model.safetensors, or else from pytorch_model.bin, of which only tensors are read.
-    """
-    config, architecture = read_their_config(folder)
+def _read_text_model(folder: Path, config: TheirConfig, architecture: str) -> TextModel:
+    """Read weights, in float32, from model.safetensors, or else from pytorch_model.bin only its tensors."""
     old = not (folder / SAFETENSORS).exists() and (folder / TORCH_FILE).exists()
     place = folder / (TORCH_FILE if old else SAFETENSORS)
     weights = (read_torch_file if old else read_tensors)(place, BRING)
     return converted(config, architecture, weights, place).eval()
 
 
-def read_tokenizer(folder: Path, what: str) -> Any:
-    """Read the folder's tokenizer with transformers; nothing is downloaded, and no code in the folder is run.
-
-    Raises:
-        UserError: when transformers, which `what` needs, is not installed, or the folder has no tokenizer that it can
-            read.
-    """
-    transformers = import_transformers(what)
+def _read_tokenizer(folder: Path) -> Any:
+    """Read the folder's tokenizer with transformers; nothing is downloaded, and no code in the folder is run."""
+    transformers = import_transformers("lra fill-mask")
     pieces_alone = (folder / PIECES).exists() and not (folder / "tokenizer.json").exists()
     kind = transformers.AlbertTokenizer if pieces_alone else transformers.AutoTokenizer
     try:
@@ -109,8 +95,7 @@ def read_tokenizer(folder: Path, what: str) -> Any:
         raise UserError(f"{folder} has no tokenizer that transformers can read ({message}); {BRING}") from error
 
 
-@dataclass(frozen=True, kw_only=True)
-class Filling:
+class Filling(NamedTuple):
     """One way to fill the mask: its probability in [0, 1], the token's id and text, and the whole text with it."""
 
     score: float
@@ -130,10 +115,10 @@ def fill_mask(folder: Path, text: str, *, top: int) -> list[Filling]:
     """
     if text.count(MASK) != 1:
         raise UserError(f"the text has {text.count(MASK)} {MASK}, where one belongs; type for example {EXAMPLE}")
-    config, architecture = read_their_config(folder)
+    config, architecture = _read_their_config(folder)
     if architecture != LANGUAGE_MODEL:
         raise UserError(f"{folder} holds a {architecture}, which predicts no words; name that of a {LANGUAGE_MODEL}")
-    tokenizer = read_tokenizer(folder, "lra fill-mask")
+    tokenizer = _read_tokenizer(folder)
     if tokenizer.mask_token is None:
         raise UserError(f"the tokenizer in {folder} has no mask token; name another checkpoint")
     encoded = _encoded(tokenizer, text.replace(MASK, tokenizer.mask_token), landmark_length(config))
@@ -141,7 +126,7 @@ def fill_mask(folder: Path, text: str, *, top: int) -> list[Filling]:
     if len(ids) > longest or max(ids) >= config["vocab_size"]:
         trouble = f"{len(ids)} tokens, and the model takes {longest}" if len(ids) > longest else "unknown tokens"
         raise UserError(f"the text has {trouble}; type a shorter text, or name a folder whose files belong together")
-    model = read_text_model(folder)
+    model = _read_text_model(folder, config, architecture)
     place = ids.index(tokenizer.mask_token_id)
     valid_1L = torch.tensor([encoded["attention_mask"]], dtype=torch.bool)
     with torch.no_grad():
@@ -163,7 +148,7 @@ def _encoded(tokenizer: Any, text: str, length: int | None) -> Any:
     encoded = tokenizer(text, return_attention_mask=True)
     if length is None:
         return encoded
-    if len(encoded["input_ids"]) > length:
-        tokens = len(encoded["input_ids"])
+    tokens = len(encoded["input_ids"])
+    if tokens > length:
         raise UserError(f"the text has {tokens} tokens, and this model's landmarks take {length}; type a shorter text")
     return tokenizer(text, padding="max_length", max_length=length, return_attention_mask=True)
