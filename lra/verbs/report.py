@@ -13,6 +13,7 @@ and has a light and a dark style, also for phones.
 import base64
 import json
 import os
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,7 +29,6 @@ from lra.base.paths import conf_names
 from lra.base.text import size_text, visible
 from lra.build.store import is_prepared
 from lra.data.codec import images
-from lra.data.manifest import read_manifest
 from lra.results.accuracy_table import accuracy_table, size_and_hours
 from lra.results.attention_sweep import SWEEPS, sweep_points, sweep_table
 from lra.results.cells import TRIED, TableCell, central_values, make_rows, places_of_best
@@ -257,13 +257,13 @@ def _readable(record: Record, first: Record) -> str:
 
 def _fields(record: Record) -> list[str]:
     groups: dict[str, object] = {**record}
-    fields = {
-        f"{group}.{key}": value
-        for group, inner in groups.items()
-        for key, value in (inner.items() if isinstance(inner, dict) else [("", inner)])
-    }
-    readable = {key.removesuffix("."): value for key, value in fields.items() if key != "outcome.test_correct"}
-    return [f"{key}: {json.dumps(value)}" for key, value in readable.items()]
+    fields: dict[str, object] = {}
+    for group, inner in groups.items():
+        if isinstance(inner, dict):
+            fields |= {f"{group}.{key}": value for key, value in inner.items()}
+        else:
+            fields[group] = inner
+    return [f"{key}: {json.dumps(value)}" for key, value in fields.items() if key != "outcome.test_correct"]
 
 
 def _diagnoses(collection: Collection, folder: Path) -> dict[tuple[object, ...], str]:
@@ -317,30 +317,28 @@ def _baseline(records: list[Record]) -> str | None:
     return baseline_row(rows, {"attention": paper_attention(BASELINE)})
 
 
-def _task_and_size(record: Record) -> tuple[str, str]:
-    return record["identity"]["task"], record["identity"]["size"]
-
-
 def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:
     """Draw examples of each task whose store is prepared here and holds the data of the records."""
     samples = []
-    for task, size in sorted({_task_and_size(record) for record in records}):
+    hashes: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
+    for record in records:
+        identity = record["identity"]
+        hashes[identity["task"], identity["size"]].append(record["provenance"]["data_sha256"])
+    for task, size in sorted(hashes):
         if task not in conf_names("task") or size not in conf_names("size"):  # of a package that is not here
             continue
         chosen = config.load_config("train", [f"task={task}", f"size={size}"])
         chosen.paths = cfg.paths
-        folder = config.store_dir(chosen)
         if not is_prepared(chosen):
             continue
         try:
             data, codec = build.build_data(chosen), build.build_codec(chosen)
         except UserError:  # of another version: lra prepare says more
             continue
-        of_task_and_size = [record for record in records if _task_and_size(record) == (task, size)]
-        if not any(record["provenance"]["data_sha256"] == data.data_sha256 for record in of_task_and_size):
+        if data.data_sha256 not in hashes[task, size]:
             continue
         split = data.splits["test"]
-        note = f"test split, size {size}, data {read_manifest(folder)['origin']}"
+        note = f"test split, size {size}, data {data.manifest['origin']}"
         shown = [split.example(index) for index in range(min(max(SHEET, cfg.samples), len(split)))]
         sheet = images(codec, [stored[0] for stored, _ in shown[:SHEET]])
         if sheet:

@@ -58,14 +58,13 @@ def to_overrides(words: list[str]) -> list[str]:
 
 def run(cfg: DictConfig) -> None:
     """Show what `cfg.what` names."""
+    if cfg.what != "protocol" and cfg.format != "terminal":
+        raise UserError(f"format={cfg.format} is for lra show protocol; leave it out")
     if cfg.what == "protocol":
         from lra.verbs.show_protocol import show_protocol
 
         show_protocol(cfg)
-        return
-    if cfg.format != "terminal":
-        raise UserError(f"format={cfg.format} is for lra show protocol; leave it out")
-    if cfg.what == "data":
+    elif cfg.what == "data":
         from lra.verbs.show_data import show_data  # not for the others: numpy, and what a store needs
 
         show_data(cfg)

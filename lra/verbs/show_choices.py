@@ -1,5 +1,6 @@
 """`lra show tasks` and `lra show attentions`: what can be chosen, read from the configuration and the prepared data."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +45,15 @@ def differences() -> dict[str, str]:
 
 def _method_row(group: str, name: str, file: dict[str, Any]) -> list[str]:
     no_options = (*NO_OPTION_KEYS, *DESCRIPTION[group], "parameter_groups")
-    options = {key: _as_typed(value) for key, value in file.items() if key not in no_options}
+    options = {
+        key: value if isinstance(value, str) else value_text(value)
+        for key, value in file.items()
+        if key not in no_options
+    }
     own = [f"{key}={value}" for key, value in options.items() if "${" not in value]
     switches = [value.removeprefix("${").removesuffix("}") for value in options.values() if "${" in value]
     described = (file.get(key, MISSING) for key in ("cost", "source"))
     return [f"{group}={name}", "; ".join(own) or MISSING, "; ".join(switches) or MISSING, *map(str, described)]
-
-
-def _as_typed(value: Any) -> str:
-    return value if isinstance(value, str) else value_text(value)
 
 
 def show_tasks(size: str, data: Path) -> None:
@@ -71,19 +72,16 @@ def show_tasks(size: str, data: Path) -> None:
 def _task_row(name: str, file: dict[str, Any], size: str, data: Path) -> list[str]:
     cfg = OmegaConf.create({"task": file, "size": {"name": size}, "paths": {"data": str(data)}})
     spec, sized = cfg.task.spec, cfg.task.sizes.get(size)
-    counts = MISSING if sized is None else " / ".join(map(_count, (sized.get(split) for split in SPLITS)))
-    if sized is not None and "images" in sized:
-        counts = f"{sized.images:,} together"
-    folder, here = store_dir(cfg), f"no; lra prepare task={name} size={size}"
-    if sized is None:
-        here = f"it has no size={size}"
-    elif (folder / MANIFEST).exists():
-        manifest = read_manifest(folder)
-        here = f"yes, {manifest['origin']}"
-        counts = " / ".join(
-            _count(manifest["splits"][split]["count"] if split in manifest["splits"] else None) for split in SPLITS
-        )
-    length = MISSING if sized is None else f"{spec.seq_len:,}"
+    length, counts, here = MISSING, MISSING, f"it has no size={size}"
+    if sized is not None:
+        length, folder = f"{spec.seq_len:,}", store_dir(cfg)
+        if (folder / MANIFEST).exists():
+            manifest = read_manifest(folder)
+            counts = _counts({split: facts["count"] for split, facts in manifest["splits"].items()})
+            here = f"yes, {manifest['origin']}"
+        else:
+            counts = f"{sized.images:,} together" if "images" in sized else _counts(sized)
+            here = f"no; lra prepare task={name} size={size}"
     return [
         name,
         str(spec.num_classes),
@@ -94,5 +92,6 @@ def _task_row(name: str, file: dict[str, Any], size: str, data: Path) -> list[st
     ]
 
 
-def _count(count: int | None) -> str:
-    return MISSING if count is None else f"{count:,}"
+def _counts(count_by_split: Mapping[Any, int | None]) -> str:
+    counts = [count_by_split.get(split) for split in SPLITS]
+    return " / ".join(MISSING if count is None else f"{count:,}" for count in counts)

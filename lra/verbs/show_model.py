@@ -1,7 +1,7 @@
 """`lra show model`: a model layer by layer, and its size against that with exact attention."""
 
 import re
-from collections.abc import Callable
+from functools import partial
 
 import torch
 from omegaconf import DictConfig, OmegaConf
@@ -71,18 +71,15 @@ def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str
     """
     rows: dict[str, tuple[str, str, str, int]] = {}
 
-    def note(name: str) -> Callable[[nn.Module, object, object], None]:
-        def hook(module: nn.Module, inputs: object, output: object) -> None:
-            own = sum(p.numel() for p in module.parameters(recurse=False))
-            shape = "×".join(map(str, output.shape)) if isinstance(output, Tensor) else ""
-            rows.setdefault(name, (name, type(module).__name__, shape, own))
-
-        return hook
+    def note(name: str, module: nn.Module, _inputs: object, output: object) -> None:
+        own = sum(p.numel() for p in module.parameters(recurse=False))
+        shape = "×".join(map(str, output.shape)) if isinstance(output, Tensor) else ""
+        rows.setdefault(name, (name, type(module).__name__, shape, own))
 
     for name, module in model.named_modules():
         leaf = not list(module.children()) and not isinstance(module, nn.Dropout)
         if leaf or bool(list(module.parameters(recurse=False))) or isinstance(module, AttentionBackend):
-            module.register_forward_hook(note(name))
+            module.register_forward_hook(partial(note, name))
     with torch.no_grad():
         in_padded_form(model.eval(), placeholder_inputs(model, (1, num_sequences, seq_len)), None)
     return list(rows.values())

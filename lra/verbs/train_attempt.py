@@ -31,7 +31,6 @@ from lra.settings.config import AUTO, batch_parts
 from lra.training import run as training
 from lra.training.checkpoints import report_saved_step, saved_step
 from lra.training.compiled import GRAPH_MODES
-from lra.training.curves import read_curves
 from lra.training.loggers import CurveLogger, finish_wandb, log_numbers, log_result
 from lra.training.machine import Machine, quiet_lightning
 from lra.training.memory import next_parts, parts_that_fit, release_memory
@@ -72,20 +71,18 @@ def train_run(
         if is_first_rank and cfg.check:
             verify_store(config.store_dir(cfg))
         parts = _initial_parts(cfg, folder) if replaced is None else batch_parts(cfg)
-        record, fits = None, False
-        while not fits:
+        while True:
             try:
                 record = _attempt(cfg, folder, console, parts, replaced=replaced, is_first_rank=is_first_rank)
-                fits = True
+                break
             except TooLargeError as error:
                 (parts,) = error.args
-            if not fits:
-                replaced = None  # its folder is renamed by now
-                release_memory()
-                console.print(
-                    f"out of memory: begun again with {parts} parts of {cfg.recipe.batch_size // parts} examples;"
-                    f" a step still has {cfg.recipe.batch_size}"
-                )
+            replaced = None  # its folder is renamed by now
+            release_memory()
+            console.print(
+                f"out of memory: begun again with {parts} parts of {cfg.recipe.batch_size // parts} examples;"
+                f" a step still has {cfg.recipe.batch_size}"
+            )
     if record is not None:
         print_summary(console, folder, record, published_curves(Path(cfg.paths.runs)))
         print_predictions(console, cfg, folder, cfg.predictions)
@@ -129,17 +126,16 @@ def _attempt(
         replace_text(folder / CONFIG, without_credentials(OmegaConf.to_yaml(cfg_with_parts, resolve=True)))
         check_same_data(folder, datamodule.data_sha256)
         note_commit(folder)
-    parameters = count_parameters(module.model)
     console.print(
         Text.assemble(
             (module.label, "bold"),
             f"  protocol {cfg.protocol.name}  seed {cfg.seed}"
-            f"  {parameters:,} parameters  {cfg.recipe.steps:,} steps of {cfg.recipe.batch_size}"
+            f"  {count_parameters(module.model):,} parameters  {cfg.recipe.steps:,} steps of {cfg.recipe.batch_size}"
             f"  on {' '.join([cfg.trainer.accelerator, *build_trainer.gpus_of_run(cfg)])}\n{folder}",
         )
     )
     machine = build_trainer.build_machine(cfg_with_parts)
-    return _fit_and_test(cfg, folder, console, module, datamodule, machine, parameters, is_first_rank=is_first_rank)
+    return _fit_and_test(cfg, folder, console, module, datamodule, machine, is_first_rank=is_first_rank)
 
 
 def _fit_and_test(
@@ -149,7 +145,6 @@ def _fit_and_test(
     module: ClassifierModule,
     datamodule: StoreDataModule,
     machine: Machine,
-    parameters: int,
     *,
     is_first_rank: bool,
 ) -> Record | None:
@@ -164,7 +159,6 @@ def _fit_and_test(
     if resume_step:
         console.print(f"Going on from step {resume_step:,}.")
     failed, record = False, None
-    curves = folder / METRICS
     loggers = (
         build_trainer.build_loggers(cfg, folder, _curve_logger(folder, resume_step, console)) if is_first_rank else []
     )
@@ -201,7 +195,7 @@ def _fit_and_test(
             return None
         # This reads the peak memory, before what may need more.
         outcome = training.collect_outcome(folder, metrics, module, machine)
-        record = write_result(cfg, settings, folder, outcome, datamodule, parameters, read_curves(curves))
+        record = write_result(cfg, settings, folder, outcome, datamodule, count_parameters(module.model))
         log_result(loggers, record, folder)
         # What follows may be killed: the run is finished, and its result is where it belongs.
         record = add_approximation(record, folder, module.model, datamodule.test_dataloader, machine.device, console)

@@ -19,12 +19,13 @@ from lra.data.datamodule import StoreDataModule
 from lra.diagnosis.approximation import measure_approximation
 from lra.results.plot_curves import learning_curve
 from lra.results.reference import published_accuracy_for
-from lra.runs.files import CODE, CURVE, DATA, LAST, RESULT, WANDB_ID
+from lra.runs.files import CODE, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID
 from lra.runs.flatten_settings import hash_of
 from lra.runs.record import pack_correct, validated, write_record
 from lra.runs.schema import SCHEMA_VERSION, Record
 from lra.runs.versions import git_commit, versions
 from lra.settings import config
+from lra.training.curves import read_curves
 from lra.training.run import RunOutcome
 from lra.types import Batch, UserError
 
@@ -72,7 +73,6 @@ def write_result(
     outcome: RunOutcome,
     datamodule: StoreDataModule,
     parameters: int,
-    curves: list[dict[str, float]],
 ) -> Record:
     """Write the learning curve, then `result.json`, and return the record."""
     majority = datamodule.majority_rate("test")
@@ -122,7 +122,7 @@ def write_result(
         folder / RESULT,
     )
     learning_curve(
-        curves,
+        read_curves(folder / METRICS),
         folder / CURVE,
         title="{task} / {attention}, {protocol}, {size}, seed {seed}".format(**record["identity"]),
         majority_rate=majority,

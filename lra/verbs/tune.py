@@ -68,9 +68,8 @@ def plot_tuning(searches: Sequence[Search], path: Path, *, title: str) -> Path:
         intervals, colour = expected_best_intervals(search.accuracies), colours[search.method]
         numbers = list(range(1, len(intervals) + 1))
         heights = [100 * interval.difference for interval in intervals]
-        low, high = (
-            [100 * value for value in side] for side in zip(*((i.low, i.high) for i in intervals), strict=True)
-        )
+        low = [100 * interval.low for interval in intervals]
+        high = [100 * interval.high for interval in intervals]
         (line,) = axis.plot(numbers, heights, color=colour, marker="." if len(numbers) == 1 else "")
         plots.hover(line, f"{search.method}: {heights[-1]:.2f} % after {numbers[-1]} trials")
         axis.fill_between(numbers, low, high, color=colour, alpha=0.12, lw=0)
