@@ -24,11 +24,7 @@ from lra.types import UserError
 
 
 def run(cfg: DictConfig) -> None:
-    """Make every contract check and print one line for each.
-
-    Raises:
-        UserError: when a check fails.
-    """
+    """Make every contract check and print one line for each; a `UserError` says how many have failed."""
     kind = AttentionSubject if mixes_by_attention(cfg) else MixerSubject
     options = {key: value for key, value in mixer_settings(cfg).items() if not key.startswith("_")}
     subject = kind(build.build_method(cfg), options)

@@ -93,7 +93,7 @@ def _step_flops(run_set: RunSet, records: list[Record]) -> dict[str, float]:
 def _baseline(run_set: RunSet, records: list[Record]) -> str | None:
     """Name the row that is the baseline: of the first cell that has records; None when no cell has any."""
     groups = group_by_variant(records)
-    for cell in run_set.cells if groups else ():
+    for cell in run_set.cells:
         options = config.mixer_settings(cell.cfg)
         rows = {name: members for name, members in groups.items() if _has_options(options, members[0])}
         if rows:

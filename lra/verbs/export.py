@@ -70,7 +70,7 @@ def run(cfg: DictConfig) -> None:
             raise UserError(line, kind="missing_option", key=key)
     folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=OmegaConf.select(cfg, "seed"))
     to = Path(cfg.to).expanduser()
-    check_target(to)
+    _check_target(to)
     trained = read_trained_config(folder, cfg.paths)
     record = read_record(folder)
     if record is None:
@@ -82,12 +82,8 @@ def run(cfg: DictConfig) -> None:
     console.print(f'in Python: lra.load_exported("{visible(str(to))}")')
 
 
-def check_target(to: Path) -> None:
-    """Refuse a place that is taken, before anything is read.
-
-    Raises:
-        UserError: for a file, and for a folder that is not empty.
-    """
+def _check_target(to: Path) -> None:
+    """Refuse a place that is taken: a file, or a folder that is not empty."""
     if to.is_dir() and any(to.iterdir()):
         raise UserError(f"to={to} is a folder that is not empty; name a new one, for example to={to}-2")
     if os.path.lexists(to) and not to.is_dir():
@@ -131,7 +127,7 @@ def write_exported(run: Path, to: Path, cfg: DictConfig, record: Record) -> None
         write_tensors(unfinished / SAFETENSORS, weights)
         (unfinished / CONFIG_JSON).write_text(json.dumps(config, indent=2) + "\n", "utf-8")
         (unfinished / "README.md").write_text(card, "utf-8")
-        check_target(to)
+        _check_target(to)
 
 
 def model_card(record: Record, config: Mapping[str, Any], *, folder: str, trusted: str | None) -> str:

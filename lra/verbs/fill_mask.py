@@ -55,7 +55,7 @@ def run(cfg: DictConfig) -> None:
             line = f"{typed}= is missing; type for example {example}"
             raise UserError(line, kind="missing_option", key=typed, right=example)
     check_choice("format", cfg.format, _FORMATS)
-    fillings = fill_mask(Path(cfg.checkpoint).expanduser(), str(cfg.text), top=cfg.top)
+    fillings = _fill_mask(Path(cfg.checkpoint).expanduser(), str(cfg.text), top=cfg.top)
     if cfg.format == "json":
         print(json.dumps([filling._asdict() for filling in fillings], indent=2))
         return
@@ -104,15 +104,8 @@ class Filling(NamedTuple):
     sentence: str
 
 
-def fill_mask(folder: Path, text: str, *, top: int) -> list[Filling]:
-    """Compute the `top` most probable fillings, by our encoder with the checkpoint's weights.
-
-    The folder is a checkpoint that transformers has saved: config.json, weights, tokenizer; the text has one `[MASK]`.
-
-    Raises:
-        UserError: for a text without one mask or one that is too long, when transformers is not installed, and for a
-            folder that is no checkpoint of a masked language model.
-    """
+def _fill_mask(folder: Path, text: str, *, top: int) -> list[Filling]:
+    """Compute the `top` most probable fillings, by our encoder with the weights of a masked language model."""
     if text.count(MASK) != 1:
         raise UserError(f"the text has {text.count(MASK)} {MASK}, where one belongs; type for example {EXAMPLE}")
     config, architecture = _read_their_config(folder)

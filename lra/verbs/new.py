@@ -54,11 +54,7 @@ lra compare run task={name} attention=nystrom,full,none  # three seeds each, wit
 
 
 def main(words: Sequence[str]) -> None:
-    """Write the package.
-
-    Raises:
-        UserError: for other words, for a name that cannot be used, and for a folder that is there.
-    """
+    """Write the package."""
     what, name, options = _read(words)
     parent = Path(options.pop("to", "")).expanduser()
     if parent.exists() and not parent.is_dir():

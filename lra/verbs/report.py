@@ -13,7 +13,7 @@ and has a light and a dark style, also for phones.
 import base64
 import json
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -151,8 +151,12 @@ def summary_table(
     has_tried = any(row.tried != MISSING for of_group in rows.values() for row in of_group)
     has_average = any(row.average is not None for of_group in rows.values() for row in of_group)
     tables = {group: accuracy_table(records, reference=reference) for group, records in records_by_group.items()}
-    notes = [(f"{group}: " * (len(tables) > 1), note) for group, table in tables.items() for note in table.notes]
-    texts = [note for _, note in notes]
+    counts = Counter(note for table in tables.values() for note in table.notes)
+    notes = [
+        note if len(tables) == 1 or counts[note] > 1 else f"{group}: {note}"
+        for group, table in tables.items()
+        for note in table.notes
+    ]
     groups: dict[ProtocolAndSize, list[tuple[str, list[SummaryCell]]]] = {}
     for group, of_group in rows.items():
         best = {task: places_of_best(central_values(of_group, task)) for task in tasks}
@@ -169,7 +173,7 @@ def summary_table(
     return SummaryTable(
         columns=(*tasks, *["average"] * has_average, *[TRIED] * has_tried, "parameters", "hours"),
         groups=groups,
-        notes=list(dict.fromkeys(note if texts.count(note) > 1 else group + note for group, note in notes)),
+        notes=list(dict.fromkeys(notes)),
     )
 
 

@@ -209,13 +209,7 @@ def _fit_and_test(
         # Out of memory is handled below: here `error` still holds the tensors of the failed step in memory.
     finally:
         finish_wandb(loggers, failed=failed)
-    _refuse_dev_batch(cfg, module, machine.accumulate_grad_batches)
-    more = _more_parts(cfg, folder, module, machine.accumulate_grad_batches)
-    if more is not None:
-        raise TooLargeError(more)
-    release_memory()
-    module.to(machine.device)  # Lightning moves it to the CPU after an error
-    raise UserError(_out_of_memory_line(cfg, module, machine.accumulate_grad_batches))
+    raise _error_out_of_memory(cfg, folder, module, machine)
 
 
 def _callbacks(cfg: DictConfig, references: list[Record], console: Console) -> list[Callback]:
@@ -245,26 +239,32 @@ def _curve_logger(folder: Path, resume_step: int, console: Console) -> CurveLogg
     return logger
 
 
-def _refuse_dev_batch(cfg: DictConfig, module: ClassifierModule, parts: int) -> None:
-    """Refuse dev batches of their own size when they did not fit into memory: smaller parts would be of no use."""
-    size = cfg.trainer.get("dev_batch_size") or 0
-    if not module.training and size > cfg.recipe.batch_size // parts:
-        right = f"trainer.dev_batch_size={size // 2}"
-        line = f"out of memory in a dev pass with {size} examples at a time; type {right}, a run of its own"
-        raise UserError(line, kind="no_memory", key="trainer.dev_batch_size", value=size, right=right)
-
-
-def _out_of_memory_line(cfg: DictConfig, module: ClassifierModule, parts: int) -> str:
-    """Word the error of a run that does not fit into memory, with the number of examples that do fit."""
+def _error_out_of_memory(
+    cfg: DictConfig, folder: Path, module: ClassifierModule, machine: Machine
+) -> TooLargeError | UserError:
+    """Make the error of a run that does not fit into memory: with the next number of parts, or with what to type."""
+    parts = machine.accumulate_grad_batches
+    dev_size = cfg.trainer.get("dev_batch_size") or 0
+    if not module.training and dev_size > cfg.recipe.batch_size // parts:  # smaller parts would be of no use
+        right = f"trainer.dev_batch_size={dev_size // 2}"
+        line = f"out of memory in a dev pass with {dev_size} examples at a time; type {right}, a run of its own"
+        return UserError(line, kind="no_memory", key="trainer.dev_batch_size", value=dev_size, right=right)
+    # More parts would be another run if their number was typed, or a checkpoint has been written with this one.
+    if cfg.trainer.accumulate_grad_batches == AUTO and not saved_step(folder / LAST):
+        more = next_parts(cfg.recipe.batch_size, parts)
+        if more is not None and build_trainer.is_same_in_parts(cfg, module.model, more):
+            return TooLargeError(more)
+    release_memory()
+    module.to(machine.device)  # Lightning moves it to the CPU after an error
     batch = cfg.recipe.batch_size // config.processes(cfg)  # of one process
     line = f"out of memory with {batch // parts} examples at a time"
     fits = parts_that_fit(module, build.build_spec(cfg), batch_size=batch, parts=parts)
     if fits is None:
-        return f"{line}. Not even one example fits: choose another attention=, or a smaller size="
-    line, proposed = f"{line}. {batch // fits} fit (tried)", f"trainer.accumulate_grad_batches={fits}"
+        return UserError(f"{line}. Not even one example fits: choose another attention=, or a smaller size=")
+    line, proposed = f"{line}. {batch // fits} fit (tried)", f"{PARTS_OPTION}={fits}"
     if cfg.get("compile") in GRAPH_MODES:
         line, proposed = f"{line}, but CUDA graphs (compile={cfg.compile}) take no parts", f"{proposed} compile=true"
-    return f"{line}: {proposed}, a run of its own"
+    return UserError(f"{line}: {proposed}, a run of its own")
 
 
 def _initial_parts(cfg: DictConfig, folder: Path) -> int:
@@ -278,14 +278,3 @@ def _initial_parts(cfg: DictConfig, folder: Path) -> int:
             f" {PARTS_OPTION}={AUTO}, to begin again move {folder} away"
         )
     return saved
-
-
-def _more_parts(cfg: DictConfig, folder: Path, module: ClassifierModule, parts: int) -> int | None:
-    """Return the next number of parts to try when `parts` did not fit; None if that would be another run.
-
-    That is so if the number was typed, if a checkpoint has been written, and for what `is_same_in_parts` says.
-    """
-    if cfg.trainer.accumulate_grad_batches != AUTO or saved_step(folder / LAST):
-        return None
-    more = next_parts(cfg.recipe.batch_size, parts)
-    return more if more is not None and build_trainer.is_same_in_parts(cfg, module.model, more) else None
