@@ -45,7 +45,6 @@ from lra.training.machine import Machine, prepare_machine
 from lra.types import UserError
 
 COUNT_COST, BATCH_COST = 2.0, 0.1  # seconds, roughly: of a number of landmarks in a layer, of a batch
-TABLES = ("heads", "swaps")
 
 
 def run(cfg: DictConfig) -> None:
@@ -70,8 +69,10 @@ def run(cfg: DictConfig) -> None:
     diagnosis, pairs = diagnosis_of(subject, examples=cfg.examples, sequences=cfg.sequences, console=console)
     write_diagnosis(folder / DIAGNOSIS, diagnosis)
     page = write_diagnosis_page(folder / DIAGNOSIS_PAGE, diagnosis, pairs)
-    tables = [heads_table(diagnosis), *([swaps_table(diagnosis)] if diagnosis["swaps"] else [])]
-    for table in tables:
+    tables = {"heads": heads_table(diagnosis)}
+    if diagnosis["swaps"]:
+        tables["swaps"] = swaps_table(diagnosis)
+    for table in tables.values():
         print_text_table(console, table)
         console.print()
     for line in answer(diagnosis):
@@ -141,7 +142,7 @@ def _place_of(folder: Path, runs: Path) -> str:
 
 
 def log_to_wandb(
-    cfg: DictConfig, diagnosis: Diagnosis, tables: list[TextTable], folder: Path, console: Console
+    cfg: DictConfig, diagnosis: Diagnosis, tables: dict[str, TextTable], folder: Path, console: Console
 ) -> None:
     """Log a diagnosis as a W&B run of its own: the page, the tables, and the means over heads in the summary."""
     subject = diagnosis["subject"]
@@ -162,7 +163,7 @@ def log_to_wandb(
             numbers[f"accuracy/{swap['name']}{'' if count is None else f' {count}'}"] = swap["accuracy"]
         logged = {
             f"diagnosis/{name}": wandb.Table(columns=list(table.columns), data=list(table.rows))
-            for name, table in zip(TABLES, tables, strict=False)
+            for name, table in tables.items()
         }
         run.log({**logged, "diagnosis/page": wandb.Html(folder / DIAGNOSIS_PAGE)})
         run.summary.update(numbers)

@@ -26,7 +26,6 @@ from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_text_table
 from lra.types import UserError
 
-_FORMATS = ("terminal", "json")
 PIECES = "spiece.model"  # of the published checkpoints; the AutoTokenizer of transformers 5 does not read it by itself
 BRING = "download the checkpoint's own files, and name their folder"
 MASK = "[MASK]"  # in the user's text, whatever the tokenizer's own is
@@ -54,7 +53,7 @@ def run(cfg: DictConfig) -> None:
             typed = example.partition("=")[0]
             line = f"{typed}= is missing; type for example {example}"
             raise UserError(line, kind="missing_option", key=typed, right=example)
-    check_choice("format", cfg.format, _FORMATS)
+    check_choice("format", cfg.format, ("terminal", "json"))
     fillings = _fill_mask(Path(cfg.checkpoint).expanduser(), str(cfg.text), top=cfg.top)
     if cfg.format == "json":
         print(json.dumps([filling._asdict() for filling in fillings], indent=2))

@@ -47,24 +47,21 @@ def run(cfg: DictConfig) -> None:
         raise UserError(f"{place} is not there; type the folder of runs, or the .jsonl file, to import")
     into = None if cfg.into is None else checked_name(cfg.into, "into=", example="table", nested=True)
     collection, console = collect(place, separate_run_groups=into is None), make_console()
-    copied, same = 0, 0
+    copied: list[bool] = []  # of each run that is here now
     for record, source in zip(collection.records, collection.sources, strict=True):
         try:
-            if _bring(source, record, _folder(Path(cfg.paths.runs), record, into)):
-                copied += 1
-            else:
-                same += 1
+            copied.append(_bring(source, record, _folder(Path(cfg.paths.runs), record, into)))
         except UserError as error:
             collection.left_out += 1
             collection.troubles.append(visible(f"left out: {describe(record)}: {error}"))
-    if not copied and not same:
+    if not copied:
         first, *others = collection.troubles or ["no record of a run is there"]
         more = f" (and {len(others)} more)" if others else ""
         raise UserError(f"nothing is imported from {place}; {first}{more}", kind="no_records", key=str(place))
     for trouble in collection.troubles:
         console.print(trouble)
-    line = f"{copied} runs imported, {same} were here, {collection.left_out} left out: {cfg.paths.runs}"
-    console.print(visible(line))
+    counts = f"{copied.count(True)} runs imported, {copied.count(False)} were here, {collection.left_out} left out"
+    console.print(visible(f"{counts}: {cfg.paths.runs}"))
 
 
 def _folder(runs: Path, record: Record, into: str | None) -> Path:

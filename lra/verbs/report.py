@@ -221,20 +221,19 @@ def run_lines(
     cells: dict[Place, str] = {}
     firsts: dict[str, Record] = {}
     for group, records in records_by_group.items():
+        tasks = in_benchmark_order(record["identity"]["task"] for record in records)
         members = [(name, record) for name, seeds in group_by_variant(records).items() for record in seeds]
-        for task in in_benchmark_order(record["identity"]["task"] for record in records):
-            for name, record in members:
-                if record["identity"]["task"] == task:
-                    cell = cells.setdefault((group, name, task), f"cell-{len(cells) + 1}")
-                    texts = [places.get(run_key(record), ""), _readable(record, firsts.setdefault(cell, record))]
-                    line = RunLine(
-                        cells=_run_cells(name, record),
-                        name=describe(record),
-                        cell=cell,
-                        record="\n".join(filter(None, texts)),
-                        diagnosis=diagnoses.get(run_key(record), ""),
-                    )
-                    lines.append(line)
+        for name, record in sorted(members, key=lambda member: tasks.index(member[1]["identity"]["task"])):
+            cell = cells.setdefault((group, name, record["identity"]["task"]), f"cell-{len(cells) + 1}")
+            texts = [places.get(run_key(record), ""), _readable(record, firsts.setdefault(cell, record))]
+            line = RunLine(
+                cells=_run_cells(name, record),
+                name=describe(record),
+                cell=cell,
+                record="\n".join(filter(None, texts)),
+                diagnosis=diagnoses.get(run_key(record), ""),
+            )
+            lines.append(line)
     return lines, cells
 
 
