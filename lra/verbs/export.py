@@ -96,13 +96,10 @@ def exported_config(cfg: DictConfig) -> dict[str, Any]:
     Raises:
         UserError: for settings that only Hydra can build from, such as a class among the settings of a class.
     """
-    groups = {config.mixer_group(cfg): config.mixer_settings(cfg), "model": config.plain(cfg.model)}
-    kept = {
-        group: {key: value for key, value in settings.items() if key not in NOT_FOR_BUILDING}
-        for group, settings in groups.items()
-    }
-    for group, settings in kept.items():
-        special = HYDRAS_KEY.search(json.dumps({key: value for key, value in settings.items() if key != TARGET}))
+    kept: dict[str, dict[str, Any]] = {}
+    for group, settings in ((config.mixer_group(cfg), config.mixer_settings(cfg)), ("model", config.plain(cfg.model))):
+        kept[group] = {key: value for key, value in settings.items() if key not in NOT_FOR_BUILDING}
+        special = HYDRAS_KEY.search(json.dumps({key: value for key, value in kept[group].items() if key != TARGET}))
         if special:
             raise UserError(
                 f"{group} has {special[1]} among its settings, which only Hydra can build from; to export this"
@@ -111,18 +108,12 @@ def exported_config(cfg: DictConfig) -> dict[str, Any]:
     return {"lra_export": 1, "task": asdict(build.build_spec(cfg)), "mask_zero": cfg.task.mask_zero, **kept}
 
 
-def own_package(config: dict[str, Any]) -> str | None:
-    """Name the package of the user's own that has a class of the exported model; None if there is none."""
-    targets = [config[group][TARGET] for group in ("model", *MIXERS) if group in config]
-    return next((target.split(".")[0] for target in targets if not is_ours(target)), None)
-
-
 def write_exported(run: Path, to: Path, cfg: DictConfig, record: Record) -> None:
     """Write the best checkpoint of the folder `run`, settings and card to the folder `to`, whole or not at all."""
     to = to.absolute()
     config = exported_config(cfg)
     weights = read_matching_weights(run / BEST, build.build_model(cfg))
-    card = model_card(record, config, folder=to.name, trusted=own_package(config))
+    card = model_card(record, config, folder=to.name)
     with making_folder(to, replace=False) as unfinished:
         write_tensors(unfinished / SAFETENSORS, weights)
         (unfinished / CONFIG_JSON).write_text(json.dumps(config, indent=2) + "\n", "utf-8")
@@ -130,8 +121,8 @@ def write_exported(run: Path, to: Path, cfg: DictConfig, record: Record) -> None
         _check_target(to)
 
 
-def model_card(record: Record, config: Mapping[str, Any], *, folder: str, trusted: str | None) -> str:
-    """Write the card as Markdown with the header that model hubs read; `trusted` is a package that the model needs."""
+def model_card(record: Record, config: Mapping[str, Any], *, folder: str) -> str:
+    """Write the card as Markdown with the header that model hubs read."""
     identity, outcome, provenance = record["identity"], record["outcome"], record["provenance"]
     method = next(record["settings"][group] for group in MIXERS if group in record["settings"])
     options = ", ".join(f"{key}={value}" for key, value in method.items() if key not in NO_OPTION_KEYS)
@@ -155,13 +146,15 @@ def model_card(record: Record, config: Mapping[str, Any], *, folder: str, truste
         "finished": provenance["finished_at"],
     }
     task, origin = config["task"], provenance["data_origin"]
+    targets = [config[group][TARGET] for group in ("model", *MIXERS) if group in config]
+    own_package = next((target.split(".")[0] for target in targets if not is_ours(target)), None)
     return CARD.format(
         tags=json.dumps(["long-range-arena", identity["task"], identity["attention"]]),
         title=for_markdown(visible(f"{identity['attention']} on {identity['task']}")),
         warning="" if origin == "official" else f"{NOT_OFFICIAL.format(origin)}\n\n",
         rows="\n".join(f"| {name} | {for_markdown(visible(value))} |" for name, value in rows.items()),
         folder=visible(folder).replace("\\", "\\\\").replace('"', '\\"'),
-        trusted=f', trusted=["{trusted}"]' if trusted else "",
+        trusted=f', trusted=["{own_package}"]' if own_package else "",
         mask="tokens != 0" if config["mask_zero"] else "None",
         sequences=task["num_sequences"],
         length=task["seq_len"],
