@@ -87,8 +87,7 @@ def run(cfg: DictConfig) -> None:
     newest, kinds = max(map(finished_at, collection.records)), by_protocol_and_size(collection.records)
     path = group_file(group, "report.html") if cfg.out is None else out_path(cfg.out)
     published = published_curves(Path(cfg.paths.runs))
-    places = {run_key(record): place_of(record, published) for record in collection.records}
-    runs, cells = run_lines(kinds, _diagnoses(collection, path.parent), places)
+    runs, cells = run_lines(kinds, _diagnoses(collection, path.parent), published)
     sections, shared_notes = notes_once([_section(kind, records) for kind, records in kinds.items()])
     write_page(
         path,
@@ -210,12 +209,12 @@ class RunLine:
 def run_lines(
     records_by_group: dict[ProtocolAndSize, list[Record]],
     diagnoses: Mapping[tuple[object, ...], str],
-    places: Mapping[tuple[object, ...], str],
+    published: list[Record],
 ) -> tuple[list[RunLine], dict[Place, str]]:
     """Make the lines of some records, in the order of their groups, tasks, methods and seeds, and the ids of the cells.
 
     The runs of a cell, its seeds, come one after another. `diagnoses` has links to the pages of `lra diagnose` by the
-    key of the run, see `run_key`; `places` its place among its reference seeds.
+    key of the run, see `run_key`; each run is placed among its reference seeds in `published`.
     """
     lines: list[RunLine] = []
     cells: dict[Place, str] = {}
@@ -225,7 +224,7 @@ def run_lines(
         members = [(name, record) for name, seeds in group_by_variant(records).items() for record in seeds]
         for name, record in sorted(members, key=lambda member: tasks.index(member[1]["identity"]["task"])):
             cell = cells.setdefault((group, name, record["identity"]["task"]), f"cell-{len(cells) + 1}")
-            texts = [places.get(run_key(record), ""), _readable(record, firsts.setdefault(cell, record))]
+            texts = [place_of(record, published), _readable(record, firsts.setdefault(cell, record))]
             line = RunLine(
                 cells=_run_cells(name, record),
                 name=describe(record),
