@@ -113,7 +113,15 @@ def _fill_mask(folder: Path, text: str, *, top: int) -> list[Filling]:
     tokenizer = _read_tokenizer(folder)
     if tokenizer.mask_token is None:
         raise UserError(f"the tokenizer in {folder} has no mask token; name another checkpoint")
-    encoded = _encoded(tokenizer, text.replace(MASK, tokenizer.mask_token), landmark_length(config))
+    masked = text.replace(MASK, tokenizer.mask_token)
+    encoded, length = tokenizer(masked, return_attention_mask=True), landmark_length(config)
+    if length is not None:  # landmarks are taken of this length alone, to which the text is padded
+        count = len(encoded["input_ids"])
+        if count > length:
+            raise UserError(
+                f"the text has {count} tokens, and this model's landmarks take {length}; type a shorter text"
+            )
+        encoded = tokenizer(masked, padding="max_length", max_length=length, return_attention_mask=True)
     ids, longest = encoded["input_ids"], config["max_position_embeddings"]
     if len(ids) > longest or max(ids) >= config["vocab_size"]:
         trouble = f"{len(ids)} tokens, and the model takes {longest}" if len(ids) > longest else "unknown tokens"
@@ -133,14 +141,3 @@ def _fill_mask(folder: Path, text: str, *, top: int) -> list[Filling]:
         )
         for score, token in zip(scores.tolist(), tokens.tolist(), strict=True)
     ]
-
-
-def _encoded(tokenizer: Any, text: str, length: int | None) -> Any:
-    """Encode the text; landmarks are taken of one length alone, to which it is padded."""
-    encoded = tokenizer(text, return_attention_mask=True)
-    if length is None:
-        return encoded
-    tokens = len(encoded["input_ids"])
-    if tokens > length:
-        raise UserError(f"the text has {tokens} tokens, and this model's landmarks take {length}; type a shorter text")
-    return tokenizer(text, padding="max_length", max_length=length, return_attention_mask=True)
