@@ -150,8 +150,7 @@ def change_with_batch(subject: Subject, *, form: str) -> float:
         subject.mix(instance, form, [x[i : i + 1] for x in tensors], valid_BL[i : i + 1]) for i in range(len(valid_BL))
     ]
     among = _finite(subject.mix(instance, form, tensors, valid_BL), valid_BL)
-    same = torch.allclose(torch.cat(alone), among, *CLOSE)
-    return 0.0 if same else (torch.cat(alone) - among).abs().max().item()
+    return _difference(torch.cat(alone), among)
 
 
 def packed_equals_padded(subject: Subject, *, length: int, masked: bool) -> None:
@@ -159,8 +158,8 @@ def packed_equals_padded(subject: Subject, *, length: int, masked: bool) -> None
     instance = subject.instance(length)
     tensors, valid_BL = subject.inputs(length)
     valid = valid_BL if masked else None
-    outs = {form: _finite(subject.mix(instance, form, tensors, valid), valid) for form in FORMS}
-    _compare(subject, instance, tensors, valid, outs["packed"], outs["padded"])
+    padded, packed = (_finite(subject.mix(instance, form, tensors, valid), valid) for form in FORMS)
+    _compare(subject, instance, tensors, valid, packed, padded)
 
 
 def repeats(subject: Subject) -> None:
@@ -219,7 +218,7 @@ def padded_length_change(subject: Subject) -> float:
     valid_BL = (torch.arange(LENGTHS[-1]) < 40).expand_as(valid_BL)
     padded = subject.mix_padded(instance, tensors, valid_BL)[..., :40, :]
     alone = subject.mix_padded(instance, [x[..., :40, :] for x in tensors], None)
-    return 0.0 if torch.allclose(padded, alone, *CLOSE) else (padded - alone).abs().max().item()
+    return _difference(padded, alone)
 
 
 def equals_reference(subject: Subject, *, reference: Callable[..., Tensor], length: int, masked: bool) -> None:
@@ -227,8 +226,8 @@ def equals_reference(subject: Subject, *, reference: Callable[..., Tensor], leng
     instance = subject.instance(length)
     tensors, valid_BL = subject.inputs(length)
     valid = valid_BL if masked else None
-    state = {**dict(instance.named_parameters()), **dict(instance.named_buffers())}
-    slow = subject.mix_by_reference(partial(reference, **{**subject.options, **state}), tensors, valid)
+    values = {**subject.options, **dict(instance.named_parameters()), **dict(instance.named_buffers())}
+    slow = subject.mix_by_reference(partial(reference, **values), tensors, valid)
     _compare(subject, instance, tensors, valid, _finite(subject.mix(instance, "padded", tensors, valid), valid), slow)
 
 
@@ -246,8 +245,13 @@ def _compare(
 
 
 def _close(what: str, value: Tensor, expected: Tensor, tolerance: tuple[float, float]) -> None:
-    if not torch.allclose(value, expected, *tolerance):
-        raise BrokenPromiseError(f"{what} differs by {(value - expected).abs().max().item():.2g}")
+    difference = _difference(value, expected, tolerance)
+    _require(difference == 0, f"{what} differs by {difference:.2g}")
+
+
+def _difference(value: Tensor, expected: Tensor, tolerance: tuple[float, float] = CLOSE) -> float:
+    """Return the largest difference; 0 if all are within the tolerance."""
+    return 0.0 if torch.allclose(value, expected, *tolerance) else (value - expected).abs().max().item()
 
 
 def _finite(out: Tensor, valid_BL: Tensor | None) -> Tensor:

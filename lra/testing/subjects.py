@@ -64,6 +64,12 @@ class Subject(ABC):
         packing = Packing(valid_BL, batch=tensors[0].shape[0], length=tensors[0].shape[-2])
         return self.mix_packed(instance, tensors, packing)
 
+    def mix_by_reference(
+        self, reference: Callable[..., Tensor], tensors: list[Tensor], valid_BL: Tensor | None
+    ) -> Tensor:
+        """What `mix_padded` gives, by the reference implementation: `reference(*inputs, valid)`."""
+        return self.mix_padded(reference, tensors, valid_BL)
+
     @abstractmethod
     def dims(self, length: int) -> Any:
         """Return the encoder's dimensions."""
@@ -77,14 +83,8 @@ class Subject(ABC):
         """Reshape the mask so that it can be multiplied with an input or the output."""
 
     @abstractmethod
-    def mix_padded(self, instance: Any, tensors: list[Tensor], valid_BL: Tensor | None) -> Tensor:
-        """Call the instance as the encoder does on a padded batch."""
-
-    @abstractmethod
-    def mix_by_reference(
-        self, reference: Callable[..., Tensor], tensors: list[Tensor], valid_BL: Tensor | None
-    ) -> Tensor:
-        """What `mix_padded` gives, by the reference implementation: `reference(*inputs, valid)`."""
+    def mix_padded(self, instance: Callable[..., Tensor], tensors: list[Tensor], valid_BL: Tensor | None) -> Tensor:
+        """Call an instance, or its reference implementation, as the encoder does on a padded batch."""
 
     @abstractmethod
     def mix_packed(self, instance: Any, tensors: list[Tensor], packing: Packing) -> Tensor:
@@ -109,24 +109,16 @@ class AttentionSubject(Subject):
         """Reshape the mask to `[B, 1, L, 1]`."""
         return valid_BL[:, None, :, None]
 
-    def mix_padded(self, instance: AttentionBackend, tensors: list[Tensor], valid_BL: Tensor | None) -> Tensor:
+    def mix_padded(self, instance: Callable[..., Tensor], tensors: list[Tensor], valid_BL: Tensor | None) -> Tensor:
         """`forward`."""
-        q_BHLE, k_BHLE, v_BHLE = tensors
-        out_BHLE: Tensor = instance(q_BHLE, k_BHLE, v_BHLE, valid_BL)
-        return out_BHLE
-
-    def mix_by_reference(
-        self, reference: Callable[..., Tensor], tensors: list[Tensor], valid_BL: Tensor | None
-    ) -> Tensor:
-        """The reference is of `forward`."""
-        return reference(*tensors, valid_BL)
+        return instance(*tensors, valid_BL)
 
     def mix_packed(self, instance: AttentionBackend, tensors: list[Tensor], packing: Packing) -> Tensor:
         """`forward_packed`."""
         planes_PTD = torch.stack([packing.pack(x_BHLE.transpose(1, 2).flatten(2)) for x_BHLE in tensors])
         out_BLD = packing.unpack(instance.forward_packed(planes_PTD, packing)[None])[0]
-        out_BLHE: Tensor = out_BLD.unflatten(2, (tensors[0].shape[1], -1))
-        return out_BLHE.transpose(1, 2)
+        out_BHLE: Tensor = out_BLD.unflatten(2, (tensors[0].shape[1], -1)).transpose(1, 2)
+        return out_BHLE
 
 
 class MixerSubject(Subject):
@@ -158,18 +150,10 @@ class MixerSubject(Subject):
         """Reshape the mask to `[B, L, 1]`."""
         return valid_BL[:, :, None]
 
-    def mix_padded(self, instance: SequenceMixer, tensors: list[Tensor], valid_BL: Tensor | None) -> Tensor:
+    def mix_padded(self, instance: Callable[..., Tensor], tensors: list[Tensor], valid_BL: Tensor | None) -> Tensor:
         """Compute `x + mixer(norm(x))`."""
         (x_BLD,) = tensors
-        mixed_BLD: Tensor = instance(self.norms[x_BLD.dtype](x_BLD), valid_BL)
-        return x_BLD + mixed_BLD
-
-    def mix_by_reference(
-        self, reference: Callable[..., Tensor], tensors: list[Tensor], valid_BL: Tensor | None
-    ) -> Tensor:
-        """The reference is of the mixer alone."""
-        (x_BLD,) = tensors
-        return x_BLD + reference(self.norms[x_BLD.dtype](x_BLD), valid_BL)
+        return x_BLD + instance(self.norms[x_BLD.dtype](x_BLD), valid_BL)
 
     def mix_packed(self, instance: SequenceMixer, tensors: list[Tensor], packing: Packing) -> Tensor:
         """`residual_packed`."""
