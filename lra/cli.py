@@ -8,6 +8,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from shutil import get_terminal_size
 from types import ModuleType
@@ -54,17 +55,12 @@ ONE_RUN_FLAGS = ("--cfg", "-c", "--info", "-i")  # Hydra's flags that print some
 
 def usage() -> str:
     """Build the text of `lra --help`."""
-    lines = [f"  {verb:<11}{what}" for verb, what in VERBS.items()]
-    return "\n".join(
-        [
-            "lra: train and compare efficient-attention variants in one fixed encoder on the Long Range Arena tasks",
-            "",
-            "usage: lra VERB [key=value …]      lra VERB --help for examples",
-            "",
-            *lines,
-            "",
-            "key=value is a Hydra override; `lra train --cfg job` prints all options. LRA_DEBUG=1 shows tracebacks.",
-        ]
+    verbs = "\n".join(f"  {verb:<11}{what}" for verb, what in VERBS.items())
+    return (
+        "lra: train and compare efficient-attention variants in one fixed encoder on the Long Range Arena tasks\n\n"
+        "usage: lra VERB [key=value …]      lra VERB --help for examples\n\n"
+        f"{verbs}\n\n"
+        "key=value is a Hydra override; `lra train --cfg job` prints all options. LRA_DEBUG=1 shows tracebacks."
     )
 
 
@@ -90,13 +86,16 @@ def _command(words: list[str]) -> int:
     if verb == "--version":
         print(f"lra {__version__}")
         return 0
-    if verb in COMPLETION:
-        return _complete(rest)
-    if verb not in VERBS:
+    if verb not in VERBS and verb not in COMPLETION:
         near = difflib.get_close_matches(verb, VERBS, n=1, cutoff=0.5)
         meant = f"did you mean: lra {near[0]}?" if near else f"choose one of {', '.join(VERBS)}"
         return _fail(f"{verb!r} is not a verb of lra; {meant}")
     try:
+        if verb in COMPLETION:
+            from lra.terminal.completion import complete
+
+            complete(rest, VERBS, _subcommands)
+            return 0
         rest, folders = split_config_dirs([_as_meant(word) for word in rest])
     except UserError as error:
         return _fail(str(error))
@@ -104,7 +103,7 @@ def _command(words: list[str]) -> int:
         if any(word in HELP for word in rest):
             _print_help(ast.get_docstring(_parsed(verb)) or "")
             return 0
-        return _run(importlib.import_module(f"lra.verbs.{_file(verb)}"), verb, rest)
+        return _run(importlib.import_module(f"lra.verbs.{MODULES.get(verb, verb)}"), verb, rest)
 
 
 def _subcommands(verb: str) -> Sequence[str]:
@@ -119,23 +118,10 @@ def _subcommands(verb: str) -> Sequence[str]:
     return next(map(ast.literal_eval, values), ())
 
 
-def _file(verb: str) -> str:
-    return MODULES.get(verb, verb)
-
-
 def _parsed(verb: str) -> ast.Module:
     """Read the file of a verb without an import of it, which may be slow: for its help, and its words."""
-    return ast.parse(Path(__file__).with_name("verbs").joinpath(f"{_file(verb)}.py").read_text("utf-8"))
-
-
-def _complete(words: list[str]) -> int:
-    from lra.terminal.completion import complete
-
-    try:
-        complete(words, VERBS, _subcommands)
-    except UserError as error:
-        return _fail(str(error))
-    return 0
+    file = Path(__file__).with_name("verbs") / f"{MODULES.get(verb, verb)}.py"
+    return ast.parse(file.read_text("utf-8"))
 
 
 def _run(command: ModuleType, verb: str, words: list[str]) -> int:
@@ -261,17 +247,15 @@ def wrap_help(text: str, width: int) -> str:
 
 def _blocks(text: str) -> Iterator[str]:
     """Yield paragraphs of prose, each as one line, and each other line by itself."""
-    prose: list[str] = []
-    for line in text.splitlines():
-        if line.startswith((" ", "lra ", "- ")) or not line or EXAMPLE.fullmatch(line):
-            if prose:
-                yield " ".join(prose)
-            prose = []
-            yield line
+    for is_prose, lines in groupby(text.splitlines(), key=_is_prose):
+        if is_prose:
+            yield " ".join(lines)
         else:
-            prose.append(line)
-    if prose:
-        yield " ".join(prose)
+            yield from lines
+
+
+def _is_prose(line: str) -> bool:
+    return line != "" and not line.startswith((" ", "lra ", "- ")) and not EXAMPLE.fullmatch(line)
 
 
 def _fitted(line: str, width: int) -> list[str]:
