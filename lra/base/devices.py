@@ -1,5 +1,6 @@
 """The GPUs that a process may use: CUDA_VISIBLE_DEVICES names them; without it, they are all of the machine."""
 
+import itertools
 import os
 
 from lra.types import UserError
@@ -17,12 +18,9 @@ def visible_devices() -> list[str]:
         import torch
 
         return [str(index) for index in range(torch.cuda.device_count())]
-    names: list[str] = []
-    for name in (part.strip() for part in listed.split(",")):
-        if name in ("", "-1"):  # CUDA reads no further
-            break
-        names.append(name)
-    return list(dict.fromkeys(names))
+    names = (name.strip() for name in listed.split(","))
+    readable = itertools.takewhile(lambda name: name not in ("", "-1"), names)  # CUDA reads no further
+    return list(dict.fromkeys(readable))
 
 
 def no_device_error() -> UserError:

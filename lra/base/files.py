@@ -1,7 +1,6 @@
 """Write files and folders whole. Check what a file is, and what it is called.
 
-A kill or a power cut leaves the old file or the new one. A kill leaves the old folder or the new one, but between two
-renames none at its place and both beside it, see `making_folder`.
+A kill or a power cut leaves the old file or the new one; for a folder see `making_folder`.
 """
 
 import errno
@@ -20,7 +19,7 @@ from lra.types import UserError
 LEFT_SECONDS = 3600.0  # a shared file's temporary path of this age has been left by a killed process
 NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)  # a folder of another user's, or a read-only disk
 MOVE_AWAY = "move it away"
-SPECIAL = ((stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"), (stat.S_ISCHR, "device"), (stat.S_ISBLK, "device"))
+NOT_REGULAR = {"p": "pipe", "s": "socket", "c": "device", "b": "device", "d": "folder"}  # by the letter of `ls -l`
 MOST_NAME_BYTES = 200  # file systems take 255, and endings such as those of lock files are added to a name
 
 
@@ -31,9 +30,9 @@ def replacing(path: Path, *, shared: bool = False) -> Iterator[Path]:
     With `shared` several processes may write the file at the same time, such as a table: each has a temporary
     path of its own. What a kill leaves of these is deleted after an hour.
     """
-    own = f".{os.urandom(4).hex()}" if shared else ""
-    unfinished = unfinished_file(path, own)
+    unfinished = unfinished_file(path)
     if shared:
+        unfinished = unfinished_file(path.with_name(f"{path.name}.{os.urandom(4).hex()}"))
         for leftover in path.parent.glob(f"{glob.escape(path.name)}.*.unfinished"):
             with suppress(FileNotFoundError):
                 if time.time() - leftover.stat().st_mtime > LEFT_SECONDS:
@@ -48,9 +47,9 @@ def replacing(path: Path, *, shared: bool = False) -> Iterator[Path]:
         raise
 
 
-def unfinished_file(path: Path, own: str = "") -> Path:
+def unfinished_file(path: Path) -> Path:
     """Return the temporary file in which `path` is written, which a killed process may leave."""
-    return path.with_name(f"{path.name}{own}.unfinished")
+    return path.with_name(f"{path.name}.unfinished")
 
 
 def unfinished_folder(folder: Path) -> Path:
@@ -171,8 +170,7 @@ def regular_file(path: Path, typed: str | None = None, *, remedy: str = "name a 
     """
     named = typed or str(path)
     try:
-        mode = path.stat().st_mode
-        kind = next((word for is_kind, word in SPECIAL if is_kind(mode)), "folder" if stat.S_ISDIR(mode) else None)
+        kind = NOT_REGULAR.get(stat.filemode(path.stat().st_mode)[0])
         if kind:
             line = f"{named} is a {kind}, not a regular file; {remedy}"
             raise UserError(line, kind="special_file", key=named, value=kind)

@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 
 from lra.base.signals import raise_if_stopped
 
@@ -129,7 +128,7 @@ class Child:
     def __enter__(self) -> Child:
         return self
 
-    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         stop([self])
 
     @property

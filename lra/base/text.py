@@ -5,6 +5,7 @@ changes of the writing direction, single surrogates. One function per format the
 Terminals get `rich.text.Text`, which has no markup; the HTML template escapes by itself.
 """
 
+import html
 import re
 import unicodedata
 from typing import Any
@@ -40,8 +41,7 @@ def visible_lines(text: str) -> str:
 
 def for_markdown(text: str) -> str:
     """Escape text for Markdown: HTML and Markdown's markup."""
-    plain = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return MARKUP.sub(lambda match: f"\\{match.group()}", plain)
+    return MARKUP.sub(r"\\\g<0>", html.escape(text, quote=False))
 
 
 def for_latex(text: str) -> str:
@@ -101,8 +101,10 @@ def as_duration(seconds: float) -> str:
 
 def size_text(count: float) -> str:
     """Word a number of bytes in a readable unit."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024 or unit == "GiB":
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+    if count < 1024:
+        return f"{count:.0f} B"
+    for unit in ("KiB", "MiB"):
         count /= 1024
-    raise AssertionError
+        if count < 1024:
+            return f"{count:.1f} {unit}"
+    return f"{count / 1024:.1f} GiB"

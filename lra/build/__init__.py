@@ -199,19 +199,9 @@ def build_trained_model(cfg: DictConfig, folder: Path) -> nn.Module:
     Raises:
         UserError: when the checkpoint is damaged or does not fit the settings.
     """
-    return _with_best_weights(build_model(cfg), folder)
-
-
-def build_trained_module(cfg: DictConfig, folder: Path) -> ClassifierModule:
-    """Build the LightningModule of a run, with the weights that had the best dev accuracy."""
-    module = build_module(cfg)
-    _with_best_weights(module.model, folder)
-    return module
-
-
-def _with_best_weights(model: nn.Module, folder: Path) -> nn.Module:
     from lra.training.checkpoints import read_matching_weights
 
+    model = build_model(cfg)
     model.load_state_dict(read_matching_weights(folder / BEST, model))
     return model
 
@@ -221,9 +211,9 @@ def _arguments_of(key: str, settings: DictConfig) -> Iterator[None]:
     """Word the error of a class that does not take the arguments in its settings."""
     try:
         yield
+    except UserError:
+        raise
     except (TypeError, ValueError) as error:
-        if isinstance(error, UserError):
-            raise
         raise UserError(
             f"{key}._target_={settings._target_} does not take its options: {error}; ~{key}.KEY takes one away,"
             f" +{key}.KEY=VALUE adds one"
@@ -296,24 +286,24 @@ def _inputs(cfg: DictConfig) -> dict[str, Any]:
 
 
 def _build_data(cfg: DictConfig, kind: type[Data]) -> Data:
-    parts, nodes, share = batch_parts(cfg), num_nodes(cfg), cfg.recipe.batch_size // processes(cfg)
+    parts, nodes, count, batch_size = batch_parts(cfg), num_nodes(cfg), processes(cfg), cfg.recipe.batch_size
     typed = f"trainer.devices={cfg.trainer.devices}" + (f" × trainer.num_nodes={nodes}" if nodes > 1 else "")
-    if cfg.recipe.batch_size % processes(cfg):
-        common = math.gcd(nodes, cfg.recipe.batch_size)
-        fitting = math.gcd(cfg.trainer.devices, cfg.recipe.batch_size // common)
+    if batch_size % count:
+        common = math.gcd(nodes, batch_size)
+        fitting = math.gcd(cfg.trainer.devices, batch_size // common)
         right = f"trainer.devices={fitting}" if common == nodes else f"trainer.num_nodes={common}"
         raise UserError(
-            f"{typed} does not divide recipe.batch_size={cfg.recipe.batch_size}; type {right}",
+            f"{typed} does not divide recipe.batch_size={batch_size}; type {right}",
             kind="wrong_value",
             key="trainer.devices",
-            value=processes(cfg),
+            value=count,
             right=right,
         )
-    if share % parts:
+    if batch_size // count % parts:
+        over = f" over {count} devices" if count > 1 else ""
         raise UserError(
-            f"trainer.accumulate_grad_batches={parts} does not divide recipe.batch_size={cfg.recipe.batch_size}"
-            + (f" over {processes(cfg)} devices" if processes(cfg) > 1 else "")
-            + f"; type trainer.accumulate_grad_batches={math.gcd(parts, share)}"
+            f"trainer.accumulate_grad_batches={parts} does not divide recipe.batch_size={batch_size}{over}; type"
+            f" trainer.accumulate_grad_batches={math.gcd(parts, batch_size // count)}"
         )
     datamodule = kind(
         spec=build_spec(cfg),
@@ -324,15 +314,15 @@ def _build_data(cfg: DictConfig, kind: type[Data]) -> Data:
         listops_brackets=cfg.task.get("listops_brackets"),  # only ListOps has it
         **_inputs(cfg),
         test_last_batch=cfg.protocol.test_last_batch,
-        batch_size=cfg.recipe.batch_size // parts,
+        batch_size=batch_size // parts,
         dev_batch_size=cfg.trainer.get("dev_batch_size"),  # nor does it have this one
         num_train_batches=cfg.recipe.steps * parts,
         seed=cfg.seed,
         on_device=cfg.trainer.get("data_on_device", False),  # an older run's stored configuration does not have it
     )
     batches = min(len(datamodule.val_dataloader()), len(datamodule.test_dataloader()))
-    if processes(cfg) > batches:
-        fitting = max(count for count in range(1, batches + 1) if cfg.recipe.batch_size % count == 0)
+    if count > batches:
+        fitting = max(number for number in range(1, batches + 1) if batch_size % number == 0)
         raise UserError(
             f"{typed}, but the dev or the test split has only {batches} batches, so a device would have none; type"
             f" trainer.devices={fitting}" + (" trainer.num_nodes=1" if nodes > 1 else "")
