@@ -155,11 +155,7 @@ def data_dir() -> Path:
 
 
 def source_dirs() -> list[Path]:
-    """Folders that are searched for public archives.
-
-    The first is `sources` in the data folder, where downloads go; then come those in `$LRA_SOURCE_DIR`, separated by
-    `:`.
-    """
+    """Folders searched for public archives: `sources` in the data folder (for downloads), then `$LRA_SOURCE_DIR`'s."""
     chosen = os.environ.get("LRA_SOURCE_DIR", "").split(os.pathsep)
     return [data_dir() / "sources", *(Path(folder).expanduser().resolve() for folder in chosen if folder)]
 

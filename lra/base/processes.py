@@ -183,11 +183,9 @@ def wait_any(children: Sequence[Child]) -> tuple[Child, int]:
     """
     while True:
         for child in children:
-            if child.join(POLL_SECONDS):
-                code = child.code
-                assert code is not None
+            code = child.wait(POLL_SECONDS)
+            if code is not None:
                 return child, code
-        raise_if_stopped()
 
 
 def stop(children: Iterable[Child]) -> None:

@@ -31,7 +31,6 @@ from lra.types import TaskSpec, UserError
 if TYPE_CHECKING:  # slow imports, made only where they are used: `lra prepare` and `lra doctor` start fast
     from torch import nn
     from torch.optim import Optimizer
-    from torch.optim.lr_scheduler import LRScheduler
 
     from lra.data.codec import Codec
     from lra.data.datamodule import StoreDataModule
@@ -175,20 +174,15 @@ def build_module(cfg: DictConfig) -> ClassifierModule:
     if cfg.trainer.get("fused_optimizer"):  # nor this one
         make_optimizer = fused_where_possible(make_optimizer)
 
+    @_arguments_of("recipe.optimizer", cfg.recipe.optimizer)
     def optimizer_of(model: nn.Module) -> Optimizer:
-        with _arguments_of("recipe.optimizer", cfg.recipe.optimizer):
-            return group_parameters(model, make_optimizer, groups)
-
-    def schedule_of(optimizer: Optimizer) -> LRScheduler:
-        with _arguments_of("recipe.schedule", cfg.recipe.schedule):
-            schedule: LRScheduler = make_schedule(optimizer)
-            return schedule
+        return group_parameters(model, make_optimizer, groups)
 
     return ClassifierModule(
         model,
         num_classes=build_spec(cfg).num_classes,
         make_optimizer=optimizer_of,
-        make_schedule=schedule_of,
+        make_schedule=_arguments_of("recipe.schedule", cfg.recipe.schedule)(make_schedule),
         label=f"{cfg.task.name}/{method_name(cfg)}",
     )
 
@@ -251,11 +245,7 @@ def build_data(cfg: DictConfig) -> StoreData:
 
 
 def _inputs(cfg: DictConfig) -> dict[str, Any]:
-    """Collect what the protocol makes of the stored tokens.
-
-    Raises:
-        UserError: when the model does not take that.
-    """
+    """Collect what the protocol makes of the stored tokens; refuse a model that does not take that."""
     from lra.data.loader import PixelScale
 
     task, has_symbols = cfg.task, "least_count" in cfg.task
