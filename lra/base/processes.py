@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 from lra.base.signals import raise_if_stopped
 
@@ -94,7 +95,6 @@ class Child:
         patience_seconds: float = STOP_SECONDS,
     ):
         self.patience_seconds = patience_seconds
-        self._echo = echo
         self._lines: list[str] = []
         self.output: list[str] = []
         self._process = subprocess.Popen(
@@ -106,24 +106,10 @@ class Child:
             errors="replace",
             preexec_fn=partial(die_with_parent, os.getpid()),
         )
-        self._readers = [threading.Thread(target=self._read_errors, daemon=True)]
-        self._readers += [threading.Thread(target=self._read_output, daemon=True)] if keep_output else []
+        streams = ((self._process.stderr, self._lines, echo), (self._process.stdout, self.output, False))
+        self._readers = [threading.Thread(target=_keep_lines, args=each, daemon=True) for each in streams if each[0]]
         for reader in self._readers:
             reader.start()
-
-    def _read_errors(self) -> None:
-        assert self._process.stderr is not None
-        with self._process.stderr as lines:
-            for line in lines:
-                if self._echo:
-                    sys.stderr.write(line)
-                    sys.stderr.flush()
-                self._lines.append(line.strip())
-
-    def _read_output(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as lines:
-            self.output.extend(line.rstrip() for line in lines)
 
     def __enter__(self) -> Child:
         return self
@@ -173,6 +159,15 @@ class Child:
         name = signal.Signals(-code).name
         why = "out of memory?" if name == "SIGKILL" else "".join(printed[-1:])  # SIGABRT: C++ prints why
         return f"killed by {name}: {why}" if why else f"killed by {name}"
+
+
+def _keep_lines(stream: TextIO, kept: list[str], echo: bool) -> None:
+    with stream:
+        for line in stream:
+            if echo:
+                sys.stderr.write(line)
+                sys.stderr.flush()
+            kept.append(line.strip())
 
 
 def wait_any(children: Sequence[Child]) -> tuple[Child, int]:
