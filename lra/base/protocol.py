@@ -3,7 +3,7 @@
 Constructors use the same types, because the configuration hands most switches on to them.
 """
 
-from typing import Literal, TypedDict
+from typing import Any, Literal
 
 from lra.base.arguments import Count
 
@@ -28,34 +28,30 @@ DevSplit = Literal["own", "test", "held_out"]
 TestLastBatch = Literal["kept", "dropped"]
 TextLength = Literal[4000, 1000]
 ListopsBrackets = Literal["kept", "dropped"]
-Pixels = Literal["tokens", "values"]
-TextSymbols = Literal["bytes", "characters"]
 Padding = Literal["task", "batch"]
 
-
-class Protocol(TypedDict):
-    """The options of the group `protocol`."""
-
-    name: str
-    pixel_zero_is_padding: bool
-    pooling: Pooling
-    pinv_start: PinvStart
-    nystrom_landmarks: Landmarks
-    batch_constant_sides: Sides
-    batch_constant_examples: Count | None
-    linformer_sharing: LinformerSharing
-    reformer_biases: ReformerBiases
-    reformer_look_back: ReformerLookBack
-    reformer_rotations: ReformerRotations
-    performer_scaling: PerformerScaling
-    performer_key_maximum: PerformerKeyMaximum
-    performer_maximum_gradient: PerformerMaximumGradient
-    performer_padded_keys: PerformerPaddedKeys
-    text_dev: Literal["test", "held_out"]
-    test_last_batch: TestLastBatch
-    text_length: TextLength
-    listops_brackets: ListopsBrackets
-    pixels: Pixels
-    text_symbols: TextSymbols
-    end_token: bool
-    padding: Padding
+PROTOCOL: dict[str, Any] = {
+    "name": str,
+    "pixel_zero_is_padding": bool,
+    "pooling": Pooling,
+    "pinv_start": PinvStart,
+    "nystrom_landmarks": Landmarks,
+    "batch_constant_sides": Sides,
+    "batch_constant_examples": Count | None,
+    "linformer_sharing": LinformerSharing,
+    "reformer_biases": ReformerBiases,
+    "reformer_look_back": ReformerLookBack,
+    "reformer_rotations": ReformerRotations,
+    "performer_scaling": PerformerScaling,
+    "performer_key_maximum": PerformerKeyMaximum,
+    "performer_maximum_gradient": PerformerMaximumGradient,
+    "performer_padded_keys": PerformerPaddedKeys,
+    "text_dev": Literal["test", "held_out"],
+    "test_last_batch": TestLastBatch,
+    "text_length": TextLength,
+    "listops_brackets": ListopsBrackets,
+    "pixels": Literal["tokens", "values"],
+    "text_symbols": Literal["bytes", "characters"],
+    "end_token": bool,
+    "padding": Padding,
+}

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from lra.runs.schema import TARGET
-from lra.settings.option_groups import Callbacks, Trainer
+from lra.settings.option_groups import CALLBACKS, TRAINER
 
-OWN_ARGUMENTS = tuple(Trainer.__annotations__)
+OWN_ARGUMENTS = tuple(TRAINER)
 CHANGES_NO_NUMBER = ("max_time", "detect_anomaly", "enable_progress_bar", "enable_model_summary")  # not in the hash
 
 
@@ -31,7 +31,7 @@ def added_settings(trainer: Mapping[str, Any], callbacks: Mapping[str, Any]) -> 
 
 
 USER_GROUPS = {  # groups whose entries are made from config: their own settings, and an example of a class
-    "callbacks": (tuple(Callbacks.__annotations__), "pytorch_lightning.callbacks.EarlyStopping"),
+    "callbacks": (tuple(CALLBACKS), "pytorch_lightning.callbacks.EarlyStopping"),
     "logger": (("wandb",), "pytorch_lightning.loggers.TensorBoardLogger"),
 }
 INSTEAD = {  # arguments of the Trainer that lra sets itself, and the setting that says the same

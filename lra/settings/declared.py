@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple
 
 import yaml
 from hydra.utils import get_object
@@ -18,7 +18,7 @@ from lra.base.paths import NO_OPTION_KEYS
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import INSTEAD
 from lra.settings.config import CONF
-from lra.settings.option_groups import CLOSED, GROUPS, OF_IMAGES, PARAMETER_GROUP, Images, ParameterGroup
+from lra.settings.option_groups import CLOSED, GROUPS, IMAGES, OF_IMAGES, PARAMETER_GROUP, PARAMETER_GROUPS
 from lra.types import UserError
 
 MOST_LISTED = 24  # names that an error lists: every attention, but not every setting
@@ -54,7 +54,7 @@ def group_options(cfg: DictConfig, group: str, *, classes: bool = True, verb: st
     declared = declared_in_group(group)
     task = OmegaConf.select(cfg, "task.name") if group in ("task", "task.data") else None
     if task in OF_IMAGES:
-        declared = {**declared, **get_type_hints(Images)}
+        declared = {**declared, **IMAGES}
     if group == "trainer" and {*cfg.get(group, ())} - {*declared}:
         kinds, owner = trainers_own(), "the trainer"
     if verb and not group:
@@ -73,11 +73,9 @@ def class_of(cfg: DictConfig, group: str) -> str | None:
     return target if isinstance(target, str) else None
 
 
-@cache
 def declared_in_group(group: str) -> Mapping[str, object]:
-    """Collect the declared types of the options of a group that no class takes; none for another group."""
-    declaration = ParameterGroup if PARAMETER_GROUP.fullmatch(group) else GROUPS.get(group)
-    return get_type_hints(declaration, include_extras=True) if declaration else {}
+    """Look up the declared types of the options of a group that no class takes; none for another group."""
+    return PARAMETER_GROUP if PARAMETER_GROUPS.fullmatch(group) else GROUPS.get(group, {})
 
 
 @cache

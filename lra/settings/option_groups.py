@@ -1,7 +1,7 @@
-"""The options of the groups that no class is made from; a class declares its options in its signature."""
+"""The options of the groups that no class is made from, by name with their types; a class's are in its signature."""
 
 import re
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le
 from pydantic import Field
@@ -17,204 +17,146 @@ from lra.base.arguments import (
     PositiveFraction,
     Seed,
 )
-from lra.base.protocol import DevSplit, ListopsBrackets, Protocol, TextLength
+from lra.base.protocol import PROTOCOL, DevSplit, ListopsBrackets, TextLength
 
+Kinds = dict[str, Any]
 Processes = Annotated[int, Ge(1), Le(1024)]
 Compile = bool | Literal["reduce-overhead", "max-autotune"]
 Group = dict[str, Any]
 
-
-class Run(TypedDict):
-    """The options of a command itself; a command's YAML file says which of them it has."""
-
-    seed: Seed
-    run_group: str
-    finished: Literal["refuse", "show"]
-    notes: Literal["short", "all"]
-    compile: Compile
-    check: bool
-    verify: bool
-    force: bool
-    predictions: CountOrZero
-    workers: Processes
-    workers_per_device: Processes
-    budget: Count
-    search: str
-    flops: bool
-    tuned: Group | None
-    steps: Count
-    dev_batches: Count
-    top: Count
-    batch: Count
-    heads: Count
-    head_dim: Count
-    repeats: Count
-    threads: Count | None
-    cell_seconds: Positive
-    dtype: Literal["float32", "float64", "bfloat16", "float16"]
-    device: Literal["cpu", "cuda"]
-    against: Literal["pypi"] | None
-    packed: Literal["auto", "true", "false"] | bool
-    examples: CountOrZero
-    sequences: Count
-    samples: CountOrZero
-    split: Literal["train", "dev", "test"]
-
-
-class Optimizer(TypedDict):
-    """Options that many optimizers have, with the ranges that make sense; their classes have more."""
-
-    lr: Positive
-    eps: Positive  # 0 would divide a gradient of 0 by 0
-    weight_decay: NonNegative
-    betas: tuple[Fraction, Fraction]
-
-
-class ParameterGroup(Optimizer):
-    """The options of parameters with their own settings of the optimizer."""
-
-    match: str
-    lr_fraction: Positive
-
-
-class Recipe(TypedDict):
-    """How long and how a model is trained."""
-
-    batch_size: BatchSize
-    steps: AtLeastTwo  # the schedule ends at a rate of 0
-    warmup_fraction: PositiveFraction
-    eval_every: Count
-    optimizer: Group
-    schedule: Group
-    parameter_groups: Group
-
-
-class Method(TypedDict):
-    """The option of an attention or a mixer that its class does not take."""
-
-    parameter_groups: Group
-
-
-class Task(TypedDict):
-    """A task; one of a user's own may have more options."""
-
-    name: str
-    spec: Group
-    mask_zero: bool
-    dev_split: DevSplit
-    longest: TextLength | None
-    listops_brackets: ListopsBrackets | None
-    vocabulary: AtLeastTwo
-    least_count: Count
-    pixel_mean: float
-    pixel_std: Positive
-    codec: Group
-    open_source: Group
-    data: Group
-    sizes: Group
-
-
-class Images(TypedDict):
-    """What Pathfinder and Path-X have besides, as the task and as its data."""
-
-    difficulty: Literal["hard", "intermediate", "easy"]
-    split: Literal["permutation", "seed42"]
-
-
-class TaskData(TypedDict):
-    """Lengths and numbers of examples of a task's data, which depend on the size."""
-
-    seq_len: Count
-    max_length: Count
-    min_length: Count
-    side: Count
-    drawn_side: Count
-    train: Count
-    dev: Count
-    test: Count
-    images: Count
-    data_seed: Seed
-
-
-class Trainer(TypedDict):
-    """The options of the trainer that are lra's own; `lra.settings.added_keys` has those of Lightning's Trainer."""
-
-    accelerator: Literal["cpu", "gpu"]
-    devices: Processes
-    num_nodes: Processes
-    precision: Literal["32-true", "tf32", "bf16-mixed", "16-mixed", "64-true"]
-    accumulate_grad_batches: Count | Literal["auto"]
-    dev_batch_size: BatchSize | None
-    fused_optimizer: bool
-    max_steps: Count | None
-    threads: Count | None  # lra.training.machine.Machine knows how many are too many
-    data_on_device: bool
-
-
-class AddedToTrainer(Trainer):
-    """Arguments of Lightning's Trainer that may be added, where it would take values that make no sense."""
-
-    gradient_clip_val: Annotated[Positive | None, Field(examples=[1])]  # 0 would clip nothing
-    limit_val_batches: Annotated[Positive | None, Field(examples=[10])]  # with 0 no checkpoint would be best on dev
-    limit_test_batches: Annotated[Positive | None, Field(examples=[10])]
-
-
-class Callbacks(TypedDict):
-    """The callbacks' own options; further entries name a class."""
-
-    log_every_steps: Count
-    checkpoint_every_seconds: NonNegative
-
-
-class Wandb(TypedDict):
-    """The options of W&B's run; further ones are arguments of `wandb.init`."""
-
-    project: str
-    entity: str | None
-    mode: Literal["offline", "online", "disabled"]
-    when_unreachable: Literal["fail", "offline"]
-    init_timeout_seconds: Positive
-    log_model: bool
-    tags: list[str] | None  # these two of `wandb.init`, because lra adds to them
-    config: Group | None
-
-
-class Size(TypedDict):
-    """A size."""
-
-    name: str
-
-
-class Debug(TypedDict):
-    """What is measured besides."""
-
-    profiler: Literal["simple", "advanced"] | None
-
-
-class Paths(TypedDict):
-    """Folders."""
-
-    data: str
-    runs: str
-    run: str
-
-
-GROUPS: dict[str, type] = {
-    "": Run,
-    "recipe": Recipe,
-    "recipe.optimizer": Optimizer,
-    "attention": Method,
-    "mixer": Method,
-    "protocol": Protocol,
-    "task": Task,
-    "task.data": TaskData,
-    "size": Size,
-    "trainer": AddedToTrainer,
-    "callbacks": Callbacks,
-    "logger.wandb": Wandb,
-    "debug": Debug,
-    "paths": Paths,
+OPTIMIZER: Kinds = {  # options that many optimizers have, with the ranges that make sense; their classes have more
+    "lr": Positive,
+    "eps": Positive,  # 0 would divide a gradient of 0 by 0
+    "weight_decay": NonNegative,
+    "betas": tuple[Fraction, Fraction],
 }
-OF_IMAGES = ("pathfinder", "pathx")  # the tasks with the options of `Images`
+PARAMETER_GROUP: Kinds = {  # of parameters with their own settings of the optimizer
+    **OPTIMIZER,
+    "match": str,
+    "lr_fraction": Positive,
+}
+IMAGES: Kinds = {  # what Pathfinder and Path-X have besides, as the task and as its data
+    "difficulty": Literal["hard", "intermediate", "easy"],
+    "split": Literal["permutation", "seed42"],
+}
+METHOD: Kinds = {"parameter_groups": Group}  # of an attention or a mixer, whose class does not take it
+TRAINER: Kinds = {  # lra's own options; `lra.settings.added_keys` has those of Lightning's Trainer
+    "accelerator": Literal["cpu", "gpu"],
+    "devices": Processes,
+    "num_nodes": Processes,
+    "precision": Literal["32-true", "tf32", "bf16-mixed", "16-mixed", "64-true"],
+    "accumulate_grad_batches": Count | Literal["auto"],
+    "dev_batch_size": BatchSize | None,
+    "fused_optimizer": bool,
+    "max_steps": Count | None,
+    "threads": Count | None,  # lra.training.machine.Machine knows how many are too many
+    "data_on_device": bool,
+}
+CALLBACKS: Kinds = {  # their own options; further entries name a class
+    "log_every_steps": Count,
+    "checkpoint_every_seconds": NonNegative,
+}
+
+GROUPS: dict[str, Kinds] = {
+    "": {  # of a command itself; its YAML file says which of them it has
+        "seed": Seed,
+        "run_group": str,
+        "finished": Literal["refuse", "show"],
+        "notes": Literal["short", "all"],
+        "compile": Compile,
+        "check": bool,
+        "verify": bool,
+        "force": bool,
+        "predictions": CountOrZero,
+        "workers": Processes,
+        "workers_per_device": Processes,
+        "budget": Count,
+        "search": str,
+        "flops": bool,
+        "tuned": Group | None,
+        "steps": Count,
+        "dev_batches": Count,
+        "top": Count,
+        "batch": Count,
+        "heads": Count,
+        "head_dim": Count,
+        "repeats": Count,
+        "threads": Count | None,
+        "cell_seconds": Positive,
+        "dtype": Literal["float32", "float64", "bfloat16", "float16"],
+        "device": Literal["cpu", "cuda"],
+        "against": Literal["pypi"] | None,
+        "packed": Literal["auto", "true", "false"] | bool,
+        "examples": CountOrZero,
+        "sequences": Count,
+        "samples": CountOrZero,
+        "split": Literal["train", "dev", "test"],
+    },
+    "recipe": {
+        "batch_size": BatchSize,
+        "steps": AtLeastTwo,  # the schedule ends at a rate of 0
+        "warmup_fraction": PositiveFraction,
+        "eval_every": Count,
+        "optimizer": Group,
+        "schedule": Group,
+        "parameter_groups": Group,
+    },
+    "recipe.optimizer": OPTIMIZER,
+    "attention": METHOD,
+    "mixer": METHOD,
+    "protocol": PROTOCOL,
+    "task": {  # one of a user's own may have more
+        "name": str,
+        "spec": Group,
+        "mask_zero": bool,
+        "dev_split": DevSplit,
+        "longest": TextLength | None,
+        "listops_brackets": ListopsBrackets | None,
+        "vocabulary": AtLeastTwo,
+        "least_count": Count,
+        "pixel_mean": float,
+        "pixel_std": Positive,
+        "codec": Group,
+        "open_source": Group,
+        "data": Group,
+        "sizes": Group,
+    },
+    "task.data": {  # what depends on the size
+        "seq_len": Count,
+        "max_length": Count,
+        "min_length": Count,
+        "side": Count,
+        "drawn_side": Count,
+        "train": Count,
+        "dev": Count,
+        "test": Count,
+        "images": Count,
+        "data_seed": Seed,
+    },
+    "trainer": {
+        **TRAINER,
+        # Arguments of Lightning's Trainer that may be added, where it would take values that make no sense.
+        "gradient_clip_val": Annotated[Positive | None, Field(examples=[1])],  # 0 would clip nothing
+        "limit_val_batches": Annotated[
+            Positive | None, Field(examples=[10])
+        ],  # with 0 no checkpoint would be best on dev
+        "limit_test_batches": Annotated[Positive | None, Field(examples=[10])],
+    },
+    "callbacks": CALLBACKS,
+    "logger.wandb": {  # further ones are arguments of `wandb.init`
+        "project": str,
+        "entity": str | None,
+        "mode": Literal["offline", "online", "disabled"],
+        "when_unreachable": Literal["fail", "offline"],
+        "init_timeout_seconds": Positive,
+        "log_model": bool,
+        "tags": list[str] | None,  # these two of `wandb.init`, because lra adds to them
+        "config": Group | None,
+    },
+    "size": {"name": str},
+    "debug": {"profiler": Literal["simple", "advanced"] | None},
+    "paths": {"data": str, "runs": str, "run": str},
+}
+OF_IMAGES = ("pathfinder", "pathx")  # the tasks with the options of `IMAGES`
 CLOSED = ("recipe", "protocol", "size", "debug", "paths")  # nothing reads another option; so a task of lra's
-PARAMETER_GROUP = re.compile(r"(recipe|mixer|attention)\.parameter_groups\.[^.]+")
+PARAMETER_GROUPS = re.compile(r"(recipe|mixer|attention)\.parameter_groups\.[^.]+")
