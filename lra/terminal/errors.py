@@ -1,13 +1,10 @@
 """Word every error as one line that says what went wrong and what to type."""
 
 import errno
-import importlib
 import importlib.util
 import os
 import re
-import sys
 import traceback
-from typing import Any
 
 import yaml
 from hydra.errors import HydraException, InstantiationException
@@ -36,35 +33,16 @@ MISSING_SIZE = re.compile(r"Interpolation key 'task\.sizes\.([^']+)' not found")
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # in the text of an error that is no OSError
 
 
-def target_line(target: str) -> str:
-    """Word what is wrong with a dotted name that was not found, such as `my_package.attention.Mine`, and what to do."""
-    module, *names = target.split(".")
+def _target_line(target: str, error: BaseException | None) -> str:
+    """Word why a dotted name, such as `my_package.attention.Mine`, was not found; `error` ended Hydra's search."""
+    module = target.partition(".")[0]
     if not module or importlib.util.find_spec(module) is None:
         return (
             f"_target_: {target}: Python finds no module {module}; install its package (in its folder:"
             " pip install -e .) or name the folder that holds it: export PYTHONPATH=/path/to/folder"
         )
-    known = ""
-    place: Any = None
-    for name in (module, *names):
-        path = f"{known}.{name}".lstrip(".")
-        if not hasattr(place, name):
-            try:
-                importlib.import_module(path)
-            except ModuleNotFoundError as error:
-                if f"{path}.".startswith(f"{error.name}."):
-                    return f"_target_: {target}: there is no {name} in {known}"
-                return _failing(target, path, error)
-            except Exception as error:  # the user's module may raise anything when it is imported
-                return _failing(target, path, error)
-        place = sys.modules[path] if path in sys.modules else getattr(place, name)
-        known = path
-    raise AssertionError(f"{target} can be found")
-
-
-def _failing(target: str, module: str, error: Exception) -> str:
-    message = " ".join(str(error).split())
-    return f"_target_: {target}: importing {module} fails with {type(error).__name__}: {message}"
+    cause = (error and error.__cause__) or error  # what the user's module, or the look for a name in it, raised
+    return f"_target_: {target}: importing it fails with {type(cause).__name__}: {' '.join(str(cause).split())}"
 
 
 def users_error(error: BaseException | None) -> UserError | None:
@@ -89,7 +67,7 @@ def _in_words(error: BaseException) -> str:
         return f"{mark.name} cannot be read as YAML: line {mark.line + 1}, {error.problem}"
     target = TARGET_TROUBLE.search(str(error))
     if isinstance(error, InstantiationException) and target:
-        return target_line(target[1])
+        return _target_line(target[1], error.__cause__)
     size = MISSING_SIZE.search(str(error))
     if isinstance(error, OmegaConfBaseException) and size:
         return f"the task has no size={size[1]}; type another, or add {size[1]} to the sizes in the task's YAML file"

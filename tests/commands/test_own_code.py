@@ -50,13 +50,9 @@ def test_an_attention_anywhere_with_a_knob_called_as_one_of_ours(package, capsys
 @pytest.mark.parametrize(
     "code, target, line",
     [
-        (
-            CODE,
-            "no_such_module.attention.Halved",
-            "Halved: Python finds no module no_such_module",
-        ),
-        (CODE, "OWN.Doubled", "there is no Doubled in"),
-        (CODE, "OWN.Halved.twice", "there is no twice in"),
+        (CODE, "no_such_module.attention.Halved", "Halved: Python finds no module no_such_module"),
+        (CODE, "OWN.Doubled", ".Doubled'"),
+        (CODE, "OWN.Halved.twice", "has no attribute 'twice'"),
         ("import no_such_dependency\n", "OWN.Halved", "No module named 'no_such_dependency'"),
         ("1 / 0\n", "OWN.Halved", "ZeroDivisionError: division by zero"),
         ("def (\n", "OWN.Halved", "SyntaxError"),
