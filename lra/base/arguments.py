@@ -5,9 +5,10 @@
 """
 
 import functools
+import inspect
 import math
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import astuple
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -135,43 +136,32 @@ def allows(kind: object, value: object) -> bool:
     return True
 
 
-def evaluated(annotation: str, names: Mapping[str, Any]) -> object:
-    """The type that the text of an annotation names; any type if only type checkers import the name."""
-    try:
-        return eval(annotation, dict(names))
-    except NameError:
-        return Any
-
-
-def check_options(values: Mapping[str, object], kinds: Mapping[str, object]) -> None:
-    """Refuse options that are not of their declared types.
-
-    Args:
-        values: the options by name.
-        kinds: the declared types by name; an option without one may have any value.
-
-    Raises:
-        WrongValueError: for the first wrong value.
-    """
-    for name, value in values.items():
-        if not allows(kinds.get(name, Any), value):
-            raise WrongValueError(name, value, kinds[name])
+def argument_types(function: Callable[..., Any]) -> dict[str, object]:
+    """Collect the declared types of a function's arguments; any type where only type checkers import the name."""
+    names = getattr(inspect.unwrap(function), "__globals__", {})
+    kinds = dict(getattr(function, "__annotations__", {}))
+    for name, kind in kinds.items():
+        if isinstance(kind, str):
+            try:
+                kinds[name] = eval(kind, dict(names))
+            except NameError:
+                kinds[name] = Any
+    return kinds
 
 
 def checked(init: Init) -> Init:
-    """Decorate a constructor so that it refuses arguments outside their declared types.
+    """Decorate a constructor so that it refuses keyword arguments outside their declared types.
 
     Raises:
         WrongValueError: by the constructor.
     """
-    kinds = {
-        name: evaluated(kind, init.__globals__) if isinstance(kind, str) else kind
-        for name, kind in init.__annotations__.items()
-    }
+    kinds = argument_types(init)
 
     @functools.wraps(init)
     def with_check(self: Any, *args: Any, **arguments: Any) -> None:
-        check_options(arguments, kinds)
+        for name, value in arguments.items():
+            if not allows(kinds.get(name, Any), value):
+                raise WrongValueError(name, value, kinds[name])
         init(self, *args, **arguments)
 
     return with_check  # type: ignore[return-value]

@@ -13,7 +13,7 @@ import yaml
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.arguments import evaluated
+from lra.base.arguments import argument_types
 from lra.base.paths import NO_OPTION_KEYS
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import INSTEAD
@@ -108,14 +108,10 @@ def declared_types(maker: Callable[..., Any]) -> tuple[dict[str, object], bool]:
     parameters = _parameters(maker)
     if parameters is None:
         return {}, True
-    function = maker.__init__ if isinstance(maker, type) else maker  # type: ignore[misc]
-    names = getattr(inspect.unwrap(function), "__globals__", {})
-    kinds: dict[str, object] = {}
-    for each in parameters:
-        if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL):
-            kind = evaluated(each.annotation, names) if isinstance(each.annotation, str) else each.annotation
-            kinds[each.name] = Any if kind is each.empty else kind
-    return kinds, any(each.kind is each.VAR_KEYWORD for each in parameters)
+    declared = argument_types(maker.__init__ if isinstance(maker, type) else maker)  # type: ignore[misc]
+    named = [each.name for each in parameters if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
+    takes_others = any(each.kind is each.VAR_KEYWORD for each in parameters)
+    return {name: declared.get(name, Any) for name in named}, takes_others
 
 
 def _parameters(maker: object) -> list[inspect.Parameter] | None:
@@ -170,14 +166,14 @@ def unknown_option(key: str, cfg: DictConfig, options: Options, *, place: str = 
         line = f"{key} is set by lra itself; type for example {INSTEAD[name]}"
     elif near == [name]:
         line = f"{key} has no default; to add it type {right}=VALUE"
-    elif right:
-        line = f"unknown option {key}{place}; did you mean {right}?; {advice}"
-    elif group and (options.owner or f"{group}.name" in keys):
-        owner = options.owner or f"{group}={node.name}"
-        names = ", ".join(options.kinds if options.owner and options.grows else there)
-        line = f"unknown option {key}{place}: {owner} takes {names or 'no options'}; {advice}"
     else:
-        line = f"unknown option {key}{place}; {nearest(key, keys)}; {advice}"
+        hint = nearest(key, keys)
+        if right:
+            hint = f"did you mean {right}?"
+        elif group and (options.owner or f"{group}.name" in keys):
+            names = ", ".join(options.kinds if options.owner and options.grows else there)
+            hint = f"{options.owner or f'{group}={node.name}'} takes {names or 'no options'}"
+        line = f"unknown option {key}{place}; {hint}; {advice}"
     return UserError(line, kind="unknown_option", key=key, right=right)
 
 

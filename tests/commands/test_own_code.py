@@ -76,5 +76,5 @@ def test_a_knob_that_its_code_does_not_take_is_one_line(package, capsys):
     package(CODE.replace("features", "share"), "OWN.Halved")
     assert main(["show", "model", "attention=mine", "size=tiny"]) == 2
     err = capsys.readouterr().err
-    assert "unknown option attention.features: " in err
+    assert "unknown option attention.features; " in err
     assert err.count("\n") == 1

@@ -83,5 +83,5 @@ def test_a_class_that_is_typed_alone_is_called_by_its_name(home, capsys):
 def test_a_class_that_does_not_take_the_encoders_settings_is_refused_in_a_line(home, capsys):
     assert main(["show", "model", "model._target_=tests.model.own_models.GruClassifier"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "unknown option model.num_layers: tests.model.own_models.GruClassifier takes" in line
+    assert "unknown option model.num_layers; tests.model.own_models.GruClassifier takes" in line
     assert "docs/your_attention.md" in line
