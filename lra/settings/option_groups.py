@@ -4,7 +4,6 @@ import re
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le
-from pydantic import Field
 
 from lra.base.arguments import (
     AtLeastTwo,
@@ -136,11 +135,9 @@ GROUPS: dict[str, Kinds] = {
     "trainer": {
         **TRAINER,
         # Arguments of Lightning's Trainer that may be added, where it would take values that make no sense.
-        "gradient_clip_val": Annotated[Positive | None, Field(examples=[1])],  # 0 would clip nothing
-        "limit_val_batches": Annotated[
-            Positive | None, Field(examples=[10])
-        ],  # with 0 no checkpoint would be best on dev
-        "limit_test_batches": Annotated[Positive | None, Field(examples=[10])],
+        "gradient_clip_val": Positive | None,  # 0 would clip nothing
+        "limit_val_batches": Positive | None,  # with 0 no checkpoint would be best on dev
+        "limit_test_batches": Positive | None,
     },
     "callbacks": CALLBACKS,
     "logger.wandb": {  # further ones are arguments of `wandb.init`
@@ -157,6 +154,8 @@ GROUPS: dict[str, Kinds] = {
     "debug": {"profiler": Literal["simple", "advanced"] | None},
     "paths": {"data": str, "runs": str, "run": str},
 }
+# Values of options that have no default.
+EXAMPLES = {"trainer.gradient_clip_val": 1, "trainer.limit_val_batches": 10, "trainer.limit_test_batches": 10}
 OF_IMAGES = ("pathfinder", "pathx")  # the tasks with the options of `IMAGES`
 CLOSED = ("recipe", "protocol", "size", "debug", "paths")  # nothing reads another option; so a task of lra's
 PARAMETER_GROUPS = re.compile(r"(recipe|mixer|attention)\.parameter_groups\.[^.]+")

@@ -1,23 +1,24 @@
 """Check the overrides that a user types: known keys and choices, with values of their declared types."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+from hydra.core.override_parser.types import Override, OverrideType
 from omegaconf import DictConfig, OmegaConf
-from pydantic.fields import FieldInfo
 
-from lra.base.arguments import WrongValueError, allows, as_typed
+from lra.base.arguments import WrongValueError, allows
 from lra.base.paths import NO_OPTION_KEYS, conf_choices
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import USER_GROUPS
 from lra.settings.config import ATTENTION, load_config, sweep_params
 from lra.settings.declared import class_of, group_options, keys_of, nearest, unknown_option
-from lra.settings.typed import Typed, group_of_options, read_override
+from lra.settings.option_groups import EXAMPLES
+from lra.settings.typed import as_text, group_of_options, read_override, values_of, with_value, words_of
 from lra.types import UserError
 
 REMOVABLE = ("recipe.parameter_groups.", "mixer.parameter_groups.", "recipe.optimizer.", "recipe.schedule.")
 ANY_ATTENTION = f"mixer={ATTENTION}"  # its settings are `attention.…`; verbs over many runs put it beside mixers
-HYDRAS = ("hydra.", "hydra/")  # options of Hydra itself, and its config groups
+CHANGES = (OverrideType.CHANGE, OverrideType.FORCE_ADD)
 TEXTS = (str, str | None)
 
 
@@ -45,78 +46,80 @@ def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bo
         UserError: for the first wrong word, with the most similar correct one.
     """
     typed = [read_override(word, verb) for word in overrides if not word.startswith("-")]
-    several = next((each for each in typed if each.is_sweep), None)
+    several = next((each for each in typed if each.is_sweep_override()), None)
     if several and not sweep:
-        right = f"lra {verb} -m {several.word}"
-        line = f"{several.word} names several values; to run each type: {right}"
-        raise UserError(line, kind="several_values", key=several.key, right=right)
+        right = f"lra {verb} -m {several.input_line}"
+        line = f"{several.input_line} names several values; to run each type: {right}"
+        raise UserError(line, kind="several_values", key=several.key_or_group, right=right)
     typed = [each for each in typed if not _is_left_out(verb, each)]  # Hydra would refuse the word
     names, varied = conf_choices(), _varied(typed)
-    groups = [each for each in typed if each.key in names and each.sign != "~"]
+    groups = [each for each in typed if each.key_or_group in names and not each.is_delete()]
     _check_choices(groups, names)
-    groups += [each for each in varied if each.key in names]
-    settings = [each for each in (*typed, *varied) if each not in groups and not each.key.startswith(HYDRAS)]
+    groups += [each for each in varied if each.key_or_group in names]
+    settings = [each for each in (*typed, *varied) if each not in groups and not each.is_hydra_override()]
     runs = _runs(verb, groups, settings)
     for each in settings:
         _check_key(each, runs, names, verb)
-    added = [each for each in settings if not any(each.key in run.keys for run in runs)]
-    first = [each for each in settings if each in added or each.key in runs[0].keys]
-    whole = load_config(verb, [word for each in (*groups, *first) for word in each.words[:1]]) if added else None
-    words, values = {}, []
-    for each in (each for each in settings if each.sign != "~"):
-        if whole is not None and each in added:
-            _check_added(each.key, runs[0], whole, verb, classes=classes)
-        kind, default = _kind(each.key, runs, whole, classes=classes and each in typed)
-        words[each.word] = each.as_text() if kind in TEXTS else each.word
-        values += [(each, kind, default, value) for value in each.values if "${" not in str(value)]
-    for each, kind, default, value in values:  # what an interpolation stands for is checked when it is known
-        as_text = as_typed(value) if kind in TEXTS and isinstance(value, int | float) else value
-        if not allows(kind, as_text):
-            raise WrongValueError(each.key, value, kind, default=default, typed=each.with_value(value))
+    added = [each for each in settings if not any(each.key_or_group in run.keys for run in runs)]
+    first = [each for each in settings if each in added or each.key_or_group in runs[0].keys]
+    whole = load_config(verb, [word for each in (*groups, *first) for word in words_of(each)[:1]])
+    words = {each.input_line: str(each.input_line) for each in typed}
+    for each in (each for each in settings if not each.is_delete()):
+        key = each.key_or_group
+        if each in added:
+            _check_added(key, runs[0], whole, verb, classes=classes)
+        kind, default = _kind(key, runs, whole, classes=classes and each in typed)
+        values = [value for value in values_of(each) if "${" not in str(value)]  # checked when it is known
+        if kind in TEXTS:
+            words[each.input_line] = as_text(each)
+            values = [value for value in values if not isinstance(value, int | float)]
+        for value in values:
+            if not allows(kind, value):
+                raise WrongValueError(key, value, kind, default=default, typed=with_value(each, value))
     flags = [word for word in overrides if word.startswith("-")]
-    return [*flags, *(words.get(each.word, each.word) for each in typed)]
+    return [*flags, *(words[each.input_line] for each in typed)]
 
 
-def _is_left_out(verb: str, typed: Typed) -> bool:
+def _is_left_out(verb: str, typed: Override) -> bool:
     """Tell whether a word says that a config group is null, and without the word it is."""
-    if typed.values != (None,) or typed.sign:
+    if values_of(typed) != [None] or typed.type is not OverrideType.CHANGE:
         return False
     chosen = load_config(verb, with_hydra=True).hydra.runtime.choices
-    return typed.key in chosen and chosen[typed.key] in (None, "null")
+    return typed.key_or_group in chosen and chosen[typed.key_or_group] in (None, "null")
 
 
-def _check_choices(groups: list[Typed], names: Mapping[str, list[str]]) -> None:
+def _check_choices(groups: list[Override], names: Mapping[str, list[str]]) -> None:
     for each in groups:
-        known = names[each.key]
-        for value in each.values:
-            for name in value if each.key in USER_GROUPS and isinstance(value, list) else [value]:
+        known = names[each.key_or_group]
+        for value in values_of(each):
+            for name in value if each.key_or_group in USER_GROUPS and isinstance(value, list) else [value]:
                 if isinstance(name, dict):
-                    raise group_of_options(each.key, name)
+                    raise group_of_options(each.key_or_group, name)
                 if str(name) not in known:
-                    line = f"{each.with_value(name)} is not known; {nearest(str(name), known)}"
-                    raise UserError(line, kind="unknown_choice", key=each.key, value=name, right=known)
+                    line = f"{with_value(each, name)} is not known; {nearest(str(name), known)}"
+                    raise UserError(line, kind="unknown_choice", key=each.key_or_group, value=name, right=known)
 
 
-def _varied(typed: list[Typed]) -> list[Typed]:
+def _varied(typed: list[Override]) -> list[Override]:
     """What the file of `sweep=NAME` varies beside what was typed; nothing in one of its cells."""
-    sweeps = [each.values[-1] for each in typed if each.key == "sweep" and each.sign != "~"]
-    if not sweeps or any(each.word == "hydra.mode=RUN" for each in typed):
+    sweeps = [values_of(each)[-1] for each in typed if each.key_or_group == "sweep" and not each.is_delete()]
+    if not sweeps or any(each.input_line == "hydra.mode=RUN" for each in typed):
         return []
-    keys = {each.key for each in typed}
+    keys = {each.key_or_group for each in typed}
     params = sweep_params(str(sweeps[-1]))
     return [read_override(f"{key}={values}") for key, values in params.items() if key not in keys]
 
 
-def _runs(verb: str, groups: list[Typed], settings: list[Typed]) -> list[Run]:
+def _runs(verb: str, groups: list[Override], settings: list[Override]) -> list[Run]:
     """Compose the first run, then those with another choice of a swept group whose options are changed.
 
     Raises:
         UserError: for an option that some choices have and others lack.
     """
-    axes = {each.key: each.words for each in groups}
+    axes = {each.key_or_group: words_of(each) for each in groups}
     runs = [_composed(verb, [words[0] for words in axes.values()])]
     for group in (group for group, words in axes.items() if len(words) > 1):
-        changed = [each for each in settings if each.key.startswith(f"{group}.") and each.sign not in ("+", "~")]
+        changed = [each for each in settings if each.key_or_group.startswith(f"{group}.") and each.type in CHANGES]
         if not changed:
             continue
         beside = [words[0] for name, words in axes.items() if name != group]
@@ -124,45 +127,46 @@ def _runs(verb: str, groups: list[Typed], settings: list[Typed]) -> list[Run]:
         runs += choices.values()
         choices.pop(ANY_ATTENTION, None)
         for each in changed:
-            lacking = [word for word, run in choices.items() if each.key not in run.keys]
+            lacking = [word for word, run in choices.items() if each.key_or_group not in run.keys]
             if 0 < len(lacking) < len(choices):
-                leave = f"leave {', '.join(lacking)} or {each.word} out"
+                leave = f"leave {', '.join(lacking)} or {each.input_line} out"
                 cfg = choices[lacking[0]].cfg
-                raise unknown_option(each.key, cfg, group_options(cfg, group, classes=False), advice=leave)
+                options = group_options(cfg, group, classes=False)
+                raise unknown_option(each.key_or_group, cfg, options, advice=leave)
     return runs
 
 
-def _composed(verb: str, words: Iterable[str]) -> Run:
-    cfg = load_config(verb, [*words])
+def _composed(verb: str, words: list[str]) -> Run:
+    cfg = load_config(verb, words)
     return Run(cfg, frozenset(keys_of(cfg)))
 
 
-def _check_key(typed: Typed, runs: Sequence[Run], names: Mapping[str, list[str]], verb: str) -> None:
+def _check_key(typed: Override, runs: Sequence[Run], names: Mapping[str, list[str]], verb: str) -> None:
     """Refuse an option that is not there, the addition of one that is, and what would have no effect."""
-    cfg, key, (group, _, name) = runs[0].cfg, typed.key, typed.key.rpartition(".")
+    cfg, word, key = runs[0].cfg, str(typed.input_line), typed.key_or_group
+    group, _, name = key.rpartition(".")
+    data = OmegaConf.select(cfg, "task.data") or {}
     if not any(key in run.keys for run in runs):
-        if not typed.sign.startswith("+"):
+        if not typed.is_add() and not typed.is_force_add():
             raise unknown_option(key, cfg, group_options(cfg, group, classes=False, verb=verb))
-    elif typed.sign == "~":
+    elif typed.is_delete():
         if not _is_removable(key, runs):
             right = f"{key}.{TARGET}=CLASS" if class_of(cfg, key) else f"{key}=VALUE"
-            line = f"{typed.word} takes away an option that every run needs; to change it type {right}"
+            line = f"{word} takes away an option that every run needs; to change it type {right}"
             raise UserError(line, kind="needed", key=key, right=right)
-    elif typed.sign == "+":
-        right = typed.word.lstrip("+")
-        line = f"{typed.word} adds an option that is there already; to change it type {right}"
+    elif typed.is_add():
+        right = word.lstrip("+")
+        line = f"{word} adds an option that is there already; to change it type {right}"
         raise UserError(line, kind="there_already", key=key, right=right)
-    elif "" in typed.values and not group and key != "what":  # as a path it would be the current folder
+    elif "" in values_of(typed) and not group and key != "what":  # as a path it would be the current folder
         raise UserError(f"{key}= is empty; type a value, or leave it out", kind="empty", key=key)
-    elif (
-        group == "task" and name in (data := OmegaConf.select(cfg, "task.data") or {}) and data[name] != cfg.task[name]
-    ):
-        line = f"{typed.word} has no effect at size={cfg.size.name}, whose {name} is {data[name]}"
+    elif group == "task" and name in data and data[name] != cfg.task[name]:
+        line = f"{word} has no effect at size={cfg.size.name}, whose {name} is {data[name]}"
         raise UserError(f"{line}; leave it out, or choose size=full", kind="no_effect", key=key)
     elif name == "name" and group in names:  # the record would then have the name of another
-        wrong = [value for value in map(str, typed.values) if value in names[group] and value != cfg[group].name]
+        wrong = [value for value in map(str, values_of(typed)) if value in names[group] and value != cfg[group].name]
         if wrong:
-            line = f"{typed.with_value(wrong[0])} would give {group}={cfg[group].name} the name of another"
+            line = f"{with_value(typed, wrong[0])} would give {group}={cfg[group].name} the name of another"
             raise UserError(f"{line}; to choose that one type {group}={wrong[0]}")
 
 
@@ -178,26 +182,22 @@ def _check_added(key: str, first: Run, whole: DictConfig, verb: str, *, classes:
     parts = key.split(".")
     for group, name in ((".".join(parts[:end]), name) for end, name in enumerate(parts)):
         options = group_options(whole, group, classes=classes, verb=verb)
-        is_there = f"{group}.{name}".lstrip(".") in first.keys
-        if not is_there and options.owner and name not in (*(options.kinds if options.grows else ()), *NO_OPTION_KEYS):
-            raise unknown_option(f"{group}.{name}".lstrip("."), first.cfg, options)
+        part = f"{group}.{name}".lstrip(".")
+        known = [*NO_OPTION_KEYS, *(options.kinds if options.grows else ())]
+        if options.owner and part not in first.keys and name not in known:
+            raise unknown_option(part, first.cfg, options)
 
 
-def _kind(key: str, runs: Sequence[Run], whole: DictConfig | None, *, classes: bool) -> tuple[object, object]:
+def _kind(key: str, runs: Sequence[Run], whole: DictConfig, *, classes: bool) -> tuple[object, object]:
     """Find the type of an option, and its default as an example.
 
     An option of a class that declares nothing has the type of its default. Null is right where it is the default.
     """
     group, _, name = key.rpartition(".")
-    kind: Any
-    cfg = next((run.cfg for run in runs if key in run.keys), None)
-    if cfg is None:
-        assert whole is not None
-        kind = group_options(whole, group, classes=classes).kinds.get(name, Any)
-        return kind, next(
-            (each.examples[0] for each in get_args(kind) if isinstance(each, FieldInfo) and each.examples), None
-        )
-    kind = group_options(cfg, group, classes=classes).kinds.get(name, Any)
+    cfg = next((run.cfg for run in runs if key in run.keys), whole)
+    kind: Any = group_options(cfg, group, classes=classes).kinds.get(name, Any)
+    if cfg is whole:
+        return kind, EXAMPLES.get(key)
     default: object = None if OmegaConf.is_missing(cfg, key) else OmegaConf.select(cfg, key)
     if OmegaConf.is_config(default):
         default = OmegaConf.to_container(default)
@@ -215,14 +215,14 @@ def check_mixer(overrides: list[str]) -> None:
         UserError: when both are typed.
     """
     typed = [read_override(word) for word in overrides if "=" in word and not word.startswith("-")]
-    mixers = [str(value) for each in typed if each.key == "mixer" for value in each.values]
+    mixers = [str(value) for each in typed if each.key_or_group == "mixer" for value in values_of(each)]
     silent = {"mixer": ATTENTION in mixers, ATTENTION: bool({*mixers} - {ATTENTION})}
     for each in typed:
-        group, _, option = each.key.partition(".")
+        group, _, option = each.key_or_group.partition(".")
         if silent.get(group) and (option or group == ATTENTION):
             raise UserError(
-                f"{each.word} has no effect beside mixer={','.join(mixers)}; leave one of the two out, or to"
+                f"{each.input_line} has no effect beside mixer={','.join(mixers)}; leave one of the two out, or to"
                 " compare both type: lra compare run attention=nystrom mixer=s4d",
                 kind="no_effect",
-                key=each.key,
+                key=each.key_or_group,
             )

@@ -4,7 +4,6 @@ import re
 from ast import literal_eval
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, QuotedString
@@ -18,46 +17,7 @@ SWEEP = re.compile(r"(tag|interval|choice|range)\(")
 TIMES = "times"  # tag of an interval, or of choices, whose numbers are factors of the value that a run has without
 
 
-@dataclass(frozen=True)
-class Typed:
-    """One override.
-
-    Attributes:
-        word: as it was typed.
-        sign: what stands before the key: `+` adds an option, `~` takes one away, `++` adds it or gives another value.
-        key: the option, or the config group.
-        values: its values; of an interval the two ends; of factors none, because they are no values.
-        is_sweep: whether it has several values, or is an interval.
-    """
-
-    word: str
-    sign: str
-    key: str
-    values: tuple[object, ...]
-    is_sweep: bool
-
-    def with_value(self, value: object) -> str:
-        """The override with one of several values; as it was typed if it has but one."""
-        return f"{self.sign}{self.key}={as_typed(value)}" if self.is_sweep else self.word
-
-    @property
-    def words(self) -> list[str]:
-        """The override with each of its values: `attention=full`, `attention=nystrom`."""
-        return [self.with_value(value) for value in self.values] if self.is_sweep else [self.word]
-
-    def as_text(self) -> str:
-        """The override with its numbers in quotes, so that Hydra takes them for texts: `run_group='2024'`."""
-        texts = self.word.partition("=")[2].split(",")
-        if len(texts) != len(self.values):
-            return self.word
-        quoted = [
-            f"'{text}'" if isinstance(value, int | float) else text
-            for text, value in zip(texts, self.values, strict=True)
-        ]
-        return f"{self.sign}{self.key}={','.join(quoted)}"
-
-
-def read_override(word: str, verb: str = "train") -> Typed:
+def read_override(word: str, verb: str = "train") -> Override:
     """Read an override as Hydra does.
 
     Raises:
@@ -67,7 +27,7 @@ def read_override(word: str, verb: str = "train") -> Typed:
         line = f"{word!r} is no override; overrides are key=value, as in: lra {verb} task=listops"
         raise UserError(line, kind="unknown_option", key=word)
     try:
-        override = OverridesParser.create().parse_override(word)
+        return OverridesParser.create().parse_override(word)
     except HydraException as error:
         if "…" in word:
             raise UserError(f"{word}: … stands for what you fill in; lra show runs lists the runs") from error
@@ -82,18 +42,38 @@ def read_override(word: str, verb: str = "train") -> Typed:
             raise UserError(line, kind="wrong_value", key=key, value=value) from error
         line = f"{word} cannot be read; put a value with special characters in quotes: \"{key}='{value}'\""
         raise UserError(line) from error
-    sign, key = word[: len(word) - len(word.lstrip("+~"))], override.key_or_group
-    values = tuple(value.text if isinstance(value, QuotedString) else value for value in _values(override))
-    return Typed(word, sign, key, values, is_sweep=override.is_sweep_override())
 
 
-def _values(override: Override) -> list[object]:
+def values_of(override: Override) -> list[object]:
+    """List the values of an override; of an interval the two ends; of factors none, because they are no values."""
     value = override.value()
     if isinstance(value, IntervalSweep | ChoiceSweep) and TIMES in value.tags:
         return []
     if isinstance(value, IntervalSweep):
         return [value.start, value.end]
-    return list(override.sweep_iterator()) if override.is_sweep_override() else [value]
+    values = override.sweep_iterator() if override.is_sweep_override() else [value]
+    return [each.text if isinstance(each, QuotedString) else each for each in values]
+
+
+def with_value(override: Override, value: object) -> str:
+    """Write the override with one of several values; as it was typed if it has but one."""
+    several = override.is_sweep_override()
+    return f"{override.get_key_element()}={as_typed(value)}" if several else str(override.input_line)
+
+
+def words_of(override: Override) -> list[str]:
+    """Write the override with each of its values: `attention=full`, `attention=nystrom`."""
+    return [with_value(override, value) for value in values_of(override)]
+
+
+def as_text(override: Override) -> str:
+    """Write the override with its numbers in quotes, so that Hydra takes them for texts: `run_group='2024'`."""
+    texts, values = override.get_value_string().split(","), values_of(override)
+    if len(texts) != len(values):
+        return str(override.input_line)
+    numbers = [isinstance(value, int | float) for value in values]
+    quoted = [f"'{text}'" if number else text for text, number in zip(texts, numbers, strict=True)]
+    return f"{override.get_key_element()}={','.join(quoted)}"
 
 
 def group_of_options(key: str, options: Mapping[str, object]) -> UserError:
