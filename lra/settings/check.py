@@ -4,7 +4,7 @@ Values have their declared types and do not contradict each other; every option 
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -53,12 +53,12 @@ def check_config(cfg: DictConfig, verb: str | None) -> None:
             _check_entries(group, cfg[group], own, example)
     _check_schedule(cfg)
     if OmegaConf.select(cfg, "task.data") is not None:
-        _check_data(cfg.task.data)
+        _check_data(cfg)
     if OmegaConf.select(cfg, "trainer") is not None:
         _check_trainer(cfg)
 
 
-def check_values(cfg: DictConfig, *, classes: bool, verb: str | None = None) -> None:
+def check_values(cfg: DictConfig, *, classes: bool, verb: str | None = None, typed: Collection[str] = ()) -> None:
     """Refuse a configuration with a value that no declared type allows, or with an option that nothing reads.
 
     An option that another one refers to, as in `lr: ${recipe.my_rate}`, is read.
@@ -67,6 +67,7 @@ def check_values(cfg: DictConfig, *, classes: bool, verb: str | None = None) -> 
         cfg: the configuration; what an interpolation stands for is checked.
         classes: whether to check the arguments of classes too, which are imported for that.
         verb: as in `group_options`.
+        typed: options that do not stand in a file.
 
     Raises:
         WrongValueError: for the first wrong value.
@@ -84,7 +85,8 @@ def check_values(cfg: DictConfig, *, classes: bool, verb: str | None = None) -> 
             key, value, kind = f"{group}.{name}".lstrip("."), members[name], options.kinds.get(name, Any)
             if options.owner and name not in options.kinds and f"{name}}}" not in OmegaConf.to_yaml(cfg):
                 advice = OWN_MODEL if group == "model" and own_model(cfg.model) else PRINT
-                raise unknown_option(key, cfg, options, place=" in a file" if verb else "", advice=advice)
+                place = " in a file" if verb and key not in typed else ""
+                raise unknown_option(key, cfg, options, place=place, advice=advice)
             is_no_choice = value is None and kind is str and not group  # in a command's file
             if not is_no_choice and not allows(kind, value):
                 error = WrongValueError(key, value, kind)
@@ -111,10 +113,8 @@ def _check_entries(group: str, entries: DictConfig, own: tuple[str, ...], exampl
             raise UserError(line, kind="missing_option", key=f"{group}.{name}.{TARGET}", right=right)
         called = str(entries[name][TARGET]).rpartition(".")[2]
         if called in CALLBACKS_INSTEAD:
-            raise UserError(
-                f"{group}.{name}: {called} needs Lightning's epochs and batches, and lra counts steps; type"
-                f" {CALLBACKS_INSTEAD[called]} in its place"
-            )
+            line = f"{group}.{name}: {called} needs Lightning's epochs and batches, and lra counts steps"
+            raise UserError(f"{line}; type {CALLBACKS_INSTEAD[called]} in its place")
 
 
 def _check_schedule(cfg: DictConfig) -> None:
@@ -122,37 +122,25 @@ def _check_schedule(cfg: DictConfig) -> None:
     keys = ("steps", "schedule.steps", "schedule._target_")
     steps, scheduled, target = (OmegaConf.select(cfg, f"recipe.{key}") for key in keys)
     if isinstance(steps, int) and isinstance(scheduled, int) and scheduled < steps and is_ours(target):
-        raise UserError(
-            f"recipe.schedule.steps={scheduled} is fewer than recipe.steps={steps}: there would be no learning rate for"
-            f" the last steps; type recipe.schedule.steps={steps}"
-        )
+        why = f"is fewer than recipe.steps={steps}: there would be no learning rate for the last steps"
+        raise _contradiction(cfg, "recipe.schedule.steps", why, f"recipe.schedule.steps={steps}")
 
 
 def _check_trainer(cfg: DictConfig) -> None:
     """Refuse settings of the trainer that contradict each other; each by itself is checked already."""
     trainer = cfg.trainer
+    is_mixed = trainer.precision.endswith("-mixed")
     if trainer.accelerator == "cpu" and trainer.precision in ON_CPU_INSTEAD:
-        raise UserError(
-            f"trainer.precision={trainer.precision} needs a GPU: on a CPU torch would compute in"
-            f" {ON_CPU_INSTEAD[trainer.precision]} instead; type trainer=gpu, or trainer.precision=32-true",
-            kind="needs_gpu",
-            key="trainer.precision",
-            value=trainer.precision,
-        )
-    if OmegaConf.select(cfg, "model.attention_dtype") == "autocast" and not trainer.precision.endswith("-mixed"):
-        raise UserError(
-            f"model.attention_dtype=autocast has no effect on trainer.precision={trainer.precision}; type"
-            " trainer.precision=bf16-mixed, or leave it out",
-            kind="no_effect",
-            key="model.attention_dtype",
-            right="trainer.precision=bf16-mixed",
-        )
+        why = f"needs a GPU: on a CPU torch would compute in {ON_CPU_INSTEAD[trainer.precision]} instead"
+        right = "trainer=gpu, or trainer.precision=32-true"
+        raise _contradiction(cfg, "trainer.precision", why, right, kind="needs_gpu")
+    if OmegaConf.select(cfg, "model.attention_dtype") == "autocast" and not is_mixed:
+        why = f"has no effect on trainer.precision={trainer.precision}: leave it out, or choose mixed precision"
+        raise _contradiction(cfg, "model.attention_dtype", why, "trainer.precision=bf16-mixed", kind="no_effect")
     _check_graphs(cfg)
-    if trainer.get("fused_optimizer") and trainer.get("gradient_clip_val") and trainer.precision.endswith("-mixed"):
-        raise UserError(
-            f"trainer.precision={trainer.precision} cannot clip gradients with a fused optimizer;"
-            " type trainer.fused_optimizer=false, or leave trainer.gradient_clip_val out"
-        )
+    if trainer.get("fused_optimizer") and trainer.get("gradient_clip_val") and is_mixed:
+        right = "trainer.fused_optimizer=false, or leave trainer.gradient_clip_val out"
+        raise _contradiction(cfg, "trainer.precision", "cannot clip gradients with a fused optimizer", right)
 
 
 def _check_graphs(cfg: DictConfig) -> None:
@@ -161,43 +149,42 @@ def _check_graphs(cfg: DictConfig) -> None:
     The graph of a batch's second part overwrites the gradients of the first: torch says so with an error, or adds them
     up wrongly (github.com/pytorch/pytorch, issues 169545 and 96693).
     """
-    mode, parts = cfg.get("compile"), cfg.trainer.accumulate_grad_batches
-    if mode not in GRAPH_MODES:
+    parts = cfg.trainer.accumulate_grad_batches
+    if cfg.get("compile") not in GRAPH_MODES:
         return
     if isinstance(parts, int) and parts != 1:
-        line = (
-            f"compile={mode} overwrites the gradients of the parts of trainer.accumulate_grad_batches={parts};"
-            " type compile=true"
-        )
-        raise UserError(line, kind="contradiction", key="compile", value=mode, right="compile=true")
+        why = f"overwrites the gradients of the parts of trainer.accumulate_grad_batches={parts}"
+        raise _contradiction(cfg, "compile", why, "compile=true")
     has_attention = OmegaConf.select(cfg, "mixer.name") in (None, "attention")  # no mixer: an older configuration
     attention = (has_attention and cfg.get("attention")) or {}
     for name, (prevents, why, without) in NOT_IN_GRAPHS.items():
         if prevents(attention.get(name)):
-            right = f"compile=true, or attention.{name}={without}"
-            option = f"attention.{name}={attention[name]}"
-            line = f"compile={mode} records a step as a CUDA graph, and {option} {why}; type {right}"
-            raise UserError(line, kind="contradiction", key="compile", value=mode, right=right)
+            why = f"records a step as a CUDA graph, and attention.{name}={attention[name]} {why}"
+            raise _contradiction(cfg, "compile", why, f"compile=true, or attention.{name}={without}")
 
 
-def _check_data(data: Any) -> None:
+def _check_data(cfg: DictConfig) -> None:
     """Refuse lengths of a task's data that contradict each other; each number by itself is checked already."""
+    data = cfg.task.data
     longest, shortest, side = (data.get(name) for name in ("max_length", "min_length", "side"))
     if longest is None:  # a stored configuration may lack settings that only making data needs
         return
     if longest > data.get("seq_len", longest):
-        raise UserError(
-            f"task.data.max_length={longest} is more than task.data.seq_len={data.seq_len}, the longest that the model"
-            f" takes; type task.data.max_length={data.seq_len}"
-        )
+        why = f"is more than task.data.seq_len={data.seq_len}, the longest that the model takes"
+        raise _contradiction(cfg, "task.data.max_length", why, f"task.data.max_length={data.seq_len}")
     if shortest is not None and (longest < LEAST_LENGTH or shortest > longest - 2):
-        raise UserError(
-            f"no expression has more than task.data.min_length={shortest} and fewer than task.data.max_length={longest}"
-            f" tokens; type for example task.data.min_length={max(longest, 100) // 2}"
-        )
+        why = f"is too long: no expression has more tokens, and fewer than task.data.max_length={longest}"
+        raise _contradiction(cfg, "task.data.min_length", why, f"task.data.min_length={max(longest, 100) // 2}")
     drawn = data.get("drawn_side", DRAWN_SIDE)
     if side is not None and (drawn % side or side * side > longest):
-        raise UserError(
-            f"task.data.side={side} does not divide the {drawn} pixels of a row, or {side} × {side} pixels are more"
-            f" than task.data.max_length={longest}; type for example task.data.side=16"
+        why = (
+            f"does not divide the {drawn} pixels of a row, or {side} × {side} pixels are more than"
+            f" task.data.max_length={longest}"
         )
+        raise _contradiction(cfg, "task.data.side", why, "task.data.side=16")
+
+
+def _contradiction(cfg: DictConfig, key: str, why: str, right: str, *, kind: str = "contradiction") -> UserError:
+    """The error for an option whose value does not go with that of another one."""
+    value = OmegaConf.select(cfg, key)
+    return UserError(f"{key}={value} {why}; type {right}", kind=kind, key=key, value=value, right=right)

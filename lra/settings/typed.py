@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, QuotedString
+from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, Quote, QuotedString
 from hydra.errors import HydraException
 
 from lra.base.arguments import as_typed
@@ -84,9 +84,5 @@ def group_of_options(key: str, options: Mapping[str, object]) -> UserError:
 
 
 def in_quotes(text: str) -> str:
-    """Quote a text as Hydra reads it, so that it may hold commas, brackets and spaces.
-
-    A backslash counts only in front of a quote or the end, and only there it is doubled.
-    """
-    escaped = re.sub(r"(\\*)('|$)", lambda match: match[1] * 2 + (r"\'" if match[2] else ""), text)
-    return f"'{escaped}'"
+    """Quote a text as Hydra reads it, so that it may hold commas, brackets and spaces."""
+    return QuotedString(text, Quote.single).with_quotes()
