@@ -41,7 +41,7 @@ MISSING_IN_OLDER = (
     "trainer.data_on_device",
     "trainer.dev_batch_size",
 )
-RETRAIN = "bring the run's own file back, or train again: lra train."
+RETRAIN = "bring the run's own file back, or train again: lra train"
 NOT_BUILT = ("codec", "open_source")  # keys of a task that are taken from today's conf tree instead
 TORCHS = re.compile(r"torch\.optim\.(lr_scheduler\.)?[A-Z]\w*")  # an optimizer or schedule that the user has typed
 NAMED = ("task", "attention", "protocol", "size", "mixer")  # groups whose names are those of folders and rows
@@ -55,12 +55,8 @@ def read_trained_config(folder: Path, paths: DictConfig) -> DictConfig:
     """
     for file in (CONFIG, BEST):
         if not (folder / file).is_file():
-            raise UserError(
-                f"{folder} has no {file}, so it is not the folder of a trained run; lra train makes one",
-                kind="missing_file",
-                key=file,
-                value=folder,
-            )
+            line = f"{folder} has no {file}, so it is not the folder of a trained run; lra train makes one"
+            raise UserError(line, kind="missing_file", key=file, value=folder)
     cfg = read_stored_config(folder)
     cfg.paths = paths
     return cfg
@@ -96,10 +92,8 @@ def read_stored_config(folder: Path) -> DictConfig:
         check_config(cfg, None)
     except UserError as error:
         of_other_version = error.kind in ("missing_option", "unknown_option", "removed_option")
-        advice = (
-            "" if error.kind == "unnamed_class" else f"; {_in_that_version(folder) if of_other_version else RETRAIN}"
-        )
-        raise error.reworded(f"{path}: {error}{advice}") from error
+        advice = _in_that_version(folder) if of_other_version else RETRAIN
+        raise error.reworded(f"{path}: {error}; {advice}") from error
     return cfg
 
 
@@ -128,10 +122,8 @@ def _check_calls(cfg: DictConfig) -> None:
         if isinstance(value, str) and "${" in value:
             raise UserError(f"{key}={value} is an interpolation, which no finished run has")
         if key.split(".")[-1] == TARGET and value not in allowed and not TORCHS.fullmatch(str(value)):
-            line = (
-                f"{key}={value} is not named in this conf tree, so it is not called; {RETRAIN}"
-                " Is it code of yours? lra evaluate --config-dir FOLDER with a YAML file that names it"
-            )
+            own = "is it code of yours? lra evaluate --config-dir FOLDER with a YAML file that names it"
+            line = f"{key}={value} is not named in this conf tree, so it is not called; {own}"
             raise UserError(line, kind="unnamed_class", key=key, value=value)
 
 
@@ -186,9 +178,9 @@ def _check_complete(cfg: DictConfig, nodes: Iterable[str]) -> None:
 
 def _in_that_version(folder: Path) -> str:
     """Word the advice for a run of another version."""
+    which = "its record, or who trained it, knows which"
     with suppress(UserError):
         record = read_record(folder)
         commit = re.match("[0-9a-f]{7,40}", str(record["provenance"].get("git_commit")) if record else "")
-        if commit:
-            return f"evaluate it with that version (git checkout {commit.group()}), or train again: lra train"
-    return "evaluate it with that version (its record, or who trained it, knows which), or train again: lra train"
+        which = f"git checkout {commit.group()}" if commit else which
+    return f"evaluate it with that version ({which}), or train again: lra train"

@@ -27,21 +27,8 @@ PIPE_WIDTH = 120  # least width of output into a pipe, which has no width of its
 Advance = Callable[..., object]  # takes `what`, a text, and `cost`
 STDERR = 2
 IN_ASCII = {  # signs of tables and errors that a terminal may lack; the marks at a number must stay different
-    **{
-        "†": "*",
-        "‡": "#",
-        "§": "!",
-        "¶": "^",
-        "–": "-",
-        "−": "-",
-        "─": "-",
-        "·": ".",
-        "×": "x",
-        "’": "'",
-        "²": "2",
-        "√": "sqrt",
-    },
-    **{"±": "+-", "…": "...", "→": "->", "≤": "<=", "≥": ">=", "Δ": "diff.", "α": "alpha", "‖": "|"},
+    **{"†": "*", "‡": "#", "§": "!", "¶": "^", "–": "-", "−": "-", "─": "-", "·": ".", "×": "x", "’": "'", "²": "2"},
+    **{"√": "sqrt", "±": "+-", "…": "...", "→": "->", "≤": "<=", "≥": ">=", "Δ": "diff.", "α": "alpha", "‖": "|"},
 }
 
 
