@@ -4,7 +4,7 @@ Values have their declared types and do not contradict each other; every option 
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -58,7 +58,7 @@ def check_config(cfg: DictConfig, verb: str | None) -> None:
         _check_trainer(cfg)
 
 
-def check_values(cfg: DictConfig, *, classes: bool, verb: str | None = None, typed: Collection[str] = ()) -> None:
+def check_values(cfg: DictConfig, *, classes: bool, verb: str | None = None) -> None:
     """Refuse a configuration with a value that no declared type allows, or with an option that nothing reads.
 
     An option that another one refers to, as in `lr: ${recipe.my_rate}`, is read.
@@ -67,7 +67,6 @@ def check_values(cfg: DictConfig, *, classes: bool, verb: str | None = None, typ
         cfg: the configuration; what an interpolation stands for is checked.
         classes: whether to check the arguments of classes too, which are imported for that.
         verb: as in `group_options`.
-        typed: options that do not stand in a file.
 
     Raises:
         WrongValueError: for the first wrong value.
@@ -85,8 +84,7 @@ def check_values(cfg: DictConfig, *, classes: bool, verb: str | None = None, typ
             key, value, kind = f"{group}.{name}".lstrip("."), members[name], options.kinds.get(name, Any)
             if options.owner and name not in options.kinds and f"{name}}}" not in OmegaConf.to_yaml(cfg):
                 advice = OWN_MODEL if group == "model" and own_model(cfg.model) else PRINT
-                place = " in a file" if verb and key not in typed else ""
-                raise unknown_option(key, cfg, options, place=place, advice=advice)
+                raise unknown_option(key, cfg, options, place=" in a file" if verb else "", advice=advice)
             is_no_choice = value is None and kind is str and not group  # in a command's file
             if not is_no_choice and not allows(kind, value):
                 error = WrongValueError(key, value, kind)

@@ -7,10 +7,9 @@ from hydra.core.override_parser.types import Override, OverrideType
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.arguments import WrongValueError, allows
-from lra.base.paths import conf_choices
+from lra.base.paths import NO_OPTION_KEYS, conf_choices
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import USER_GROUPS
-from lra.settings.check import check_values
 from lra.settings.config import ATTENTION, load_config, sweep_params
 from lra.settings.declared import class_of, group_options, keys_of, nearest, unknown_option
 from lra.settings.option_groups import EXAMPLES
@@ -63,10 +62,13 @@ def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bo
         _check_key(each, runs, names, verb)
     added = [each for each in settings if not any(each.key_or_group in run.keys for run in runs)]
     first = [each for each in settings if each in added or each.key_or_group in runs[0].keys]
-    whole = load_config(verb, [word for each in (*groups, *first) for word in words_of(each)[:1]])
+    # With the changed options; only where one is added, because a wrong value may not be composed.
+    whole = load_config(verb, [word for each in (*groups, *first) for word in words_of(each)[:1]]) if added else None
     words = {each.input_line: str(each.input_line) for each in typed}
     for each in (each for each in settings if not each.is_delete()):
         key = each.key_or_group
+        if whole is not None and each in added:
+            _check_added(key, runs[0], whole, verb, classes=classes)
         kind, default = _kind(key, runs, whole, classes=classes and each in typed)
         values = [value for value in values_of(each) if "${" not in str(value)]  # checked when it is known
         if kind in TEXTS:
@@ -75,8 +77,6 @@ def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bo
         for value in values:
             if not allows(kind, value):
                 raise WrongValueError(key, value, kind, default=default, typed=with_value(each, value))
-    if added:
-        check_values(whole, classes=classes, verb=verb, typed=[each.key_or_group for each in added])
     flags = [word for word in overrides if word.startswith("-")]
     return [*flags, *(words[each.input_line] for each in typed)]
 
@@ -178,13 +178,24 @@ def _is_removable(key: str, runs: Sequence[Run]) -> bool:
     return is_entry or key == "logger.wandb" or key.startswith(REMOVABLE)
 
 
-def _kind(key: str, runs: Sequence[Run], whole: DictConfig, *, classes: bool) -> tuple[object, object]:
+def _check_added(key: str, first: Run, whole: DictConfig, verb: str, *, classes: bool) -> None:
+    """Refuse an added option that nothing reads; it may be a part of an argument of a class."""
+    parts = key.split(".")
+    for group, name in ((".".join(parts[:end]), name) for end, name in enumerate(parts)):
+        options = group_options(whole, group, classes=classes, verb=verb)
+        part, known = f"{group}.{name}".lstrip("."), options.kinds if options.grows else ()
+        if options.owner and part not in first.keys and name not in (*known, *NO_OPTION_KEYS):
+            raise unknown_option(part, first.cfg, options)
+
+
+def _kind(key: str, runs: Sequence[Run], whole: DictConfig | None, *, classes: bool) -> tuple[object, object]:
     """Find the type of an option, and its default as an example.
 
     An option of a class that declares nothing has the type of its default. Null is right where it is the default.
     """
     group, _, name = key.rpartition(".")
     cfg = next((run.cfg for run in runs if key in run.keys), whole)
+    assert cfg is not None
     kind: Any = group_options(cfg, group, classes=classes).kinds.get(name, Any)
     if cfg is whole:
         return kind, EXAMPLES.get(key)
