@@ -8,7 +8,7 @@ import functools
 import inspect
 import math
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -149,6 +149,11 @@ def argument_types(function: Callable[..., Any]) -> dict[str, object]:
     return kinds
 
 
+def first_wrong(values: Mapping[str, object], kinds: Mapping[str, object]) -> str | None:
+    """Name the first value that its declared type does not allow; one without a type may be anything."""
+    return next((name for name, value in values.items() if not allows(kinds.get(name, Any), value)), None)
+
+
 def checked(init: Init) -> Init:
     """Decorate a constructor so that it refuses keyword arguments outside their declared types.
 
@@ -159,9 +164,9 @@ def checked(init: Init) -> Init:
 
     @functools.wraps(init)
     def with_check(self: Any, *args: Any, **arguments: Any) -> None:
-        for name, value in arguments.items():
-            if not allows(kinds.get(name, Any), value):
-                raise WrongValueError(name, value, kinds[name])
+        wrong = first_wrong(arguments, kinds)
+        if wrong is not None:
+            raise WrongValueError(wrong, arguments[wrong], kinds[wrong])
         init(self, *args, **arguments)
 
     return with_check  # type: ignore[return-value]

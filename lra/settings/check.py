@@ -9,7 +9,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.arguments import WrongValueError, allows
+from lra.base.arguments import WrongValueError, first_wrong
 from lra.base.checked_json import checked
 from lra.base.files import checked_name
 from lra.base.paths import NO_OPTION_KEYS
@@ -78,19 +78,24 @@ def check_values(cfg: DictConfig, *, classes: bool, verb: str | None = None) -> 
         name: OmegaConf.to_container(tree, resolve=name != "paths") if OmegaConf.is_config(tree) else tree
         for name, tree in trees.items()
     }
+    values: dict[str, object] = {}
+    kinds: dict[str, object] = {}
     for group, members in _groups("", plain):
         options = group_options(cfg, group, classes=classes, verb=verb)
         for name in (name for name in members if name not in NO_OPTION_KEYS):
-            key, value, kind = f"{group}.{name}".lstrip("."), members[name], options.kinds.get(name, Any)
+            key, kind = f"{group}.{name}".lstrip("."), options.kinds.get(name, Any)
             if options.owner and name not in options.kinds and f"{name}}}" not in OmegaConf.to_yaml(cfg):
                 advice = OWN_MODEL if group == "model" and own_model(cfg.model) else PRINT
                 raise unknown_option(key, cfg, options, place=" in a file" if verb else "", advice=advice)
-            is_no_choice = value is None and kind is str and not group  # in a command's file
-            if not is_no_choice and not allows(kind, value):
-                error = WrongValueError(key, value, kind)
-                written: Any = OmegaConf.to_container(OmegaConf.select(cfg, group) if group else cfg)
-                variable = ENVIRONMENT.search(str(written[name]))
-                raise error.reworded(f"{variable[1]}: {error}") if variable else error
+            if group or kind is not str or members[name] is not None:  # a command's file says null for no choice
+                values[key], kinds[key] = members[name], kind
+    wrong = first_wrong(values, kinds)
+    if wrong is not None:
+        group, _, name = wrong.rpartition(".")
+        written: Any = OmegaConf.to_container(OmegaConf.select(cfg, group) if group else cfg)
+        variable = ENVIRONMENT.search(str(written[name]))
+        error = WrongValueError(wrong, values[wrong], kinds[wrong])
+        raise error.reworded(f"{variable[1]}: {error}") if variable else error
 
 
 def _groups(group: str, members: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
