@@ -5,7 +5,6 @@
 """
 
 import functools
-import inspect
 import math
 import types
 from collections.abc import Callable, Iterable, Mapping
@@ -136,9 +135,10 @@ def allows(kind: object, value: object) -> bool:
     return True
 
 
+@functools.cache
 def argument_types(function: Callable[..., Any]) -> dict[str, object]:
     """Collect the declared types of a function's arguments; any type where only type checkers import the name."""
-    names = getattr(inspect.unwrap(function), "__globals__", {})
+    names = getattr(function, "__globals__", {})
     kinds = dict(getattr(function, "__annotations__", {}))
     for name, kind in kinds.items():
         if isinstance(kind, str):

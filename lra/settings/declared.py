@@ -108,7 +108,8 @@ def declared_types(maker: Callable[..., Any]) -> tuple[dict[str, object], bool]:
     parameters = _parameters(maker)
     if parameters is None:
         return {}, True
-    declared = argument_types(maker.__init__ if isinstance(maker, type) else maker)  # type: ignore[misc]
+    function = maker.__init__ if isinstance(maker, type) else maker  # type: ignore[misc]
+    declared = argument_types(inspect.unwrap(function))
     named = [each.name for each in parameters if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
     takes_others = any(each.kind is each.VAR_KEYWORD for each in parameters)
     return {name: declared.get(name, Any) for name in named}, takes_others
