@@ -14,7 +14,7 @@ from lra import build
 from lra.base.paths import runs_dir
 from lra.build.store import ensure_store
 from lra.runs.collect import collect
-from lra.runs.files import BEST, METRICS, find_run
+from lra.runs.files import METRICS, find_run
 from lra.runs.record import read_record
 from lra.runs.schema import Record
 from lra.settings.check import check_config
@@ -125,13 +125,12 @@ def load_run(folder: str | Path, *, seed: int | None = None) -> Run:
     """
     import pandas as pd
 
-    from lra.training.checkpoints import read_matching_weights
     from lra.training.curves import COLUMNS, read_curves
 
     folder = find_run(str(folder), runs_dir(), seed=seed)
     cfg = read_trained_config(folder, load_config("train").paths)
     module = build.build_module(cfg)
-    module.model.load_state_dict(read_matching_weights(folder / BEST, module.model))
+    build.load_best_weights(module.model, folder)
     return Run(
         folder=folder,
         config=cfg,

@@ -193,11 +193,16 @@ def build_trained_model(cfg: DictConfig, folder: Path) -> nn.Module:
     Raises:
         UserError: when the checkpoint is damaged or does not fit the settings.
     """
+    model = build_model(cfg)
+    load_best_weights(model, folder)
+    return model
+
+
+def load_best_weights(model: nn.Module, folder: Path) -> None:
+    """Give a model the weights that had the best dev accuracy in the run of `folder`."""
     from lra.training.checkpoints import read_matching_weights
 
-    model = build_model(cfg)
     model.load_state_dict(read_matching_weights(folder / BEST, model))
-    return model
 
 
 @contextmanager
