@@ -43,12 +43,15 @@ def read_all(table):
 
 
 def peak_of(read, path, scratch):
-    scratch.mkdir()
-    tracemalloc.start()
-    read_all(read(path, scratch, {}))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak
+    """The smallest of three peaks: what other threads of the process allocate meanwhile is traced too."""
+    peaks = []
+    for turn in range(3):
+        (scratch / str(turn)).mkdir(parents=True)
+        tracemalloc.start()
+        read_all(read(path, scratch / str(turn), {}))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    return min(peaks)
 
 
 @pytest.mark.parametrize("kind", ["square", "columns first", "other byte order", "compressed", "offsets"])
