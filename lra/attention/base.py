@@ -49,10 +49,12 @@ class AttentionBackend(nn.Module):
         biased: whether the projections that make queries, keys and values add their biases.
         quadratic: whether an L × L tensor is computed.
         has_matrix: whether the output is a matrix times the values; `lra diagnose` compares matrices.
+        shown: attributes that are shown when a model is printed.
     """
 
     batch_wide = reads_padding = reads_padded_length = False
     biased, quadratic, has_matrix = True, False, True
+    shown: tuple[str, ...] = ()
 
     def __init__(self, dims: AttentionDims):
         super().__init__()
@@ -60,6 +62,10 @@ class AttentionBackend(nn.Module):
 
     def share_with(self, first: AttentionBackend) -> None:
         """Use the parameters of the first layer's backend that all layers share; by default there are none."""
+
+    def extra_repr(self) -> str:
+        """Show some attributes, such as options, when a model is printed."""
+        return ", ".join(f"{name}={getattr(self, name)}" for name in self.shown)
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Mix the values.

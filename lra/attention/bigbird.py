@@ -41,6 +41,7 @@ class BigbirdAttention(AttentionBackend):
     """
 
     drawn_blocks: Tensor
+    shown = ("block_length", "window_blocks", "global_blocks", "random_blocks")
 
     @checked
     def __init__(
@@ -56,8 +57,10 @@ class BigbirdAttention(AttentionBackend):
         if window_blocks % 2 == 0:
             line = f"attention.window_blocks={window_blocks} is not an odd number; type attention.window_blocks=3"
             raise UserError(line)
-        self.block_length, self.reach, self.global_blocks = block_length, window_blocks // 2, global_blocks
+        self.block_length, self.window_blocks, self.global_blocks = block_length, window_blocks, global_blocks
+        self.reach = window_blocks // 2
         self.register_buffer("drawn_blocks", self._draw(-(-dims.max_seq_len // block_length), random_blocks))
+        self.random_blocks = self.drawn_blocks.shape[2]
 
     def _draw(self, blocks: int, count: int) -> Tensor:
         """Draw the random blocks that each block sees, `[X, H, R]`, all different; −1 where there are too few."""
@@ -88,8 +91,3 @@ class BigbirdAttention(AttentionBackend):
         first = torch.arange(self.global_blocks, device=drawn_KHR.device)
         seen_KHS = torch.cat([x.expand(*drawn_KHR.shape[:2], -1) for x in (first, window, drawn_KHR)], 2)
         return seen_KHS.masked_fill(seen_KHS >= blocks, -1)
-
-    def extra_repr(self) -> str:
-        """Show the options when a model is printed."""
-        counts = f"global_blocks={self.global_blocks}, random_blocks={self.drawn_blocks.shape[2]}"
-        return f"block_length={self.block_length}, window_blocks={2 * self.reach + 1}, {counts}"

@@ -29,6 +29,8 @@ class FullAttention(AttentionBackend):
         UserError: for an unknown kernel, or a dropout outside its range.
     """
 
+    shown = ("kernel", "attention_dropout")
+
     @checked
     def __init__(self, dims: AttentionDims, *, kernel: Literal["fused", "math"], attention_dropout: Fraction):
         super().__init__(dims)
@@ -57,7 +59,3 @@ class FullAttention(AttentionBackend):
         if self.training and self.attention_dropout:
             return dropout_attention(qkv_PTD, packing, DropoutMasks(self.attention_dropout), heads=heads)
         return exact_attention_packed(qkv_PTD, packing, heads=heads)
-
-    def extra_repr(self) -> str:
-        """Show the options when a model is printed."""
-        return f"kernel={self.kernel}, attention_dropout={self.attention_dropout}"

@@ -30,5 +30,4 @@ class LinearAttention(AttentionBackend):
 
 def elu_features(x: Tensor) -> Tensor:
     """Compute elu(x) + 1 as min(exp(x), 1) + relu(x), which for a large negative x is not rounded to 0."""
-    features: Tensor = x.clamp(max=0).exp() + x.relu()
-    return features
+    return x.clamp(max=0).exp() + x.relu()

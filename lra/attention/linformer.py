@@ -32,16 +32,18 @@ class LinformerAttention(AttentionBackend):
         UserError: for fewer projections than 1, or an unknown sharing.
     """
 
+    shown = ("projections", "sharing")
+
     @checked
     def __init__(self, dims: AttentionDims, *, projections: Count, sharing: LinformerSharing):
         super().__init__(dims)
-        self.sharing = sharing
-        self.project_keys = self._draw(projections)
-        self.project_values = self._draw(projections) if sharing == "none" else None
+        self.projections, self.sharing = projections, sharing
+        self.project_keys = self._draw()
+        self.project_values = self._draw() if sharing == "none" else None
 
-    def _draw(self, projections: int) -> nn.Parameter:
+    def _draw(self) -> nn.Parameter:
         """Draw a projection for each head, `[H, P, X]`, from N(0, .02²)."""
-        return nn.Parameter(torch.empty(self.dims.num_heads, projections, self.dims.max_seq_len).normal_(std=0.02))
+        return nn.Parameter(torch.empty(self.dims.num_heads, self.projections, self.dims.max_seq_len).normal_(std=0.02))
 
     def share_with(self, first: AttentionBackend) -> None:
         """Use the first layer's projection if all layers share one."""
@@ -86,10 +88,6 @@ class LinformerAttention(AttentionBackend):
         assert packing.length <= self.dims.max_seq_len, f"length {packing.length} > {self.dims.max_seq_len}"
         projections = self.project_keys, self.projections_of_values
         return packed_linformer(qkv_PTD, packing, *projections, heads=self.dims.num_heads)
-
-    def extra_repr(self) -> str:
-        """Show the options when a model is printed."""
-        return f"projections={self.project_keys.shape[1]}, sharing={self.sharing}"
 
 
 def _project(projection_HPL: Tensor, x_BHLE: Tensor) -> Tensor:

@@ -31,6 +31,8 @@ class LocalAttention(AttentionBackend):
         UserError: for a number outside its range.
     """
 
+    shown = ("block_length", "neighbour_blocks")
+
     @checked
     def __init__(self, dims: AttentionDims, *, block_length: Count, neighbour_blocks: CountOrZero):
         super().__init__(dims)
@@ -44,7 +46,3 @@ class LocalAttention(AttentionBackend):
         seen = block_windows(q.shape[1], self.neighbour_blocks, q.device)
         keep = block_key_mask(valid_BL, seen, self.block_length)[:, :, :, None]
         return join_blocks(attend_blocks(q, take_blocks(k, seen), take_blocks(v, seen), keep), length)
-
-    def extra_repr(self) -> str:
-        """Show the options when a model is printed."""
-        return f"block_length={self.block_length}, neighbour_blocks={self.neighbour_blocks}"

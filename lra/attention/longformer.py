@@ -36,6 +36,8 @@ class LongformerAttention(AttentionBackend):
         UserError: for a window or a number of global tokens outside its range.
     """
 
+    shown = ("window", "global_tokens")
+
     @checked
     def __init__(self, dims: AttentionDims, *, window: AtLeastTwo, global_tokens: CountOrZero):
         super().__init__(dims)
@@ -69,7 +71,3 @@ class LongformerAttention(AttentionBackend):
         half = self.window // 2
         behind_CW = torch.arange(3 * half, device=device) - torch.arange(half, device=device)[:, None]
         return (behind_CW >= 0) & (behind_CW <= self.window)
-
-    def extra_repr(self) -> str:
-        """Show the options when a model is printed."""
-        return f"window={self.window}, global_tokens={self.global_tokens}"

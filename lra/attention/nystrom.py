@@ -134,6 +134,8 @@ class NystromAttention(AttentionBackend):
         UserError: for an unknown choice, a number outside its range, or choices that exclude each other.
     """
 
+    shown = ("num_landmarks", "landmarks", "pinv")
+
     @checked
     def __init__(
         self,
@@ -186,7 +188,7 @@ class NystromAttention(AttentionBackend):
         self.batch_wide = pinv == "iterative" and pinv_start == "batch"
         self.reads_padding, self.reads_padded_length = masking == "kernel_3", landmarks == "padded"
         self.exact_when_short, self.value_skip_form = exact_when_short, value_skip_form
-        self.num_landmarks, self.landmarks = num_landmarks, landmarks
+        self.num_landmarks, self.landmarks, self.pinv = num_landmarks, landmarks, pinv
         self.value_skip = None
         if value_skip_taps:
             bound = value_skip_taps**-0.5  # torch's default for a convolution: U(−1/√T, 1/√T)
@@ -234,7 +236,3 @@ class NystromAttention(AttentionBackend):
             return super().forward_packed(qkv_PTD, packing)
         segments = packing.segments(self.num_landmarks, self.landmarks)
         return packed_nystrom(qkv_PTD, self.value_skip, packing, segments, self.inverse, heads=self.dims.num_heads)
-
-    def extra_repr(self) -> str:
-        """Show the options when a model is printed."""
-        return f"num_landmarks={self.num_landmarks}, landmarks={self.landmarks}, pinv={self.inverse.pinv}"

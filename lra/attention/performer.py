@@ -46,6 +46,7 @@ class PerformerAttention(AttentionBackend):
 
     projection: Tensor
     calls: Tensor
+    shown = ("features", "kernel", "scaling")
 
     @checked
     def __init__(
@@ -61,7 +62,7 @@ class PerformerAttention(AttentionBackend):
         padded_keys: PerformerPaddedKeys,
     ):
         super().__init__(dims)
-        self.kernel, self.scaling, self.key_maximum = kernel, scaling, key_maximum
+        self.features, self.kernel, self.scaling, self.key_maximum = features, kernel, scaling, key_maximum
         self.pass_maximum = maximum_gradient == "passed"
         self.padded_keys, self.redraw_every = padded_keys, redraw_every
         self.batch_wide = kernel == "softmax" and key_maximum == "batch"
@@ -132,7 +133,3 @@ class PerformerAttention(AttentionBackend):
                 # A new tensor: an earlier call of the same step has saved the old one for its backward pass.
                 self.projection = orthogonal_gaussian(*self.projection.shape).to(self.projection)
             self.calls += 1
-
-    def extra_repr(self) -> str:
-        """Show the options when a model is printed."""
-        return f"features={self.projection.shape[0]}, kernel={self.kernel}, scaling={self.scaling}"

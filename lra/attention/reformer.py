@@ -48,6 +48,7 @@ class ReformerAttention(AttentionBackend):
     """
 
     rotation_seed: Tensor
+    shown = ("num_hashes", "chunk_length", "look_back")
     calls = 0  # number of calls in this evaluation pass
     draws_on_host = True  # in evaluation, so that every device has the same rotations
 
@@ -125,7 +126,3 @@ class ReformerAttention(AttentionBackend):
         self.calls += 1
         drawn: Tensor = seeded(torch.randn, size, self.rotation_seed, later=later)
         return drawn
-
-    def extra_repr(self) -> str:
-        """Show the options when a model is printed."""
-        return f"num_hashes={self.num_hashes}, chunk_length={self.chunk_length}, look_back={self.look_back}"

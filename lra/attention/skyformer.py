@@ -31,6 +31,7 @@ class SkyformerAttention(AttentionBackend):
     """
 
     landmark_seed: Tensor
+    shown = ("num_landmarks", "regularisation")
     draws_on_host = True  # in evaluation, so that every device has the same landmarks
 
     @checked
@@ -53,8 +54,7 @@ class SkyformerAttention(AttentionBackend):
         inner_BHMM = inner_BHMM + self.regularisation * eye
         summary_BHME = _gaussian(z_BHME, k_BHLE) @ (v_BHLE * valid_BL[:, None, :, None])
         solved_BHME = solve(inner_BHMM, summary_BHME * used_B1M1)
-        out_BHLE: Tensor = _gaussian(q_BHLE, z_BHME) @ (solved_BHME * used_B1M1)
-        return out_BHLE
+        return _gaussian(q_BHLE, z_BHME) @ (solved_BHME * used_B1M1)
 
     def _sample(self, valid_BL: Tensor) -> tuple[Tensor, Tensor]:
         """Sample landmarks: places among the queries followed by the keys, `[B, M]`, and whether each one is used.
@@ -74,10 +74,6 @@ class SkyformerAttention(AttentionBackend):
             return torch.rand(size, device=device)
         drawn_2X: Tensor = seeded(torch.rand, size, self.landmark_seed).to(device)
         return drawn_2X
-
-    def extra_repr(self) -> str:
-        """Show the options when a model is printed."""
-        return f"num_landmarks={self.num_landmarks}, regularisation={self.regularisation}"
 
 
 def _gaussian(x_BHLE: Tensor, y_BHME: Tensor) -> Tensor:

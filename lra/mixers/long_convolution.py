@@ -31,8 +31,7 @@ def sums_of_powers(weight_DN: Tensor, log_ratio_DN: Tensor, length: int) -> Tens
     if rows_DRN.is_complex():  # only the real part is needed, and a real product has half the work of a complex one
         rows_DRN = torch.cat([rows_DRN.real, -rows_DRN.imag], dim=-1)
         columns_DNC = torch.cat([columns_DNC.real, columns_DNC.imag], dim=-2)
-    powers_DL: Tensor = (rows_DRN @ columns_DNC).flatten(-2)[..., :length]
-    return powers_DL
+    return (rows_DRN @ columns_DNC).flatten(-2)[..., :length]
 
 
 def convolve_both_ways(x_BLD: Tensor, ahead_DL: Tensor, back_DL: Tensor) -> Tensor:

@@ -41,8 +41,7 @@ def scan(x_BLHP: Tensor, log_decay_BLH: Tensor, b_BLN: Tensor, c_BLN: Tensor) ->
     after_BHKNP = (decay_BHKK @ added_BKHNP.transpose(1, 2).flatten(3)).unflatten(3, added_BKHNP.shape[-2:])
     before_BKHNP = pad(after_BHKNP, (0, 0, 0, 0, 1, -1)).transpose(1, 2)
     y_BKHQP = y_BKHQP + since_BKHQ1.exp() * (c_BKQN[:, :, None] @ before_BKHNP)
-    y_BLHP: Tensor = y_BKHQP.transpose(2, 3).flatten(1, 2)[:, : x_BLHP.shape[1]]
-    return y_BLHP
+    return y_BKHQP.transpose(2, 3).flatten(1, 2)[:, : x_BLHP.shape[1]]
 
 
 def _decays(log_decay_Q: Tensor) -> Tensor:

@@ -28,8 +28,7 @@ class BatchNorm(nn.BatchNorm1d):
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None = None) -> Tensor:
         """Normalise `[B, L, D]`; no shape depends on the mask, so that a GPU does not wait for the host."""
         if valid_BL is None or self.over_padding or not self.training:
-            out_BLD: Tensor = super().forward(x_BLD.flatten(0, 1)).view_as(x_BLD)
-            return out_BLD
+            return super().forward(x_BLD.flatten(0, 1)).view_as(x_BLD)
         with torch.autocast(x_BLD.device.type, enabled=False):
             wide_BLD = x_BLD.to(torch.promote_types(x_BLD.dtype, torch.float32))
             valid_BL1 = valid_BL[..., None]

@@ -166,14 +166,12 @@ class LandmarkInverse:
         from_coarse = landmark_kernel(q_BHGE, k_BHME, coarse_BG, used_BM)
         coarse = ridge_inverse(to_coarse, ridge=self.pinv_ridge) @ x_BHME
         # R⁺ = Rᵀ (R Rᵀ + λ I)⁻¹ needs the inverse of a small matrix, as C⁺ does.
-        weighed: Tensor = ridge_inverse(from_coarse.mT, ridge=self.pinv_ridge).mT @ (between @ coarse)
-        return weighed
+        return ridge_inverse(from_coarse.mT, ridge=self.pinv_ridge).mT @ (between @ coarse)
 
 
 def landmark_kernel(q_BHME: Tensor, k_BHGE: Tensor, used_rows: Tensor | None, used_columns: Tensor | None) -> Tensor:
     """Compute softmax(q̃ k̃ᵀ / √E), `[B, H, M, G]`; rows and columns of unused landmarks are 0."""
     scores = q_BHME @ k_BHGE.mT * q_BHME.shape[-1] ** -0.5
     if used_rows is None or used_columns is None:
-        weights: Tensor = scores.softmax(-1)
-        return weights
+        return masked_softmax(scores, None)
     return masked_softmax(scores, used_columns[:, None, None, :]) * used_rows[:, None, :, None]

@@ -68,5 +68,4 @@ def seeded(sample: Callable[..., Tensor], size: Sequence[int], seed: Tensor, *, 
             kind="unreadable_seed",
         ) from error
     with untransformed():
-        drawn: Tensor = sample(size, generator=generator)
-    return drawn
+        return sample(size, generator=generator)

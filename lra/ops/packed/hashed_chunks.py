@@ -59,8 +59,7 @@ class HashedChunks:
     def _mask(self, k: int, like: Tensor) -> Tensor:
         seen = self.seen_RJC[:, k : k + 2].reshape(len(self.seen_RJC), 1, 1, -1)
         same = seen == self.position_RKC[:, k : k + 1, :, None]
-        mask: Tensor = like.new_zeros(same.shape).masked_fill_(same, SELF).masked_fill_(seen < 0, PADDING)
-        return mask
+        return like.new_zeros(same.shape).masked_fill_(same, SELF).masked_fill_(seen < 0, PADDING)
 
     def _after_first(self, x_RKC: Tensor) -> Tensor:
         last = x_RKC[:, -1:]
@@ -78,8 +77,7 @@ class HashedChunks:
         """Sum the gradients of each vector, `[X, E]`; overwrites `grad_RJCE`."""
         first, own = grad_RJCE[:, :1], grad_RJCE[:, 1:]
         own[:, -1:] += self._turn(first, -1) if self.across else first
-        sums_XE: Tensor = embedding_bag(self.place_XN, own.flatten(0, 2), mode="sum")
-        return sums_XE
+        return embedding_bag(self.place_XN, own.flatten(0, 2), mode="sum")
 
 
 def attend_hashed_chunks(q_XE: Tensor, v_XE: Tensor, hashed: HashedChunks) -> Tensor:
