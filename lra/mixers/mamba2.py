@@ -7,13 +7,12 @@ Letters: W = 2 directions, B sequences (in `scan` of both), L positions, D model
 channels of a head, N states, C = I + 2·N channels of the convolution, K chunks, Q and S positions of a chunk.
 """
 
-import math
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad, silu, softplus
 
 from lra.base.arguments import Count, Positive, checked
+from lra.mixers.s4d import initial_log_steps
 from lra.model.mixer import MixerDims, SequenceMixer
 from lra.ops.transforms import known_length
 from lra.types import UserError
@@ -103,15 +102,6 @@ class Mamba2(SequenceMixer):
                 value=expand,
                 right=heads,
             )
-        if step_least > step_most:
-            raise UserError(
-                f"mixer.step_least={step_least:g} and mixer.step_most={step_most:g} are no range above 0;"
-                " type for example mixer.step_least=0.001 mixer.step_most=0.1",
-                kind="wrong_value",
-                key="mixer.step_least",
-                value=step_least,
-                right=step_most,
-            )
         self.parts = [inner, inner + 2 * states, heads]  # gate; x, b and c; Δ
         self.inner_parts = [inner, states, states]
         self.project = nn.Linear(dims.width, sum(self.parts), bias=False)
@@ -119,8 +109,7 @@ class Mamba2(SequenceMixer):
         self.filter_WTC = nn.Parameter(torch.empty(2, taps, self.parts[1]).uniform_(-bound, bound))
         self.filter_bias_WC = nn.Parameter(torch.empty(2, self.parts[1]).uniform_(-bound, bound))
         self.log_rate_WH = nn.Parameter(torch.empty(2, heads).uniform_(LEAST_RATE, MOST_RATE).log())
-        low, high = math.log(step_least), math.log(step_most)
-        step_WH = (low + (high - low) * torch.rand(2, heads)).exp()
+        step_WH = initial_log_steps((2, heads), step_least=step_least, step_most=step_most).exp()
         self.step_bias_WH = nn.Parameter(step_WH.expm1().log())  # the inverse of softplus
         self.skip_WH = nn.Parameter(torch.ones(2, heads))
         self.norm = nn.RMSNorm(inner, eps=NORM_EPS)

@@ -24,6 +24,25 @@ Initial = Literal["lin", "inv", "legs"]
 MOST_IMAGINARY = 2.0  # the imaginary parts of B of S4D-LegS are cut there, as in the authors' code
 
 
+def initial_log_steps(shape: tuple[int, ...], *, step_least: float, step_most: float) -> Tensor:
+    """Draw log Δ uniformly from a range.
+
+    Raises:
+        UserError: for an empty range.
+    """
+    if step_least > step_most:
+        raise UserError(
+            f"mixer.step_least={step_least:g} and mixer.step_most={step_most:g} are no range above 0;"
+            " type for example mixer.step_least=0.001 mixer.step_most=0.1",
+            kind="wrong_value",
+            key="mixer.step_least",
+            value=step_least,
+            right=step_most,
+        )
+    low, high = math.log(step_least), math.log(step_most)
+    return low + (high - low) * torch.rand(shape)
+
+
 def initial_dynamics(init: Initial, states: int) -> tuple[Tensor, Tensor]:
     """Compute the initial imaginary parts of A, float64, and B, complex128, both `[states / 2]`: one of each pair.
 
@@ -90,19 +109,13 @@ class S4D(SequenceMixer):
         super().__init__(dims)
         if states % 2:
             raise UserError(f"mixer.states={states} is not an even number of at least 2; type for example 64")
-        if step_least > step_most:
-            raise UserError(
-                f"mixer.step_least={step_least:g} and mixer.step_most={step_most:g} are no range above 0;"
-                " type for example mixer.step_least=0.001 mixer.step_most=0.1"
-            )
         width, pairs = dims.width, states // 2
         if width % (copies or width):
             raise UserError(f"mixer.copies={copies} does not divide the width {width}; type for example mixer.copies=1")
         copies = copies or width
         self.discretisation, self.step_form = discretisation, step_form
         self.skips_present = backward == "after_present"
-        low, high = math.log(step_least), math.log(step_most)
-        log_step_D = low + (high - low) * torch.rand(width)
+        log_step_D = initial_log_steps((width,), step_least=step_least, step_most=step_most)
         self.log_step_D = nn.Parameter(log_step_D if step_form == "exp" else log_step_D.exp().expm1().log())
         self.log_decay_DN = nn.Parameter(torch.full((copies, pairs), math.log(0.5)))
         frequency_N, b_N = initial_dynamics(init, states)
