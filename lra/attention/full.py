@@ -7,13 +7,13 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from torch.nn.functional import dropout
+from torch.nn.functional import dropout, scaled_dot_product_attention
 
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.base.arguments import Fraction, checked
-from lra.ops.packed.attention import dropout_attention, exact_attention_packed
+from lra.ops.packed.attention import dropout_attention
 from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.packing import Packing
+from lra.ops.packed.packing import Packing, mix_by_sequence
 from lra.ops.softmax_attention import exact_attention, masked_softmax
 from lra.ops.transforms import runs_plainly
 
@@ -58,4 +58,4 @@ class FullAttention(AttentionBackend):
             return super().forward_packed(qkv_PTD, packing)
         if self.training and self.attention_dropout:
             return dropout_attention(qkv_PTD, packing, DropoutMasks(self.attention_dropout), heads=heads)
-        return exact_attention_packed(qkv_PTD, packing, heads=heads)
+        return mix_by_sequence(qkv_PTD, packing, scaled_dot_product_attention, heads=heads)

@@ -136,4 +136,4 @@ class EncoderBlock(nn.Module):
         assert isinstance(norm, nn.LayerNorm)
         assert isinstance(up, nn.Linear)
         assert isinstance(down, nn.Linear)
-        return feed_forward_residual(x_TD, norm.weight, norm.bias, up.weight, up.bias, down.weight, down.bias, masks)
+        return feed_forward_residual(x_TD, norm, up, down, masks)

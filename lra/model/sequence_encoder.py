@@ -305,29 +305,23 @@ class SequenceEncoder(nn.Module):
         """
         x_BLI = checked_vectors(x_BLI, self.embedding)
         valid_BL = checked_mask(x_BLI, mask, lengths)
-        if packed and not works_packed(x_BLI.device):
+        works = works_packed(x_BLI.device)
+        if packed and not works:
             raise UserError(
                 "packed=True works on a CPU without autocast, torch.compile, .jit or .func; leave packed out"
             )
         if x_BLI.shape[0] == 0:
             return x_BLI.new_zeros(0, self.output_size())
-        if packed is None:
-            packed = works_packed(x_BLI.device)
-        return self._packed(x_BLI, valid_BL) if packed else self._padded(x_BLI, valid_BL)
-
-    def _padded(self, x_BLI: Tensor, valid_BL: Tensor | None) -> Tensor:
-        x_BLD = self.embedding(x_BLI, valid_BL)
-        for block in self.blocks:
-            x_BLD = block(x_BLD, valid_BL)
-        vector_BD: Tensor = self.pooling(self.norm(x_BLD), valid_BL)
-        return vector_BD
-
-    def _packed(self, x_BLI: Tensor, valid_BL: Tensor | None) -> Tensor:
+        if packed is False or not works:
+            x_BLD = self.embedding(x_BLI, valid_BL)
+            for block in self.blocks:
+                x_BLD = block(x_BLD, valid_BL)
+            vector_BD: Tensor = self.pooling(self.norm(x_BLD), valid_BL)
+            return vector_BD
         packing = Packing(valid_BL, batch=len(x_BLI), length=x_BLI.shape[1])
         masks = DropoutMasks(self.dropout) if self.training and self.dropout else None
         x_TD = self.embedding.forward_packed(x_BLI, packing)
         for block in self.blocks:
             assert isinstance(block, EncoderBlock)
             x_TD = block.forward_packed(x_TD, packing, masks)
-        vector_BD: Tensor = self.pooling.forward_packed(x_TD, self.norm, packing)
-        return vector_BD
+        return self.pooling.forward_packed(x_TD, self.norm, packing)

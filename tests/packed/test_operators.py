@@ -4,16 +4,17 @@ import math
 
 import pytest
 import torch
-from torch.nn.functional import conv2d, gelu, layer_norm, linear
+from torch import nn
+from torch.nn.functional import conv2d, gelu, layer_norm, linear, scaled_dot_product_attention
 
 from lra.model import SequenceEncoder
 from lra.ops.packed import attention as packed_attention
 from lra.ops.packed import chunks, dropout
-from lra.ops.packed.attention import dropout_attention, exact_attention_packed
+from lra.ops.packed.attention import dropout_attention
 from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.layers import embed, feed_forward_residual, norm_linear, norm_sum, project_residual
 from lra.ops.packed.nystrom import add_convolution, add_convolution_backward, convolve
-from lra.ops.packed.packing import Packing
+from lra.ops.packed.packing import Packing, mix_by_sequence
 
 TOKENS, WIDTH, HIDDEN = 50, 8, 12
 
@@ -71,12 +72,13 @@ def test_projection_dropout_and_residual(rate):
 @pytest.mark.parametrize("rate", [0.0, 0.3])
 def test_feed_forward_dropout_and_residual(rate):
     masks = DropoutMasks(rate) if rate else None
-    x, gain, shift = numbers(TOKENS, WIDTH), numbers(WIDTH), numbers(WIDTH)
-    up, up_bias, down, down_bias = numbers(HIDDEN, WIDTH), numbers(HIDDEN), numbers(WIDTH, HIDDEN), numbers(WIDTH)
-    fast = feed_forward_residual(x, gain, shift, up, up_bias, down, down_bias, masks)
+    x, layers = numbers(TOKENS, WIDTH), [nn.LayerNorm(WIDTH), nn.Linear(WIDTH, HIDDEN), nn.Linear(HIDDEN, WIDTH)]
+    parameters = [nn.init.normal_(one) for layer in layers for one in layer.double().parameters()]
+    gain, shift, up, up_bias, down, down_bias = parameters
+    fast = feed_forward_residual(x, *layers, masks)
     hidden = gelu(linear(layer_norm(x, (WIDTH,), gain, shift), up, up_bias)) * factors(masks, 0, 2, HIDDEN)
     slow = x + linear(hidden, down, down_bias) * factors(masks, 1, 2, WIDTH, HIDDEN)
-    assert_same(fast, slow, (x, gain, shift, up, up_bias, down, down_bias))
+    assert_same(fast, slow, (x, *parameters))
 
 
 @pytest.mark.parametrize("test", [test_projection_dropout_and_residual, test_feed_forward_dropout_and_residual])
@@ -166,7 +168,7 @@ def slow_attention(planes: torch.Tensor, packing: Packing, keep) -> torch.Tensor
 def test_exact_attention(holes):
     packing = Packing(ragged(holes=holes), batch=4, length=40)
     planes = numbers(3, len(packing.place_T), 8)
-    fast = exact_attention_packed(planes, packing, heads=2)
+    fast = mix_by_sequence(planes, packing, scaled_dot_product_attention, heads=2)
     assert_same(fast, slow_attention(planes, packing, lambda b: 1.0), (planes,))
 
 
@@ -189,7 +191,7 @@ def test_attention_with_dropout_takes_heads_apart_where_a_block_cannot_hold_all(
     qkv, packing = numbers(3, 60, 12), Packing(ragged(holes=False), batch=4, length=40)
     assert_same(
         dropout_attention(qkv, packing, DropoutMasks(0.0), heads=3),
-        exact_attention_packed(qkv, packing, heads=3),
+        mix_by_sequence(qkv, packing, scaled_dot_product_attention, heads=3),
         [qkv],
     )
 

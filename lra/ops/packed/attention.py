@@ -1,4 +1,4 @@
-"""Softmax attention on packed tokens, one sequence at a time, so that no mask is needed: exact, and Linformer's.
+"""Softmax attention on packed tokens, one sequence at a time, so that no mask is needed: with dropout, and Linformer's.
 
 With dropout, torch's fused CPU kernel would store the whole attention matrix. So attention with dropout is computed for
 one block of queries at a time, whose weights stay in cache. The backward pass computes the weights again, and restores
@@ -20,17 +20,12 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from lra.ops.first_order import first_order, without_autocast
 from lra.ops.packed.dropout import MOST_ENTRIES, DropoutMasks
-from lra.ops.packed.packing import Packing, mix_by_sequence
+from lra.ops.packed.packing import Packing
 
 BLOCK_ENTRIES = MOST_ENTRIES  # attention weights of a block, over all heads: 2 MiB in float32
 fused_attention = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 fused_attention_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
 Views = Sequence[Tensor]
-
-
-def exact_attention_packed(qkv_PTD: Tensor, packing: Packing, *, heads: int) -> Tensor:
-    """Compute softmax(q kᵀ / √E) v within each sequence, from queries, keys and values `[3, T, H·E]`; `[T, H·E]`."""
-    return mix_by_sequence(qkv_PTD, packing, scaled_dot_product_attention, heads=heads)
 
 
 def dropout_attention(qkv_PTD: Tensor, packing: Packing, masks: DropoutMasks, *, heads: int) -> Tensor:

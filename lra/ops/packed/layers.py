@@ -10,7 +10,7 @@ embedding, O outputs, P planes (queries, keys, values), E columns of a plane.
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import gelu
 
 from lra.ops.first_order import first_order, without_autocast
@@ -168,20 +168,11 @@ class _NormSum(torch.autograd.Function):
 
 
 def feed_forward_residual(
-    x_TD: Tensor,
-    gain: Tensor,
-    shift: Tensor,
-    up_FD: Tensor,
-    up_bias: Tensor,
-    down_DF: Tensor,
-    down_bias: Tensor,
-    masks: DropoutMasks | None,
+    x_TD: Tensor, norm: nn.LayerNorm, up: nn.Linear, down: nn.Linear, masks: DropoutMasks | None
 ) -> Tensor:
-    """Compute x + dropout(Linear(dropout(GELU(Linear(LayerNorm(x)))))), `[T, D]`.
-
-    `gain` and `shift` are weight and bias of the LayerNorm; without masks there is no dropout.
-    """
-    out_TD: Tensor = _FeedForwardResidual.apply(x_TD, gain, shift, up_FD, up_bias, down_DF, down_bias, masks)
+    """Compute x + dropout(down(dropout(GELU(up(norm(x)))))), `[T, D]`; no dropout without masks."""
+    tensors = norm.weight, norm.bias, up.weight, up.bias, down.weight, down.bias
+    out_TD: Tensor = _FeedForwardResidual.apply(x_TD, *tensors, masks)
     return out_TD
 
 
@@ -238,10 +229,5 @@ class _FeedForwardResidual(torch.autograd.Function):
             grad_normal = normalise_backward(multiply(grad_raw, folded), normal, inverse).flatten(0, 1)
             torch.add(grads[0][rows], grad_normal, out=grad_x[rows])
         grad_down, grad_down_bias = grads_of_down.total(scale)
-        return (
-            grad_x,
-            *unfold_layer_norm(*grads_of_up.total(), gain, shift, up),
-            grad_down.mul_(scale),
-            grad_down_bias,
-            None,
-        )
+        grads_of_norm_and_up = unfold_layer_norm(*grads_of_up.total(), gain, shift, up)
+        return grad_x, *grads_of_norm_and_up, grad_down.mul_(scale), grad_down_bias, None

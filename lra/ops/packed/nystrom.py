@@ -9,7 +9,6 @@ Letters: T tokens, B sequences, D = H·E width, H heads, E dims per head, M land
 N blocks.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -93,22 +92,20 @@ class _Layout:
         return torch.cat(outputs, 2).flatten(0, 1).index_select(0, self.place_T)
 
 
-def _layouts(packing: Packing, taps: int) -> Iterator[tuple[slice, _Layout]]:
-    """Yield token rows and layout of several sequences at a time; layouts are made once for all layers of a pass."""
-    if taps not in packing.layouts:
-        packing.layouts[taps] = list(_make_layouts(packing, taps))
-    yield from packing.layouts[taps]
-
-
-def _make_layouts(packing: Packing, taps: int) -> Iterator[tuple[slice, _Layout]]:
-    row = sequence = 0
+def _layouts(packing: Packing, taps: int) -> list[tuple[slice, _Layout]]:
+    """List token rows and layout of several sequences at a time; layouts are made once for all layers of a pass."""
+    if taps in packing.layouts:
+        return packing.layouts[taps]
+    layouts, row, sequence = [], 0, 0
     while sequence < packing.batch and packing.counts[sequence]:
         length = packing.length if packing.has_holes else packing.counts[sequence]
         counts = packing.counts[sequence : sequence + max(1, POSITIONS // length)]
         rows = slice(row, row + sum(counts))
         position_T, sequence_T = packing.position_T[rows], packing.sequence_T[rows] - sequence
-        yield rows, _Layout(position_T, sequence_T, count=len(counts), length=length, taps=taps)
+        layouts.append((rows, _Layout(position_T, sequence_T, count=len(counts), length=length, taps=taps)))
         row, sequence = rows.stop, sequence + len(counts)
+    packing.layouts[taps] = layouts
+    return layouts
 
 
 def _bands(filter_HF: Tensor) -> Tensor:

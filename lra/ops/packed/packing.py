@@ -42,7 +42,7 @@ class Packing:
             self.place_T = self.order_B[place_T // length] * length + place_T % length
         self.counts: list[int] = self.counts_B.tolist()
         self._segments: dict[tuple[int, str], Segments] = {}  # computed once, shared by the layers of one pass
-        self.layouts: dict[int, Any] = {}
+        self.layouts: dict[int, list[Any]] = {}
 
     @cached_property
     def position_T(self) -> Tensor:

@@ -182,9 +182,16 @@ class _PackedPerformer(torch.autograd.Function):
             grad_maxima_UH[u] = sum_keys_backward(grad_sums, k, v, maxima_UH[u], features, grad_k, grad_v)
             grad_maxima_UH[u] -= padding_UH[u] * grad_sums[:, -1].sum(1)
         if features.pass_maximum:
-            _pass_to_maxima(
-                grad_maxima_UH, highest_TH, maxima_UH, packing, features, ctx.whole_batch, qkv[1], grad_qkv[1]
-            )
+            # The keys that have the maxima get their gradients in equal shares.
+            places_TH = highest_TH == maxima_UH[packing.sequence_T]
+            number_UH = torch.zeros_like(maxima_UH).index_add_(0, packing.sequence_T, places_TH.to(maxima_UH))
+            if ctx.whole_batch:
+                grad_maxima_UH, number_UH = (x.sum().expand_as(x) for x in (grad_maxima_UH, number_UH))
+            at = places_TH.nonzero(as_tuple=True)  # tokens and heads
+            k_THE, grad_k_THE = (x[1].unflatten(1, (heads, -1)) for x in (qkv, grad_qkv))
+            first = (k_THE[at] @ features.directions_RE.T).argmax(1)
+            shares = (grad_maxima_UH / number_UH)[packing.sequence_T[at[0]], at[1]]
+            grad_k_THE[at] += features.directions_RE[first] * shares[:, None]
         return grad_qkv, None, None, None, None, None
 
 
@@ -211,25 +218,3 @@ def _key_maxima(highest_TH: Tensor, packing: Packing, counted_U1: Tensor, whole_
 def _exponentials_of_padding(maxima_UH: Tensor, counted_U1: Tensor) -> Tensor:
     """Sum the exponentials of counted padded keys, whose exponents are 0 − maximum, for each feature; `[U, H]`."""
     return counted_U1 * maxima_UH.clamp(min=0).neg().exp()  # where padding is counted, no maximum is below 0
-
-
-def _pass_to_maxima(
-    grad_UH: Tensor,
-    highest_TH: Tensor,
-    maxima_UH: Tensor,
-    packing: Packing,
-    features: Features,
-    whole_batch: bool,
-    k_TD: Tensor,
-    grad_k_TD: Tensor,
-) -> None:
-    """Add the gradients of the maxima to those of the keys that have them, in equal shares."""
-    places_TH = highest_TH == maxima_UH[packing.sequence_T]
-    number_UH = torch.zeros_like(maxima_UH).index_add_(0, packing.sequence_T, places_TH.to(maxima_UH))
-    if whole_batch:
-        grad_UH, number_UH = (x.sum().expand_as(x) for x in (grad_UH, number_UH))
-    tokens, heads = places_TH.nonzero(as_tuple=True)
-    k, grad_k = (x.unflatten(1, (places_TH.shape[1], -1)) for x in (k_TD, grad_k_TD))
-    first = (k[tokens, heads] @ features.directions_RE.T).argmax(1)
-    shares = (grad_UH / number_UH)[packing.sequence_T[tokens], heads]
-    grad_k[tokens, heads] += features.directions_RE[first] * shares[:, None]
