@@ -96,6 +96,13 @@ def real_positions(valid_BL: Tensor | None, q_BHLE: Tensor) -> Tensor:
     return valid_BL
 
 
+def without_padding(valid_BL: Tensor | None, *tensors: Tensor) -> list[Tensor]:
+    """Set the vectors `[B, H, L, E]` of padded positions to 0."""
+    if valid_BL is None:
+        return list(tensors)
+    return [x_BHLE * valid_BL[:, None, :, None] for x_BHLE in tensors]
+
+
 def options_of(attention: str, *, protocol: str) -> dict[str, Any]:
     """Read the arguments of the class of one of lra's attentions, with the values of `conf/`."""
     options, switches = read_choice("attention", attention), read_choice("protocol", protocol)

@@ -9,15 +9,7 @@ from torch import Tensor
 
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import Count, CountOrZero, checked
-from lra.ops.softmax_attention import (
-    attend_blocks,
-    block_key_mask,
-    block_windows,
-    exact_attention,
-    join_blocks,
-    split_blocks,
-    take_blocks,
-)
+from lra.ops.softmax_attention import attend_seen_blocks, block_windows, exact_attention, join_blocks, split_blocks
 from lra.types import UserError
 
 
@@ -77,10 +69,9 @@ class BigbirdAttention(AttentionBackend):
         valid_BL = real_positions(valid_BL, q_BHLE)
         first = self.global_blocks
         out_BHLE = exact_attention(q_BHLE[:, :, : first * self.block_length], k_BHLE, v_BHLE, valid_BL)
-        q, k, v = (split_blocks(x, self.block_length) for x in (q_BHLE, k_BHLE, v_BHLE))
+        q = split_blocks(q_BHLE, self.block_length)
         seen = self._seen(q.shape[1])[first:]
-        keep = block_key_mask(valid_BL, seen, self.block_length)[:, :, :, None]
-        rest = attend_blocks(q[:, first:], take_blocks(k, seen), take_blocks(v, seen), keep)
+        rest = attend_seen_blocks(q[:, first:], k_BHLE, v_BHLE, valid_BL, seen, self.block_length)
         return torch.cat([out_BHLE, join_blocks(rest, length - out_BHLE.shape[2])], 2)
 
     def _seen(self, blocks: int) -> Tensor:

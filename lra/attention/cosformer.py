@@ -8,7 +8,7 @@ import math
 import torch
 from torch import Tensor
 
-from lra.attention.base import AttentionBackend
+from lra.attention.base import AttentionBackend, without_padding
 from lra.ops.linear_attention import linear_attention
 from lra.ops.packed.packing import Packing, mix_by_sequence
 
@@ -25,10 +25,7 @@ class CosformerAttention(AttentionBackend):
         """Attend; see the base class."""
         position_L = torch.arange(q_BHLE.shape[2], device=q_BHLE.device)
         q, k = (self._features(x, position_L) for x in (q_BHLE, k_BHLE))
-        if valid_BL is not None:
-            real_B1L1 = valid_BL[:, None, :, None]
-            k, v_BHLE = k * real_B1L1, v_BHLE * real_B1L1
-        return linear_attention(q, k, v_BHLE)
+        return linear_attention(q, *without_padding(valid_BL, k, v_BHLE))
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
         """Attend within packed tokens; see the base class."""

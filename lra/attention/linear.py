@@ -5,7 +5,7 @@ Letters: B examples, H heads, L positions, E dims per head, T tokens.
 
 from torch import Tensor
 
-from lra.attention.base import AttentionBackend
+from lra.attention.base import AttentionBackend, without_padding
 from lra.ops.linear_attention import linear_attention
 from lra.ops.packed.packing import Packing, mix_by_sequence
 
@@ -15,10 +15,7 @@ class LinearAttention(AttentionBackend):
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""
-        k_BHLE = elu_features(k_BHLE)
-        if valid_BL is not None:
-            real_B1L1 = valid_BL[:, None, :, None]
-            k_BHLE, v_BHLE = k_BHLE * real_B1L1, v_BHLE * real_B1L1
+        k_BHLE, v_BHLE = without_padding(valid_BL, elu_features(k_BHLE), v_BHLE)
         return linear_attention(elu_features(q_BHLE), k_BHLE, v_BHLE)
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lra.attention.base import AttentionBackend, AttentionDims
+from lra.attention.base import AttentionBackend, AttentionDims, without_padding
 from lra.base.arguments import Count, checked
 from lra.base.protocol import LinformerSharing
 from lra.ops.packed.attention import packed_linformer
@@ -71,9 +71,7 @@ class LinformerAttention(AttentionBackend):
         """Attend; see the base class."""
         length = known_length(q_BHLE.shape[2])
         assert length <= self.dims.max_seq_len, f"length {length} > {self.dims.max_seq_len}"
-        if valid_BL is not None:
-            real = valid_BL[:, None, :, None]
-            k_BHLE, v_BHLE = k_BHLE * real, v_BHLE * real
+        k_BHLE, v_BHLE = without_padding(valid_BL, k_BHLE, v_BHLE)
         k_BHPE = _project(self.project_keys[:, :, :length], k_BHLE)
         v_BHPE = _project(self.projections_of_values[:, :, :length], v_BHLE)
         return exact_attention(q_BHLE, k_BHPE, v_BHPE, None)

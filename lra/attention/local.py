@@ -7,14 +7,7 @@ from torch import Tensor
 
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import Count, CountOrZero, checked
-from lra.ops.softmax_attention import (
-    attend_blocks,
-    block_key_mask,
-    block_windows,
-    join_blocks,
-    split_blocks,
-    take_blocks,
-)
+from lra.ops.softmax_attention import attend_seen_blocks, block_windows, join_blocks, split_blocks
 
 
 class LocalAttention(AttentionBackend):
@@ -40,9 +33,8 @@ class LocalAttention(AttentionBackend):
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""
-        length = q_BHLE.shape[2]
         valid_BL = real_positions(valid_BL, q_BHLE)
-        q, k, v = (split_blocks(x, self.block_length) for x in (q_BHLE, k_BHLE, v_BHLE))
+        q = split_blocks(q_BHLE, self.block_length)
         seen = block_windows(q.shape[1], self.neighbour_blocks, q.device)
-        keep = block_key_mask(valid_BL, seen, self.block_length)[:, :, :, None]
-        return join_blocks(attend_blocks(q, take_blocks(k, seen), take_blocks(v, seen), keep), length)
+        out_BKHCE = attend_seen_blocks(q, k_BHLE, v_BHLE, valid_BL, seen, self.block_length)
+        return join_blocks(out_BKHCE, q_BHLE.shape[2])

@@ -60,7 +60,7 @@ class LongformerAttention(AttentionBackend):
         near = block_key_mask(valid_BL & ~global_BL, seen, half)[:, :, :, None] & self._band(q.device)
         among_first = global_BL.gather(1, place_BG)[:, None, None, None].expand(*near.shape[:4], -1)
         k, v = (
-            torch.cat([take_blocks(split_blocks(x, half), seen), first[:, None].expand(-1, q.shape[1], -1, -1, -1)], 3)
+            torch.cat([take_blocks(x, seen, half), first[:, None].expand(-1, q.shape[1], -1, -1, -1)], 3)
             for x, first in ((k_BHLE, k_BHGE), (v_BHLE, v_BHGE))
         )
         out_BHLE = join_blocks(attend_blocks(q, k, v, torch.cat([near, among_first], 4)), length)

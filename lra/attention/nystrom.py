@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d
 
-from lra.attention.base import AttentionBackend, AttentionDims, real_positions
+from lra.attention.base import AttentionBackend, AttentionDims, real_positions, without_padding
 from lra.base.arguments import Count, CountOrZero, Fraction, PositiveFraction, checked
 from lra.base.protocol import Landmarks as LandmarkPositions
 from lra.base.protocol import PinvStart
@@ -31,7 +31,7 @@ from lra.ops.landmarks import (
 from lra.ops.packed.nystrom import convolve, packed_nystrom
 from lra.ops.packed.packing import Packing
 from lra.ops.softmax_attention import exact_attention
-from lra.ops.transforms import seeded
+from lra.ops.transforms import draw
 from lra.types import UserError
 
 LandmarkRule = Literal["segment_means", "strided", "random", "kmeans"]
@@ -56,22 +56,15 @@ class Landmarks(nn.Module):
         super().__init__()
         self.max_seq_len, self.num_landmarks, self.kmeans_steps = max_seq_len, num_landmarks, kmeans_steps
         self.padded, self.rule, self.of_keys = landmarks == "padded", landmark_rule, landmark_source == "keys"
+        self.has_packed_form = landmark_rule == "segment_means" and landmark_source == "both"
         self.draws_on_host = landmark_rule == "random"  # in evaluation, so that every device has the same landmarks
         if self.draws_on_host:  # the seed is saved with the weights, so that an evaluation can be repeated
             self.register_buffer("landmark_seed", torch.randint(2**62, ()))
 
-    @property
-    def has_no_packed_form(self) -> bool:
-        """Whether they are something else than the segment means of queries and keys."""
-        return self.rule != "segment_means" or self.of_keys
-
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, valid_BL: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
         """Compute landmark queries and keys `[B, H, M, E]`, and a mask of the used ones `[B, M]` (None: all)."""
-        if self.of_keys:
-            (k_BHME,), used_BM = self._of([k_BHLE], valid_BL)
-            return k_BHME, k_BHME, used_BM
-        (q_BHME, k_BHME), used_BM = self._of([q_BHLE, k_BHLE], valid_BL)
-        return q_BHME, k_BHME, used_BM
+        chosen, used_BM = self._of([k_BHLE] if self.of_keys else [q_BHLE, k_BHLE], valid_BL)
+        return chosen[0], chosen[-1], used_BM
 
     def _of(self, tensors: list[Tensor], valid_BL: Tensor | None) -> tuple[list[Tensor], Tensor | None]:
         if self.padded and self.rule == "segment_means":
@@ -97,10 +90,8 @@ class Landmarks(nn.Module):
 
     def _numbers(self, among_BL: Tensor) -> Tensor:
         """Draw a number for each position: in training new ones at each call, in evaluation always the same."""
-        device = among_BL.device
-        size = (self.max_seq_len,)
-        drawn = torch.rand(size, device=device) if self.training else seeded(torch.rand, size, self.landmark_seed)
-        return drawn[: among_BL.shape[1]].to(device)
+        size, seed = (self.max_seq_len,), self.landmark_seed
+        return draw(torch.rand, size, seed, training=self.training, device=among_BL.device)[: among_BL.shape[1]]
 
 
 class NystromAttention(AttentionBackend):
@@ -205,9 +196,7 @@ class NystromAttention(AttentionBackend):
 
     def without_padding(self, valid_BL: Tensor | None, *tensors: Tensor) -> list[Tensor]:
         """Set the vectors `[B, H, L, E]` of padded positions to 0, unless `masking` lets them count."""
-        if valid_BL is None or self.reads_padding:
-            return list(tensors)
-        return [x_BHLE * valid_BL[:, None, :, None] for x_BHLE in tensors]
+        return without_padding(None if self.reads_padding else valid_BL, *tensors)
 
     def is_exact(self, length: int) -> bool:
         """Tell whether attention over `length` positions is exact, not approximated."""
@@ -232,7 +221,7 @@ class NystromAttention(AttentionBackend):
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
         """Attend within packed tokens; see the base class."""
-        if self.landmarks_of.has_no_packed_form or self.is_exact(packing.length):
+        if not self.landmarks_of.has_packed_form or self.is_exact(packing.length):
             return super().forward_packed(qkv_PTD, packing)
         segments = packing.segments(self.num_landmarks, self.landmarks)
         return packed_nystrom(qkv_PTD, self.value_skip, packing, segments, self.inverse, heads=self.dims.num_heads)

@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from lra.attention.base import AttentionBackend, AttentionDims
+from lra.attention.base import AttentionBackend, AttentionDims, without_padding
 from lra.base.arguments import Count, CountOrZero, checked
 from lra.base.protocol import PerformerKeyMaximum, PerformerMaximumGradient, PerformerPaddedKeys, PerformerScaling
 from lra.ops.linear_attention import linear_attention, orthogonal_gaussian, relu_features, softmax_features
@@ -74,12 +74,14 @@ class PerformerAttention(AttentionBackend):
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""
         self._redraw_when_due()
-        real_BHL1 = None if valid_BL is None else valid_BL[:, None, :, None]
+        k_BHLE, v_BHLE = without_padding(valid_BL, k_BHLE, v_BHLE)
+        real_BHL1 = None if valid_BL is None or self.padded_keys == "counted" else valid_BL[:, None, :, None]
+        q_BHLE, k_BHLE = q_BHLE * self.scale, k_BHLE * self.scale
+        if self.kernel == "relu":
+            q_BHLR, k_BHLR = (relu_features(x, self.projection, epsilon=EPSILON["relu"]) for x in (q_BHLE, k_BHLE))
+        else:
+            q_BHLR, k_BHLR = self._query_features(q_BHLE), self._key_features(k_BHLE, real_BHL1)
         if real_BHL1 is not None:
-            k_BHLE, v_BHLE = k_BHLE * real_BHL1, v_BHLE * real_BHL1
-        q_BHLR = self._query_features(q_BHLE * self.scale)
-        k_BHLR = self._key_features(k_BHLE * self.scale, real_BHL1)
-        if real_BHL1 is not None and self.padded_keys == "masked":
             k_BHLR = k_BHLR * real_BHL1
         return linear_attention(q_BHLR, k_BHLR, v_BHLE)
 
@@ -101,21 +103,18 @@ class PerformerAttention(AttentionBackend):
         return power
 
     def _query_features(self, q_BHLE: Tensor) -> Tensor:
-        if self.kernel == "relu":
-            return relu_features(q_BHLE, self.projection, epsilon=EPSILON["relu"])
         products = q_BHLE @ self.projection.T
         maximum = self._stabilisers(products).amax(-1, keepdim=True)
         return softmax_features(q_BHLE, products, maximum, epsilon=EPSILON["softmax"])
 
     def _key_features(self, k_BHLE: Tensor, real_BHL1: Tensor | None) -> Tensor:
-        if self.kernel == "relu":
-            return relu_features(k_BHLE, self.projection, epsilon=EPSILON["relu"])
+        """Compute the features of keys; `real_BHL1` are those that count, None: all."""
         products = k_BHLE @ self.projection.T
         candidates = self._stabilisers(products)
         if self.key_maximum == "batch":
             maximum = candidates.amax()
         else:
-            if real_BHL1 is not None and self.padded_keys == "masked":
+            if real_BHL1 is not None:
                 candidates = candidates.masked_fill(~(real_BHL1 | ~real_BHL1.any(2, keepdim=True)), float("-inf"))
             maximum = candidates.amax((2, 3), keepdim=True)
         return softmax_features(k_BHLE, products, maximum, epsilon=EPSILON["softmax"])

@@ -14,7 +14,7 @@ from torch.nn.functional import pad
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import Count, checked
 from lra.base.protocol import ReformerBiases, ReformerLookBack, ReformerRotations
-from lra.ops.hashed_chunks import attend_chunks, bucket_factors, hash_buckets, hash_order
+from lra.ops.hashed_chunks import attend_chunks, bucket_factors, hash_order
 from lra.ops.packed.hashed_chunks import HashedChunks, attend_hashed_chunks
 from lra.ops.packed.packing import Packing
 from lra.ops.transforms import seeded
@@ -82,8 +82,9 @@ class ReformerAttention(AttentionBackend):
         if torch.jit.is_tracing() or missing:  # a trace is for other lengths too
             q_BHLE, v_BHLE = pad(q_BHLE, (0, 0, 0, missing)), pad(v_BHLE, (0, 0, 0, missing))
             valid_BL = pad(valid_BL, (0, missing))
-        order_BHNL, chunk = self._order(q_BHLE, valid_BL, self._rotations(q_BHLE)), self.chunk_length
-        out_BHLE = attend_chunks(q_BHLE, v_BHLE, valid_BL, order_BHNL, chunk=chunk, look_back=self.look_back)
+        order_BHNL = hash_order(q_BHLE, self._rotations(q_BHLE), self.factors, valid_BL)
+        chunk, look_back = self.chunk_length, self.look_back
+        out_BHLE = attend_chunks(q_BHLE, v_BHLE, valid_BL, order_BHNL, chunk=chunk, look_back=look_back)
         return out_BHLE[:, :, :length]
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
@@ -97,7 +98,7 @@ class ReformerAttention(AttentionBackend):
             valid_BL = torch.arange(length) < torch.tensor(counts)[:, None]
             group = Packing(valid_BL, batch=len(counts), length=length)
             q_BLHE, v_BLHE = group.unpack(part_PTD[::2]).unflatten(3, (self.dims.num_heads, -1))
-            order_BHNL = self._order(q_BLHE.transpose(1, 2), valid_BL, rotations_HENG)
+            order_BHNL = hash_order(q_BLHE.transpose(1, 2), rotations_HENG, self.factors, valid_BL)
             across, longer = self.look_back == "across_hashes", total > chunks
             chunked = HashedChunks(
                 order_BHNL, torch.tensor(counts), chunk=self.chunk_length, across=across, longer=longer
@@ -115,10 +116,6 @@ class ReformerAttention(AttentionBackend):
         size = (self.dims.num_heads, self.dims.head_dim, self.num_hashes, sum(self.factors) // 2)
         drawn = torch.randn(size, device=like.device) if self.training else self._draw_for_evaluation(size)
         return drawn.to(like)
-
-    @torch.no_grad()
-    def _order(self, q_BHLE: Tensor, valid_BL: Tensor, rotations_HENG: Tensor) -> Tensor:
-        return hash_order(hash_buckets(q_BHLE, rotations_HENG, self.factors, valid_BL))
 
     @torch.compiler.disable
     def _draw_for_evaluation(self, size: tuple[int, ...]) -> Tensor:

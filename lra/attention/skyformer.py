@@ -9,7 +9,7 @@ from torch import Tensor
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import Count, Positive, checked
 from lra.ops.linear_algebra import solve
-from lra.ops.transforms import seeded
+from lra.ops.transforms import draw
 
 
 class SkyformerAttention(AttentionBackend):
@@ -62,18 +62,12 @@ class SkyformerAttention(AttentionBackend):
         Every place has a random number, and the real places with the smallest ones are taken. So the padding and the
         other examples of a batch have no effect.
         """
-        number_2L = self._draw(valid_BL.device)[:, : valid_BL.shape[1]]
+        size, seed = (2, self.dims.max_seq_len), self.landmark_seed  # for each query and key of the longest sequence
+        number_2X = draw(torch.rand, size, seed, training=self.training, device=valid_BL.device)
+        number_2L = number_2X[:, : valid_BL.shape[1]]
         number_BN = torch.where(valid_BL[:, None], number_2L, torch.inf).flatten(1)
         smallest_BM, place_BM = number_BN.topk(number_BN[:, : self.num_landmarks].shape[1], largest=False)
         return place_BM, smallest_BM < torch.inf
-
-    def _draw(self, device: torch.device) -> Tensor:
-        """Draw a number for each query and key of the longest sequence, `[2, X]`."""
-        size = (2, self.dims.max_seq_len)
-        if self.training:
-            return torch.rand(size, device=device)
-        drawn_2X: Tensor = seeded(torch.rand, size, self.landmark_seed).to(device)
-        return drawn_2X
 
 
 def _gaussian(x_BHLE: Tensor, y_BHME: Tensor) -> Tensor:

@@ -29,21 +29,19 @@ def bucket_factors(length: int, chunk: int) -> tuple[int, ...]:
     return 2 ** (exponent // 2), 2 ** (exponent - exponent // 2)
 
 
-def hash_buckets(x_BHLE: Tensor, rotations_HENG: Tensor, factors: tuple[int, ...], valid_BL: Tensor) -> Tensor:
-    """Compute the bucket of each position, `[B, H, N, L]`: the nearest one of the rotated axes and their opposites.
+@torch.no_grad()
+def hash_order(x_BHLE: Tensor, rotations_HENG: Tensor, factors: tuple[int, ...], valid_BL: Tensor) -> Tensor:
+    """Sort the positions by bucket, and within a bucket by position; `[B, H, N, L]`.
 
-    All padding is in one more bucket, after the others, so that its content cannot move a real token to another chunk.
+    The bucket of a position is the nearest one of the rotated axes and their opposites. All padding is in one more
+    bucket, after the others, so that its content cannot move a real token to another chunk.
     """
     rotated = torch.einsum("bhle,heng->bhnlg", x_BHLE, rotations_HENG)
     buckets, bucket_stride = torch.zeros_like(rotated[..., 0], dtype=torch.long), 1
     for axes, factor in zip(rotated.split([factor // 2 for factor in factors], dim=-1), factors, strict=True):
         buckets = buckets + bucket_stride * torch.cat([axes, -axes], dim=-1).argmax(-1)
         bucket_stride *= factor
-    return torch.where(valid_BL[:, None, None, :], buckets, bucket_stride)
-
-
-def hash_order(buckets_BHNL: Tensor) -> Tensor:
-    """Sort the positions by bucket, and within a bucket by position; `[B, H, N, L]`."""
+    buckets_BHNL = torch.where(valid_BL[:, None, None, :], buckets, bucket_stride)
     return buckets_BHNL.sort(dim=-1, stable=True).indices
 
 

@@ -71,8 +71,9 @@ def join_blocks(x_BKHCE: Tensor, length: int) -> Tensor:
     return x_BKHCE.transpose(1, 2).flatten(2, 3)[:, :, :length]
 
 
-def take_blocks(x_BKHCE: Tensor, seen_KGS: Tensor) -> Tensor:
+def take_blocks(x_BHLE: Tensor, seen_KGS: Tensor, block: int) -> Tensor:
     """Take the keys or values that each block sees, `[B, K, H, W, E]`; any others in place of none."""
+    x_BKHCE = split_blocks(x_BHLE, block)
     heads = x_BKHCE.shape[2]
     index_KHS = seen_KGS.clamp(min=0) * heads + torch.arange(heads, device=x_BKHCE.device)[:, None]
     taken = x_BKHCE.flatten(1, 2).index_select(1, index_KHS.flatten())  # its backward adds whole blocks, fast on a CPU
@@ -85,6 +86,14 @@ def block_key_mask(valid_BL: Tensor, seen_KGS: Tensor, block: int) -> Tensor:
     valid_BKC = pad(valid_BL, (0, -valid_BL.shape[1] % block)).unflatten(1, (-1, block))
     kept_BKGW: Tensor = (valid_BKC[:, seen_KGS.clamp(min=0)] & (seen_KGS >= 0)[..., None]).flatten(3)
     return kept_BKGW
+
+
+def attend_seen_blocks(
+    q_BKHCE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor, seen_KGS: Tensor, block: int
+) -> Tensor:
+    """Attend from each block to all real positions of the blocks that it sees; `[B, K, H, C, E]`."""
+    k_BKHWE, v_BKHWE = (take_blocks(x_BHLE, seen_KGS, block) for x_BHLE in (k_BHLE, v_BHLE))
+    return attend_blocks(q_BKHCE, k_BKHWE, v_BKHWE, block_key_mask(valid_BL, seen_KGS, block)[:, :, :, None])
 
 
 def attend_blocks(q_BKHCE: Tensor, k_BKHWE: Tensor, v_BKHWE: Tensor, keep: Tensor) -> Tensor:

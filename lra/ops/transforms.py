@@ -52,6 +52,13 @@ def untransformed() -> Iterator[None]:
         torch._C._set_tracing_state(tracing)  # type: ignore[attr-defined]
 
 
+def draw(
+    sample: Callable[..., Tensor], size: Sequence[int], seed: Tensor, *, training: bool, device: torch.device
+) -> Tensor:
+    """Draw anew at each call in training, on the device; in evaluation always the same, see `seeded`."""
+    return sample(size, device=device) if training else seeded(sample, size, seed).to(device)
+
+
 @torch.compiler.disable
 def seeded(sample: Callable[..., Tensor], size: Sequence[int], seed: Tensor, *, later: int = 0) -> Tensor:
     """Draw on the host, so that every device has the same numbers; `sample` is `torch.rand` or `torch.randn`.
