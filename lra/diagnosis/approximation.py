@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from lra.attention.nystrom import NystromAttention
-from lra.model.classifier import in_padded_form
+from lra.diagnosis.matrices import at_first_calls
 from lra.ops.landmarks import landmark_kernel
 from lra.ops.linear_algebra import relative_error
 from lra.types import Batch
@@ -100,28 +100,18 @@ def measure_approximation(
     layers = [module for module in model.modules() if isinstance(module, NystromAttention)]
     if not layers:
         return None
+
+    def measure(
+        layer: NystromAttention, q: Tensor, k: Tensor, _: Tensor, valid: Tensor | None
+    ) -> tuple[int, ApproximationError]:
+        return len(q), approximation_error(layer, q, k, valid, examples=EXAMPLES)
+
     batch = next(iter(batches))
-    errors: dict[NystromAttention, ApproximationError] = {}
-    sequences: list[int] = []
-
-    def note(layer: NystromAttention, inputs: tuple[Tensor, Tensor, Tensor, Tensor | None]) -> None:
-        q, k, _, valid = inputs
-        if layer in errors:
-            return
-        sequences.append(len(q))
-        errors[layer] = approximation_error(layer, q, k, valid, examples=EXAMPLES)
-
-    hooks = [layer.register_forward_pre_hook(note) for layer in layers]
-    try:
-        # The measurement has branches that depend on data, so it cannot be compiled.
-        with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
-            valid = None if batch.valid is None else batch.valid.to(device)
-            in_padded_form(model.eval(), batch.tokens.to(device), valid)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    residuals = [errors[layer].pinv_residual for layer in layers]
-    attention = [errors[layer].attention_error for layer in layers]
+    valid = None if batch.valid is None else batch.valid.to(device)
+    on_device = Batch(batch.tokens.to(device), valid, batch.label)
+    sequences, errors = zip(*at_first_calls(model, layers, on_device, measure), strict=True)
+    residuals = [error.pinv_residual for error in errors]
+    attention = [error.attention_error for error in errors]
     if not all(map(math.isfinite, residuals + attention)):
         raise FloatingPointError("they are not finite")
     return {

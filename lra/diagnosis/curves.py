@@ -67,14 +67,13 @@ def optimal_cur(matrix: Tensor, columns: Tensor, rows: Tensor) -> Tensor:
     return approximation
 
 
-def condition(matrix: Tensor) -> float:
-    """Compute the median of the condition numbers of some square matrices; infinite for singular ones.
+def condition(matrices: Tensor) -> Tensor:
+    """Compute the condition numbers of square matrices `[..., M, M]`; infinite for singular ones.
 
     A number above 1 / ε of the data type is rounding noise, so the matrix counts as singular.
     """
-    numbers = torch.linalg.cond(matrix).flatten()
-    singular = numbers * torch.finfo(matrix.dtype).eps >= 1
-    return float(numbers.masked_fill(singular, math.inf).median())
+    numbers = torch.linalg.cond(matrices)
+    return numbers.masked_fill(numbers * torch.finfo(matrices.dtype).eps >= 1, math.inf)
 
 
 def both_errors(approximations: Iterable[Tensor], exact: list[ExactMatrix]) -> tuple[Tensor, Tensor]:

@@ -6,7 +6,9 @@ numbers of matrices are float64, computed from the layer's own queries and keys.
 Letters: B or S sequences, H heads, R rows, N real tokens, L positions, E dims per head.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +22,7 @@ MOST_ROWS = 512  # of a matrix; of longer sequences a sample of the rows is comp
 COLUMNS_TOGETHER = 512  # columns that Nyström attention, which takes values of any width, computes at once
 SEED = 0  # of the sample of rows
 MOST_MISSED = 0.01  # of the output that its matrix times the values may differ by
+Measured = TypeVar("Measured")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,29 +62,40 @@ def attentions(model: nn.Module, method: str) -> list[AttentionBackend]:
 
 
 @torch.inference_mode()
-def layer_inputs(model: nn.Module, backends: list[AttentionBackend], batch: Batch, sequences: int) -> list[LayerInputs]:
-    """Compute a batch, and note what each attention layer gets for its first sequences.
+def at_first_calls(
+    model: nn.Module, layers: Sequence[nn.Module], batch: Batch, measure: Callable[..., Measured]
+) -> list[Measured]:
+    """Compute a batch; return what `measure` makes of each attention layer and its inputs q, k, v and valid.
 
     Of layers that are called several times, tied or for groups of a batch, the first call counts.
     """
-    noted: dict[AttentionBackend, LayerInputs] = {}
+    measured: dict[nn.Module, Measured] = {}
 
-    def note(backend: AttentionBackend, inputs: tuple[Tensor, Tensor, Tensor, Tensor | None]) -> None:
-        if backend not in noted:
-            valid_BL = real_positions(inputs[3], inputs[0])
-            some = valid_BL.any(1).nonzero().flatten()[:sequences]
-            read = valid_BL[some, None, :, None] | backend.reads_padding
-            q, k, v = (x[some].float() * read for x in inputs[:3])
-            noted[backend] = LayerInputs(backend=backend, q=q, k=k, v=v, valid=valid_BL[some])
+    def measure_first(layer: nn.Module, inputs: tuple[Tensor, Tensor, Tensor, Tensor | None]) -> None:
+        if layer not in measured:
+            measured[layer] = measure(layer, *inputs)
 
-    hooks = [backend.register_forward_pre_hook(note) for backend in backends]
+    hooks = [layer.register_forward_pre_hook(measure_first) for layer in layers]
     try:
-        with torch.compiler.set_stance("force_eager"):
+        with torch.compiler.set_stance("force_eager"):  # a measurement may have branches that depend on data
             in_padded_form(model.eval(), batch.tokens, batch.valid)
     finally:
         for hook in hooks:
             hook.remove()
-    return [noted[backend] for backend in backends]
+    return [measured[layer] for layer in layers]
+
+
+def layer_inputs(model: nn.Module, backends: list[AttentionBackend], batch: Batch, sequences: int) -> list[LayerInputs]:
+    """Compute a batch, and note what each attention layer gets for its first sequences."""
+
+    def note(backend: AttentionBackend, q: Tensor, k: Tensor, v: Tensor, valid: Tensor | None) -> LayerInputs:
+        valid_BL = real_positions(valid, q)
+        some = valid_BL.any(1).nonzero().flatten()[:sequences]
+        read = valid_BL[some, None, :, None] | backend.reads_padding
+        q, k, v = (x[some].float() * read for x in (q, k, v))
+        return LayerInputs(backend=backend, q=q, k=k, v=v, valid=valid_BL[some])
+
+    return at_first_calls(model, backends, batch, note)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -34,14 +34,8 @@ def landmark_kernels(backend: NystromAttention, inputs: LayerInputs) -> tuple[Te
 
 def conditions(a_BHMM: Tensor, used_BM: Tensor) -> list[float | None]:
     """Compute each head's median condition number of the rows and columns in use; None: the kernel is singular."""
-    heads = []
-    for a_BMM in a_BHMM.transpose(0, 1):
-        numbers = torch.tensor(
-            [condition(a[used][:, used]) for a, used in zip(a_BMM, used_BM, strict=True)], dtype=torch.float64
-        )
-        middle = float(numbers.median())
-        heads.append(middle if math.isfinite(middle) else None)
-    return heads
+    numbers_BH = torch.stack([condition(a[:, used][:, :, used]) for a, used in zip(a_BHMM, used_BM, strict=True)])
+    return [number if math.isfinite(number) else None for number in numbers_BH.median(0).values.tolist()]
 
 
 def convergence(a_BHMM: Tensor, *, start: str, rtol: float) -> list[Convergence]:
