@@ -20,7 +20,8 @@ class Codec(Protocol):
         """Write the stored numbers of an example's N sequences as lines of text, with the manifest's `facts`."""
 
     def square(self, stored: np.ndarray) -> np.ndarray | None:
-        """Convert a stored sequence to its image `[side, side]` with levels 0 to 255; None if it is no image."""
+        """Convert a stored sequence to its image `[side, side]` with levels 0 to 255; None, as here: it is no image."""
+        return None
 
 
 def images(codec: Codec, sequences: list[np.ndarray]) -> list[np.ndarray]:
@@ -34,10 +35,8 @@ def encode_pixels(image: np.ndarray, side: int) -> np.ndarray:
     return np.ascontiguousarray(image[::step, ::step]).reshape(side * side)
 
 
-class PixelCodec:
+class PixelCodec(Codec):
     """Shows a sequence of levels as an image."""
-
-    version: str
 
     def draw(self, sequences: list[np.ndarray], facts: Mapping[str, object]) -> list[str]:
         """Draw the image with ten characters from dark to light, one line per row of pixels."""

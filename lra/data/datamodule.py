@@ -19,7 +19,7 @@ class StoreDataModule(StoreData, pl.LightningDataModule):
     def _collator_of_trainer(self, split: str) -> Collator | DeviceCollator:
         """Return the collator for a Trainer's batches; without a Trainer, batches are made in main memory."""
         if not (self._on_device and self.trainer):
-            return self._collate[split]
+            return super()._collator_of_trainer(split)
         device = self.trainer.strategy.root_device
         if device not in self._device_collate:
             self._device_collate[device] = device_collators(
@@ -27,6 +27,7 @@ class StoreDataModule(StoreData, pl.LightningDataModule):
             )
         return self._device_collate[device][split]
 
-    def _rank_and_world_size(self) -> tuple[int, int]:
-        """Return the rank of this process, and the number of processes that train together."""
-        return (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
+    def _share(self) -> dict[str, int]:
+        if not self.trainer:
+            return super()._share()
+        return {"rank": self.trainer.global_rank, "world_size": self.trainer.world_size}

@@ -4,9 +4,11 @@ Source: Nangia and Bowman 2018; lengths and vocabulary are those of Long Range A
 """
 
 from collections.abc import Mapping
+from statistics import median
 
 import numpy as np
 
+from lra.data.codec import Codec
 from lra.types import UserError
 
 VERSION = "1.0.0"  # version of the dataset; a store of another version is refused
@@ -55,7 +57,7 @@ def evaluate(ids: np.ndarray) -> int:
     return _tree(ids)[0]
 
 
-class ListopsCodec:
+class ListopsCodec(Codec):
     """Shows an expression as a tree."""
 
     version = VERSION
@@ -71,9 +73,6 @@ class ListopsCodec:
         if len(lines) > MOST_LINES:
             return [*lines[:MOST_LINES], f"… {len(lines) - MOST_LINES} more lines"]
         return lines
-
-    def square(self, stored: np.ndarray) -> None:
-        """Return None, because a sequence is no image."""
 
 
 def _tree(ids: np.ndarray) -> tuple[int, list[str]]:
@@ -103,9 +102,7 @@ def _tree(ids: np.ndarray) -> tuple[int, list[str]]:
 
 def _apply(operator: int, values: list[int]) -> int:
     if operator == MED:
-        ranked = sorted(values)
-        middle = len(ranked) // 2
-        return ranked[middle] if len(ranked) % 2 else (ranked[middle - 1] + ranked[middle]) // 2
+        return int(median(values))
     if operator == SM:
         return sum(values) % 10
     return min(values) if operator == MIN else max(values)

@@ -264,17 +264,17 @@ class EvalLoader:
         world_size: int = 1,
     ):
         self.collate, self.batch_size = collate, batch_size
-        self.rank, self.world_size = rank, world_size
         count = len(collate.split)
         self.num_examples = count - count % batch_size if drop_last else count
+        self._starts = range(rank * batch_size, self.num_examples, world_size * batch_size)
 
     def __len__(self) -> int:
         """Number of batches of this process."""
-        return len(range(self.rank * self.batch_size, self.num_examples, self.world_size * self.batch_size))
+        return len(self._starts)
 
     def __iter__(self) -> Iterator[Batch]:
         """Yield the batches in order; a signal whose exception a library has caught ends that."""
-        for start in range(self.rank * self.batch_size, self.num_examples, self.world_size * self.batch_size):
+        for start in self._starts:
             end = min(start + self.batch_size, self.num_examples)
             batch = self.collate(torch.arange(start, end, device=self.collate.device))
             raise_if_stopped()

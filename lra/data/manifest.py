@@ -87,7 +87,8 @@ def read_manifest(folder: Path) -> Manifest:
     """Read and check the manifest of a store.
 
     Raises:
-        UserError: when the store has no manifest, or one that is wrong or that this version cannot read.
+        UserError: when the store has no manifest, or one that this version cannot read, or with a field of a wrong type
+            or that contradicts another; with the first such field.
     """
     path = folder / MANIFEST
     if not path.exists():
@@ -96,31 +97,21 @@ def read_manifest(folder: Path) -> Manifest:
     manifest = parsed_json(regular_file(path).read_bytes(), path, remedy)
     version = manifest.get("format_version") if isinstance(manifest, dict) else None
     if version != FORMAT_VERSION:
-        line = f"{folder} has store format {version}, this version reads {FORMAT_VERSION}; {remedy}"
-        raise UserError(line)
+        raise UserError(f"{folder} has store format {version}, this version reads {FORMAT_VERSION}; {remedy}")
     if manifest.get("origin") == UNVERIFIED_IN_OLD_STORES:
         manifest["origin"] = "unverified"
-    return check_manifest(manifest, folder)
-
-
-def check_manifest(manifest: object, folder: Path) -> Manifest:
-    """Return the manifest if its fields have the right types and agree with each other.
-
-    Raises:
-        UserError: with the first wrong field.
-    """
-    path, remedy = folder / MANIFEST, make_again(folder)
     valid = checked(SCHEMA, manifest, path, remedy)
     for name in ("train", "test"):
         if name not in valid["splits"]:
             raise UserError(f"{path}: splits.{name} is missing; {remedy}")
-    for array, shape in _shapes(valid).items():
+    shapes = _shapes(valid)
+    for array, shape in shapes.items():
         if array not in valid["arrays"]:
             raise UserError(f"{path}: arrays.{array} is missing; {remedy}")
         recorded = valid["arrays"][array]["shape"]
         if recorded != shape:
             raise UserError(f"{path}: arrays.{array}.shape={recorded} should be {shape}; {remedy}")
-    for array in valid["arrays"].keys() - _shapes(valid):
+    for array in valid["arrays"].keys() - shapes:
         raise UserError(f"{path}: arrays.{array} belongs to no split; {remedy}")
     for name, facts in valid["splits"].items():
         total = sum(facts["label_counts"].values())

@@ -134,33 +134,28 @@ class StoreData:
 
     def train_dataloader(self) -> TrainLoader:
         """Make the loader of the training batches, with this process's share of each batch."""
-        rank, world_size = self._rank_and_world_size()
         return TrainLoader(
             self._collator_of_trainer("train"),
             batch_size=self.batch_size,
             num_batches=self.num_train_batches,
             seed=self.seed,
-            rank=rank,
-            world_size=world_size,
+            **self._share(),
         )
 
     def val_dataloader(self) -> EvalLoader:
         """Make the loader of this process's dev batches."""
-        return self._eval_loader("dev", batch_size=self.dev_batch_size)
+        collate = self._collator_of_trainer("dev")
+        return EvalLoader(collate, batch_size=self.dev_batch_size, drop_last=False, **self._share())
 
     def test_dataloader(self) -> EvalLoader:
         """Make the loader of this process's test batches."""
-        return self._eval_loader("test", batch_size=self.batch_size, drop_last=self.drop_last_of_test)
-
-    def _eval_loader(self, split: str, *, batch_size: int, drop_last: bool = False) -> EvalLoader:
-        rank, world_size = self._rank_and_world_size()
-        collate = self._collator_of_trainer(split)
-        return EvalLoader(collate, batch_size=batch_size, drop_last=drop_last, rank=rank, world_size=world_size)
+        collate = self._collator_of_trainer("test")
+        return EvalLoader(collate, batch_size=self.batch_size, drop_last=self.drop_last_of_test, **self._share())
 
     def _collator_of_trainer(self, split: str) -> Collator | DeviceCollator:
         """Return the collator of a split's batches."""
         return self._collate[split]
 
-    def _rank_and_world_size(self) -> tuple[int, int]:
+    def _share(self) -> dict[str, int]:
         """Return the rank of this process, and the number of processes that train together."""
-        return 0, 1
+        return {"rank": 0, "world_size": 1}

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from lra.data.codec import Codec
+
 VERSION = "1.0.0"  # version of the dataset; a store of another version is refused
 FIRST_ID = 1  # added on loading; bytes are stored unchanged
 
@@ -33,7 +35,7 @@ def is_utf8(text: bytes) -> bool:
     return True
 
 
-class TextCodec:
+class TextCodec(Codec):
     """Shows bytes as text."""
 
     version = VERSION
@@ -46,9 +48,6 @@ class TextCodec:
                 lines.append(f"document {number + 1}, {len(stored):,} bytes")
             lines += wrapped(decode(stored))
         return lines
-
-    def square(self, stored: np.ndarray) -> None:
-        """Return None, because a sequence is no image."""
 
 
 def wrapped(text: str, most_lines: int = 8) -> list[str]:

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from lra.data.codec import PixelCodec
+from lra.data.codec import Codec, PixelCodec
 from lra.data.text import decode, wrapped
 
 VERSION = "1.0.0"  # version of the way such a file is read; a store of another version is refused
 UNKNOWN = "<unk>"
 
 
-class TokenCodec:
+class TokenCodec(Codec):
     """Shows ids as numbers, or as what they stand for: bytes, characters or words."""
 
     version = VERSION
@@ -30,9 +30,6 @@ class TokenCodec:
             for stored in sequences
             for line in wrapped(between.join(words[i] if i < len(words) > 1 else str(i) for i in stored.tolist()))
         ]
-
-    def square(self, stored: np.ndarray) -> None:
-        """Return None, because a sequence is no image."""
 
 
 class LevelCodec(PixelCodec):

@@ -73,7 +73,8 @@ def condition(matrices: Tensor) -> Tensor:
     A number above 1 / ε of the data type is rounding noise, so the matrix counts as singular.
     """
     numbers = torch.linalg.cond(matrices)
-    return numbers.masked_fill(numbers * torch.finfo(matrices.dtype).eps >= 1, math.inf)
+    singular = numbers * torch.finfo(matrices.dtype).eps >= 1
+    return torch.where(singular, math.inf, numbers)
 
 
 def both_errors(approximations: Iterable[Tensor], exact: list[ExactMatrix]) -> tuple[Tensor, Tensor]:

@@ -49,12 +49,10 @@ def convergence(a_BHMM: Tensor, *, start: str, rtol: float) -> list[Convergence]
     residuals, distances = [], []
     for count in steps:
         z_BHMM = iterative_pinv(a_BHMM, iterations=count, start=start)
-        residuals.append(relative_error(a_BHMM @ z_BHMM @ a_BHMM, a_BHMM).mean(0).tolist())
-        distances.append(relative_error(z_BHMM, exact_BHMM).mean(0).tolist())
-    return [
-        Convergence(steps=steps, residual=[row[head] for row in residuals], distance=[row[head] for row in distances])
-        for head in range(a_BHMM.shape[1])
-    ]
+        residuals.append(relative_error(a_BHMM @ z_BHMM @ a_BHMM, a_BHMM).mean(0))
+        distances.append(relative_error(z_BHMM, exact_BHMM).mean(0))
+    of_heads = zip(torch.stack(residuals, dim=1).tolist(), torch.stack(distances, dim=1).tolist(), strict=True)
+    return [Convergence(steps=steps, residual=residual, distance=distance) for residual, distance in of_heads]
 
 
 @torch.inference_mode()
