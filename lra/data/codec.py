@@ -24,6 +24,12 @@ class Codec(Protocol):
         return None
 
 
+def first_lines(lines: list[str], most: int) -> list[str]:
+    """Return the first lines, and a line that says how many more there are."""
+    more = [f"… {len(lines) - most} more lines"] if len(lines) > most else []
+    return lines[:most] + more
+
+
 def images(codec: Codec, sequences: list[np.ndarray]) -> list[np.ndarray]:
     """Convert stored sequences to images; the list is empty if the task has no images."""
     return [image for stored in sequences if (image := codec.square(stored)) is not None]

@@ -8,7 +8,7 @@ from statistics import median
 
 import numpy as np
 
-from lra.data.codec import Codec
+from lra.data.codec import Codec, first_lines
 from lra.types import UserError
 
 VERSION = "1.0.0"  # version of the dataset; a store of another version is refused
@@ -69,10 +69,7 @@ class ListopsCodec(Codec):
         """
         if END not in sequences[0]:
             return [decode(sequences[0])]
-        lines = _tree(sequences[0])[1]
-        if len(lines) > MOST_LINES:
-            return [*lines[:MOST_LINES], f"… {len(lines) - MOST_LINES} more lines"]
-        return lines
+        return first_lines(_tree(sequences[0])[1], MOST_LINES)
 
 
 def _tree(ids: np.ndarray) -> tuple[int, list[str]]:

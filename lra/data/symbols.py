@@ -34,7 +34,7 @@ def with_characters(splits: Mapping[str, Split], *, vocabulary: int, least_count
         counts += np.bincount(points, minlength=CODE_POINTS)
     known = np.argsort(-counts, kind="stable")[: vocabulary - FIRST_CHARACTER - 1]
     known = known[counts[known] >= least_count]
-    ids = np.full(CODE_POINTS, UNKNOWN, _kind(vocabulary))
+    ids = np.full(CODE_POINTS, UNKNOWN, np.min_scalar_type(vocabulary))
     ids[known] = np.arange(FIRST_CHARACTER, FIRST_CHARACTER + len(known))
     parts = [(ids[points], lengths) for points, lengths in _decoded(shared, np.arange(len(shared.offsets) - 1))]
     tokens = np.concatenate([of_part for of_part, _ in parts])
@@ -48,14 +48,10 @@ def with_end(splits: Mapping[str, Split], token: int) -> dict[str, Split]:
     """Put a token with the id `token` at the end of each sequence of a store's splits."""
     shared = next(iter(splits.values()))
     assert shared.longest is None, "a sequence would be cut before its end"
-    stored = shared.tokens.astype(_kind(token))
+    stored = shared.tokens.astype(np.min_scalar_type(token))
     tokens = np.insert(stored, shared.offsets[1:], token - shared.first_id)
     offsets = shared.offsets + np.arange(len(shared.offsets))
     return {name: replace(split, tokens=tokens, offsets=offsets) for name, split in splits.items()}
-
-
-def _kind(most: int) -> np.dtype:
-    return np.dtype(np.uint8 if most < 2**8 else np.uint16)
 
 
 def _decoded(split: Split, sequences: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:

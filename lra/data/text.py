@@ -5,10 +5,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from lra.data.codec import Codec
+from lra.data.codec import Codec, first_lines
 
 VERSION = "1.0.0"  # version of the dataset; a store of another version is refused
 FIRST_ID = 1  # added on loading; bytes are stored unchanged
+MOST_LINES = 8  # largest number of lines of a shown text
 
 
 def encode(raw: bytes) -> np.ndarray:
@@ -50,8 +51,6 @@ class TextCodec(Codec):
         return lines
 
 
-def wrapped(text: str, most_lines: int = 8) -> list[str]:
+def wrapped(text: str) -> list[str]:
     """Wrap a text; return its first lines, and a line that says how many more there are."""
-    lines = textwrap.wrap(text, 100) or ["(empty)"]
-    more = [f"… {len(lines) - most_lines} more lines"] if len(lines) > most_lines else []
-    return lines[:most_lines] + more
+    return first_lines(textwrap.wrap(text, 100) or ["(empty)"], MOST_LINES)

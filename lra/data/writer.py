@@ -71,7 +71,7 @@ def write_store(
             described = {
                 name: _write_split(unfinished, name, spec, examples, tokens) for name, examples in splits.items()
             }
-        _save_tokens(unfinished, tokens, dtype)
+        _save_tokens(unfinished, tokens)
         manifest: dict[str, Any] = {
             "format_version": FORMAT_VERSION,
             "spec": asdict(spec),
@@ -80,8 +80,8 @@ def write_store(
             "splits": described,
             "arrays": {path.stem: _describe(path) for path in sorted(unfinished.glob("*.npy"))},
             **facts,
+            "seconds": round(time.monotonic() - started, 1),
         }
-        manifest["seconds"] = round(time.monotonic() - started, 1)
         (unfinished / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
         finish(unfinished, manifest)
     return manifest
@@ -136,10 +136,10 @@ def _write_split(
     }
 
 
-def _save_tokens(folder: Path, tokens: _TokenWriter, dtype: type) -> None:
+def _save_tokens(folder: Path, tokens: _TokenWriter) -> None:
     raw, count = folder / "tokens.raw", sum(tokens.lengths)
     # Written, not mapped into memory: on a full disk a mapped page would end the process without an error.
-    header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (count,)}
+    header = {"descr": np.dtype(tokens.dtype).str, "fortran_order": False, "shape": (count,)}
     with array_path(folder, "tokens").open("wb") as file, raw.open("rb") as content:
         np.lib.format.write_array_header_1_0(file, header)
         shutil.copyfileobj(content, file)

@@ -22,8 +22,6 @@ from lra.ops.linear_algebra import relative_error
 RULES = get_args(LandmarkRule)
 APPROXIMATIONS = (*RULES, "classical", "cur", "best")
 
-Errors = tuple[Tensor, Tensor | None]  # of the matrix and of the output, both `[S, H]`
-
 
 def effective_rank(values: Tensor) -> Tensor:
     """Compute exp(−Σ p ln p) of the singular values `[..., K]`, with p = σ / Σ σ; from 1 to K.
@@ -116,7 +114,8 @@ def head_curves(
     """
     length = inputs.q.shape[2]
     counts = [count for count in LANDMARK_COUNTS if count <= length]
-    errors: dict[str, list[Errors]] = {method: [] for method in APPROXIMATIONS}
+    # of the matrix and of the output, both `[S, H]`, at each number of landmarks
+    errors: dict[str, list[tuple[Tensor, Tensor | None]]] = {method: [] for method in APPROXIMATIONS}
     for count in counts:
         for rule in RULES:
             variant = variants.without_skip(inputs.backend, num_landmarks=count, landmark_rule=rule)

@@ -64,8 +64,7 @@ def plot_errors(diagnosis: Diagnosis, path: Path, *, key: ErrorKey) -> Path:
                 own = diagnosis["subject"]["num_landmarks"], head[key]
                 axis.plot(*own, "*", ms=7, color=plots.PALETTE[1], label="the model's own")
             axis.set_title(f"layer {number + 1}, head {place + 1}")
-    counts = layers[0][0]["curves"][0]["num_landmarks"]
-    plots.count_axis(axes[0, 0], counts)
+    plots.count_axis(axes[0, 0], layers[0][0]["curves"][0]["num_landmarks"])
     axes[0, 0].set_yscale("log")
     axes[0, 0].set_ylim(SHOWN_ERRORS)
     for axis in axes[-1]:
@@ -81,13 +80,11 @@ def plot_convergence(diagnosis: Diagnosis, path: Path) -> Path:
     figure, axes = plt.subplots(1, 2, figsize=(plots.COLUMN, 2.2), layout="constrained")
     for number, heads in enumerate(diagnosis["layers"]):
         for place, head in enumerate(heads):
-            look: dict[str, Any] = {
-                "color": plots.PALETTE[number % len(plots.PALETTE)],
-                "ls": HEAD_LINES[place % len(HEAD_LINES)],
-            }
+            name = f"layer {number + 1}, head {place + 1}"
+            colour, dashes = plots.PALETTE[number % len(plots.PALETTE)], HEAD_LINES[place % len(HEAD_LINES)]
             for axis, key in zip(axes, ("residual", "distance"), strict=True):
                 errors = head["convergence"][key]  # type: ignore[literal-required]
-                axis.plot(head["convergence"]["steps"], errors, label=f"layer {number + 1}, head {place + 1}", **look)
+                axis.plot(head["convergence"]["steps"], errors, label=name, color=colour, ls=dashes)
     for axis, name in zip(axes, ("residual ‖AZA − A‖ / ‖A‖", "distance ‖Z − A⁺‖ / ‖A⁺‖"), strict=True):
         axis.set_yscale("log")
         axis.set_xlabel("steps")

@@ -21,7 +21,6 @@ from lra.ops.landmarks import LandmarkInverse
 from lra.results.statistics import binomial_error
 from lra.types import Batch
 
-MakeNystrom = Callable[..., NystromAttention]  # from the encoder's dimensions, and the options that differ
 LANDMARK_COUNTS = (8, 16, 32, 64, 128, 256)  # that errors and accuracies are measured at
 SEED = 0  # of what a variant draws: the positions of random landmarks
 AS_MANY_AS_POSITIONS = "padded"  # with these landmarks, as many as positions, Nyström attention is exact attention
@@ -40,10 +39,11 @@ class Silent(LandmarkInverse):
 class Variants:
     """Makes variants of a model's attentions: those of Nyström attention keep its other choices and its value skip.
 
-    `make` makes Nyström attention: with the model's own settings if it has some, else with the default ones.
+    `make` makes Nyström attention from the encoder's dimensions and the options that differ from the model's own
+    settings if it has some, else from the default ones.
     """
 
-    make: MakeNystrom
+    make: Callable[..., NystromAttention]
 
     def nystrom(self, backend: AttentionBackend, **changes: object) -> NystromAttention:
         """Make Nyström attention with some other options; other attentions have no value skip that it could keep."""
