@@ -84,10 +84,8 @@ def open_store(folder: Path, spec: TaskSpec) -> Store:
             line = f"{folder} was made with {key}={was[key]}, but {key}={now[key]} is asked for; {make_again(folder)}"
             raise UserError(line, kind="other_data", key=key, value=was[key], right=now[key])
     try:
-        arrays = {
-            name: _open_array(regular_file(array_path(folder, name)), facts)
-            for name, facts in manifest["arrays"].items()
-        }
+        paths = {name: regular_file(folder / f"{name}.npy") for name in manifest["arrays"]}
+        arrays = {name: _open_array(paths[name], facts) for name, facts in manifest["arrays"].items()}
         _check_structure(folder, manifest, arrays)
     except FileNotFoundError as error:
         raise UserError(f"{error.filename} is missing; {make_again(folder)}") from error
