@@ -34,12 +34,7 @@ Window = tuple[slice, slice]
 
 
 class FreeArea:
-    """Searches room for one paddle in images of one size.
-
-    Args:
-        paddle: the paddle, with the image's margin.
-        side: side of the image, in pixels.
-    """
+    """Searches room for one paddle, which has the image's margin, in images of `side` × `side` pixels."""
 
     def __init__(self, paddle: Paddle, side: int):
         self._paddle, self._side, self._limit = paddle, side, paddle.length + paddle.margin
@@ -100,9 +95,7 @@ class Contour:
 class Field:
     """The pixels that contours keep free around them; a border around the image avoids cutting stamps.
 
-    Args:
-        design: the generator's arguments.
-        paddle: the paddle, with the margin of this image.
+    The paddle has the margin of this image.
     """
 
     def __init__(self, design: Design, paddle: Paddle):

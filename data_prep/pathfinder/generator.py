@@ -52,11 +52,8 @@ def generate(design: Design, seed: int, number: int) -> tuple[np.ndarray, int]:
 
 def grow(design: Design, rng: random.Random) -> tuple[Field, list[Contour], list[Contour]]:
     """Grow the contours of an image; return the field, the two targets, and the distractors that found room."""
-    paddle = Paddle(
-        length=design.paddle_length,
-        thickness=design.paddle_thickness,
-        margin=rng.choice(design.margins),
-    )
+    margin = rng.choice(design.margins)
+    paddle = Paddle(length=design.paddle_length, thickness=design.paddle_thickness, margin=margin)
     targets = None
     while targets is None:
         field = Field(design, paddle)
@@ -121,11 +118,7 @@ def generate_many(
 ) -> Iterator[tuple[np.ndarray, int]]:
     """Yield the images of a seed with given numbers, and their labels, in the order of `numbers`.
 
-    Args:
-        design: the generator's arguments.
-        seed: seed of all images.
-        numbers: numbers of the images.
-        workers: number of processes; None: one per core.
+    `workers` is the number of processes; None: one per core.
     """
     workers = workers or len(os.sched_getaffinity(0))
     chunks = (numbers[start : start + CHUNK] for start in range(0, len(numbers), CHUNK))

@@ -9,10 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from data_prep.archives import Tick, innermost, read_files
-from data_prep.png import decode_png
 from lra.types import UserError
 
 FOLDERS = {"easy": "curv_baseline", "intermediate": "curv_contour_length_9", "hard": "curv_contour_length_14"}
@@ -98,13 +95,3 @@ def _rows(text: bytes, where: str, number: int, images: dict[str, bytes]) -> Ite
         if name not in images:
             raise UserError(f"{row}: {name} is not there; is the archive whole?")
         yield name, images[name], int(cells[3])
-
-
-def decode(row: ReleasedImage, side: int) -> tuple[np.ndarray, int]:
-    """Decode a row's PNG to grey levels `[side, side]`, and return them with the label.
-
-    Raises:
-        UserError: for a file that is no PNG of this size.
-    """
-    name, content, label = row
-    return decode_png(content, name, side=side, mode="L"), label

@@ -14,6 +14,7 @@ from data_prep.builder import Row, Rows, RowsBuilder
 from data_prep.pathfinder import release
 from data_prep.pathfinder.designs import Design, pathfinder16, pathfinder32, pathfinder128
 from data_prep.pathfinder.generator import generate_many
+from data_prep.png import decode_png
 from data_prep.released_pickles import Pickles, is_pickle, names
 from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
 from lra.data.codec import FIRST_ID, encode_pixels
@@ -193,7 +194,8 @@ def _design(side: int, difficulty: str) -> Design:
 
 def _decoded(rows: list[release.ReleasedImage], side: int, numbers: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
     for number in numbers.tolist():
-        yield release.decode(rows[number], side)
+        name, content, label = rows[number]
+        yield decode_png(content, name, side=side, mode="L"), label
 
 
 def _rows(images: Callable[[], Iterator[tuple[np.ndarray, int]]]) -> Iterator[Row]:

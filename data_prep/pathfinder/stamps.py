@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, ImageDraw
+from scipy.ndimage import maximum_filter
 
 FINER = 2  # factor by which the grid for drawing is finer, in the benchmark and here
 
@@ -40,8 +41,7 @@ class Paddle:
     def stamp(self, orientation: float) -> tuple[np.ndarray, np.ndarray]:
         """Draw a paddle that begins at the centre: brightness and keep-out `[2 · reach + 1, 2 · reach + 1]` in [0, 1].
 
-        Args:
-            orientation: in radians, 0 to the right, increasing clockwise.
+        The orientation is in radians, 0 to the right, increasing clockwise.
         """
         fine, centre = self.reach * 2 * FINER + 1, self.reach * FINER
         y, x = moved(centre, centre, orientation, self.length * FINER)
@@ -62,18 +62,10 @@ def downsampled(image: np.ndarray, side: int) -> np.ndarray:
     return np.asarray(resized, np.float64) / 255
 
 
-def disc_offsets(radius: int) -> list[tuple[int, int]]:
-    """List the offsets (row, column) of the pixels within a radius."""
-    span = range(-radius, radius + 1)
-    return [(y, x) for y in span for x in span if y * y + x * x <= radius * radius]
-
-
 def dilated(image: np.ndarray, radius: int) -> np.ndarray:
     """Compute the largest value within a radius of each pixel."""
-    padded = np.pad(image, radius)
-    height, width = image.shape
-    views = [padded[radius + y : radius + y + height, radius + x : radius + x + width] for y, x in disc_offsets(radius)]
-    largest: np.ndarray = np.maximum.reduce(views)
+    rows, columns = np.ogrid[-radius : radius + 1, -radius : radius + 1]
+    largest: np.ndarray = maximum_filter(image, footprint=rows**2 + columns**2 <= radius**2, mode="constant")
     return largest
 
 
@@ -105,9 +97,6 @@ class Stamp(NamedTuple):
 
 class Stamps:
     """All stamps of a paddle, and the circle of pixels at which the next paddle may end.
-
-    Args:
-        paddle: the shape of the paddle.
 
     Attributes:
         reach: half of a stamp's side, the centre not counted.
