@@ -37,11 +37,8 @@ def read_files(
 ) -> Iterator[tuple[re.Match[str], bytes]]:
     """Yield the name's match and the content of each matching file, in the archive's order, or sorted in a folder.
 
-    Args:
-        path: an archive, or a folder.
-        pattern: must match the whole name of a file, such as `aclImdb/train/pos/0_9.txt`.
-        largest_bytes: largest size of a matching file.
-        tick: called with the number of megabytes of the archive that were read, and with all of them.
+    The pattern must match the whole name of a file, such as `aclImdb/train/pos/0_9.txt`. `tick` is called with the
+    number of megabytes of the archive that were read, and with all of them.
 
     Raises:
         UserError: for a broken archive, an unsafe member, or a file that is too large.
@@ -180,9 +177,7 @@ def _walk(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
 def lines(file: IO[bytes], most_bytes: int) -> Iterator[bytes]:
     """Yield the lines of a text file, without a byte order mark before the first and without blank lines at the end.
 
-    Args:
-        file: the open file.
-        most_bytes: a longer line is given in parts of this size.
+    A line longer than `most_bytes` is given in parts of this size.
     """
     blank = 0
     for number, line in enumerate(iter(partial(file.readline, most_bytes), b"")):
@@ -214,10 +209,8 @@ def refuse_outside(path: Path, folder: Path) -> None:
 def innermost(path: Path, folder: str, parents: set[str]) -> str:
     """Return the parent that is inside all others.
 
-    Args:
-        path: an archive or a folder.
-        folder: a folder in it, such as `pathfinder32/curv_contour_length_14`.
-        parents: what stands before it, where it was found, such as `lra_release/`.
+    `folder` is a folder in `path`, such as `pathfinder32/curv_contour_length_14`; parents are what stands before it
+    where it was found, such as `lra_release/`.
 
     Raises:
         UserError: when one of them is not inside another.

@@ -27,12 +27,7 @@ Sebastian Ruder and Donald Metzler}, booktitle={ICLR}, year={2021}}
 
 
 class UnshuffledRows:
-    """Has the interface of TFDS's `Shuffler`, but does not shuffle.
-
-    Args:
-        dirpath: folder for a temporary file with the rows.
-        ignored: arguments that only a shuffler needs.
-    """
+    """Has the interface of TFDS's `Shuffler`, but does not shuffle; `dirpath` gets a temporary file with the rows."""
 
     def __init__(self, dirpath: str | Path, **ignored: object):
         self._file = tempfile.TemporaryFile(dir=dirpath)  # noqa: SIM115  open until the rows are written
@@ -103,11 +98,7 @@ class RowsBuilder(RowWriter, skip_registration=True):  # type: ignore[call-arg]
 
     TFDS knows the benchmark's tasks as configurations of `lra.build.datasets.Lra`, and no subclass by its own name.
 
-    Args:
-        rows: see `RowWriter`.
-        settings: the task's `data` settings.
-        config: name of the TFDS configuration.
-        data_dir: folder for TFDS datasets.
+    `settings` are the task's `data` settings, `config` is the name of the TFDS configuration.
     """
 
     RELEASE_NOTES = {"1.0.0": "First version."}  # noqa: RUF012  TFDS reads it from the class

@@ -77,13 +77,7 @@ def described(task: str) -> dict[str, Any]:
 
 
 def write_card(folder: Path, manifest: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-    """Write the card of a store.
-
-    Args:
-        folder: the store's folder, with all its files.
-        manifest: its manifest.
-        about: further properties, by their names in Croissant.
-    """
+    """Write the card of a store whose files are all there; `about` has further properties by their Croissant names."""
     card = {"@context": CONTEXT, "@type": "sc:Dataset", "conformsTo": VERSIONS, **_properties(manifest)}
     card |= {key: value for key, value in about.items() if value != ""}
     files = {array_path(folder, name): facts["sha256"] for name, facts in manifest["arrays"].items()}

@@ -33,10 +33,8 @@ class Archive:
 def download(archive: Archive, folder: Path, tick: Tick) -> Path:
     """Download an archive to `folder` unless it is there already, and return its path.
 
-    Args:
-        archive: the archive.
-        folder: where to put it; if a part of it was downloaded there before, the download resumes.
-        tick: called with the number of megabytes that are downloaded, and with all of them.
+    If a part of it was downloaded there before, the download resumes. `tick` is called with the number of megabytes
+    that are downloaded, and with all of them.
 
     Raises:
         UserError: when the server does not answer, or the file is not the published one.

@@ -52,11 +52,8 @@ def is_parquet(path: Path) -> bool:
 class Parquet:
     """The parquet files of a task.
 
-    Attributes:
-        request: the user's request.
-        folder: the folder that holds the files.
-        files: the files of each split, in order.
-        column: the column of the content, such as `text` or `img.bytes`.
+    `files` are those of each split, in order, all in `folder`; `column` is that of the content, such as `text` or
+    `img.bytes`.
     """
 
     request: Request
@@ -66,14 +63,9 @@ class Parquet:
 
     @classmethod
     def open(cls, request: Request, path: Path, dataset: str, splits: tuple[str, ...], column: str) -> Parquet:
-        """Find the files of the splits.
+        """Find the files of the splits; those of others are ignored.
 
-        Args:
-            request: the user's request.
-            path: one of the files, or a folder as `is_parquet` says.
-            dataset: the name on the hub, for errors.
-            splits: the names of the splits to read; files of others are ignored.
-            column: see the class.
+        `path` is one of the files, or a folder as `is_parquet` says; `dataset` is the name on the hub, for errors.
 
         Raises:
             UserError: when a file is missing, or is a link that leads outside of the folder or the hub's cache.
@@ -210,11 +202,7 @@ def _listed(schema: pa.Schema) -> str:
 
 
 def _folder(path: Path, dataset: str) -> Path:
-    """Return the folder of the files in the folder that the user named.
-
-    Raises:
-        UserError: for a cache of several revisions of which none is in use.
-    """
+    """Return the folder of the files in the one that the user named; refuse several revisions with none in use."""
     if (path / SNAPSHOTS).is_dir():
         revisions = sorted(place for place in (path / SNAPSHOTS).iterdir() if place.is_dir())
         in_use = path / REVISION_IN_USE
@@ -231,11 +219,7 @@ def _folder(path: Path, dataset: str) -> Path:
 
 
 def _shards(folder: Path, split: str, dataset: str) -> list[Path]:
-    """Return the files of a split, in order.
-
-    Raises:
-        UserError: when one is missing.
-    """
+    """Return the files of a split, in order; refuse it when one is missing."""
     found = {path.name: path for path in folder.iterdir()}
     matches = [match for name in found if (match := SHARD.fullmatch(name)) and match["split"] == split]
     if not matches:

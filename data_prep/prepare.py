@@ -60,16 +60,12 @@ def prepare(
     """Make a task's store, unless it exists already; one that a killed process left under another name does.
 
     Args:
-        spec: facts about the task.
-        settings: the task's `data` settings.
+        settings, source, verify: see `Request`.
         folder: the store's folder, `…/stores/<task>/<size>`.
         open_source: function that opens the task's source.
         version: version of the task's dataset.
-        source: a word of `SOURCE_KEYWORDS` in `data_prep.source`, or the path of an archive or a folder.
-        verify: whether a source that is not the benchmark's is refused.
         force: whether an existing store is made again.
         command: the command that the user typed, for the manifest.
-        console: where to show progress.
 
     Returns:
         The manifest.
@@ -152,11 +148,7 @@ def _examples(builder: RowsBuilder, split: str, source: Source, bar: Progress, t
 
 
 def _of_all_classes(examples: Iterable[Example], request: Request) -> Iterator[Example]:
-    """Yield the training examples, and refuse them if a class has none: these cannot be the benchmark's.
-
-    Raises:
-        UserError: with the classes that have none.
-    """
+    """Yield the training examples, and refuse them if a class has none: these cannot be the benchmark's."""
     missing = set(range(request.spec.num_classes))
     for example in examples:
         missing.discard(example[1])

@@ -40,7 +40,6 @@ class Pickles:
     """A task's pickles.
 
     Attributes:
-        request: the user's request.
         files: the file of each split.
         ids: number of ids of each sequence.
         padding: how many of them, at the end, are always zero; in images, which have none, a zero is a black pixel.
@@ -85,7 +84,9 @@ class Pickles:
             UserError: with file and row, for a row of another form.
         """
         path = self.files[split]
-        total, wanted = path.stat().st_size // MB, self._keys()
+        total = path.stat().st_size // MB
+        keys = [f"input_ids_{number}" for number in range(self.request.spec.num_sequences)]
+        wanted = {*keys, "label"}
         with path.open("rb") as file:
             for number, row in enumerate(elements(file, str(path))):
                 if number % ROWS_PER_TICK == 0:
@@ -96,11 +97,7 @@ class Pickles:
                 label, classes = row["label"], self.request.spec.num_classes
                 if type(label) not in (int, float) or label not in range(classes):
                     raise UserError(f"{where}: the label is {label!r:.40} instead of 0 to {classes - 1}")
-                keys = sorted(wanted - {"label"})
                 yield [self._sequence(row[key], f"{where}, {key}") for key in keys], int(label)
-
-    def _keys(self) -> set[str]:
-        return {"label", *(f"input_ids_{number}" for number in range(self.request.spec.num_sequences))}
 
     def _sequence(self, ids: object, where: str) -> np.ndarray:
         if not isinstance(ids, np.ndarray) or ids.dtype.kind not in "iu" or ids.shape != (self.ids,):
@@ -127,7 +124,6 @@ class Pickles:
     def origin(self, counts: dict[str, int], benchmark: dict[str, int]) -> tuple[str, dict[str, object]]:
         """Decide the origin and collect facts, as `determine_origin` does."""
         one = next(iter(self.files.values()))
-        files = [
-            file for split in SPLITS if (file := self._of_split(one, split)).is_file()
-        ]  # also one that is not read
+        places = (self._of_split(one, split) for split in SPLITS)  # also of one that is not read
+        files = [place for place in places if place.is_file()]
         return determine_origin(self.request, one.parent, (), counts, benchmark, files=files, whole_is=ORIGIN)

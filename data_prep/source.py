@@ -83,7 +83,6 @@ def locate(
     """Find the archive or folder to read, or download it; None: the data is to be generated, or a stand-in written.
 
     Args:
-        request: the user's request.
         names: names of files and folders with this dataset, the best first.
         archive: the archive that can be downloaded; None: there is none.
         generates: whether this task has a generator.
@@ -135,11 +134,7 @@ def locate(
 
 
 def _refuse_other_forms(path: Path, task: str, names: tuple[str, ...]) -> None:
-    """Refuse a file that cannot be the benchmark's by its form.
-
-    Raises:
-        UserError: for a zip, and for a single table, which has no splits.
-    """
+    """Refuse what cannot be the benchmark's by its form: a zip, and a single table, which has no splits."""
     if path.is_dir():
         return
     with path.open("rb") as file:
@@ -176,8 +171,6 @@ def determine_origin(
     `stand-in`: the number of examples is another one, so this cannot be the benchmark's data.
 
     Args:
-        request: the user's request.
-        path: the archive or folder.
         official: the published archives.
         counts: number of examples in each split.
         benchmark: the benchmark's number of examples in each split.

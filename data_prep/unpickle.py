@@ -258,11 +258,7 @@ def _checked(file: IO[bytes], where: str, *, hand_on: bool) -> Iterator[Any]:
 
 
 def unpickle(file: IO[bytes], where: str) -> Any:
-    """Read a whole pickle.
-
-    Args:
-        file: the open file.
-        where: how the file is named in errors.
+    """Read a whole pickle; `where` is how the file is named in errors.
 
     Raises:
         UserError: for a pickle that names or does anything but make numbers, texts, lists, dictionaries and arrays.
@@ -272,11 +268,7 @@ def unpickle(file: IO[bytes], where: str) -> Any:
 
 
 def elements(file: IO[bytes], where: str) -> Iterator[Any]:
-    """Yield the elements of a pickle that is a list; at most 1,000 of them are in memory.
-
-    Args:
-        file: the open file.
-        where: how the file is named in errors.
+    """Yield the elements of a pickle that is a list; at most 1,000 of them are in memory. `where` as for `unpickle`.
 
     Raises:
         UserError: as `unpickle`; also for a pickle that is no list.

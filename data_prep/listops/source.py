@@ -107,10 +107,7 @@ def _drawn(settings: Mapping[str, int], counts: dict[str, int], tick: Tick) -> d
 def _unpickled(pickles: Pickles, split: str, symbols: np.ndarray) -> Iterator[tuple[str, int]]:
     """Yield expression and value of each row of a pickle, and check that the expression has, or may have, this value.
 
-    Args:
-        pickles: the files.
-        split: train, dev or test.
-        symbols: the symbol of each id; none of them is the closing bracket if the file has none.
+    `symbols` are those of the ids; none of them is the closing bracket if the file has none.
     """
     limits = {"max_length": pickles.request.settings["max_length"], "size": pickles.request.size}
     decoded = ((symbols[ids], label) for (ids,), label in pickles.rows(split))

@@ -21,12 +21,7 @@ LARGEST_FILE_BYTES = 1 << 30  # the largest one has 190 MB
 
 
 def find(path: Path, scratch: Path, tick: Tick) -> dict[str, Path]:
-    """Find the three files in a folder or an archive, by split.
-
-    Args:
-        path: the folder that holds them, or an archive such as `lra_release.gz`.
-        scratch: a folder to unpack the three files of an archive to.
-        tick: see `open_files`.
+    """Find the three files by split in a folder, or in an archive, of which they are unpacked to `scratch`.
 
     Raises:
         UserError: when a file is missing, or is a link to a place outside.
@@ -45,13 +40,16 @@ def find(path: Path, scratch: Path, tick: Tick) -> dict[str, Path]:
 def _unpacked(path: Path, scratch: Path, tick: Tick) -> Path:
     """Unpack the three files of an archive; of folders inside each other, the innermost has them."""
     parents: set[str] = set()
+    inner = ""
     for match, file, size in open_files(path, IN_ARCHIVE, tick):
-        if match.group(1) not in parents:
-            parents.add(match.group(1))
-            if match.group(1) == innermost(path, FOLDER, parents):  # what was unpacked is of a folder around this one
+        parent = match.group(1)
+        if parent not in parents:
+            parents.add(parent)
+            inner = innermost(path, FOLDER, parents)
+            if inner == parent:  # what was unpacked is of a folder around this one
                 for name in FILES.values():
                     (scratch / name).unlink(missing_ok=True)
-        if match.group(1) != innermost(path, FOLDER, parents):
+        if parent != inner:
             continue
         if size > LARGEST_FILE_BYTES:
             raise UserError(f"{path}: {match.string} has {size:,} bytes, and at most {LARGEST_FILE_BYTES:,} are read")
@@ -69,23 +67,17 @@ def count(path: Path) -> int:
 
 
 def read(path: Path, *, max_length: int, size: str) -> Iterator[tuple[str, int]]:
-    """Yield expression and value of each row, and check that the expression has this value.
-
-    Args:
-        path: the file.
-        max_length: largest number of tokens; a longer expression is refused, because a part of it has another value.
-        size: the value of `size=`, for the error.
+    """Yield expression and value of each row, and check it as `checked_rows` does.
 
     Raises:
         UserError: with file and line, for a row that is not `expression⇥value` in known tokens, that has a wrong value,
             or that is too long.
     """
-    rows = ((f"{path}, line {number}", *row) for number, row in enumerate(encoded(path), start=2))
-    return checked_rows(rows, max_length=max_length, size=size)
+    return checked_rows(encoded(path), max_length=max_length, size=size)
 
 
-def encoded(path: Path) -> Iterator[tuple[str, np.ndarray, int]]:
-    """Yield the expression, its token ids and the stated value of each row.
+def encoded(path: Path) -> Iterator[tuple[str, str, np.ndarray, int]]:
+    """Yield the place of each row for errors, its expression, the expression's token ids and the stated value.
 
     Raises:
         UserError: with file and line, for a row that is not `expression⇥digit` in known tokens.
@@ -106,7 +98,7 @@ def encoded(path: Path) -> Iterator[tuple[str, np.ndarray, int]]:
             ids = encode(source)
         except UserError as error:
             raise UserError(f"{where}: {error}") from error
-        yield source.decode(), ids, int(target)
+        yield where, source.decode(), ids, int(target)
 
 
 def _lines(path: Path) -> Iterator[bytes]:

@@ -177,11 +177,7 @@ def _may_hold(path: Path, *, side: int) -> bool:
 
 
 def _design(side: int, difficulty: str) -> Design:
-    """What images of a side are drawn like.
-
-    Raises:
-        UserError: for a side that there is none of, and a difficulty that a side has no room for.
-    """
+    """Build the design of images of a side; refuse a side that has none, and a difficulty that it has no room for."""
     if side not in (SMALL, *DESIGNS):
         known = ", ".join(map(str, (SMALL, *DESIGNS)))
         raise UserError(f"task.data.drawn_side={side} has no design; choose one of {known}")

@@ -35,23 +35,14 @@ BENCHMARK = {"train": 147_086, "dev": 18_090, "test": 17_437}
 
 
 class Pair(NamedTuple):
-    """A line of a file.
-
-    Attributes:
-        label: 0 or 1.
-        texts: the bytes of both documents.
-    """
+    """A line of a file: the label, 0 or 1, and the bytes of both documents."""
 
     label: int
     texts: tuple[bytes, bytes]
 
 
 def read_pairs(path: Path, split: str) -> Iterator[Pair]:
-    """Yield the pairs of a split.
-
-    Args:
-        path: an archive or a folder with the three files.
-        split: train, dev or test.
+    """Yield the pairs of a split, from an archive or a folder with the three files.
 
     Raises:
         UserError: with file and line, for a line that is not `label⇥name⇥name⇥text⇥text`; when the file is missing.
@@ -147,9 +138,7 @@ def open_source(request: Request) -> Source:
 class Pairs:
     """Reads the pairs of all splits, one after the other; the text of a document is given only once.
 
-    Args:
-        request: the user's request.
-        path: an archive, a folder or a pickle; None: a stand-in.
+    `path` is an archive, a folder or a pickle; None: a stand-in.
     """
 
     def __init__(self, request: Request, path: Path | None):

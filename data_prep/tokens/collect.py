@@ -7,7 +7,6 @@ import sys
 from array import array
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 
@@ -44,7 +43,7 @@ class Rows:
         self._file = self._kept.open("wb")
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self._file.close()
 
     def __len__(self) -> int:

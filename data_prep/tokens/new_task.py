@@ -54,13 +54,9 @@ sizes:
 
 
 def task_yaml(name: str, source: Path, options: Mapping[str, str], scratch: Path) -> tuple[str, str]:
-    """Write the YAML file of the task NAME for a file, and what was found in it, as a line.
+    """Write the YAML file of a task for a file or a folder of images, and what was found in it, as a line.
 
-    Args:
-        name: the task's name.
-        source: the file, or the folder of images.
-        options: what is typed of OPTIONS.
-        scratch: folder for temporary files.
+    `options` are what is typed of OPTIONS.
 
     Raises:
         UserError: when the file cannot be read, or no model can be trained on it.
@@ -83,13 +79,8 @@ def task_yaml(name: str, source: Path, options: Mapping[str, str], scratch: Path
         raise UserError(f"{path} has {largest:,} different {table.tokens}; at most {MOST_IDS - 2:,} can be{fits}")
     most = _max_length(options.get("max_length"), longest)
     counts = {split: len(part) for split, part in numbers.items()}
-    full: dict[str, object] = {
-        "seq_len": most,
-        "max_length": most,
-        "longer": "cut" if most < longest else "refuse",
-        **counts,
-    }
-    full["tokens"] = table.tokens
+    longer = "cut" if most < longest else "refuse"
+    full: dict[str, object] = {"seq_len": most, "max_length": most, "longer": longer, **counts, "tokens": table.tokens}
     if table.columns is not None:
         full["columns"] = {key: name for key, name in table.columns._asdict().items() if name is not None}
     if classes is not None:
@@ -116,8 +107,7 @@ def task_yaml(name: str, source: Path, options: Mapping[str, str], scratch: Path
 def _classes(table: Table) -> list[str] | None:
     """Order the labels of a file as classes; None: they are the numbers from 0 on.
 
-    Raises:
-        UserError: for fewer than two, for too many, and for fractions and empty labels.
+    Fewer than two labels, too many, fractions and empty ones are refused.
     """
     names = table.names or []
     for number, name in enumerate(names):

@@ -103,11 +103,7 @@ def _encode(record: Row) -> Example:
 
 
 def _locate(request: Request, file: str | None) -> Path:
-    """Find the file.
-
-    Raises:
-        UserError: when the request names none.
-    """
+    """Find the file; refuse a request that names none."""
     word, hint = request.source, "type source=FILE, such as source=my.csv"
     if word == "auto" and file is not None:
         path = Path(file).expanduser()

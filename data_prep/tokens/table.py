@@ -233,8 +233,10 @@ def check_sizes(table: Table, spec: TaskSpec, settings: dict[str, Any], counts: 
         UserError: with every number that is wrong, the row that shows it, and the number that would fit.
     """
     lengths, largest = sizes_of_rows(table)
-    _check_limit(table, "label", table.labels, "num_classes", MOST_CLASSES)
-    _check_limit(table, "id", largest, "vocab_size", MOST_IDS)
+    limits = (("label", table.labels, "num_classes", MOST_CLASSES), ("id", largest, "vocab_size", MOST_IDS))
+    for what, values, key, limit in limits:  # of the store's types
+        if values.max() >= limit:
+            raise UserError(f"{_largest(table, what, values)}; {key} may be at most {limit}")
     classes, vocab, longest = (int(values.max()) for values in (table.labels + 1, largest + 1, lengths))
     most, may_cut = settings.get("max_length"), settings["longer"] == "cut"
     wrong, right = [], {}
@@ -276,9 +278,3 @@ def sizes_of_rows(table: Table) -> tuple[np.ndarray, np.ndarray]:
 
 def _largest(table: Table, what: str, values: np.ndarray) -> str:
     return f"{table.place(int(values.argmax()))} has {what} {values.max()}"
-
-
-def _check_limit(table: Table, what: str, values: np.ndarray, key: str, most: int) -> None:
-    """Refuse values that the store cannot hold."""
-    if values.max() >= most:
-        raise UserError(f"{_largest(table, what, values)}; {key} may be at most {most}")
