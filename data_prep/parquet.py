@@ -78,15 +78,6 @@ class Parquet:
             regular_file(file)
         return cls(request=request, folder=folder, files=files, column=column)
 
-    def counts(self) -> dict[str, int]:
-        """Return the number of rows of each split, as the files say; `rows` checks it."""
-        counts = dict.fromkeys(self.files, 0)
-        for split, part in self.files.items():
-            for path in part:
-                with self._opened(path) as file:
-                    counts[split] += file.metadata.num_rows
-        return counts
-
     def rows(self, split: str) -> Iterator[Row]:
         """Yield the rows of a split, in the order of the files.
 
@@ -110,8 +101,16 @@ class Parquet:
                 if number != file.metadata.num_rows:
                     raise UserError(f"{path} has {number:,} rows and says {file.metadata.num_rows:,}; fetch it again")
 
-    def origin(self, counts: dict[str, int], benchmark: dict[str, int]) -> tuple[str, dict[str, object]]:
-        """Decide the origin and collect facts, as `determine_origin` does; the revision too, if the cache names it."""
+    def origin(self, benchmark: dict[str, int]) -> tuple[str, dict[str, object]]:
+        """Decide the origin and collect facts, as `determine_origin` does; the revision too, if the cache names it.
+
+        The numbers of rows are those that the files state; `rows` checks them.
+        """
+        counts = dict.fromkeys(self.files, 0)
+        for split, part in self.files.items():
+            for path in part:
+                with self._opened(path) as file:
+                    counts[split] += file.metadata.num_rows
         files = [file for part in self.files.values() for file in part]
         origin, facts = determine_origin(self.request, self.folder, (), counts, benchmark, files=files)
         places = (self.folder, *self.folder.parents)

@@ -146,7 +146,7 @@ def open_source(request: Request) -> Source:
         origin, facts = pickles.origin({split: len(part[1]) for split, part in splits.items()}, PICKLED_BENCHMARK)
     elif is_parquet(path):
         files = Parquet.open(request, path, HUB, tuple(BENCHMARK), "img.bytes")
-        origin, facts = files.origin(files.counts(), BENCHMARK)
+        origin, facts = files.origin(BENCHMARK)
         facts["split"] = {"how": "own"}  # of the rows of the files, whose order need not be the archive's
         splits = _with_dev({split: _decoded(files.rows(split)) for split in BENCHMARK})
     else:

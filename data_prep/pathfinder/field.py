@@ -112,9 +112,8 @@ class Field:
     def begin(self, rng: random.Random, places: Places) -> Contour | None:
         """Begin a contour at one of the `places`.
 
-        Returns:
-            The contour. None if an orientation is drawn that cannot begin a contour or has no place, or if the first
-            paddle leaves the image in all trials.
+        It is None if an orientation is drawn that cannot begin a contour or has no place, or if the first paddle leaves
+        the image in all trials.
         """
         for _ in range(TRIALS):
             degrees = rng.randrange(-180, 180)

@@ -104,7 +104,7 @@ def open_source(request: Request) -> Source:
             facts["requires"] = {"text_length": PICKLED_BYTES}
     elif is_parquet(path):
         files = Parquet.open(request, path, HUB, tuple(BENCHMARK), "text")
-        origin, facts = files.origin(files.counts(), BENCHMARK)
+        origin, facts = files.origin(BENCHMARK)
         reviews = {split: [(text, label) for _, text, label in files.rows(split)] for split in BENCHMARK}
     else:
         reviews = read_archive(path, request.tick)
