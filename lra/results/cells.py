@@ -161,12 +161,8 @@ def make_rows(records: list[Record], *, reference: str, tasks: tuple[str, ...] =
     rows = []
     for name, members in group_by_variant(records).items():
         by_task = {task: [record for record in members if record["identity"]["task"] == task] for task in tasks}
-        rows.append(
-            Row(
-                name=name,
-                cells={task: make_cell(of_task, reference) if of_task else None for task, of_task in by_task.items()},
-            )
-        )
+        cells = {task: make_cell(of_task, reference) if of_task else None for task, of_task in by_task.items()}
+        rows.append(Row(name=name, cells=cells))
     return rows
 
 

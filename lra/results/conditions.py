@@ -4,7 +4,7 @@ Tables and reports are grouped by protocol and size: runs of different ones are 
 the origin of the data, the device, the precision, and settings that were not recorded.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -133,12 +133,8 @@ def precisions(records: list[Record]) -> list[str]:
 
 def unrecorded_notes(records: list[Record]) -> list[str]:
     """Word a note about settings that older records do not hold; no note if all records hold them."""
-    lacking: dict[tuple[str, ...], int] = {}
-    for record in records:
-        missing = tuple(_missing(record))
-        if missing:
-            lacking[missing] = lacking.get(missing, 0) + 1
-    counts = [f"{count} of {len(records)} records lack {', '.join(missing)}" for missing, count in lacking.items()]
+    times = Counter(", ".join(_missing(record)) for record in records)
+    counts = [f"{count} of {len(records)} records lack {missing}" for missing, count in times.items() if missing]
     return [f"Settings that were {NOT_RECORDED}: {'; '.join(counts)}."] if counts else []
 
 

@@ -154,34 +154,23 @@ def family_settings(protocol: str, task: str) -> Mapping[str, Any] | None:
     return settings_file(protocol).get(task) if protocol in FAMILIES else None
 
 
-def method_in_family(record: Record, reference: str) -> str | None:
-    """Name the row of a source's table that a run's settings are those of, such as `s4d (init=inv)`.
-
-    None unless the settings are the source's, but for the machine and for the initialisation, which names the row; and
-    if the data is no stand-in.
-    """
-    settings = cast(dict[str, Any], record["settings"])
-    theirs = family_settings(reference, record["identity"]["task"])
-    if theirs is None or record["provenance"]["data_origin"] == "stand-in" or "mixer" not in settings:
-        return None
-    init = settings["mixer"].get("init")
-    expected = {**theirs, "mixer": {**theirs["mixer"], "init": init}}
-    if {**settings, "trainer": None} != {**expected, "trainer": None}:
-        return None
-    if settings["trainer"].get("precision") != FAMILY_PRECISION:
-        return None
-    return record["identity"]["attention"] + ("" if init == theirs["mixer"]["init"] else f" (init={init})")
-
-
 def published_in_family(record: Record, reference: str) -> tuple[float | None, float | None]:
     """Return the accuracy, in percent, and its standard deviation over seeds that a source has for a run's settings.
 
-    Both are None unless the settings are the source's, see `method_in_family`.
+    Both are None for stand-in data, and unless the settings are the source's, but for the machine and for the
+    initialisation, which names the row of the source's table, such as `s4d (init=inv)`.
     """
-    method, task = method_in_family(record, reference), record["identity"]["task"]
-    if method is None:
+    settings, identity = cast(dict[str, Any], record["settings"]), record["identity"]
+    theirs = family_settings(reference, identity["task"])
+    if theirs is None or record["provenance"]["data_origin"] == "stand-in" or "mixer" not in settings:
         return None, None
-    accuracy, std = (table[reference].get(method, {}).get(task) for table in (REFERENCES, REFERENCE_STDS))
+    init = settings["mixer"].get("init")
+    expected = {**theirs, "mixer": {**theirs["mixer"], "init": init}}
+    same = {**settings, "trainer": None} == {**expected, "trainer": None}
+    if not same or settings["trainer"].get("precision") != FAMILY_PRECISION:
+        return None, None
+    row = identity["attention"] + ("" if init == theirs["mixer"]["init"] else f" (init={init})")
+    accuracy, std = (table[reference].get(row, {}).get(identity["task"]) for table in (REFERENCES, REFERENCE_STDS))
     return accuracy, std
 
 

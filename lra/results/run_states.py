@@ -36,29 +36,27 @@ class RunState(NamedTuple):
 
 def run_states(runs: Path, group: str | None = None) -> list[RunState]:
     """Look at every run's folder below `runs`, or below one of its groups."""
-    records: dict[Path, Record] = {}
-    states: list[RunState] = []
-    for folder in run_folders(runs if group is None else runs / group, runs):
-        try:
-            record = read_record(folder)
-        except OtherVersionError as error:
-            states.append(_state(runs, folder, f"finished, by another version of lra; {error.advice}"))
-            continue
-        except UserError:
-            states.append(_state(runs, folder, "its result.json cannot be read: move it away, and train again"))
-            continue
-        if record is not None:
-            records[folder] = record
-        states.append(_state(runs, folder, _unfinished(folder) if record is None else finished(record)))
-    names = method_names(records.values())
-    recorded = [state._replace(record=records.get(state.folder)) for state in states]
-    return sorted_states(each._replace(method=names[id(each.record)]) if each.record else each for each in recorded)
+    states = [_state(runs, folder) for folder in run_folders(runs if group is None else runs / group, runs)]
+    names = method_names([each.record for each in states if each.record])
+    return sorted_states(each._replace(method=names[id(each.record)]) if each.record else each for each in states)
 
 
-def _state(runs: Path, folder: Path, state: str) -> RunState:
+def _state(runs: Path, folder: Path) -> RunState:
     *group, task, method, settings, seed = folder.relative_to(runs).parts
+    record, state = _record_and_state(folder)
     touched = max((folder / file).stat().st_mtime for file in MARKS_OF_A_RUN if (folder / file).exists())
-    return RunState(folder, "/".join(group), task, method, settings, int(seed.removeprefix("seed")), state, touched)
+    number = int(seed.removeprefix("seed"))
+    return RunState(folder, "/".join(group), task, method, settings, number, state, touched, record)
+
+
+def _record_and_state(folder: Path) -> tuple[Record | None, str]:
+    try:
+        record = read_record(folder)
+    except OtherVersionError as error:
+        return None, f"finished, by another version of lra; {error.advice}"
+    except UserError:
+        return None, "its result.json cannot be read: move it away, and train again"
+    return record, _unfinished(folder) if record is None else finished(record)
 
 
 def finished(record: Record) -> str:

@@ -58,23 +58,20 @@ class Search:
 
 
 def tuning_table(searches: Sequence[Search], *, title: str, head: str, seed: int, space: str) -> TextTable:
-    """Build the table of a task: a row for each method with its best configuration.
+    """Build the table of one task: a row for each method with its best configuration.
 
-    Args:
-        searches: of one task.
-        title: of the table.
-        head: of the column of methods.
-        seed: of the trials.
-        space: its hash.
+    `head` is that of the column of methods, `seed` that of the trials, `space` the hash of the space.
     """
     keys = sorted({key for search in searches for trial in search.trials for key in trial.point})
     short = {key: key.rpartition(".")[2] for key in keys}
     names = {key: name if list(short.values()).count(name) == 1 else key for key, name in short.items()}
     rows: list[list[str]] = []
+    accuracies: list[float | None] = []
     numbers: list[dict[str, object]] = []
     for search in searches:
         best = search.best
         accuracy = None if best is None or best.accuracy is None else 100 * best.accuracy
+        accuracies.append(accuracy)
         chosen = {key: best.point.get(key, MISSING) if best else MISSING for key in keys}
         ended = f"{len(search.trials)} of {search.budget}"
         if search.tried < len(search.trials):
@@ -84,8 +81,6 @@ def tuning_table(searches: Sequence[Search], *, title: str, head: str, seed: int
         trial = {"trial": best.number if best else None, "best_dev_accuracy": accuracy}
         numbers.append({head: search.method, "task": search.task, **trial, **chosen, **counts})
     column = "best dev (%)"
-    values = [None if search.best is None else search.best.accuracy for search in searches]
-    best_places = places_of_best([None if value is None else 100 * value for value in values])
     failures = [
         f"{search.method} trial {trial.number} failed, which counts: {trial.error}"
         for search in searches
@@ -103,7 +98,7 @@ def tuning_table(searches: Sequence[Search], *, title: str, head: str, seed: int
         ],
         details=1,
         optional=("failed", *[names[key] for key in reversed(keys)]),
-        best=frozenset((place, column) for place in best_places),
+        best=frozenset((place, column) for place in places_of_best(accuracies)),
         numbers=numbers,
     )
 
