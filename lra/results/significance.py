@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+import scipy
 
 from lra.results.cells import make_cell
 from lra.results.statistics import (
-    CONFIDENCE,
     LEAST_SEEDS_FOR_T,
+    TAIL,
     Interval,
     discoveries,
     hedges_g,
@@ -139,15 +140,12 @@ def _discovered(p_values: Mapping[Name, float], passed: set[Name]) -> set[Name]:
 
 def std_between_seeds(rows: Sequence[Sequence[float]]) -> tuple[float, float, float] | None:
     """Pool the standard deviation of rows of several values: itself, and its 95 % interval; None without a spread."""
-    from scipy.special import chdtri  # not scipy.stats, whose import takes longer than a whole table
-
     several = [row for row in rows if len(row) > 1]
     variance, freedom = pooled_variance(several) if several else (0.0, 0)
     if not variance:
         return None
-    tail = (1 - CONFIDENCE) / 2
-    low, high = (math.sqrt(variance * freedom / float(chdtri(freedom, chance))) for chance in (tail, 1 - tail))
-    return math.sqrt(variance), low, high
+    low, high = np.sqrt(variance * freedom / scipy.special.chdtri(freedom, [TAIL, 1 - TAIL]))
+    return math.sqrt(variance), float(low), float(high)
 
 
 def power(difference: float, seeds: int, rows: int) -> float:
@@ -156,15 +154,15 @@ def power(difference: float, seeds: int, rows: int) -> float:
     The tests are the omnibus F test and the pooled t tests at a false discovery rate, of `rows` rows of `seeds` normal
     values, drawn `DRAWS` times; `difference` is in standard deviations between seeds.
     """
-    from scipy.special import chdtri, fdtri, stdtrit
-
     rng, freedom, others = np.random.default_rng(0), rows * (seeds - 1), rows - 1
     means = rng.standard_normal((DRAWS, rows)) / math.sqrt(seeds)
     means[:, 1] += difference
-    variance = chdtri(freedom, rng.random(DRAWS)) / freedom
-    differs = seeds * means.var(axis=1, ddof=1) / variance >= fdtri(others, freedom, 1 - ALPHA)
+    variance = scipy.special.chdtri(freedom, rng.random(DRAWS)) / freedom
+    least_ratio = scipy.special.fdtri(others, freedom, 1 - ALPHA)
+    differs = seeds * means.var(axis=1, ddof=1) / variance >= least_ratio
     t = np.abs(means[:, 1:] - means[:, :1]) / np.sqrt(2 * variance / seeds)[:, None]
-    enough = stdtrit(freedom, 1 - ALPHA * np.arange(1, others + 1) / others / 2)  # of the first, second, … in order
+    chances = 1 - ALPHA * np.arange(1, others + 1) / others / 2
+    enough = scipy.special.stdtrit(freedom, chances)  # of the first, second, … in order
     ordered = -np.sort(-t, axis=1)
     least = np.where(ordered >= enough, ordered, np.inf).min(axis=1)
     return float((differs & (t[:, 0] >= least)).mean())

@@ -1,17 +1,20 @@
 """Statistics for tables and comparisons: spread over seeds, noise of a test, differences of means, tests by rank.
 
-The numbers are those of `scipy.stats`, whose import takes longer than a whole table; tests compare both."""
+The numbers are those of `scipy.stats`, whose import takes longer than a whole table; tests compare both. That of
+`scipy.special` takes a while too: `scipy` imports it when it is first used."""
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 WIDTHS = 40.0  # standard deviations on each side of its mean within which a distribution is computed
 LEAST_SEEDS_FOR_T = 3
 CONFIDENCE = 0.95  # of intervals
+TAIL = (1 - CONFIDENCE) / 2  # beyond each end of an interval
 MOST_FOR_EXACT = 33  # values without ties for which the distribution of Kendall's correlation is counted exactly
 
 
@@ -65,28 +68,25 @@ def variances_agree(groups: Sequence[Sequence[float]], alpha: float = 0.05) -> b
 
 def bartlett(groups: Sequence[Sequence[float]]) -> float:
     """Compute the p value of Bartlett's test (1937) of equal variances, none of which may be 0."""
-    from scipy.special import chdtrc  # not scipy.stats, whose import takes longer than a whole table
-
     freedoms = np.array([len(values) - 1 for values in groups])
     spreads, freedom = np.array([np.var(values, ddof=1) for values in groups]), freedoms.sum()
     statistic = freedom * np.log(freedoms @ spreads / freedom) - freedoms @ np.log(spreads)
     correction = 1 + ((1 / freedoms).sum() - 1 / freedom) / (3 * (len(groups) - 1))
-    return float(chdtrc(len(groups) - 1, statistic / correction))
+    return float(scipy.special.chdtrc(len(groups) - 1, statistic / correction))
 
 
 def one_way_anova(groups: Sequence[Sequence[float]]) -> float:
     """Compute the p value of equal means in groups of normal values with one variance, by the F test."""
-    from scipy.special import fdtrc  # see bartlett
-
     counts, means = [len(values) for values in groups], [statistics.mean(values) for values in groups]
     overall, (variance, freedom) = np.average(means, weights=counts), pooled_variance(groups)
     between = sum(count * (mean - overall) ** 2 for count, mean in zip(counts, means, strict=True)) / (len(groups) - 1)
-    return float(fdtrc(len(groups) - 1, freedom, between / variance)) if variance else float(len({*means}) == 1)
+    if not variance:
+        return float(len({*means}) == 1)
+    return float(scipy.special.fdtrc(len(groups) - 1, freedom, between / variance))
 
 
-def pooled_variance(groups: Iterable[Sequence[float]]) -> tuple[float, int]:
+def pooled_variance(groups: Collection[Sequence[float]]) -> tuple[float, int]:
     """Compute the variance within groups, of all groups together, and its degrees of freedom; exact: 0 if all agree."""
-    groups = list(groups)
     freedom = sum(len(values) - 1 for values in groups)
     unequal = (values for values in groups if len({*values}) > 1)
     return sum((len(values) - 1) * float(np.var(values, ddof=1)) for values in unequal) / freedom, freedom
@@ -107,12 +107,11 @@ def welch_t(first: Sequence[float], second: Sequence[float]) -> Interval:
     return student(*welch([(1, first), (-1, second)]))
 
 
-def welch(weighted: Iterable[tuple[float, Sequence[float]]]) -> tuple[float, float, float]:
+def welch(weighted: Collection[tuple[float, Sequence[float]]]) -> tuple[float, float, float]:
     """Compute a weighted sum of means, its standard error and the degrees of freedom of Student's t (Welch 1947).
 
     With one value in a sample the error is infinite.
     """
-    weighted = list(weighted)
     value = sum(weight * float(np.mean(values)) for weight, values in weighted)
     if any(len(values) < 2 for _, values in weighted):
         return value, math.inf, 1.0
@@ -123,10 +122,8 @@ def welch(weighted: Iterable[tuple[float, Sequence[float]]]) -> tuple[float, flo
 
 def student(difference: float, error: float, freedom: float) -> Interval:
     """Compute the interval and the p value of a difference, with Student's t."""
-    from scipy.special import stdtr, stdtrit  # see bartlett
-
-    half = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * error
-    p = float(2 * stdtr(freedom, -abs(difference) / error)) if error else float(difference == 0)
+    half = float(scipy.special.stdtrit(freedom, (1 + CONFIDENCE) / 2)) * error
+    p = float(2 * scipy.special.stdtr(freedom, -abs(difference) / error)) if error else float(difference == 0)
     return Interval(difference=difference, low=difference - half, high=difference + half, p=p)
 
 
@@ -135,15 +132,12 @@ def hedges_g(groups: Mapping[str, Sequence[float]], first: str, second: str) -> 
 
     The interval is that of the noncentral t distribution (Hedges and Olkin 1985). None for groups without variance.
     """
-    from scipy.special import nctdtrinc  # see bartlett
-
     variance, freedom = pooled_variance(groups.values())
     if not variance:
         return None
     scale = math.sqrt(1 / len(groups[first]) + 1 / len(groups[second]))
     apart = float(np.mean(groups[first]) - np.mean(groups[second])) / math.sqrt(variance)
-    tail = (1 - CONFIDENCE) / 2
-    low, high = (scale * float(nctdtrinc(freedom, chance, apart / scale)) for chance in (1 - tail, tail))
+    low, high = (scale * float(scipy.special.nctdtrinc(freedom, chance, apart / scale)) for chance in (1 - TAIL, TAIL))
     return Interval(difference=(1 - 3 / (4 * freedom - 1)) * apart, low=low, high=high)
 
 
@@ -176,8 +170,7 @@ def paired_bootstrap(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) 
     one = np.bincount(differences % size, minlength=size) / examples
     of_sum = np.fft.irfft(np.fft.rfft(one) ** examples, size)
     cumulative = np.cumsum(np.roll(of_sum, size // 2 - middle % size))  # from middle − size/2 on
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.searchsorted(cumulative, [tail, 1 - tail]) - size // 2 + middle
+    low, high = np.searchsorted(cumulative, [TAIL, 1 - TAIL]) - size // 2 + middle
     scale = unit * examples
     return Interval(difference=middle / scale, low=float(low / scale), high=float(high / scale))
 
@@ -205,13 +198,12 @@ def kendall(first: Sequence[float], second: Sequence[float]) -> tuple[float, flo
     if all(len(counts) == count for counts in ties) and count <= MOST_FOR_EXACT:
         return tau, _exact_p(count, round(pairs * (1 - abs(tau)) / 2))
     # The variance of concordant minus discordant pairs with ties: Kendall 1970, Rank Correlation Methods, chapter 4.
-    pair_ties, third, spread = zip(
-        *(((t * (t - 1) / 2).sum(), (t * (t - 1) * (t - 2)).sum(), (t * (t - 1) * (2 * t + 5)).sum()) for t in ties),
-        strict=True,
-    )
+    pair_ties = [(t * (t - 1) / 2).sum() for t in ties]
+    triples = [(t * (t - 1) * (t - 2)).sum() for t in ties]
+    spread = sum((t * (t - 1) * (2 * t + 5)).sum() for t in ties)
     whole = count * (count - 1.0)
-    variance = (whole * (2 * count + 5) - sum(spread)) / 18 + 2 * pair_ties[0] * pair_ties[1] / whole
-    variance += third[0] * third[1] / (9 * whole * (count - 2)) if count > 2 else 0
+    variance = (whole * (2 * count + 5) - spread) / 18 + 2 * pair_ties[0] * pair_ties[1] / whole
+    variance += triples[0] * triples[1] / (9 * whole * (count - 2)) if count > 2 else 0
     difference = tau * math.sqrt((pairs - pair_ties[0]) * (pairs - pair_ties[1]))
     return tau, math.erfc(abs(difference) / math.sqrt(2 * variance))
 
@@ -239,8 +231,6 @@ def kruskal_wallis(samples: Sequence[Sequence[float]]) -> float:
     For two it is the test of Wilcoxon, Mann and Whitney; of few values chi-squared would be too small. Not all values
     may be equal.
     """
-    from scipy.special import chdtrc
-
     ranked = ranks(samples)
     if len(samples) == 2:
         return _rank_sum_p(*ranked)
@@ -248,7 +238,7 @@ def kruskal_wallis(samples: Sequence[Sequence[float]]) -> float:
     sums = [part.sum() ** 2 / len(part) for part in ranked]
     statistic = 12 / (total * (total + 1)) * sum(sums) - 3 * (total + 1)
     tied = 1 - (counts.astype(float) ** 3 - counts).sum() / (total**3 - total)
-    return float(chdtrc(len(samples) - 1, statistic / tied))
+    return float(scipy.special.chdtrc(len(samples) - 1, statistic / tied))
 
 
 def _rank_sum_p(first: np.ndarray, second: np.ndarray) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lra.results.cells import TRIED, places_of_best
-from lra.results.statistics import CONFIDENCE, Interval
+from lra.results.statistics import TAIL, Interval
 from lra.results.tables import MISSING, TextTable, number
 
 RESAMPLES = 2000  # of the bootstrap
@@ -121,8 +121,7 @@ def expected_best_intervals(accuracies: Sequence[float]) -> list[Interval]:
     """
     values, count = np.asarray(accuracies, float), len(accuracies)
     resampled = np.sort(values[np.random.default_rng(0).integers(count, size=(RESAMPLES, count))], axis=1)
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(resampled @ _weights(count), [tail, 1 - tail], axis=0)
+    low, high = np.quantile(resampled @ _weights(count), [TAIL, 1 - TAIL], axis=0)
     return [
         Interval(difference=float(middle), low=float(least), high=float(most))
         for middle, least, most in zip(expected_best(values), low, high, strict=True)
