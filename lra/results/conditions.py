@@ -15,9 +15,8 @@ from lra.runs.schema import Record, own_model
 SEVERAL = 3  # with more different numbers of steps, a title has only the smallest and the largest
 SIZES = ("full", "short", "tiny")  # the benchmark first; sizes of the user's own come last
 PROTOCOLS = ("paper", "clean", "s4")
-LATER_GROUPS = ("model", "recipe")  # that older records lack
+LATER_SETTINGS = ("model", "recipe", "task.data", "task.dev_split", "trainer.accelerator")  # that older records lack
 TESTED = "tested with the best checkpoint by dev accuracy"
-KEYS = {"task": ("data", "dev_split"), "trainer": ("accelerator",)}
 MARKS = {"official": "", "unverified": "†", "pickle": "¶", "generated": "‡", "stand-in": "§", "own": ""}
 MEANINGS = {
     "unverified": "† data not from the published archive",
@@ -81,10 +80,8 @@ def by_protocol_and_size(records: Iterable[Record]) -> dict[ProtocolAndSize, lis
 
 
 def _rank(group: ProtocolAndSize) -> tuple[object, ...]:
-    size, protocol = (
-        known.index(name) if name in known else len(known)
-        for known, name in ((SIZES, group.size), (PROTOCOLS, group.protocol))
-    )
+    """Sort known sizes and protocols in their order, and others behind them by name."""
+    size, protocol = [*SIZES, group.size].index(group.size), [*PROTOCOLS, group.protocol].index(group.protocol)
     return size, protocol, group.size, group.protocol
 
 
@@ -140,9 +137,9 @@ def unrecorded_notes(records: list[Record]) -> list[str]:
 
 def _missing(record: Record) -> list[str]:
     settings = record["settings"]
-    groups = [group for group in LATER_GROUPS if group not in settings]
-    held = {"task": settings["task"].keys(), "trainer": settings.get("trainer", {}).keys()}
-    return groups + [f"{group}.{key}" for group, keys in KEYS.items() for key in keys if key not in held[group]]
+    groups = {"task": settings["task"], "trainer": settings.get("trainer", {})}
+    held = {*settings, *(f"{group}.{key}" for group, options in groups.items() for key in options)}
+    return [setting for setting in LATER_SETTINGS if setting not in held]
 
 
 def without_stand_ins(records: Iterable[Record]) -> list[Record]:

@@ -1,21 +1,10 @@
 """Which runs may be averaged: group records into variants, whose runs differ by the seed alone, and name the variants.
 
 The rule: two records are in one row of a table only if all that they hold of method, settings and data is equal, and if
-the hashes of their settings, which also cover what older records do not hold, are equal too. Options that a search has
-chosen are not compared, because they are others for each task: runs of one method belong together if their searches had
-the same space and the same budget.
-
-The name of a row is its method and, in brackets, all that sets it apart: `nystrom (num_landmarks=32)`. Records with the
-same name are one row, so a name must say every difference. It is made in five steps:
-
-1. `_equal_runs` puts records with equal settings and data together, such as the seeds of one run, and writes their
-   options as text by dotted key.
-2. `_all_options` adds what a record does not hold because it was not set, or because the option was added later.
-3. `_usual_values` finds the usual value of each option, which goes without saying.
-4. `_differences` words what is not usual, and what only other records hold: "not recorded" is no value.
-5. `_hashes_apart` words the hashes where they tell of different settings that were not recorded.
-
-What this must know of the options of other rooms is declared in `lra.runs.schema`, below the record.
+the hashes of their settings, which also cover what older records do not hold, are equal too. The name of a row is its
+method and, in brackets, all that sets it apart: `nystrom (num_landmarks=32)`. Records with the same name are one row,
+so a name must say every difference; it is made in five steps. What this must know of the options of other rooms is
+declared in `lra.runs.schema`, below the record.
 """
 
 import functools
@@ -168,9 +157,10 @@ def _as_call(callback: Mapping[str, object]) -> str:
 
 
 def _all_options(record: Record, recorded: FlatSettings, keys: set[str]) -> FlatSettings:
-    """Step 2: add to what a record holds those of the keys of all records whose value is known without a record.
+    """Step 2: add to what a record holds those of the keys of all records that were not set, or came to lra later.
 
-    What a search chose is taken out.
+    What a search has chosen is left out, because it is another value for each task: runs of one method belong
+    together if their searches had the same space and the same budget.
     """
     classes = tuple(f"{place}." for place in TAKE_ANY_ARGUMENT if f"{place}.{TARGET}" in recorded)
     unset = sorted(key for key in keys if _is_recorded_if_set(key) or key.startswith(classes))
@@ -202,7 +192,7 @@ def _group_and_shared_names(key: str) -> tuple[str, tuple[Literal["task", "atten
 
 
 def _usual_values(runs: Sequence[_EqualRuns]) -> UsualValues:
-    """Step 3: find the usual value of each option within each scope."""
+    """Step 3: find the usual value of each option within each scope, which goes without saying."""
     counts: dict[tuple[Scope, str], Counter[str]] = defaultdict(Counter)
     papers: dict[tuple[Scope, str], str] = {}
     fixed: dict[tuple[Scope, str], str] = {}
@@ -217,7 +207,7 @@ def _usual_values(runs: Sequence[_EqualRuns]) -> UsualValues:
             fixed[_scope(run.first, key), key] = text
     usual: dict[Scope, dict[str, _Usual]] = defaultdict(dict)
     for place, ((scope, key), times) in enumerate(counts.items()):
-        of_group = GROUPS_IN_NAMES.index(scope[0]) if scope[0] in GROUPS_IN_NAMES else len(GROUPS_IN_NAMES)
+        of_group = [*GROUPS_IN_NAMES, scope[0]].index(scope[0])  # others come last
         value = fixed.get((scope, key)) or _usual_value(key, times, papers.get((scope, key)))
         usual[scope][key] = _Usual(value, (of_group, place))
     return usual
@@ -253,7 +243,7 @@ def _usual_value(key: str, times: Counter[str], papers: str | None) -> str | Non
 
 
 def _differences(run: _EqualRuns, usual: UsualValues) -> list[str]:
-    """Step 4: word the options that are not usual, and those that only other records hold."""
+    """Step 4: word the options that are not usual, and as "not recorded" those that only other records hold."""
     groups = {scope[0] for scope in usual}
     scopes = {_scope(run.first, key) for group in groups for key in (group, f"{group}.name")}
     different, absent = [], []
