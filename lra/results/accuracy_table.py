@@ -16,7 +16,7 @@ from lra.results.conditions import (
 from lra.results.reference import SOURCES, TASKS, TOLERANCE_POINTS, convergence_rule, in_benchmark_order, shorten
 from lra.results.significance import TESTS
 from lra.results.statistics import LEAST_SEEDS_FOR_T
-from lra.results.tables import MISSING, TextTable, number
+from lra.results.tables import MISSING, TextTable, mean_and_std, number
 from lra.results.task_statistics import above_no_attention, agreement_by_task, separation_by_task
 from lra.runs.schema import Record
 
@@ -78,9 +78,7 @@ def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
 
 
 def _published(cell: TableCell | None) -> str:
-    if cell is None or cell.reference is None:
-        return MISSING
-    return number(cell.reference) + ("" if cell.reference_std is None else f" ± {number(cell.reference_std)}")
+    return MISSING if cell is None else mean_and_std(cell.reference, cell.reference_std)
 
 
 def _difference(cell: TableCell | None) -> str:
@@ -196,15 +194,14 @@ def _deviation_notes(rows: list[Row]) -> list[str]:
 
 
 def _csv_numbers(task: str, cell: TableCell | None, reference: str) -> dict[str, object]:
-    empty: dict[str, object] = {"task": task, "reference": reference}
     keys = (
-        "count", "mean", "std", "noise", "reference", "difference", "inside", "converged",
+        "count", "mean", "std", "noise", "difference", "inside", "converged",
         "parameters", "hours", "steps_per_second", "peak_memory_bytes", "tried",
     )  # fmt: skip
-    values = {key: None if cell is None else getattr(cell, key) for key in keys}
-    values["reference_accuracy"] = values.pop("reference")
-    range_keys = ("median", "lowest", "highest")
-    middle = (None,) * 3 if cell is None else (cell.median, min(cell.accuracies), max(cell.accuracies))
-    values |= dict(zip(range_keys, middle, strict=True))
-    origins, deviations = (frozenset(), ()) if cell is None else (cell.origins, cell.deviations)
-    return {**empty, **values, "origins": " ".join(sorted(origins)), "departures": "; ".join(deviations)}
+    others = ("reference_accuracy", "median", "lowest", "highest")
+    numbers: dict[str, object] = {"task": task, "reference": reference, **dict.fromkeys((*keys, *others))}
+    if cell is None:
+        return numbers | {"origins": "", "departures": ""}
+    of_others = (cell.reference, cell.median, min(cell.accuracies), max(cell.accuracies))
+    numbers |= {key: getattr(cell, key) for key in keys} | dict(zip(others, of_others, strict=True))
+    return numbers | {"origins": " ".join(sorted(cell.origins)), "departures": "; ".join(cell.deviations)}

@@ -15,7 +15,7 @@ from lra.results.reference import (
     published_in_family,
 )
 from lra.results.statistics import binomial_error, converged, sample_std
-from lra.results.tables import MISSING
+from lra.results.tables import MISSING, mean_and_std
 from lra.results.variants import group_by_variant
 from lra.runs.schema import Record
 
@@ -67,8 +67,7 @@ class TableCell:
         """`37.00 ± 1.00 (3)`, or `36.85 [18.20, 37.75] (5)` with some seeds converged; `cell_note` explains both."""
         if self.partly_converged:
             return f"{self.central_value:.2f} [{min(self.accuracies):.2f}, {max(self.accuracies):.2f}] ({self.count})"
-        spread = "" if self.std is None else f" ± {self.std:.2f}"
-        return f"{self.central_value:.2f}{spread} ({self.count})"
+        return f"{mean_and_std(self.mean, self.std)} ({self.count})"
 
     @property
     def with_origin_marks(self) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from lra.results.reference import CONVERGED_FROM
 from lra.results.statistics import converged, sample_std
-from lra.results.tables import MISSING
+from lra.results.tables import mean_and_std
 from lra.results.variants import group_by_variant
 from lra.runs.collect import collect
 from lra.runs.flatten_settings import hash_of
@@ -102,9 +102,7 @@ class EqualCost:
 
     def cell(self, name: str) -> str:
         """A row's mean and standard deviation over its seeds: `31.20 ± 0.40`."""
-        mean = self.mean(name)
-        std = None if mean is None else sample_std(self.accuracies[name])
-        return MISSING if mean is None else f"{mean:.2f}" + ("" if std is None else f" ± {std:.2f}")
+        return mean_and_std(self.mean(name), sample_std(self.accuracies.get(name, ())))
 
 
 def at_equal_cost(curves: Mapping[str, Mapping[int, DevCurve]], step_costs: Mapping[str, float]) -> EqualCost | None:

@@ -11,10 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.transforms import Bbox
 
 from lra.results import plots
-from lra.results.attention_sweep import EXACT, WHOLE, Point, SweptNumber, sweep_ranges
+from lra.results.attention_sweep import EXACT, WHOLE, MeanAndStd, Point, SweptNumber, sweep_ranges
 
-Value = tuple[float, float | None] | None
+Value = MeanAndStd | None
 DID_NOT_CONVERGE = 1.08  # height of such a seed, as a multiple of the latest convergence step
+LEFT, RIGHT = 0.001, 1e9  # beyond the ends of an axis
 HEIGHT, HEIGHTS = 4.6, (1.3, 1.0, 1.0)  # inches of three rows, and their parts of it
 
 
@@ -36,23 +37,22 @@ def plot_sweep(points: list[Point], swept: SweptNumber, path: Path, *, title: st
         sharex=True,
         height_ratios=heights,
     )
-    values: dict[str, Callable[[Point], Value]] = {
-        "accuracy": lambda point: (point.cell.median, None),
-        "seconds": lambda point: (1 / point.cell.steps_per_second, None),
-        "memory": lambda point: (point.cell.peak_memory_bytes / 2**20, None),
-        "errors": lambda point: point.attention_error,
-    }
+    curves: list[tuple[str, str, Callable[[Point], Value]]] = [
+        ("accuracy", "-", lambda point: (point.cell.median, None)),
+        ("seconds", "-", lambda point: (1 / point.cell.steps_per_second, None)),
+        ("memory", "-", lambda point: (point.cell.peak_memory_bytes / 2**20, None)),
+        ("errors", "-", lambda point: point.attention_error),
+        ("errors", ":", lambda point: point.pinv_residual),
+    ]
     latest = max((step or 0 for point in points for step in point.convergence_steps.values()), default=0)
-    labels, lines, failed_kinds = [], [], set()
+    labels, levels, segments, failed_kinds = [], [100 * majority_rate], [], set()
     counts = [point.number for point in points if point.number]
     colours = plots.colours_of(list(dict.fromkeys(point.variant for point in points)))
     for name, colour in colours.items():
         of_name = [point for point in points if point.variant == name]
-        for key, value in values.items():
+        for key, style, value in curves:
             if key in axes:
-                _draw(axes[key], [(point, value(point)) for point in of_name], swept.head, colour)
-        if "errors" in axes:
-            _draw(axes["errors"], [(point, point.pinv_residual) for point in of_name], swept.head, colour, ls=":")
+                _draw(axes[key], [(point, value(point)) for point in of_name], swept.head, colour, style)
         for point in of_name:
             _draw_seeds(axes["accuracy"], point, point.cell.accuracies if point.cell.count > 1 else (), colour)
             steps = list(point.convergence_steps.values())
@@ -60,11 +60,10 @@ def plot_sweep(points: list[Point], swept: SweptNumber, path: Path, *, title: st
             failed = [DID_NOT_CONVERGE * latest for step in steps if step is None]
             _draw_seeds(axes["convergence"], point, failed, colour, marker="x")
             failed_kinds |= {point.method if point.number is None else ""} if failed else set()
+            if point.number is None:
+                levels += [point.cell.median, *point.cell.accuracies]
         medians = [(point.number, point.cell.median) for point in of_name]
-        lines += [Bbox([[0.001, height], [1e9, height]]) for count, height in medians if count is None]
-        exact = [height for point in of_name if point.number is None for height in point.cell.accuracies]
-        lines += [Bbox([[0.001, height], [1e9, height]]) for height in exact]
-        lines += [Bbox([[x or 0.001, y], [to or 1e9, height]]) for (x, y), (to, height) in pairwise(medians)]
+        segments += [Bbox([[x or LEFT, y], [to or RIGHT, height]]) for (x, y), (to, height) in pairwise(medians)]
         place = of_name[len(of_name) // 2]
         at = place.number or (math.sqrt(min(counts) * max(counts)) if counts else 1)
         shown = plots.short_name(name.replace("full", "exact attention", 1) if place.number is None else name)
@@ -84,7 +83,7 @@ def plot_sweep(points: list[Point], swept: SweptNumber, path: Path, *, title: st
         if found.width not in (None, WHOLE):
             axes["accuracy"].axvline(found.width, ls="-.", lw=0.8, color=colours[name])
     plots.write_title(figure, *above)
-    lines.append(Bbox([[0.001, 100 * majority_rate], [1e9, 100 * majority_rate]]))
+    lines = [*segments, *(Bbox([[LEFT, height], [RIGHT, height]]) for height in levels)]
     unplaced = plots.label_points(axes["accuracy"], labels, lines=lines)
     if unplaced:
         plots.write_title(figure, *above, f"{len(unplaced)} lines have no room for a name.")
@@ -108,7 +107,7 @@ def _set_axes(axes: dict[str, Axes], counts: list[int], label: str) -> None:
     axes["seconds"].yaxis.set_major_formatter("{x:g}")
 
 
-def _draw(axis: Axes, values: list[tuple[Point, Value]], head: str, colour: str, *, ls: str = "-") -> None:
+def _draw(axis: Axes, values: list[tuple[Point, Value]], head: str, colour: str, style: str) -> None:
     """Draw one variant's curve with bars of its spread; an attention without the number is a horizontal line."""
     swept = []
     for point, value in values:
@@ -121,7 +120,7 @@ def _draw(axis: Axes, values: list[tuple[Point, Value]], head: str, colour: str,
     counts, means, spreads = zip(*swept, strict=True)
     bars = [math.nan if std is None else std for std in spreads]  # one seed has no spread: it gets no bar
     some = any(std is not None for std in spreads)
-    axis.errorbar(counts, means, yerr=bars if some else None, color=colour, ls=ls, capsize=1.5, elinewidth=0.7)
+    axis.errorbar(counts, means, yerr=bars if some else None, color=colour, ls=style, capsize=1.5, elinewidth=0.7)
     for (point, value), count, mean in zip(values, counts, means, strict=False):
         (dot,) = axis.plot(count, mean, marker="o", color=colour, ls="")
         assert value is not None

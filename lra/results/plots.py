@@ -292,13 +292,9 @@ def label_ends(figure: Figure, ends: Mapping[Axes, Sequence[Label]]) -> None:
             right = inside.x1 + TO_NAME * scale
             text.set(va="center")
             text.set_position(((right - x) / scale, (middle - y) / scale))
-            corners = [
-                (x + 2 * scale, y),
-                (inside.x1 + 2 * scale, y),
-                (right - 2 * scale, middle),
-                (right - scale, middle),
-            ]
-            line = axis.transData.inverted().transform(corners)
+            begin, bend = (x + 2 * scale, y), (inside.x1 + 2 * scale, y)
+            other_bend, end = (right - 2 * scale, middle), (right - scale, middle)
+            line = axis.transData.inverted().transform([begin, bend, other_bend, end])
             axis.plot(*line.T, color=label.colour, lw=0.4, alpha=0.8, clip_on=False, scalex=False, scaley=False)
 
 

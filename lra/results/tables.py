@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from rich import box
@@ -21,7 +21,7 @@ MISSING = "–"
 EMPTY = ("", MISSING)
 BREAKS = re.compile(r" (?=±|\[|within$|outside$|on the test set|\([0-9]+ seeds?\)$|[0-9]+ of )|(?<=;) |(?<=seeds) ")
 SPREAD = re.compile(r"^(?P<middle>\S+) (?P<spread>± \S+|\[[^]]+\]) (?P<count>\([0-9]+\)\S*)$")  # `37.00 ± 1.00 (3)‡`
-VERDICTS = re.compile(r"(?P<within>\bwithin)\b|(?P<outside>\boutside)\b")  # the tolerance
+VERDICTS = re.compile(r"\b(within|outside)\b")  # the tolerance
 VERDICT_STYLES = {"within": "not dim green", "outside": "not dim red"}
 GAP = "  "  # between two columns
 
@@ -153,15 +153,21 @@ class TextTable:
 
     def to_markdown(self) -> str:
         """Convert to GitHub's Markdown, with the notes as paragraphs below."""
-        best = [[(place, name) in self.best for name in self.columns] for place in range(len(self.rows))]
-        rows = [
-            [f"**{for_markdown(cell)}**" if bold else for_markdown(cell) for cell, bold in zip(*pair, strict=True)]
-            for pair in zip(self.rows, best, strict=True)
-        ]
+        rows = self._written(for_markdown, "**{}**")
         heads = list(map(for_markdown, self.columns))
         sides = ("left", *["right"] * (len(self.columns) - 1))
         body = tabulate(rows, heads, tablefmt="pipe", colalign=sides, disable_numparse=True)
         return "\n\n".join([f"**{for_markdown(self.title)}**", body, *map(for_markdown, self.notes)]) + "\n"
+
+    def _written(self, write: Callable[[str], str], bold: str) -> list[list[str]]:
+        """Write each cell with a function, and those with the best values into `bold`."""
+        return [
+            [
+                bold.format(write(cell)) if (place, name) in self.best else write(cell)
+                for name, cell in zip(self.columns, row, strict=True)
+            ]
+            for place, row in enumerate(self.rows)
+        ]
 
     def to_latex(self) -> str:
         """Convert to a LaTeX table with caption and label, without columns that have no value.
@@ -174,14 +180,8 @@ class TextTable:
         keys = {named(row[0]).key for row in shown.rows} - {""}
         title, *heads = (display_name(text, of=TASK) for text in (self.title, *shown.columns))
         caption = ". ".join(filter(None, [title, self.legend, "Bold: best of a column." if self.best else ""]))
-        lines = [
-            [_latex_name(row[0])]
-            + [
-                rf"\textbf{{{for_latex(cell)}}}" if (number, name) in self.best else for_latex(cell)
-                for name, cell in zip(shown.columns[1:], row[1:], strict=True)
-            ]
-            for number, row in enumerate(shown.rows)
-        ]
+        written = shown._written(for_latex, r"\textbf{{{}}}")
+        lines = [[_latex_name(row[0]), *cells[1:]] for row, cells in zip(shown.rows, written, strict=True)]
         return "\n".join(
             [
                 *(f"% {note}" for note in self.notes),
@@ -230,8 +230,8 @@ def in_lines(cell: str) -> str:
 def with_verdict(text: Text) -> Text:
     """Colour the verdict in a text: green within, red outside the tolerance."""
     verdict = VERDICTS.search(text.plain)
-    if verdict is not None and verdict.lastgroup is not None:
-        text.stylize(VERDICT_STYLES[verdict.lastgroup], *verdict.span())
+    if verdict is not None:
+        text.stylize(VERDICT_STYLES[verdict.group()], *verdict.span())
     return text
 
 
@@ -244,3 +244,8 @@ def _latex_name(name: str) -> str:
 def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
     """Write a number for a table, with a minus sign (−); a dash for None."""
     return MISSING if value is None else f"{value:{'+' if sign else ''}.{digits}f}".replace("-", "−")
+
+
+def mean_and_std(mean: float | None, std: float | None) -> str:
+    """Write a mean and the standard deviation, if there is one: `37.00 ± 1.00`; a dash without a mean."""
+    return number(mean) if mean is None or std is None else f"{number(mean)} ± {number(std)}"
