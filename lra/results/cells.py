@@ -176,6 +176,7 @@ def make_cell(records: list[Record], reference: str) -> TableCell:
     reference_accuracy = references.pop() if len(references) == 1 else None
     deviations = next(filter(None, map(deviations_from_paper, records)), []) if reference == "paper" else []
     searches = {record["settings"]["tuned"]["tried"] for record in records if "tuned" in record["settings"]}
+    least = CONVERGED_FROM.get(identity["task"], 0.0)
     tolerance = TOLERANCE_POINTS.get(identity["task"]) if reference == "paper" else None
     return TableCell(
         accuracies=tuple(accuracies),
@@ -187,12 +188,7 @@ def make_cell(records: list[Record], reference: str) -> TableCell:
         deviations=tuple(deviations) if paper_accuracy(identity["attention"], identity["task"]) is not None else (),
         inside=None if reference_accuracy is None or tolerance is None else abs(mean - reference_accuracy) <= tolerance,
         converged=sum(
-            converged(
-                outcome["test_accuracy"],
-                outcome["majority_rate"],
-                outcome["test_examples"],
-                least=CONVERGED_FROM.get(identity["task"], 0.0),
-            )
+            converged(outcome["test_accuracy"], outcome["majority_rate"], outcome["test_examples"], least=least)
             for outcome in outcomes
         ),
         parameters=costs[0]["parameters"],

@@ -79,21 +79,22 @@ def contenders(records: list[Record], baseline: str | None = None, *, methods: S
     groups = {first: groups[first], **groups}
     cells = {name: make_cell(members, "paper") for name, members in groups.items()}
     over_seeds = compare_over_seeds(cells, first)
+    p_values = over_seeds.p_values if over_seeds else {}
     differing = significant([over_seeds]) if over_seeds else set()
     compared = []
     for name, members in groups.items():
         pairs = pairs_by_seed(members, groups[first] if name != first else [])
         mixed = name != first and (cells[name].partly_converged or cells[first].partly_converged)
-        tested = over_seeds if over_seeds and name in over_seeds.p_values else None
+        shown = None if mixed else over_seeds
         compared.append(
             Contender(
                 name=name,
                 cell=cells[name],
                 accuracies={record["identity"]["seed"]: 100 * record["outcome"]["test_accuracy"] for record in members},
-                over_seeds=None if tested is None or mixed else tested.differences[name],
-                effect=None if tested is None or mixed else tested.effects.get(name),
-                significant=None if tested is None else name in differing,
-                p=None if tested is None else tested.p_values[name],
+                over_seeds=shown.differences.get(name) if shown else None,
+                effect=shown.effects.get(name) if shown else None,
+                significant=name in differing if name in p_values else None,
+                p=p_values.get(name),
                 over_examples=_over_examples(pairs),
                 pairs=len(pairs),
                 mixed=mixed,

@@ -74,7 +74,8 @@ def convergence_notes(records: list[Record]) -> list[str]:
         members = [record for record in of_variant if has_judged_curve(record)]
         steps = sorted(step for record in members if (step := convergence_step(record)) is not None)
         at = f" (step {', '.join(f'{step:,}' for step in steps)})" if steps else ""
-        lines += [f"{name} {len(steps)} of {len(members)}{at}"] * bool(members)
+        if members:
+            lines.append(f"{name} {len(steps)} of {len(members)}{at}")
     if not lines:
         return []
     return [
