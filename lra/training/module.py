@@ -12,7 +12,7 @@ from typing import Any
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.trainer.states import TrainerFn
-from pytorch_lightning.utilities.types import OptimizerLRScheduler
+from pytorch_lightning.utilities.types import LRSchedulerConfigType, OptimizerLRScheduler
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.optim import Optimizer
@@ -114,17 +114,11 @@ class ClassifierModule(pl.LightningModule):
         """Build the optimizer and its schedule."""
         optimizer = self.make_optimizer()
         schedule = self._make_schedule(optimizer)
-        if not isinstance(schedule, ReduceLROnPlateau):
-            return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
-        return {
-            "optimizer": optimizer,
-            "lr_scheduler": {
-                "scheduler": schedule,
-                "interval": "step",
-                "frequency": sys.maxsize,  # never by Lightning, see `on_validation_epoch_end`
-                "monitor": "dev/loss",
-            },
-        }
+        stepped: LRSchedulerConfigType = {"scheduler": schedule, "interval": "step"}
+        if isinstance(schedule, ReduceLROnPlateau):
+            stepped["frequency"] = sys.maxsize  # never by Lightning, see `on_validation_epoch_end`
+            stepped["monitor"] = "dev/loss"
+        return {"optimizer": optimizer, "lr_scheduler": stepped}
 
     def forward(self, batch: Batch) -> Tensor:
         """Compute the logits `[B, C]` in float32, or in float64 if the model computes in float64."""
